@@ -1,0 +1,1 @@
+"""NeuralClaw: a personal agent that people dare to leave running."""

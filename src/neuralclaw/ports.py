@@ -1,0 +1,256 @@
+"""The seams of the house: Protocols, nothing else. Adapters implement them structurally; `app` alone wires adapters together."""
+
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol
+
+from .types.actions import Action, Answer, Answers, FactSheet, Grant, Question, Scope, Verdict, Wants
+from .types.entries import Draft, Entry, Event
+from .types.messages import ModelEvent, ModelInfo, Request
+from .types.options import ApprovalsMode, TurnOptions
+from .types.rows import FileChange, Lease, OpenQuestion, OutboxItem, Result, SessionRow, VerifyReport
+from .types.tools import ToolContext, ToolResult, ToolSpec
+
+
+class Clock(Protocol):
+    """Time. `now` in epoch seconds (UTC), `monotonic` in seconds that only rise."""
+
+    def now(self) -> float: ...
+    def monotonic(self) -> float: ...
+    async def sleep(self, seconds: float) -> None: ...
+
+
+class Provider(Protocol):
+    """A language model service.
+
+    `stream` yields text and reasoning parts as they arrive and always ends with `Finished`: a failure of the model or the
+    network is a value (`stop="error"` with a `Failure`), never raised. There is no second, non-streaming path.
+    """
+
+    def stream(self, request: Request) -> AbstractAsyncContextManager[AsyncIterator[ModelEvent]]: ...
+    def info(self, model: str) -> ModelInfo: ...
+    def count(self, request: Request) -> int:
+        """Estimated prompt tokens."""
+        ...
+
+
+class Toolset(Protocol):
+    """Tools under their names. Aliases are resolved by `find`."""
+
+    def tools(self) -> Sequence[ToolSpec]: ...
+    def find(self, name: str) -> ToolSpec | None:
+        """The tool of that name or alias, else None."""
+        ...
+
+    def prepare(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments in their final form: validated against the schema, safely coerced, defaults filled in. Raises `ToolValidationError`."""
+        ...
+
+    async def call(self, grant: Grant, ctx: ToolContext) -> ToolResult:
+        """Run the call that the grant is for, with the arguments that stand in it. Raises `ToolError`, `Retry` or `Parked`."""
+        ...
+
+    async def probe(self, grant: Grant, ctx: ToolContext) -> ToolResult | bool | None:
+        """For a `reconcilable` call that began and did not finish: its result if it happened, False if not, None if unknown."""
+        ...
+
+
+class Gate(Protocol):
+    """The only maker of grants. It writes and asks nothing."""
+
+    async def authorize(self, action: Action, answers: Answers) -> Grant:
+        """A grant for exactly this call. Raises `Denied(verdict)`, or `Parked(question)` when a person must answer and has not yet."""
+        ...
+
+    async def judge(self, action: Action) -> Verdict:
+        """The verdict without answers and without a grant: what `policy explain` and `--dry-run` show."""
+        ...
+
+
+class Facts(Protocol):
+    """Looks up what the gate's analysis names."""
+
+    async def look(self, action: Action, wants: Wants) -> FactSheet: ...
+
+
+class Asker(Protocol):
+    """Brings a question to a person. One mechanism for every question."""
+
+    async def ask(self, session: str, question: Question, mode: ApprovalsMode) -> Answer:
+        """The answer, from whichever process it came. Raises `Parked` when nobody can answer now."""
+        ...
+
+
+class ExecResult(Protocol):
+    """What a finished program left. Streams are bounded; `dropped` counts the bytes beyond the bound."""
+
+    @property
+    def exit_code(self) -> int: ...
+    @property
+    def stdout(self) -> bytes: ...
+    @property
+    def stderr(self) -> bytes: ...
+    @property
+    def dropped(self) -> int: ...
+    @property
+    def timed_out(self) -> bool: ...
+
+
+class Sandbox(Protocol):
+    """Runs programs inside the grant's envelope. When `exec` returns or is cancelled, every process it started is gone."""
+
+    @property
+    def name(self) -> str:
+        """`container`, `bubblewrap` or `process`."""
+        ...
+
+    async def exec(self, grant: Grant, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float | None, max_bytes: int) -> ExecResult: ...
+
+
+class DirEntry(Protocol):
+    """One thing in a directory. `kind`: file, directory, link or other; `size` in bytes."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def size(self) -> int: ...
+
+
+class Files(Protocol):
+    """Confined file access: every path is opened beneath a root of the grant's envelope, without following a link out of it.
+
+    Paths are absolute, or relative to the grant's workspace. FIFOs, sockets and devices are refused. What would be changed is
+    compared with the digest in the grant, and its content before the change is kept under its SHA-256. Raises `ToolError` and
+    `PermissionDeniedError`.
+    """
+
+    async def read(self, grant: Grant, path: str, *, max_bytes: int) -> bytes: ...
+    async def write(self, grant: Grant, path: str, data: bytes) -> FileChange:
+        """Create or replace a regular file in one step (temporary file, then rename); parents are made."""
+        ...
+
+    async def delete(self, grant: Grant, path: str) -> FileChange: ...
+    async def list(self, grant: Grant, path: str) -> Sequence[DirEntry]: ...
+    def walk(self, grant: Grant, path: str) -> AsyncIterator[DirEntry]:
+        """All below `path`, directories before what they hold, names sorted, links not followed."""
+        ...
+
+
+class HttpResponse(Protocol):
+    """A response whose body is still arriving."""
+
+    @property
+    def status(self) -> int: ...
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+    def chunks(self) -> AsyncIterator[bytes]: ...
+    async def read(self, max_bytes: int) -> bytes: ...
+
+
+class Net(Protocol):
+    """HTTP under a grant: only hosts of the envelope (`host` or `host:port`) are connected to."""
+
+    def request(
+        self, grant: Grant, method: str, url: str, *, headers: Mapping[str, str], body: bytes | None, timeout: float
+    ) -> AbstractAsyncContextManager[HttpResponse]:
+        """Raises `PermissionDeniedError`, `TimeoutError` (no byte for `timeout` seconds) or `ConnectionError`, also while chunks are read."""
+        ...
+
+
+class Store(Protocol):
+    """The journal and what is derived from it. Any number of processes may have one home open."""
+
+    async def append(self, session: str, drafts: Sequence[Draft], *, lease: Lease | None = None, rows: Sequence[OutboxItem | Result] = ()) -> list[Entry]:
+        """Write the drafts in one transaction; they survive `kill -9` when this returns.
+
+        With a lease the append fails with `LeaseLost` when another holder has taken it. A taken inbound key raises
+        `DuplicateInbound` (in `types.rows`) with the entry that has it; a second answer `AlreadyAnswered`, one to no question
+        `UnknownQuestion`.
+        """
+        ...
+
+    async def barrier(self) -> None:
+        """Returns when all that was appended before is on the disk."""
+        ...
+
+    async def read(self, session: str, *, after: int = 0, from_turn: int = 0, kinds: Sequence[str] | None = None) -> list[Entry]:
+        """Entries of a session with a number above `after` and a turn of at least `from_turn`, oldest first."""
+        ...
+
+    def changes(self, after: int | None = None) -> AsyncIterator[Sequence[Entry]]:
+        """Entries of every session and process as they are written, from record `after` on (None: from now on)."""
+        ...
+
+    async def create_session(self, session: str, *, origin: str, workspace: str, title: str = "", model: str = "") -> SessionRow:
+        """The session, made if it is not there."""
+        ...
+
+    async def session(self, session: str) -> SessionRow | None: ...
+    async def sessions(self, *, unfinished: bool = False) -> list[SessionRow]: ...
+    async def questions(self, *, session: str | None = None, open_only: bool = True) -> list[OpenQuestion]: ...
+    async def result(self, session: str, call_id: str) -> str | None:
+        """The whole text of a result that was shortened for the model."""
+        ...
+
+    async def scopes(self, session: str) -> list[Scope]:
+        """What `session` answers of this session and `always` answers of the home allow."""
+        ...
+
+    async def acquire(self, name: str) -> Lease | None:
+        """Take the lease of that name if it is free or its holder is dead; None while a live process (this one too) holds it."""
+        ...
+
+    async def release(self, lease: Lease) -> None: ...
+    async def holder(self, name: str) -> str | None:
+        """Who holds the lease now (`pid 123`), or None."""
+        ...
+
+    async def start_turn(self, lease: Lease, session: str, turn: int) -> int:
+        """Count a start of this turn that has left no entry yet; every entry of the turn sets the count back to 0. Returns the count."""
+        ...
+
+    async def set_aside(self, session: str, aside: bool) -> None: ...
+    async def verify(self) -> VerifyReport: ...
+    async def aclose(self) -> None: ...
+
+
+class Subscriber(Protocol):
+    """One reader of the event stream, with its own bounded buffer."""
+
+    def __aiter__(self) -> AsyncIterator[Event]: ...
+    async def __anext__(self) -> Event: ...
+
+
+class Desk(Protocol):
+    """What a person can do, whatever channel they sit at."""
+
+    async def send(self, session: str, text: str, *, options: TurnOptions, by: str, key: str | None = None, queued: bool = False) -> int:
+        """Accept a message; returns its entry number. A key that was accepted before returns the entry it had."""
+        ...
+
+    async def answer(self, approval_id: str, decision: str, *, by: str, value: Mapping[str, Any] | None = None) -> None: ...
+    async def cancel(self, session: str, *, by: str) -> None: ...
+    def events(self, session: str, *, after: int | None = None) -> AbstractAsyncContextManager[Subscriber]: ...
+    async def do(self, verb: str, /, **arguments: Any) -> Any: ...
+
+
+class Channel(Protocol):
+    """A place where a person sits."""
+
+    async def serve(self, desk: Desk) -> None: ...
+    async def deliver(self, address: str, event: Event) -> None: ...
+
+
+class Secrets(Protocol):
+    """Resolves references and redacts values."""
+
+    def resolve(self, ref: str, grant: Grant) -> str | None: ...
+    def redact(self, text: str) -> str: ...
+
+
+class Source(Protocol):
+    """A labelled piece of context for a model request."""
+
+    async def parts(self, session: str, turn: int) -> Iterable[tuple[str, frozenset[str]]]: ...

@@ -1,0 +1,1 @@
+"""Language models: one file per wire format, and wrappers around any of them."""

@@ -1,0 +1,1 @@
+"""Sessions, their turns and their questions, over all processes of a home."""

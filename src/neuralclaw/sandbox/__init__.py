@@ -1,0 +1,1 @@
+"""Where actions touch the machine: programs, files and connections, each confined to a grant's envelope."""

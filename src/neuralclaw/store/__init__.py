@@ -1,0 +1,1 @@
+"""The journal in SQLite and what is derived from it."""

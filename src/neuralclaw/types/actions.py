@@ -1,0 +1,226 @@
+"""The way of one call through the gate: the action, the facts it asks for, the verdict, the question, the answer, the grant."""
+
+import hashlib
+from typing import Any, Literal
+
+import msgspec
+
+from ..errors import PermissionDeniedError
+from .judging import Decision, Power, Risk, Sink, Tier, Trust
+from .labels import NONE, Labels
+from .tools import ToolSpec
+
+Who = Literal["owner", "program", "schedule", "agent"]
+AnswerDecision = Literal["once", "session", "always", "no"]
+PathOp = Literal["read", "list", "write", "delete", "execute"]
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """Who a session speaks for, and whether someone can answer a question now. `channel` is "" outside chat channels."""
+
+    who: Who = "program"
+    present: bool = False
+    channel: str = ""
+
+
+class Action(msgspec.Struct, frozen=True, kw_only=True):
+    """One proposed call in its canonical final form: arguments are validated and coerced, paths still as the model wrote them."""
+
+    session: str
+    turn: int
+    call_id: str
+    spec: ToolSpec
+    arguments: dict[str, Any]
+    workspace: str
+    """Absolute and real."""
+    trust: Trust = Trust.LOW
+    origin: Origin = Origin()
+    soul: str = ""
+    labels: Labels = NONE
+    """Joined labels of what the model had read when it proposed the call."""
+
+
+class PathWant(msgspec.Struct, frozen=True):
+    """A path the analysis found in an action, absolute but not resolved, and what would be done to it."""
+
+    path: str
+    op: PathOp
+
+
+class Wants(msgspec.Struct, frozen=True, kw_only=True):
+    """What the gate asks `Facts` to look up. `programs` are names as they stand in a command, looked up from `cwd`."""
+
+    paths: tuple[PathWant, ...] = ()
+    programs: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    cwd: str = ""
+
+
+class PathFact(msgspec.Struct, frozen=True, kw_only=True):
+    """What a path is. `resolved` is the real path after links (of the deepest part that exists, the rest appended)."""
+
+    path: str
+    op: PathOp
+    resolved: str
+    exists: bool
+    kind: Literal["file", "directory", "other", "missing"]
+    inside: bool
+    """In an allowed path (the workspace or `tools.filesystem.allowed_paths`)."""
+    digest: str | None = None
+    """SHA-256 of a regular file that the action would change, so that what is changed is what was judged."""
+    labels: Labels = NONE
+
+
+class FactSheet(msgspec.Struct, frozen=True, kw_only=True):
+    """The looked-up facts. A program that was not found maps to None; a host maps to the addresses of its first look-up."""
+
+    paths: tuple[PathFact, ...] = ()
+    programs: dict[str, str | None] = msgspec.field(default_factory=dict)
+    addresses: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    confinement: Literal["container", "bubblewrap", "process"] = "process"
+    """The sandbox that an execution would get."""
+
+
+class RuleMatch(msgspec.Struct, frozen=True):
+    """A rule that matched, why, and what would be allowed instead."""
+
+    id: str
+    decision: Decision
+    reason: str
+    alternative: str | None = None
+
+
+class CommandView(msgspec.Struct, frozen=True):
+    """One simple command of a command line. `via` are the wrappers it runs under (`timeout`, `bash -c`), outermost first."""
+
+    argv: tuple[str, ...]
+    via: tuple[str, ...] = ()
+    powers: tuple[Power, ...] = ()
+    risk: Risk = Risk.LOW
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What the gate thinks of an action; the object that `policy explain` prints. `rules`: every match, strictest first."""
+
+    decision: Decision
+    risk: Risk
+    tier: Tier
+    powers: tuple[Power, ...] = ()
+    sinks: tuple[Sink, ...] = ()
+    rules: tuple[RuleMatch, ...] = ()
+    understood: bool = True
+    commands: tuple[CommandView, ...] = ()
+    addresses: tuple[str, ...] = ()
+    resolved: str | None = None
+    inside: bool | None = None
+    auto: bool = False
+    """It asks for nothing but risk up to HIGH, tier up to execute, or a program off the list: what `--approvals auto` says yes to."""
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why it is not simply allowed: the reasons of the rules that share the decision."""
+        return tuple(r.reason for r in self.rules if r.decision is self.decision)
+
+
+class Scope(msgspec.Struct, frozen=True):
+    """What a `session` or `always` answer covers: a program and subcommand (`git push`), a directory, a host, or a tool."""
+
+    kind: Literal["program", "directory", "host", "tool"]
+    value: str
+    tool: str
+
+
+class Shown(msgspec.Struct, frozen=True):
+    """What the person is asked to look at: the tool, the exact command, path or address, and the diff of a change."""
+
+    tool: str
+    show: str
+    diff: str | None = None
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """A question to a person about one call. `hash` binds it to the action as it was judged; `expires` is in epoch seconds."""
+
+    approval_id: str
+    call_id: str
+    hash: str
+    kind: Literal["action", "form", "choice"] = "action"
+    action: Shown
+    risk: Risk
+    tier: Tier
+    reasons: tuple[str, ...]
+    sources: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ("once", "session", "always", "no")
+    schema: dict[str, Any] | None = None
+    expires: float
+    scopes: tuple[Scope, ...] = ()
+    auto: bool = False
+    verdict: Verdict
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """A person's (or a mode's) word on a question. `by`: `owner`, `auto`, `withdrawn`, `expired`, `cancelled`, a channel's name."""
+
+    approval_id: str
+    decision: AnswerDecision | None
+    by: str
+    value: dict[str, Any] | None = None
+
+
+class Answers(msgspec.Struct, frozen=True, kw_only=True):
+    """What persons have said so far that may bear on an action: answers by action hash, and standing scopes."""
+
+    by_hash: dict[str, Answer] = msgspec.field(default_factory=dict)
+    standing: tuple[Scope, ...] = ()
+
+
+class Envelope(msgspec.Struct, frozen=True, kw_only=True):
+    """What a grant allows at most. Paths are absolute and real; a root covers itself and all below it."""
+
+    read: tuple[str, ...] = ()
+    write: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    addresses: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    execute: bool = False
+    network: bool = False
+    digests: dict[str, str | None] = msgspec.field(default_factory=dict)
+    """Real path of each file to change and its SHA-256 when judged (None: it did not exist)."""
+    programs: dict[str, str] = msgspec.field(default_factory=dict)
+    """Program names of the command and the real files they meant when judged."""
+    until: float | None = None
+    """Monotonic seconds after which it is void; None: until its call ends."""
+
+
+def action_hash(action: Action, envelope: Envelope) -> str:
+    """SHA-256 (hex) of the canonical final form: tool, arguments, directory, resolved programs, digests of the files to change."""
+    form = (action.spec.name, action.arguments, action.workspace, envelope)
+    return hashlib.sha256(msgspec.json.encode(form, order="deterministic")).hexdigest()
+
+
+class Grant:
+    """The right to make one call. Only `safety.gate` constructs it (held in CI); `toolcalls` closes it when the call ends.
+
+    The one mutable value: adapters ask `check()` first, and it raises `PermissionDeniedError` once the grant is closed.
+    A standing grant (of what the owner configured) has an empty `call_id` and `tool` and no tool call can reach it.
+    """
+
+    __slots__ = ("_open", "arguments", "call_id", "envelope", "hash", "session", "tool", "workspace")
+
+    def __init__(self, *, session: str, call_id: str, tool: str, arguments: dict[str, Any], workspace: str, hash: str, envelope: Envelope) -> None:
+        self.session, self.call_id, self.tool, self.arguments = session, call_id, tool, arguments
+        self.workspace, self.hash, self.envelope = workspace, hash, envelope
+        self._open = True
+
+    @property
+    def open(self) -> bool:
+        return self._open
+
+    def close(self) -> None:
+        """Use the grant up; every later `check` fails."""
+        self._open = False
+
+    def check(self) -> Envelope:
+        """The envelope, while the grant is open."""
+        if not self._open:
+            raise PermissionDeniedError(f"the permission for {self.tool or 'this connection'} was used up when its call ended")
+        return self.envelope

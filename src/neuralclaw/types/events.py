@@ -1,0 +1,226 @@
+"""The one tagged union of events. The durable ones are the journal's entries; the others pass and are gone.
+
+Field names are promises of INTERFACE.md. A change of a durable body's shape raises its number in `VERSIONS` and adds an upcast in `types.entries`.
+"""
+
+from typing import Any, Literal
+
+import msgspec
+
+from .actions import AnswerDecision, Shown
+from .judging import Decision, Effect, Risk, Tier
+from .messages import StopReason, ToolCall, Usage
+from .options import TurnOptions
+
+Status = Literal["done", "failed", "cancelled", "limit", "denied", "needs_approval", "timed_out"]
+LimitKind = Literal["iterations", "repeats", "errors", "time", "budget", "messages", "output"]
+
+
+class Body(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
+    """Base of all event bodies."""
+
+    @property
+    def type(self) -> str:
+        return str(self.__struct_config__.tag)
+
+
+class Inbound(Body, frozen=True, kw_only=True, tag="inbound"):
+    """A person's or program's message. `key` makes it unique in the home; `queued`: it waits for the end of a running turn.
+
+    `options` are what its turn shall run with when it starts one (None: those of the session's last turn).
+    """
+
+    text: str
+    key: str
+    by: str
+    queued: bool = False
+    options: TurnOptions | None = None
+    reply_to: str | None = None
+    """Address of a channel that the answer is delivered to; None: whoever reads the events."""
+
+
+class Cancel(Body, frozen=True, kw_only=True, tag="cancel"):
+    by: str
+
+
+class Erased(Body, frozen=True, kw_only=True, tag="erased"):
+    entries: tuple[int, ...]
+    by: str
+
+
+class TurnStarted(Body, frozen=True, kw_only=True, tag="turn.started"):
+    """`inbound` is the entry number of the message that began it; `digests` name settings, policy, prompts and tools of that moment."""
+
+    text: str
+    model: str
+    soul: str
+    origin: str
+    options: TurnOptions
+    inbound: int
+    digests: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+class Message(Body, frozen=True, kw_only=True, tag="message"):
+    """A finished reply of the model. `seen`: highest entry number that stood in its request; `ran_ms`: running time of the turn so far."""
+
+    text: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    stop: StopReason
+    model: str
+    usage: Usage
+    reasoning: str = ""
+    seen: int = 0
+    ran_ms: int = 0
+
+
+class Nudge(Body, frozen=True, kw_only=True, tag="nudge"):
+    """What the loop itself tells the model: asked once to go on after a promise without a call (row M2)."""
+
+    text: str
+
+
+class DecisionMade(Body, frozen=True, kw_only=True, tag="decision"):
+    call_id: str
+    name: str
+    decision: Decision
+    risk: Risk
+    tier: Tier
+    reasons: tuple[str, ...] = ()
+    hash: str = ""
+    by: str = "policy"
+    """Whose word let it run or stopped it: `policy`, or the `by` of an answer."""
+
+
+class ToolStarted(Body, frozen=True, kw_only=True, tag="tool.started"):
+    call_id: str
+    name: str
+    arguments: dict[str, Any]
+    risk: Risk
+    tier: Tier
+    effect: Effect
+
+
+class ToolFinished(Body, frozen=True, kw_only=True, tag="tool.finished"):
+    """`content` is what the model reads, shortened; `truncated` true: `read_result` has the rest. `refused`: the decision that kept it from running."""
+
+    call_id: str
+    name: str
+    ok: bool
+    content: str
+    error: str | None = None
+    metadata: dict[str, Any] = msgspec.field(default_factory=dict)
+    duration_ms: int = 0
+    truncated: bool = False
+    refused: Decision | None = None
+
+
+class ApprovalRequested(Body, frozen=True, kw_only=True, tag="approval.requested"):
+    approval_id: str
+    call_id: str
+    kind: Literal["action", "form", "choice"] = "action"
+    action: Shown
+    risk: Risk
+    tier: Tier
+    reasons: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ("once", "session", "always", "no")
+    schema: dict[str, Any] | None = None
+    expires: str
+    """RFC 3339, UTC."""
+    hash: str
+    scopes: tuple[dict[str, str], ...] = ()
+
+
+class ApprovalResolved(Body, frozen=True, kw_only=True, tag="approval.resolved"):
+    approval_id: str
+    decision: AnswerDecision | None
+    by: str
+    value: dict[str, Any] | None = None
+
+
+class LimitHit(Body, frozen=True, kw_only=True, tag="limit"):
+    kind: LimitKind
+    text: str
+
+
+class ErrorEvent(Body, frozen=True, kw_only=True, tag="error"):
+    kind: str
+    text: str
+    recoverable: bool = False
+    hint: str = ""
+
+
+class RetryEvent(Body, frozen=True, kw_only=True, tag="retry"):
+    attempt: int
+    wait_ms: int
+    reason: str
+    model: str
+    discard: bool
+
+
+class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+    call_id: str
+    name: str
+    decision: Decision
+    reason: str
+
+
+class ErrorInfo(msgspec.Struct, frozen=True):
+    kind: str
+    text: str
+
+
+class TurnFinished(Body, frozen=True, kw_only=True, tag="turn.finished"):
+    """The end of a run of a turn. `waiting` not empty: the turn is parked, and a later one of the same number replaces this."""
+
+    status: Status
+    text: str
+    data: Any = None
+    model: str = ""
+    usage: Usage = Usage()
+    duration_ms: int = 0
+    refused: tuple[Refusal, ...] = ()
+    waiting: tuple[str, ...] = ()
+    error: ErrorInfo | None = None
+
+
+class TextDelta(Body, frozen=True, kw_only=True, tag="text.delta"):
+    text: str
+
+
+class ReasoningDelta(Body, frozen=True, kw_only=True, tag="reasoning.delta"):
+    text: str
+
+
+class StatusEvent(Body, frozen=True, kw_only=True, tag="status"):
+    text: str
+    details: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class Debug(Body, frozen=True, kw_only=True, tag="debug"):
+    text: str
+    details: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+Durable = (
+    Inbound
+    | Cancel
+    | Erased
+    | TurnStarted
+    | Message
+    | Nudge
+    | DecisionMade
+    | ToolStarted
+    | ToolFinished
+    | ApprovalRequested
+    | ApprovalResolved
+    | LimitHit
+    | ErrorEvent
+    | RetryEvent
+    | TurnFinished
+)
+Passing = TextDelta | ReasoningDelta | StatusEvent | Debug
+AnyBody = Durable | Passing
+
+VERSIONS: dict[str, int] = {}
+"""Version of each durable kind; a kind that is not named stands at 1."""

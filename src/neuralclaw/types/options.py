@@ -1,0 +1,70 @@
+"""Numbers and choices that a turn runs under, as values: any process can go on with a turn from these."""
+
+from typing import Any, Literal
+
+import msgspec
+
+from .actions import Origin
+from .judging import Decision, Risk, Tier, Trust
+
+ApprovalsMode = Literal["ask", "none", "park", "auto"]
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """The circuit breakers of a turn (row M3). `seconds` is running time, summed over the runs of the turn, waiting for people not counted."""
+
+    iterations: int = 10
+    repeats: int = 2
+    errors: int = 3
+    seconds: float = 300.0
+    result_chars: int = 40_000
+    window_turns: int = 20
+    max_messages: int = 0
+    """`agent.max_conversation_messages`; 0: no such limit."""
+
+
+class TurnOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of one turn, kept in `turn.started`. `model` is `P:M`; `workspace` is absolute and real."""
+
+    model: str
+    workspace: str
+    soul: str = ""
+    trust: Trust = Trust.LOW
+    approvals: ApprovalsMode = "none"
+    limits: Limits = Limits()
+    origin: Origin = Origin()
+    budget_usd: float | None = None
+    schema: dict[str, Any] | None = None
+    mode: Literal["auto", "direct", "deliberate"] = "auto"
+
+
+class OwnerRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A rule of the owner (`safety.rules`). Every condition that is set must match; a later issue adds conditions.
+
+    `command` is a prefix of an argv (`git push`), `path` a directory or file, `host` a host name, `tool` a tool's name.
+    """
+
+    id: str
+    decision: Decision
+    reason: str = ""
+    tool: str | None = None
+    command: str | None = None
+    path: str | None = None
+    host: str | None = None
+
+
+class Policy(msgspec.Struct, frozen=True, kw_only=True):
+    """What the owner configured for the gate, as values (`safety.*`, `tools.terminal.*`, `tools.filesystem.*`)."""
+
+    default_permission_level: Tier = Tier.READ
+    require_confirmation_for: tuple[Risk, ...] = (Risk.HIGH, Risk.CRITICAL)
+    programs: tuple[str, ...] = ()
+    """The allowlist of the terminal, the owner's extras included."""
+    unlisted_commands: Literal["ask", "forbid"] = "ask"
+    shell: Literal["parsed", "strict"] = "parsed"
+    rules: tuple[OwnerRule, ...] = ()
+    allowed_paths: tuple[str, ...] = ()
+    """Absolute and real, besides the workspace."""
+    protected_paths: tuple[str, ...] = ()
+    """Never a writable root unasked: the data home, the person's home directory, `/`."""
+    expire_days: float = 7.0

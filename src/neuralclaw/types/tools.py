@@ -1,0 +1,63 @@
+"""What a tool says about itself, and what a call gives back."""
+
+from typing import Any, Literal
+
+import msgspec
+
+from .judging import Effect, Power, Risk, Sink
+from .labels import NONE, Labels
+
+TouchKind = Literal["read", "list", "write", "delete", "command", "cwd", "url"]
+
+
+class Touch(msgspec.Struct, frozen=True):
+    """Which argument names something outside the call, and what the tool does to it.
+
+    `read`, `list`, `write`, `delete` and `cwd` name a path (relative ones are relative to the workspace), `command` a shell
+    command, `url` an address. The gate's analysis starts from these; an argument that is absent or None touches nothing.
+    """
+
+    argument: str
+    kind: TouchKind
+
+
+class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """One tool as models, the gate and people see it. `timeout` in seconds, None: no limit but the turn's."""
+
+    name: str
+    description: str
+    input_schema: dict[str, Any]
+    risk: Risk = Risk.MEDIUM
+    effect: Effect = Effect.ONCE
+    powers: tuple[Power, ...] = ()
+    sinks: tuple[Sink, ...] = ()
+    touches: tuple[Touch, ...] = ()
+    timeout: float | None = 30.0
+    requires_confirmation: bool = False
+    category: str = "general"
+    source: Literal["own", "external"] = "own"
+    aliases: tuple[str, ...] = ()
+    max_chars: int | None = None
+    """Characters of a result that the model sees, where that is less than `agent.max_tool_result_chars`."""
+
+
+class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What a call gave back. `content` is the whole text the model may read; the pipeline shortens it and keeps the rest.
+
+    `ok` false with `error` set is a failure the tool reports as a value (a non-zero exit); raised `ToolError`s become the same.
+    """
+
+    content: str = ""
+    ok: bool = True
+    error: str | None = None
+    metadata: dict[str, Any] = msgspec.field(default_factory=dict)
+    labels: Labels = NONE
+
+
+class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a call runs. `workspace` is absolute and real."""
+
+    session: str
+    turn: int
+    call_id: str
+    workspace: str
