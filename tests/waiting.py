@@ -1,0 +1,20 @@
+"""Waiting for something to become true, without sleeping for a guessed time."""
+
+import time
+from collections.abc import Awaitable, Callable
+
+import anyio
+
+
+async def until(condition: Callable[[], object | Awaitable[object]], *, seconds: float = 5.0) -> object:
+    """The condition's first true value; fails the test after `seconds`."""
+    deadline = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if isinstance(value, Awaitable):
+            value = await value
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not true after {seconds} s: {condition}")
+        await anyio.sleep(0.005)
