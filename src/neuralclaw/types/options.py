@@ -68,3 +68,5 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     protected_paths: tuple[str, ...] = ()
     """Never a writable root unasked: the data home, the person's home directory, `/`."""
     expire_days: float = 7.0
+    home_dir: str = ""
+    """The person's home directory, absolute and real; it stands in `protected_paths` too. "": not known."""
