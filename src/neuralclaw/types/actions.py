@@ -68,6 +68,8 @@ class PathFact(msgspec.Struct, frozen=True, kw_only=True):
     """In an allowed path (the workspace or `tools.filesystem.allowed_paths`)."""
     digest: str | None = None
     """SHA-256 of a regular file that the action would change, so that what is changed is what was judged."""
+    text: str | None = None
+    """Its text, where it would be changed and is short enough to be shown as a diff."""
     labels: Labels = NONE
 
 
@@ -204,10 +206,12 @@ class Grant:
     A standing grant (of what the owner configured) has an empty `call_id` and `tool` and no tool call can reach it.
     """
 
-    __slots__ = ("_open", "arguments", "call_id", "envelope", "hash", "session", "tool", "workspace")
+    __slots__ = ("_open", "arguments", "call_id", "envelope", "hash", "session", "tool", "verdict", "workspace")
 
-    def __init__(self, *, session: str, call_id: str, tool: str, arguments: dict[str, Any], workspace: str, hash: str, envelope: Envelope) -> None:
-        self.session, self.call_id, self.tool, self.arguments = session, call_id, tool, arguments
+    def __init__(
+        self, *, session: str, call_id: str, tool: str, arguments: dict[str, Any], workspace: str, hash: str, envelope: Envelope, verdict: Verdict | None = None
+    ) -> None:
+        self.session, self.call_id, self.tool, self.arguments, self.verdict = session, call_id, tool, arguments, verdict
         self.workspace, self.hash, self.envelope = workspace, hash, envelope
         self._open = True
 

@@ -98,6 +98,8 @@ class ToolStarted(Body, frozen=True, kw_only=True, tag="tool.started"):
     risk: Risk
     tier: Tier
     effect: Effect
+    before: dict[str, str | None] = msgspec.field(default_factory=dict)
+    """SHA-256 of each file to change as it was judged (None: not there): what a probe compares with after a crash."""
 
 
 class ToolFinished(Body, frozen=True, kw_only=True, tag="tool.finished"):

@@ -19,6 +19,10 @@ class Touch(msgspec.Struct, frozen=True):
 
     argument: str
     kind: TouchKind
+    content: str | None = None
+    """The argument that holds the whole new content of the file."""
+    replaces: tuple[str, str] | None = None
+    """The arguments that hold a piece of the file and what takes its place."""
 
 
 class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,3 +65,5 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     turn: int
     call_id: str
     workspace: str
+    before: dict[str, str | None] = msgspec.field(default_factory=dict)
+    """For a probe: SHA-256 of each file to change, by real path, as it was when the call began (None: not there)."""

@@ -1,0 +1,107 @@
+"""Questions to a person about one call: recorded, brought to the asker, and what the answer means."""
+
+import hashlib
+from datetime import UTC, datetime
+
+import msgspec
+
+from ..types.actions import Action, Answer, Question, Shown, Verdict
+from ..types.events import ApprovalRequested, ApprovalResolved
+from ..types.judging import Decision
+from ..types.options import ApprovalsMode
+from . import results
+from .run import Run
+from .state import CallState
+
+AGAIN_DAYS = 7.0
+
+
+async def ask(run: Run, call: CallState, action: Action, question: Question) -> Answer | None:
+    """The yes to this question; None when the call got its result instead (a no, or nobody to ask).
+
+    Raises `Parked` when a person must answer and nobody is there now: the question is then on record and waits.
+    """
+    mode = run.options.approvals
+    earlier = next((q for q in call.questions if q.hash == question.hash), None)
+    answer = await _settle(run, call, question, earlier, mode)
+    if answer.decision in ("no", None):
+        await results.refused(run, call, action, question.verdict, answer.by)
+        return None
+    return answer
+
+
+async def may_run_again(run: Run, call: CallState, action: Action) -> bool:
+    """Whether a person says that a call which may have happened shall run again. Without a person it is left."""
+    question = _again(run, call, action)
+    mode: ApprovalsMode = "none" if run.options.approvals == "auto" else run.options.approvals
+    earlier = next((q for q in call.questions if q.hash == question.hash), None)
+    answer = await _settle(run, call, question, earlier, mode)
+    if answer.decision in ("no", None):
+        await results.left(run, call)
+        return False
+    return True
+
+
+def _again(run: Run, call: CallState, action: Action) -> Question:
+    """The question about a call that began and whose end nobody saw."""
+    started = call.started
+    assert started is not None, "only a call that began can have happened"
+    shown = action.arguments.get("command") or msgspec.json.encode(action.arguments).decode()
+    return Question(
+        approval_id=hashlib.sha256(f"{action.session} {action.call_id} again".encode()).hexdigest()[:10],
+        call_id=action.call_id,
+        hash=f"again:{action.call_id}",
+        action=Shown(tool=action.spec.name, show=str(shown)),
+        risk=started.risk,
+        tier=started.tier,
+        reasons=("this call began before the program stopped and may have happened; run it again?",),
+        choices=("once", "no"),
+        expires=run.clock.now() + AGAIN_DAYS * 86_400,
+        verdict=Verdict(decision=Decision.ASK, risk=started.risk, tier=started.tier),
+    )
+
+
+async def _settle(run: Run, call: CallState, question: Question, earlier: ApprovalRequested | None, mode: ApprovalsMode) -> Answer:
+    """The answer that is on record, or the mode's, or a person's."""
+    if earlier is not None and (resolved := run.state.answers.get(earlier.approval_id)) is not None:
+        return Answer(approval_id=earlier.approval_id, decision=resolved.decision, by=resolved.by)
+    if mode == "auto" and question.auto:
+        resolved = ApprovalResolved(approval_id=question.approval_id, decision="once", by="auto")
+        await run.journal.append(*([] if earlier else [requested(question)]), _same_id(resolved, earlier))
+        return Answer(approval_id=question.approval_id, decision="once", by="auto")
+    if mode in ("none", "auto"):
+        if earlier is not None:
+            await run.journal.append(ApprovalResolved(approval_id=earlier.approval_id, decision="no", by="nobody"))
+        return Answer(approval_id=question.approval_id, decision="no", by="nobody")
+    if earlier is None:
+        await run.journal.append(requested(question))
+    else:
+        question = msgspec.structs.replace(question, approval_id=earlier.approval_id)
+    with run.time.paused():
+        answer = await run.asker.ask(run.session, question, mode)
+    await run.journal.sync()
+    return answer
+
+
+def _same_id(resolved: ApprovalResolved, earlier: ApprovalRequested | None) -> ApprovalResolved:
+    return resolved if earlier is None else msgspec.structs.replace(resolved, approval_id=earlier.approval_id)
+
+
+def requested(question: Question) -> ApprovalRequested:
+    """The entry that a question becomes."""
+    expires = datetime.fromtimestamp(question.expires, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return ApprovalRequested(
+        approval_id=question.approval_id,
+        call_id=question.call_id,
+        kind=question.kind,
+        action=question.action,
+        risk=question.risk,
+        tier=question.tier,
+        reasons=question.reasons,
+        sources=question.sources,
+        choices=question.choices,
+        schema=question.schema,
+        expires=expires,
+        hash=question.hash,
+        scopes=tuple({"kind": s.kind, "value": s.value, "tool": s.tool} for s in question.scopes),
+    )

@@ -1,0 +1,168 @@
+"""A turn: build the request, stream the reply, run the tool calls, repeat. Started again, it goes on from the last finished step."""
+
+import anyio
+import msgspec
+
+from ..types.events import (
+    ErrorEvent,
+    ErrorInfo,
+    Message,
+    Nudge,
+    ReasoningDelta,
+    RetryEvent,
+    Status,
+    StatusEvent,
+    TextDelta,
+    TurnFinished,
+)
+from ..types.judging import Decision
+from ..types.messages import Failure, Finished, ReasoningPart, Reply, Request, Retrying, TextPart, ToolCall, ToolDef
+from ..types.rows import OutboxItem
+from ..types.signals import Parked
+from . import limits, results
+from .prompt import GO_ON, promises_work
+from .run import Run
+from .toolcalls import run_calls
+
+STATUS_ORDER: tuple[Status, ...] = ("cancelled", "timed_out", "limit", "needs_approval", "denied", "failed", "done")
+"""When several happened, the first of these is the turn's status (INTERFACE.md, exit codes)."""
+
+
+async def run_turn(run: Run) -> None:
+    """Run the turn until it ends or parks; the journal has its `turn.finished` then.
+
+    Raises `StoreError` when it could not be recorded, and passes a cancellation on once the turn's end is on record.
+    """
+    try:
+        with run.time.scope:
+            await go_on(run)
+            return
+        with anyio.move_on_after(results.SHIELD_SECONDS, shield=True):
+            await results.not_run(run, run.state.open, "stopped: the turn's time was up")
+            await run.journal.append(limits.out_of_time(run.state, run.options.limits))
+            await finish(run, "timed_out", run.state.limit_text)
+    except anyio.get_cancelled_exc_class():
+        with anyio.move_on_after(results.SHIELD_SECONDS, shield=True):
+            await stop_cancelled(run)
+        raise
+
+
+async def go_on(run: Run) -> None:
+    """One step after the other, each chosen from the state alone."""
+    state = run.state
+    while state.finished is None:
+        if state.cancelled_by is not None:
+            await stop_cancelled(run)
+        elif state.limit is not None:
+            await finish(run, "timed_out" if state.limit.kind == "time" else "limit", state.limit.text)
+        elif state.open:
+            try:
+                await run_calls(run)
+            except Parked as parked:
+                await finish(run, "needs_approval", "", waiting=(parked.question.approval_id,))
+                return
+        elif state.error is not None:
+            await finish(run, "failed", "", error=ErrorInfo(state.error.kind, state.error.text))
+        elif (limit := limits.fired(state, run.options.limits)) is not None:
+            await run.journal.append(limit)
+        elif (answer := state.answer) is None:
+            await think(run)
+        elif run.tools.tools() and not state.nudged and promises_work(answer.text):
+            await run.journal.append(Nudge(text=GO_ON))
+        else:
+            await finish(run, "done", answer.text)
+
+
+async def think(run: Run) -> None:
+    """One model call, streamed: its parts are passing events, the finished reply is an entry."""
+    seen = run.state.last_entry
+    reply: Reply | None = None
+    async with run.provider.stream(build_request(run)) as events:
+        async for event in events:
+            match event:
+                case TextPart(text):
+                    run.show(TextDelta(text=text))
+                case ReasoningPart(text):
+                    run.show(ReasoningDelta(text=text))
+                case Retrying(attempt, wait_ms, reason, model, discard):
+                    await run.journal.append(RetryEvent(attempt=attempt, wait_ms=wait_ms, reason=reason, model=model, discard=discard))
+                case Finished(finished):
+                    reply = finished
+    if reply is None:
+        reply = Reply(stop="error", failure=Failure("LLMUnavailableError", "the model's stream ended without a reply"))
+    if reply.failure is not None:
+        await run.journal.append(ErrorEvent(kind=reply.failure.kind, text=reply.failure.text, hint=reply.failure.hint))
+        return
+    await run.journal.append(
+        Message(
+            text=reply.text,
+            tool_calls=await unique_ids(run, reply.tool_calls),
+            stop=reply.stop,
+            model=reply.model or run.model,
+            usage=reply.usage,
+            reasoning=reply.reasoning,
+            seen=seen,
+            ran_ms=run.time.ms,
+        )
+    )
+
+
+def build_request(run: Run) -> Request:
+    """What the model is asked: instructions, tools, and the history within its window of turns."""
+    breakers = run.options.limits
+    messages = run.journal.conversation.messages(last_turns=breakers.window_turns, max_messages=breakers.max_messages)
+    if breakers.max_messages and len(messages) >= breakers.max_messages:
+        run.show(StatusEvent(text=f"only the newest {breakers.max_messages} messages are sent to the model (agent.max_conversation_messages)"))
+    return Request(
+        model=run.model,
+        messages=messages,
+        system=run.system,
+        tools=tuple(ToolDef(t.name, t.description, t.input_schema) for t in run.tools.tools()),
+        temperature=run.temperature,
+        top_p=run.top_p,
+        max_tokens=run.max_tokens,
+        timeout=run.model_timeout,
+    )
+
+
+async def unique_ids(run: Run, calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
+    """The calls under ids that no other call of the session has: the provider's where that is free."""
+    if not calls:
+        return calls
+    taken = await run.store.known_calls(run.session, [c.id for c in calls])
+    out = []
+    for place, call in enumerate(calls, 1):
+        if not call.id or call.id in taken:
+            call = msgspec.structs.replace(call, id=f"{call.id or 'call'}-{run.state.number}.{len(run.state.messages) + 1}.{place}")
+        taken.add(call.id)
+        out.append(call)
+    return tuple(out)
+
+
+async def stop_cancelled(run: Run) -> None:
+    """Close what is open and end the turn as cancelled, unless it has ended."""
+    if run.state.finished is None:
+        await results.not_run(run, run.state.open, "not run: cancelled")
+        await finish(run, "cancelled", f"Cancelled. So far: {run.state.done_so_far()}.")
+
+
+async def finish(run: Run, status: Status, text: str, *, waiting: tuple[str, ...] = (), error: ErrorInfo | None = None) -> None:
+    """End this run of the turn. A refusal on the way decides the status before a plain end does."""
+    refused = run.state.refused
+    happened: set[Status] = {status}
+    if any(r.decision is Decision.ASK for r in refused):
+        happened.add("needs_approval")
+    if any(r.decision is Decision.FORBID for r in refused):
+        happened.add("denied")
+    body = TurnFinished(
+        status=next(s for s in STATUS_ORDER if s in happened),
+        text=text,
+        model=run.options.model,
+        usage=run.state.usage,
+        duration_ms=run.time.ms,
+        refused=refused,
+        waiting=waiting,
+        error=error,
+    )
+    rows = [OutboxItem(run.outbox, text)] if run.outbox and not waiting else []
+    await run.journal.append(body, rows=rows)

@@ -1,0 +1,116 @@
+"""The one result of each call: shortened for the model, kept whole, and recorded even while the turn is being cancelled."""
+
+from collections.abc import Sequence
+
+import anyio
+import msgspec
+
+from ..types.actions import Action, Verdict
+from ..types.events import DecisionMade, ToolFinished
+from ..types.judging import Decision
+from ..types.labels import NONE, Labels, join
+from ..types.rows import Result
+from ..types.tools import ToolResult, ToolSpec
+from .run import Run
+from .state import REFUSERS, CallState
+
+SHIELD_SECONDS = 2.0
+"""How long recording may hold up a cancellation (ARCHITECTURE, journal invariants)."""
+
+MAY_HAVE_HAPPENED = "may have happened: the program stopped while this call ran; it was not run again. Check before you repeat it."
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """A call that ran and what it gave back; `ms` is how long it took."""
+
+    call: CallState
+    spec: ToolSpec
+    result: ToolResult
+    ms: int = 0
+
+
+async def record(run: Run, outcome: Outcome) -> None:
+    """Write the result of a call that ran. Not interrupted by a cancellation for at most `SHIELD_SECONDS`."""
+    result, spec = outcome.result, outcome.spec
+    whole = model_text(result)
+    limit = min(run.options.limits.result_chars, spec.max_chars or run.options.limits.result_chars)
+    content = shorten(whole, limit, spec.name)
+    body = ToolFinished(
+        call_id=outcome.call.call.id,
+        name=spec.name,
+        ok=result.ok,
+        content=content,
+        error=result.error,
+        metadata=result.metadata,
+        duration_ms=outcome.ms,
+        truncated=content is not whole,
+    )
+    rows = [Result(outcome.call.call.id, whole)] if body.truncated else []
+    with anyio.move_on_after(SHIELD_SECONDS, shield=True):
+        await run.journal.append(body, labels=labels_of(result, spec), rows=rows)
+
+
+def model_text(result: ToolResult) -> str:
+    """What the model reads of a result: `ERROR: …` for a failure, `(no output)` for a silent success."""
+    if result.ok:
+        return result.content or "(no output)"
+    if result.content:
+        return result.content
+    return f"ERROR: {result.error or 'the tool failed and said nothing'}"
+
+
+def shorten(text: str, limit: int, name: str) -> str:
+    """The text itself when it fits, else its first `limit` characters and, on a line of its own, the notice of row X5."""
+    if len(text) <= limit:
+        return text
+    return f"{text[:limit]}\n[OUTPUT TRUNCATED: Showing {limit:,} of {len(text):,} characters from {name}]"
+
+
+def labels_of(result: ToolResult, spec: ToolSpec) -> Labels:
+    return join(result.labels, ("external:tool",) if spec.source == "external" else NONE)
+
+
+async def failed(run: Run, call: CallState, text: str) -> None:
+    """A call that could not even be judged: unknown name, arguments that do not fit."""
+    await run.journal.append(_error(call, text))
+
+
+async def refused(run: Run, call: CallState, action: Action, verdict: Verdict, by: str) -> None:
+    """A call that policy forbids (`by` policy), that nobody could be asked about (`nobody`), or that a person said no to."""
+    reasons = verdict.reasons
+    decision = DecisionMade(
+        call_id=call.call.id, name=action.spec.name, decision=verdict.decision, risk=verdict.risk, tier=verdict.tier, reasons=reasons, by=by
+    )
+    body = _error(call, refusal_text(verdict, by), name=action.spec.name, refused=verdict.decision if by in REFUSERS else None)
+    if call.started is not None:  # it began in an earlier run: that stays on record, only its repetition is refused
+        await run.journal.append(_error(call, f"{MAY_HAVE_HAPPENED} ({refusal_text(verdict, by)})", name=action.spec.name))
+        return
+    await run.journal.append(decision, body)
+
+
+def refusal_text(verdict: Verdict, by: str) -> str:
+    why = "; ".join(verdict.reasons) or "no rule allows it"
+    instead = next((f" Instead: {r.alternative}" for r in verdict.rules if r.decision is verdict.decision and r.alternative), "")
+    if verdict.decision is Decision.FORBID:
+        return f"forbidden by policy: {why}.{instead}"
+    if by == "nobody":
+        return f"refused: it needs a person's yes and nobody is there to ask: {why}.{instead}"
+    return f"not run: answered no by {by}: {why}."
+
+
+async def not_run(run: Run, calls: Sequence[CallState], why: str) -> None:
+    """Close calls that will not run any more; one that had begun may have done its work in part. Shielded like `record`."""
+    bodies = [_error(c, f"{why}; it had begun and may have done part of its work" if c.started is not None else why) for c in calls]
+    if bodies:
+        with anyio.move_on_after(SHIELD_SECONDS, shield=True):
+            await run.journal.append(*bodies)
+
+
+async def left(run: Run, call: CallState) -> None:
+    """A `once` call that began in an earlier run and that nobody said to repeat."""
+    await run.journal.append(_error(call, MAY_HAVE_HAPPENED, bare=True))
+
+
+def _error(call: CallState, text: str, *, name: str = "", refused: Decision | None = None, bare: bool = False) -> ToolFinished:
+    content = text if bare else f"ERROR: {text}"
+    return ToolFinished(call_id=call.call.id, name=name or call.call.name, ok=False, content=content, error=text, refused=refused)

@@ -1,0 +1,270 @@
+"""The calls of one reply: prepared, judged, run, recorded. Every call ends with exactly one result.
+
+Neighbouring LOW and MEDIUM calls run together unless one writes what the other touches; a HIGH or CRITICAL call, and one that a
+person was asked about, waits for those before it and holds those after it.
+"""
+
+from typing import Any
+
+import anyio
+import msgspec
+
+from ..errors import NeuralClawError, StoreError, ToolValidationError
+from ..types.actions import Action, Grant, Scope, Verdict
+from ..types.events import DecisionMade, ToolStarted
+from ..types.judging import Decision, Effect, Risk
+from ..types.signals import Denied, Parked, Retry
+from ..types.tools import ToolContext, ToolResult, ToolSpec
+from . import limits, results
+from .asking import ask, may_run_again
+from .places import conflict
+from .results import Outcome
+from .run import Run
+from .state import CallState
+
+
+class Ready(msgspec.Struct, frozen=True):
+    """A call that may run. `by`: whose word lets it (`policy`, or the `by` of an answer)."""
+
+    call: CallState
+    action: Action
+    grant: Grant
+    by: str = "policy"
+
+    @property
+    def spec(self) -> ToolSpec:
+        return self.action.spec
+
+    @property
+    def verdict(self) -> Verdict:
+        assert self.grant.verdict is not None, "a call's grant carries its verdict"
+        return self.grant.verdict
+
+    @property
+    def alone(self) -> bool:
+        """Others wait for it: its risk is high, or somebody had to say yes."""
+        return self.verdict.risk >= Risk.HIGH or self.by != "policy"
+
+
+async def run_calls(run: Run) -> None:
+    """Bring every open call of the last reply to its result. Raises `Parked` when a person must answer and nobody is there now."""
+    state, breakers = run.state, run.options.limits
+    if state.messages[-1].stop == "length":
+        await results.not_run(run, state.open, "not run: the reply was cut off before its end")
+        return
+    group: list[Ready] = []
+    for call in tuple(state.open):
+        if limits.repeats(state, call, breakers):
+            await run_group(run, group)
+            await results.not_run(run, state.open, "not run: the same call with the same arguments came again")
+            await run.journal.append(limits.repeated(state, call))
+            return
+        await admit(run, call, group)
+        if state.errors_in_row >= breakers.errors:
+            break
+    await run_group(run, group)
+    await results.not_run(run, state.open, "not run: too many errors before it")
+
+
+async def admit(run: Run, call: CallState, group: list[Ready]) -> None:
+    """Take the call into the group of those that run together, or run the group first where the call must wait for it.
+
+    A call that waited is judged again: what ran before it may have changed what it touches.
+    """
+    action = await prepare(run, call)
+    if action is None:
+        return
+    if group:
+        ready = await glance(run, call, action)
+        if ready is not None and not any(conflict(action, ready.grant, r.action, r.grant) for r in group):
+            group.append(ready)
+            return
+        if ready is not None:
+            ready.grant.close()
+        await run_group(run, group)
+    ready = await authorize(run, call, action)
+    if ready is None:
+        return
+    group.append(ready)
+    if ready.alone:
+        await run_group(run, group)
+
+
+async def prepare(run: Run, call: CallState) -> Action | None:
+    """The action the call stands for; what is wrong with the call becomes its result."""
+    spec = run.tools.find(call.call.name)
+    if spec is None:
+        names = ", ".join(sorted(s.name for s in run.tools.tools()))
+        await results.failed(run, call, f"there is no tool named {call.call.name[:80]!r}; the tools are: {names}")
+        return None
+    if call.call.error is not None:
+        await results.failed(run, call, call.call.error)
+        return None
+    try:
+        arguments = run.tools.prepare(spec.name, call.call.arguments)
+    except ToolValidationError as error:
+        await results.failed(run, call, f"{error.text} {error.hint}".strip())
+        return None
+    return _action(run, call, spec, arguments)
+
+
+def _action(run: Run, call: CallState, spec: ToolSpec, arguments: dict[str, Any]) -> Action:
+    options = run.options
+    return Action(
+        session=run.session,
+        turn=run.state.number,
+        call_id=call.call.id,
+        spec=spec,
+        arguments=arguments,
+        workspace=options.workspace,
+        trust=options.trust,
+        origin=options.origin,
+        soul=options.soul,
+        labels=run.journal.conversation.labels,
+    )
+
+
+async def glance(run: Run, call: CallState, action: Action) -> Ready | None:
+    """The call, if it may run beside its neighbours: LOW or MEDIUM, and nobody to ask. Records nothing."""
+    if call.started is not None:
+        return None
+    try:
+        ready = Ready(call, action, await run.gate.authorize(action, run.state.answers_for(call)))
+    except (Denied, Parked):
+        return None
+    if ready.alone:
+        ready.grant.close()
+        return None
+    return ready
+
+
+async def authorize(run: Run, call: CallState, action: Action) -> Ready | None:
+    """The right to run the call, a person asked where policy wants it; None when the call got a result instead."""
+    if call.started is not None and not await repeatable(run, call, action):
+        return None
+    standing: tuple[Scope, ...] | None = None
+    while True:
+        answers = msgspec.structs.replace(run.state.answers_for(call), standing=standing or ())
+        try:
+            grant = await run.gate.authorize(action, answers)
+            said = answers.by_hash.get(grant.hash)
+            return Ready(call, action, grant, said.by if said else "policy")
+        except Denied as denied:
+            await results.refused(run, call, action, denied.verdict, "policy")
+            return None
+        except Parked as parked:
+            if standing is None:
+                standing = tuple(await run.store.scopes(run.session))
+                if standing:
+                    continue
+            if await ask(run, call, action, parked.question) is None:
+                return None
+
+
+async def repeatable(run: Run, call: CallState, action: Action) -> bool:
+    """Whether a call that began in an earlier run, and has no result, may run again; if not, it gets its result here."""
+    if action.spec.effect in (Effect.PURE, Effect.IDEMPOTENT):
+        return True
+    if action.spec.effect is Effect.RECONCILABLE:
+        happened = await probe(run, call, action)
+        if isinstance(happened, ToolResult):
+            await results.record(run, Outcome(call, action.spec, happened))
+            return False
+        if happened is False:
+            return True
+    return await may_run_again(run, call, action)
+
+
+async def probe(run: Run, call: CallState, action: Action) -> ToolResult | bool | None:
+    """What the tool can tell about a call that began: its result, False if it did not happen, None if that is unknown."""
+    try:
+        grant = await run.gate.authorize(action, run.state.answers_for(call))
+    except (Denied, Parked):
+        return None
+    before = call.started.before if call.started else {}
+    try:
+        return await run.tools.probe(grant, context(run, call, before))
+    except NeuralClawError:
+        return None
+    finally:
+        grant.close()
+
+
+async def run_group(run: Run, group: list[Ready]) -> None:
+    """Record that the group's calls begin, run them together, record each result as it comes. Leaves the group empty.
+
+    The first entry of a call and the decision that allows it are one transaction, on the disk before any effect that is not `pure`.
+    """
+    if not group:
+        return
+    entries = [entry for ready in group if ready.call.started is None for entry in begin(ready)]
+    if entries:
+        await run.journal.append(*entries)
+    if any(ready.spec.effect is not Effect.PURE for ready in group):
+        await run.journal.barrier()
+    if len(group) == 1:
+        await run_one(run, group[0])
+    else:
+        await run_together(run, group)
+    group.clear()
+
+
+def begin(ready: Ready) -> tuple[DecisionMade, ToolStarted]:
+    verdict, name, call_id = ready.verdict, ready.spec.name, ready.call.call.id
+    decision = DecisionMade(
+        call_id=call_id,
+        name=name,
+        decision=Decision.ALLOW,
+        risk=verdict.risk,
+        tier=verdict.tier,
+        reasons=tuple(r.reason for r in verdict.rules),
+        hash=ready.grant.hash,
+        by=ready.by,
+    )
+    started = ToolStarted(
+        call_id=call_id,
+        name=name,
+        arguments=ready.grant.arguments,
+        risk=verdict.risk,
+        tier=verdict.tier,
+        effect=ready.spec.effect,
+        before=ready.grant.envelope.digests,
+    )
+    return decision, started
+
+
+async def run_together(run: Run, group: list[Ready]) -> None:
+    failures: list[StoreError | Parked] = []
+
+    async def one(ready: Ready) -> None:
+        try:
+            await run_one(run, ready)
+        except (StoreError, Parked) as failure:
+            failures.append(failure)
+
+    async with anyio.create_task_group() as tasks:
+        for ready in group:
+            tasks.start_soon(one, ready)
+    if failures:
+        raise failures[0]
+
+
+async def run_one(run: Run, ready: Ready) -> None:
+    """Run one call under its grant and record its result; the grant is used up."""
+    begun = run.clock.monotonic()
+    try:
+        result = await run.tools.call(ready.grant, context(run, ready.call, {}))
+    except Retry as retry:
+        result = ToolResult(ok=False, error=retry.text)
+    except StoreError:
+        raise
+    except NeuralClawError as error:
+        metadata = getattr(error, "metadata", {})
+        result = ToolResult(ok=False, error=f"{error.text} {error.hint}".strip(), metadata={**metadata, "kind": error.kind})
+    finally:
+        ready.grant.close()
+    await results.record(run, Outcome(ready.call, ready.spec, result, round((run.clock.monotonic() - begun) * 1000)))
+
+
+def context(run: Run, call: CallState, before: dict[str, str | None]) -> ToolContext:
+    return ToolContext(session=run.session, turn=run.state.number, call_id=call.call.id, workspace=run.options.workspace, before=before)
