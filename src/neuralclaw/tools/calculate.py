@@ -1,0 +1,139 @@
+"""`calculate`: arithmetic without running code."""
+
+import ast
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import ToolError
+from ..tool import tool
+
+_MAX_CHARS = 1_000
+_MAX_BITS = 40_000  # about 12,000 digits: more is no answer a person reads
+_MAX_DEPTH = 100
+
+_BINARY: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+_UNARY: dict[type[ast.AST], Callable[[Any], Any]] = {ast.UAdd: operator.pos, ast.USub: operator.neg}
+_SPELLINGS = {ord("^"): "**", ord("×"): "*", ord("·"): "*", ord("÷"): "/", ord("−"): "-"}
+_CONSTANTS = {"pi": math.pi, "e": math.e, "tau": math.tau}
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "sqrt": lambda x: math.isqrt(x) if isinstance(x, int) and x >= 0 and math.isqrt(x) ** 2 == x else math.sqrt(x),
+    "abs": abs,
+    "round": lambda x, digits=0: _round(x, digits),
+    "min": min,
+    "max": max,
+    "sin": math.sin,
+    "cos": math.cos,
+    "tan": math.tan,
+    "log": math.log,
+    "log10": math.log10,
+    "log2": math.log2,
+    "exp": math.exp,
+    "floor": math.floor,
+    "ceil": math.ceil,
+}
+
+
+@tool(risk="LOW", effect="pure", category="utility", instant=True)
+def calculate(expression: str) -> str:
+    """Calculate an arithmetic expression.
+
+    There are + - * / // % ** (or ^), parentheses, sqrt, abs, round, min, max, sin, cos, tan (in radians), log, log10, log2, exp,
+    floor, ceil, pi, e and tau. Whole numbers are exact; others are shown with 12 significant digits.
+
+    Args:
+        expression: For example "(3 + 4) * 2".
+    """
+    if len(expression) > _MAX_CHARS:
+        raise ToolError(f"the expression has {len(expression):,} characters; at most {_MAX_CHARS:,} are calculated")
+    try:
+        tree = ast.parse(expression.strip().translate(_SPELLINGS), mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise ToolError(f"{_shown(expression)} is no arithmetic expression: {getattr(error, 'msg', None) or error}") from None
+    try:
+        return _text(_value(tree.body, 0))
+    except ZeroDivisionError:
+        raise ToolError(f"{_shown(expression)} divides by zero") from None
+    except RecursionError:
+        raise ToolError("the expression is nested too deeply") from None
+    except OverflowError:
+        raise ToolError(f"the result of {_shown(expression)} is too large") from None
+    except (ValueError, TypeError) as error:
+        raise ToolError(f"{_shown(expression)} has no result: {error}") from None
+
+
+def _value(node: ast.expr, depth: int) -> Any:
+    if depth > _MAX_DEPTH:
+        raise ToolError("the expression is nested too deeply")
+    match node:
+        case ast.Constant(value=bool() | None):
+            pass
+        case ast.Constant(value=int() | float() as number):
+            return number
+        case ast.UnaryOp() if type(node.op) in _UNARY:
+            return _UNARY[type(node.op)](_value(node.operand, depth + 1))
+        case ast.BinOp(op=ast.Pow()):
+            return _power(_value(node.left, depth + 1), _value(node.right, depth + 1))
+        case ast.BinOp() if type(node.op) in _BINARY:
+            return _bounded(_BINARY[type(node.op)](_value(node.left, depth + 1), _value(node.right, depth + 1)))
+        case ast.Name() if node.id in _CONSTANTS:
+            return _CONSTANTS[node.id]
+        case ast.Name():
+            raise ToolError(f"unknown name {node.id!r}; there are {', '.join([*_CONSTANTS, *_FUNCTIONS])}")
+        case ast.Call(func=ast.Name() as name, keywords=[]) if name.id in _FUNCTIONS:
+            return _bounded(_FUNCTIONS[name.id](*[_value(argument, depth + 1) for argument in node.args]))
+        case ast.Call(func=ast.Name() as name) if name.id not in _FUNCTIONS:
+            raise ToolError(f"unknown function {name.id!r}; there are {', '.join(_FUNCTIONS)}")
+    raise ToolError(f"{_shown(ast.unparse(node))} is no arithmetic; numbers, + - * / // % **, parentheses and {', '.join(_FUNCTIONS)} are")
+
+
+def _power(base: Any, exponent: Any) -> Any:
+    # Judged before it is calculated: the size of an integer power is known from its parts.
+    if isinstance(base, int) and isinstance(exponent, int) and exponent > 0 and abs(base) > 1 and base.bit_length() * exponent > _MAX_BITS:
+        raise OverflowError
+    result = base**exponent
+    if isinstance(result, complex):
+        raise ValueError("a root of a negative number is not real")
+    return result
+
+
+def _round(value: Any, digits: int) -> Any:
+    if abs(digits) > 1_000:
+        raise ValueError("round takes at most 1,000 digits")
+    return round(value, digits) if digits else round(value)
+
+
+def _bounded(value: Any) -> Any:
+    if isinstance(value, int) and value.bit_length() > _MAX_BITS:
+        raise OverflowError
+    return value
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise OverflowError
+        # 12 digits hide the error of binary fractions: 0.1 + 0.2 is 0.3. A float that is whole is shown as such.
+        return str(int(value)) if value.is_integer() and abs(value) < 1e15 else format(value, ".12g")
+    return _digits(value)
+
+
+def _digits(value: int) -> str:
+    """An integer in decimal, also beyond the 4,300 digits that `str` allows."""
+    sign, value, parts = ("-" if value < 0 else ""), abs(value), []
+    while value >= 10**4_000:
+        value, part = divmod(value, 10**4_000)
+        parts.append(str(part).zfill(4_000))
+    return sign + str(value) + "".join(reversed(parts))
+
+
+def _shown(expression: str) -> str:
+    return repr(expression if len(expression) <= 80 else expression[:80] + "…")

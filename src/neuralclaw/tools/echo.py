@@ -1,0 +1,9 @@
+"""`echo`: gives the text back."""
+
+from ..tool import tool
+
+
+@tool(risk="LOW", effect="pure", category="utility", instant=True)
+def echo(text: str) -> str:
+    """Give the text back unchanged."""
+    return text

@@ -1,0 +1,140 @@
+"""The tools of an agent under their names, behind `ports.Toolset`."""
+
+import asyncio
+import difflib
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import anyio
+import msgspec
+
+from ..errors import (
+    ConfigError,
+    PermissionDeniedError,
+    SecurityError,
+    StoreError,
+    ToolError,
+    ToolExecutionError,
+    ToolNotFoundError,
+    ToolTimeoutError,
+    ToolValidationError,
+)
+from ..tool import AnyTool, FunctionTool, ObjectTool, ProbeResult, as_tool
+from ..types.actions import Grant
+from ..types.signals import Signal
+from ..types.tools import ToolContext, ToolResult, ToolSpec
+from .arguments import fit
+
+
+class Registry:
+    """Tools by name and alias. `tools`: what `@tool` made, or objects with `name`, `description`, `input_schema` and `execute`.
+
+    Raises `ConfigError` when a name or alias is given twice.
+    """
+
+    def __init__(self, tools: Iterable[FunctionTool | object] = ()) -> None:
+        self._tools: dict[str, AnyTool] = {}
+        self._names: dict[str, str] = {}
+        for item in tools:
+            self.add(item)
+
+    def add(self, item: FunctionTool | object) -> ToolSpec:
+        """One more tool. Raises `ConfigError` when its name or an alias is taken; then nothing has changed."""
+        new = as_tool(item)
+        names = (new.spec.name, *new.spec.aliases)
+        for name in names:
+            if name in self._names:
+                raise ConfigError(f"there are two tools of the name {name}", hint="rename one of them, or give it another name with @tool(name=…)")
+        self._names.update(dict.fromkeys(names, new.spec.name))
+        self._tools[new.spec.name] = new
+        return new.spec
+
+    def tools(self) -> Sequence[ToolSpec]:
+        """The specs in the order the tools were given: same tools, same prompt."""
+        return [item.spec for item in self._tools.values()]
+
+    def find(self, name: str) -> ToolSpec | None:
+        """The tool of that name or alias, else None."""
+        own = self._names.get(name)
+        return None if own is None else self._tools[own].spec
+
+    def prepare(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments in their final form, as plain JSON values. Raises `ToolNotFoundError` and `ToolValidationError`."""
+        item = self._get(name)
+        try:
+            return item.check(arguments)
+        except ToolValidationError:
+            fitted, problems = fit(item.spec.name, item.spec.input_schema, arguments)
+        if problems:
+            raise ToolValidationError(" ".join(problems))
+        return item.check(fitted)
+
+    async def call(self, grant: Grant, ctx: ToolContext) -> ToolResult:
+        """Run the call that the grant is for, with the arguments that stand in it, within the tool's time limit.
+
+        Raises `ToolError`, `SecurityError`, `StoreError` and the signals as the tool raised them; any other error of a tool
+        becomes a `ToolExecutionError`.
+        """
+        item = self._granted(grant)
+        limit = None if item.instant else item.spec.timeout
+        if limit is None:
+            result = await _guarded(item, grant, ctx)
+        else:
+            with anyio.move_on_after(limit) as scope:
+                result = await _guarded(item, grant, ctx)
+            if scope.cancelled_caught:
+                raise ToolTimeoutError(f"{item.spec.name} was stopped after {limit:g} s")
+        if item.spec.source == "external":
+            result = msgspec.structs.replace(result, labels=result.labels | {f"external:tool/{item.spec.name}"})
+        return result
+
+    async def probe(self, grant: Grant, ctx: ToolContext) -> ProbeResult:
+        """Whether a call that began and did not finish happened: its result or True, False, or None if nobody can tell."""
+        return await self._granted(grant).probe(grant, ctx)
+
+    def _get(self, name: str) -> AnyTool:
+        own = self._names.get(name)
+        if own is None:
+            near = difflib.get_close_matches(name, self._names, 3, 0.5)
+            raise ToolNotFoundError(
+                f"there is no tool {name[:80]!r}" + (f"; did you mean {', '.join(near)}?" if near else f"; there are {', '.join(self._tools)}")
+            )
+        return self._tools[own]
+
+    def _granted(self, grant: Grant) -> AnyTool:
+        grant.check()
+        if grant.tool not in self._tools:  # a standing grant names no tool, and an alias was never judged
+            raise PermissionDeniedError(f"this permission is for {grant.tool or 'no tool call'}, and no such tool is here")
+        return self._tools[grant.tool]
+
+
+async def _guarded(item: FunctionTool | ObjectTool, grant: Grant, ctx: ToolContext) -> ToolResult:
+    """The guard between tools, which anyone may write, and the turn: whatever one raises is an error of that call alone."""
+    try:
+        return await item.run(grant.arguments, grant, ctx)
+    except (ToolError, SecurityError, StoreError, Signal, GeneratorExit):
+        raise
+    except asyncio.CancelledError as error:
+        if _cancelled():
+            raise
+        raise ToolExecutionError(f"{item.spec.name} failed: it was cancelled from within") from error
+    except BaseException as error:  # SystemExit and KeyboardInterrupt too: a tool must not end the agent
+        cause = _first(error)
+        if isinstance(cause, ToolError | SecurityError | StoreError | Signal):
+            raise cause from error
+        text = str(cause).strip()
+        raise ToolExecutionError(f"{item.spec.name} failed: {type(cause).__name__}" + (f": {text}" if text else "")) from error
+
+
+def _cancelled() -> bool:
+    """Whether the turn is being cancelled, or its time is up (not: the tool awaited something that was cancelled)."""
+    task = asyncio.current_task()
+    return anyio.current_effective_deadline() == -math.inf or (task is not None and task.cancelling() > 0)
+
+
+def _first(error: BaseException) -> BaseException:
+    """The error itself, or the only one inside a group (of a tool's own task group)."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
