@@ -1,0 +1,126 @@
+"""Rules that keep the gate the only way, tasks in groups, and tests on real parts."""
+
+import ast
+import re
+from collections.abc import Iterator
+
+from .source import Module, files_of_tests, functions, imports, modules, nodes
+
+GATE = "safety/gate.py"
+# Top-level guards: {"room/file.py:Class.function": "why everything is caught there"}.
+CATCH_ALL: dict[str, str] = {}
+LOOSE_TASKS = {"create_task", "gather", "ensure_future"}
+VAGUE = re.compile(r"(Manager|Handler|Service|Factory|Helper)$")
+ENVIRONMENT = {"environ", "environb", "getenv", "getenvb", "putenv", "unsetenv", "expandvars"}
+MOCKS = re.compile(r"\bmock\b|Mock\(|\bmocker\b|monkeypatch\.(setattr|setitem|delattr)|\bpatch\(")
+SLEEPS = re.compile(r"\b(time|asyncio)\.sleep\((?!0\))")
+SKIPS = re.compile(r"pytest\.(mark\.)?(skip|skipif|xfail|importorskip)\b|unittest\.skip|collect_ignore")
+
+
+def called(node: ast.AST) -> str:
+    """The last name of what is called: `Grant` for `actions.Grant(…)`; "" when it is no call."""
+    if not isinstance(node, ast.Call):
+        return ""
+    return node.func.id if isinstance(node.func, ast.Name) else node.func.attr if isinstance(node.func, ast.Attribute) else ""
+
+
+def names_grant(node: ast.AST) -> bool:
+    return (isinstance(node, ast.Name) and node.id == "Grant") or (isinstance(node, ast.Attribute) and node.attr == "Grant")
+
+
+def grants_made(module: Module) -> Iterator[int]:
+    """Lines that make a Grant: by its class, by `type(grant)(…)`, by decoding or copying into it, under another name, or as a subclass."""
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.ClassDef) and any(names_grant(base) for base in node.bases):
+            yield node.lineno
+        elif isinstance(node, ast.ImportFrom) and any(alias.name == "Grant" and alias.asname not in (None, "Grant") for alias in node.names):
+            yield node.lineno
+        elif isinstance(node, ast.Assign) and names_grant(node.value):
+            yield node.lineno
+        elif isinstance(node, ast.Call):
+            given = [*node.args, *(keyword.value for keyword in node.keywords)]
+            decodes = called(node) in ("convert", "decode", "Decoder", "__new__") and any(names_grant(value) for value in given)
+            copies = called(node) == "replace" and any(isinstance(value, ast.Name) and "grant" in value.id.lower() for value in given)
+            if called(node) == "Grant" or decodes or copies:
+                yield node.lineno
+
+
+def test_only_the_gate_makes_a_grant() -> None:
+    assert [f"{module.path}:{line}" for module in modules() if module.path != GATE for line in grants_made(module)] == []
+
+
+def test_the_gate_does_make_grants() -> None:
+    assert any(list(grants_made(module)) for module in modules() if module.path == GATE)
+
+
+def test_only_the_settings_read_the_environment() -> None:
+    used = [
+        f"{module.path}:{node.lineno}"
+        for module in modules()
+        if module.room != "config"
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Attribute) and node.attr in ENVIRONMENT and isinstance(node.value, ast.Name) and node.value.id in ("os", "path", "posixpath")
+    ]
+    named = [
+        found.where for module in modules() if module.room != "config" for found in imports(module) if found.target in {f"os.{name}" for name in ENVIRONMENT}
+    ]
+    assert used + named == []
+
+
+def catch_alls() -> Iterator[str]:
+    for module in modules():
+        for within, node in nodes(module):
+            if not isinstance(node, ast.ExceptHandler):
+                continue
+            caught = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
+            if any(kind is None or (isinstance(kind, ast.Name) and kind.id in ("Exception", "BaseException")) for kind in caught):
+                yield f"{module.path}:{within}"
+
+
+def test_everything_is_caught_only_in_named_guards() -> None:
+    assert sorted(set(catch_alls()) - set(CATCH_ALL)) == []
+
+
+def test_every_named_guard_exists() -> None:
+    assert sorted(set(CATCH_ALL) - set(catch_alls())) == []
+
+
+def test_tasks_live_in_task_groups() -> None:
+    assert [f"{module.path}:{node.lineno}" for module in modules() for node in ast.walk(module.tree) if called(node) in LOOSE_TASKS] == []
+
+
+def test_names_say_what_a_thing_is() -> None:
+    assert [
+        f"{module.path}:{node.name}" for module in modules() for node in ast.walk(module.tree) if isinstance(node, ast.ClassDef) and VAGUE.search(node.name)
+    ] == []
+
+
+def test_public_things_say_what_they_are() -> None:
+    silent = [module.path for module in modules() if ast.get_docstring(module.tree) is None]
+    for module in modules():
+        silent += [
+            f"{module.path}:{node.name}"
+            for node in module.tree.body
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_") and ast.get_docstring(node) is None
+        ]
+    assert silent == []
+
+
+def test_tests_replace_no_part_of_the_program() -> None:
+    assert [f"{path}: {line.strip()}" for path, text in files_of_tests() for line in text.splitlines() if MOCKS.search(line)] == []
+
+
+def test_tests_do_not_sleep_skip_or_expect_to_fail() -> None:
+    assert [f"{path}: {line.strip()}" for path, text in files_of_tests() for line in text.splitlines() if SLEEPS.search(line) or SKIPS.search(line)] == []
+
+
+def test_test_names_are_sentences_about_behaviour() -> None:
+    short = []
+    for path, text in files_of_tests():
+        short += [f"{path}:{name}" for name, _ in functions(ast.parse(text)) if name.rpartition(".")[2].startswith("test_") and name.count("_") < 3]
+    assert short == []
+
+
+def test_no_file_names_a_place_of_one_machine() -> None:
+    place = re.compile(r"(?<![\w$.{}/-])/(?:home|root|Users|work|opt)/[a-z]")
+    assert [f"{module.path}: {line.strip()}" for module in modules() for line in module.text.splitlines() if place.search(line)] == []

@@ -1,0 +1,34 @@
+"""What always holds, each with an id. A test that proves one says so: `@pytest.mark.invariant("gate.one-call")`.
+
+`tests/test_invariants.py` holds the map both ways: every id that stands has a test, every marker names an id that stands.
+"""
+
+STANDING = {
+    "gate.grant-needed": "No sandbox execution, file write or network request by a tool without a grant.",
+    "gate.one-call": "A grant fits one call, by hash.",
+    "gate.as-judged": "What runs is what was judged.",
+    "gate.crash-refuses": "A rule that crashes refuses.",
+    "gate.unknown-refuses": "A call without a known tool spec is refused.",
+    "gate.nobody-refuses": "A missing approver refuses.",
+    "gate.expired-refuses": "An expired approval refuses.",
+    "journal.started-first": "An effect's `started` is durable before it runs.",
+    "journal.finished-once": "A finished effect never runs twice.",
+    "journal.unfinished-asked": "An unfinished `once` is asked about.",
+    "journal.inbound-once": "A message accepted once is handled once.",
+    "journal.one-result": "Every tool call has exactly one result, in the order of the calls, also after cancel and crash.",
+    "audit.tampering-found": "Any change, unrecorded removal, insertion or reordering of the record is found by `audit verify`.",
+    "secrets.tool-environment": "No configured secret stands in the environment of a tool.",
+    "sessions.one-turn": "One turn at a time per session.",
+    "sessions.no-delay": "A slow session or subscriber never delays another.",
+}
+
+# What does not stand yet: the sentence, and the work it comes with.
+LATER = {
+    "flow.no-widening": ("Content of external origin never widens what is allowed without the user's word.", "trust"),
+    "flow.labels-join": ("Labels join, never drop, also through memory and files.", "trust"),
+    "audit.cut-found": ("A cut of the record's end is found, by its anchor.", "trust"),
+    "audit.erasure-shown": ("A recorded erasure is shown as such.", "deleting and forgetting"),
+    "secrets.nowhere": ("No configured secret in a prompt, log, event, journal or memory, also when it is split over deltas.", "the secret store"),
+    "budget.never-passed": ("The sum of settled and reserved cost never passes a cap, over all processes of a home.", "budgets"),
+    "budget.no-price-refused": ("With a cap and no known price the model is refused.", "budgets"),
+}
