@@ -1,0 +1,186 @@
+"""What went wrong at a model service, in the words of many services, as one of our failures."""
+
+import re
+import time
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import msgspec
+
+from ..errors import (
+    LLMAuthError,
+    LLMContextLengthError,
+    LLMError,
+    LLMModelError,
+    LLMRateLimitError,
+    LLMTimeoutError,
+    LLMUnavailableError,
+)
+from ..types.messages import Failure
+from .service import Service
+
+MAX_WORDS = 300
+"""Characters of a service's own message that a failure carries."""
+
+_CONTEXT = re.compile(
+    r"context_length|context[ _]?(?:length|size|window)|maximum (?:context|prompt|model) length|maximum model length"
+    r"|too (?:long|large) for model|prompt is too long|input token count|input tokens exceed|request too large|reduce the (?:length|prompt)"
+    r"|tokens? \+ .{0,20}max_new_tokens|string_above_max_length",
+    re.IGNORECASE,
+)
+_MODEL = re.compile(
+    r"model_(?:not_found|not_available|decommissioned|deprecated)|model\b.{0,120}?\b(?:not (?:found|exist|available|supported)|does not exist|no longer"
+    r"|decommissioned|deprecated|unknown)"
+    r"|(?:invalid|unknown|no such|not a valid|access|no) model\b|no endpoints found|unable to access model",
+    re.IGNORECASE | re.DOTALL,
+)
+_KEY = re.compile(r"invalid_api_key|(?:incorrect|invalid|missing) api[ _]key|api key (?:not valid|expired|not found)", re.IGNORECASE)
+_QUOTA = re.compile(r"insufficient_quota|exceeded your current quota|billing_hard_limit|credit balance", re.IGNORECASE)
+_REFUSED = re.compile(
+    r"unsupported|not supported|unknown|unrecogni[sz]ed|unexpected|extra (?:inputs|fields)|not permitted|not allowed|does not support", re.IGNORECASE
+)
+_OPTIONAL = ("stream_options", "temperature", "top_p", "max_tokens")
+
+
+class Complaint(msgspec.Struct, frozen=True):
+    """A service's error object in one form: `status` is 0 where it stood in a stream; `text` joins codes and message for matching."""
+
+    status: int
+    message: str = ""
+    code: str = ""
+    type: str = ""
+    param: str = ""
+
+    @property
+    def text(self) -> str:
+        return f"{self.code} {self.type} {self.message}"
+
+
+def complaint(status: int, body: bytes) -> Complaint:
+    """Read an error body: OpenAI's form, Google's list of it, FastAPI's `detail`, a bare string, or no JSON at all."""
+    try:
+        value = msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError):
+        text = body[:2000].decode("utf-8", "replace").strip()
+        return Complaint(status, "" if text.startswith("<") else text)
+    return complaint_of(status, value)
+
+
+def complaint_of(status: int, value: Any) -> Complaint:
+    """The same from decoded JSON."""
+    if isinstance(value, list) and value:
+        value = value[0]
+    if isinstance(value, dict):
+        value = value.get("error") or value.get("detail") or value
+    if not isinstance(value, dict):
+        return Complaint(status, value if isinstance(value, str) else msgspec.json.encode(value).decode() if value else "")
+    message = value.get("message") or value.get("msg") or value.get("detail") or value.get("error") or ""
+    code = value.get("code")
+    if status == 0 and isinstance(code, int) and 400 <= code <= 599:
+        status = code
+    upstream = value.get("metadata")  # OpenRouter keeps the words of the service behind it here
+    if isinstance(upstream, dict) and isinstance(upstream.get("raw"), str):
+        message = f"{message}: {upstream['raw']}"
+    words = (str(value.get(name) or "") for name in ("code", "type", "param"))
+    return Complaint(status, message if isinstance(message, str) else msgspec.json.encode(message).decode(), *words)
+
+
+def refused_parameter(found: Complaint, sent: frozenset[str]) -> str | None:
+    """The optional parameter that a 400 or 422 complains of, if it was among those sent: it can be left out."""
+    if found.status not in (400, 422) or _CONTEXT.search(found.text):
+        return None
+    if not (_REFUSED.search(found.text)):
+        return None
+    named = (name for name in _OPTIONAL if name in sent)
+    return next((name for name in named if found.param == name or re.search(rf"\b{name}\b", found.message)), None)
+
+
+def failure(found: Complaint, service: Service, model: str, headers: Mapping[str, str] | None = None) -> Failure:
+    """The failure that a complaint means."""
+    words = _words(found.message, service)
+    said = f": {words}" if words else ""
+    status = f" ({found.status})" if found.status else ""
+    wait = retry_after(headers or {})
+    if found.status == 429 and _QUOTA.search(found.text):
+        return _make(LLMRateLimitError, f"{service.name} says that the quota is used up{status}{said}", "check plan and billing with the service", retry=False)
+    if found.status in (0, 400, 413, 422, 429, 500) and (found.status == 413 or _CONTEXT.search(found.text)):
+        return _make(
+            LLMContextLengthError,
+            f"the request is too long for {model} at {service.name}{status}{said}",
+            "start a new session, or use a model with a larger window",
+        )
+    if found.status == 401 or (found.status in (0, 400, 403) and _KEY.search(found.text)):
+        return refused_key(service, status + said)
+    if found.status in (0, 400, 403, 404, 422) and (_MODEL.search(found.text) or (found.status == 404 and model and model in found.message)):
+        return _make(LLMModelError, f"{service.name} does not know the model {model}{status}{said}", "name another one with --model")
+    if found.status == 403:
+        return refused_key(service, status + said)
+    if found.status == 429 or (found.status == 0 and "rate_limit" in found.text):
+        return _make(LLMRateLimitError, f"{service.name} limits the rate of requests{status}{said}", after=wait)
+    if found.status == 408:
+        return _make(LLMTimeoutError, f"{service.name} gave up waiting{status}{said}", after=wait)
+    if found.status == 0 or found.status >= 500:
+        return _make(LLMUnavailableError, f"{service.name} cannot answer now{status}{said}", after=wait)
+    hint = f"check that {service.base_url} is the base URL, with /v1 where the service wants it" if found.status in (404, 405) or found.status < 400 else ""
+    return _make(LLMError, f"{service.name} refuses the request{status}{said}", hint)
+
+
+def refused_key(service: Service, said: str) -> Failure:
+    """401 and its relatives: the key is named by its variable, never shown."""
+    name = service.key_name or f"llm.providers.{service.name}.api_key"
+    what = f"{service.name} refuses the key in {name}" if service.api_key else f"{service.name} wants a key"
+    return _make(LLMAuthError, what + said, f"put a valid key into {name}")
+
+
+def no_connection(service: Service, reason: str) -> Failure:
+    """Refused, unresolved or lost before the first byte."""
+    words = _words(reason, service)
+    text = f"no connection to {service.name} at {service.base_url}{f': {words}' if words else ''}"
+    return _make(LLMUnavailableError, text, "check that the service runs and the address is right")
+
+
+def timed_out(service: Service, seconds: float) -> Failure:
+    return _make(LLMTimeoutError, f"{service.name} sent nothing for {seconds:g} s")
+
+
+def broken(service: Service, what: str) -> Failure:
+    """A stream that is no answer: cut off, malformed, or no stream at all."""
+    return _make(LLMUnavailableError, f"the answer of {service.name} is unusable: {_words(what, service)}")
+
+
+def withheld(service: Service, finish: str) -> Failure:
+    """The service stopped the answer itself."""
+    if finish == "content_filter":
+        return _make(LLMError, f"{service.name} withheld the answer (content filter)", "put the request in other words, or use another model")
+    return _make(LLMUnavailableError, f"{service.name} broke off the answer ({finish})")
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds that a service asks to wait: `retry-after-ms`, or `Retry-After` in seconds or as a date (seen from its own `Date`, where there is one)."""
+    lower = {name.lower(): value.strip() for name, value in headers.items()}
+    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        try:
+            seconds = float(lower[name]) / unit
+        except (KeyError, ValueError):
+            continue
+        return seconds if 0 <= seconds < float("inf") else None
+    try:
+        until = parsedate_to_datetime(lower["retry-after"]).timestamp()
+    except (KeyError, ValueError):
+        return None
+    try:
+        since = parsedate_to_datetime(lower["date"]).timestamp()
+    except (KeyError, ValueError):
+        since = time.time()
+    return max(0.0, until - since)
+
+
+def _make(kind: type[LLMError], text: str, hint: str = "", *, after: float | None = None, retry: bool | None = None) -> Failure:
+    return Failure(kind.__name__, text, hint, kind.retryable if retry is None else retry, after)
+
+
+def _words(message: str, service: Service) -> str:
+    """A service's message on one line, without the key, at most `MAX_WORDS` characters."""
+    line = " ".join(service.redact(message).split())
+    return line if len(line) <= MAX_WORDS else line[: MAX_WORDS - 1] + "…"

@@ -1,0 +1,85 @@
+"""Trying again: a wrapper around any provider."""
+
+import os
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+
+import msgspec
+
+from ..ports import Clock, Provider
+from ..types.messages import Failure, Finished, ModelEvent, ModelInfo, Reply, Request, Retrying
+
+
+class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
+    """`attempts` in all, and the bounds of the backoff in seconds (2, 4, 8, … up to the larger one)."""
+
+    attempts: int = 3
+    min_seconds: float = 2.0
+    max_seconds: float = 30.0
+
+
+def spread() -> float:
+    """A number from 0 to 1, so that many clients that failed together do not come back together."""
+    return int.from_bytes(os.urandom(2), "big") / 65535
+
+
+class RetryProvider:
+    """Repeats a failed request where the failure says that this may help; the same request, so the same bytes.
+
+    Before each wait it yields `Retrying`, with `discard` when parts of the failed attempt were already given out. The wait is
+    the larger of the backoff and what the service asked for. After the last attempt the failure itself is the reply.
+    """
+
+    def __init__(self, inner: Provider, clock: Clock, policy: RetryPolicy = RetryPolicy(), jitter: Callable[[], float] = spread) -> None:  # noqa: B008
+        self._inner = inner
+        self._clock = clock
+        self._policy = policy
+        self._jitter = jitter
+
+    def info(self, model: str) -> ModelInfo:
+        return self._inner.info(model)
+
+    def count(self, request: Request) -> int:
+        return self._inner.count(request)
+
+    def stream(self, request: Request) -> AbstractAsyncContextManager[AsyncIterator[ModelEvent]]:
+        return self._stream(request)
+
+    @asynccontextmanager
+    async def _stream(self, request: Request) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
+        async with aclosing(self._events(request)) as events:
+            yield events
+
+    async def _events(self, request: Request) -> AsyncGenerator[ModelEvent]:
+        attempt = 0
+        while True:
+            attempt += 1
+            shown = False
+            reply = Reply(stop="error", failure=Failure("LLMUnavailableError", "the provider gave no reply", retryable=False))
+            async with self._inner.stream(request) as events:
+                async for event in events:
+                    if isinstance(event, Finished):
+                        reply = event.reply
+                        break
+                    shown = True
+                    yield event
+            failure = reply.failure
+            if failure is None or not failure.retryable or attempt >= self._policy.attempts:
+                yield Finished(_counted(reply, attempt))
+                return
+            wait = self._wait(attempt, failure)
+            yield Retrying(attempt, round(wait * 1000), failure.text, reply.model or request.model, shown)
+            await self._clock.sleep(wait)
+
+    def _wait(self, attempt: int, failure: Failure) -> float:
+        policy = self._policy
+        backoff = min(policy.max_seconds, policy.min_seconds * 2.0 ** (attempt - 1) * (1 + self._jitter() / 4))
+        return max(backoff, failure.retry_after or 0.0)
+
+
+def _counted(reply: Reply, attempts: int) -> Reply:
+    """The reply, its failure saying how often it was tried."""
+    if reply.failure is None or attempts == 1:
+        return reply
+    failure = msgspec.structs.replace(reply.failure, text=f"{reply.failure.text} (tried {attempts} times)")
+    return msgspec.structs.replace(reply, failure=failure)

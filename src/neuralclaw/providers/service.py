@@ -1,0 +1,40 @@
+"""What is known of one configured model service."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from ..types.messages import ModelInfo
+
+REDACTED = "[REDACTED]"
+
+
+class Service(msgspec.Struct, frozen=True, kw_only=True):
+    """A model service as a provider needs it.
+
+    `base_url` has no trailing slash. `key_name` is the environment variable that an error names instead of the key. `models`
+    are the owner's facts; they win over the shipped table. `own` is false when the address is not the service's own one.
+    """
+
+    name: str
+    base_url: str
+    api_key: str = ""
+    key_name: str = ""
+    default_model: str = ""
+    models: Mapping[str, ModelInfo] = msgspec.field(default_factory=dict)
+    api: str = "chat"
+    own: bool = False
+    echo_reasoning: bool = False
+    """Whether the service wants its `reasoning_content` back with the tool calls it led to."""
+
+    def __repr__(self) -> str:
+        return f"Service(name={self.name!r}, base_url={self.base_url!r}, api_key={REDACTED if self.api_key else ''!r})"
+
+    @property
+    def host(self) -> str:
+        """`host` or `host:port` of the address, as an envelope names it."""
+        return self.base_url.partition("://")[2].partition("/")[0].rpartition("@")[2].lower()
+
+    def redact(self, text: str) -> str:
+        """The text without the key, wherever a service may have echoed it."""
+        return text.replace(self.api_key, REDACTED) if self.api_key else text

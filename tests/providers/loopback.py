@@ -1,0 +1,170 @@
+"""A scripted model service on loopback, and a `Net` over aiohttp that reaches it."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import aiohttp
+import msgspec
+
+from neuralclaw.types.actions import Envelope, Grant
+
+EVENT_STREAM = "text/event-stream"
+
+
+class Response:
+    """What the server says next. `pieces` are written one by one; `cut`: then the connection is reset; `hang`: then nothing more comes."""
+
+    def __init__(
+        self,
+        pieces: Sequence[bytes] = (),
+        *,
+        status: int = 200,
+        headers: Mapping[str, str] | None = None,
+        kind: str | None = EVENT_STREAM,
+        then: str = "end",
+    ) -> None:
+        self.pieces = list(pieces)
+        self.status = status
+        self.headers = dict(headers or {})
+        if kind:
+            self.headers.setdefault("Content-Type", kind)
+        assert then in ("end", "cut", "hang")
+        self.then = then
+
+
+class Seen:
+    """A request as it arrived."""
+
+    def __init__(self, path: str, headers: dict[str, str], body: bytes) -> None:
+        self.path, self.headers, self.body = path, headers, body
+
+    @property
+    def json(self) -> dict[str, Any]:
+        value: dict[str, Any] = msgspec.json.decode(self.body)
+        return value
+
+
+class LoopbackServer:
+    """Speaks HTTP/1.1 by hand, so that every byte and every fault is the test's own.
+
+    `script` answers the requests in order, the last one for ever after; a function of the request works too.
+    """
+
+    def __init__(self) -> None:
+        self.script: list[Response] = []
+        self.answer: Callable[[Seen], Response] | None = None
+        self.seen: list[Seen] = []
+        self.connections = 0
+        self.lost = 0
+        self.port = 0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    def says(self, *responses: Response) -> None:
+        self.script = list(responses)
+
+    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        try:
+            while await self._one(reader, writer):
+                pass
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+    async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+        headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:] if line)}
+        seen = Seen(head[0].split()[1], headers, await reader.readexactly(int(headers.get("content-length", "0"))))
+        self.seen.append(seen)
+        response = self.answer(seen) if self.answer else self.script.pop(0) if len(self.script) > 1 else self.script[0]
+        lines = [f"HTTP/1.1 {response.status} X", "Transfer-Encoding: chunked", *(f"{name}: {value}" for name, value in response.headers.items())]
+        writer.write(("\r\n".join(lines) + "\r\n\r\n").encode())
+        for piece in response.pieces:
+            writer.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+            await writer.drain()
+            await asyncio.sleep(0)
+        if response.then == "cut":
+            await writer.drain()
+            writer.transport.abort()
+            return False
+        if response.then == "hang":
+            await writer.drain()
+            await reader.read()  # until the client goes away
+            self.lost += 1
+            return False
+        writer.write(b"0\r\n\r\n")
+        await writer.drain()
+        return True
+
+
+@asynccontextmanager
+async def loopback() -> AsyncGenerator[LoopbackServer]:
+    """A server of this test alone."""
+    server = LoopbackServer()
+    listening = await asyncio.start_server(server.handle, "127.0.0.1", 0)
+    server.port = listening.sockets[0].getsockname()[1]
+    try:
+        yield server
+    finally:
+        listening.close()
+
+
+def grant_for(host: str) -> Grant:
+    """A standing grant as the gate makes it for a configured host."""
+    return Grant(session="home", call_id="", tool="", arguments={}, workspace="/", hash="", envelope=Envelope(hosts=(host,), network=True))
+
+
+class AiohttpResponse:
+    def __init__(self, response: aiohttp.ClientResponse) -> None:
+        self._response = response
+        self.status = response.status
+        self.headers: Mapping[str, str] = response.headers
+
+    async def chunks(self) -> AsyncGenerator[bytes]:
+        try:
+            async for chunk in self._response.content.iter_any():
+                yield chunk
+        except (aiohttp.ClientPayloadError, aiohttp.ClientConnectionError) as error:
+            raise ConnectionError(str(error)) from error
+
+    async def read(self, max_bytes: int) -> bytes:
+        data = b""
+        async for chunk in self.chunks():
+            data += chunk
+            if len(data) >= max_bytes:
+                break
+        return data[:max_bytes]
+
+
+class AiohttpNet:
+    """The smallest `Net`: no judging of addresses beyond the envelope's hosts."""
+
+    def __init__(self, session: aiohttp.ClientSession) -> None:
+        self._session = session
+
+    @asynccontextmanager
+    async def request(
+        self, grant: Grant, method: str, url: str, *, headers: Mapping[str, str], body: bytes | None, timeout: float
+    ) -> AsyncIterator[AiohttpResponse]:
+        envelope = grant.check()
+        assert url.split("/")[2] in envelope.hosts
+        limits = aiohttp.ClientTimeout(total=None, sock_connect=timeout, sock_read=timeout)
+        try:
+            async with self._session.request(method, url, headers=dict(headers), data=body, timeout=limits, allow_redirects=False) as response:
+                yield AiohttpResponse(response)
+        except aiohttp.ServerTimeoutError as error:
+            raise TimeoutError(str(error)) from error
+        except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError) as error:
+            raise ConnectionError(str(error)) from error
+
+
+@asynccontextmanager
+async def net() -> AsyncGenerator[AiohttpNet]:
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+        yield AiohttpNet(session)
