@@ -1,0 +1,93 @@
+"""From an action to what it touches: pure, before any fact is known."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from ..types.actions import Action, PathWant, Wants
+from ..types.judging import Power
+from ..types.options import Policy
+from ..types.tools import Touch
+from . import shell
+from .addresses import Url, parse
+from .line import Line
+from .paths import absolute
+
+PATH_KINDS = ("read", "list", "write", "delete")
+MAX_WANTS = 400
+"""Paths and programs of one call; more than that is not looked up, and the call is refused."""
+
+
+class Analysis(msgspec.Struct, frozen=True, kw_only=True):
+    """What a call touches. `paths` are those its path arguments name, `cwd` where a command runs."""
+
+    paths: tuple[PathWant, ...] = ()
+    urls: tuple[Url, ...] = ()
+    line: Line | None = None
+    cwd: str = ""
+    extra: frozenset[Power] = frozenset()
+    wants: Wants | None = None
+
+
+NOTHING = Analysis()
+
+
+def analyse(action: Action, policy: Policy) -> Analysis:
+    """Paths, addresses and the command line of a call. `wants` is None when no fact is needed."""
+    if not action.spec.touches:
+        return NOTHING
+    paths: list[PathWant] = []
+    urls: list[Url] = []
+    line: Line | None = None
+    cwd = _cwd(action)
+    for touch in action.spec.touches:
+        for value in _values(action, touch):
+            if touch.kind == "command":
+                line = shell.analyse(value, cwd=cwd, workspace=action.workspace, policy=policy, env=_environment(action))
+            elif touch.kind == "url":
+                urls.append(parse(value))
+            elif touch.kind != "cwd":
+                paths.append(PathWant(absolute(value, action.workspace), touch.kind))
+            else:
+                paths.append(PathWant(cwd, "list"))
+    return Analysis(paths=tuple(paths), urls=tuple(urls), line=line, cwd=cwd, wants=_wants(paths, urls, line, cwd))
+
+
+def _values(action: Action, touch: Touch) -> Iterator[str]:
+    """The argument's strings; what is absent touches nothing, what is neither a string nor a list of strings cannot be judged."""
+    value = action.arguments.get(touch.argument)
+    values = value if isinstance(value, list) else [] if value is None else [value]
+    for item in values:
+        if not isinstance(item, str):
+            raise TypeError(f"{touch.argument} is no text")
+        if item or touch.kind != "cwd":
+            yield item
+
+
+def _cwd(action: Action) -> str:
+    for touch in action.spec.touches:
+        if touch.kind == "cwd":
+            value = action.arguments.get(touch.argument)
+            if isinstance(value, str) and value:
+                return absolute(value, action.workspace)
+    return action.workspace
+
+
+def _environment(action: Action) -> dict[str, str]:
+    """Variables that a command tool is asked to set."""
+    value = action.arguments.get("env_vars")
+    return {str(k): str(v) for k, v in value.items()} if isinstance(value, dict) else {}
+
+
+def _wants(paths: list[PathWant], urls: list[Url], line: Line | None, cwd: str) -> Wants | None:
+    hosts = tuple(dict.fromkeys(u.host for u in urls if u.problem is None and u.literal is None))
+    wanted = list(paths)
+    programs: tuple[str, ...] = ()
+    if line is not None:
+        wanted += [w for c in line.commands for w in c.wants]
+        programs = tuple(dict.fromkeys(c.program for c in line.commands if c.program))
+    if not wanted and not programs and not hosts:
+        return None if line is None else Wants(cwd=cwd)
+    if len(wanted) + len(programs) > MAX_WANTS:
+        raise ValueError("the call touches too many places to judge")
+    return Wants(paths=tuple(dict.fromkeys(wanted)), programs=programs, hosts=hosts, cwd=cwd)

@@ -1,0 +1,104 @@
+"""The verdict while it is being found: rules only ever make it stricter."""
+
+from ..types.actions import CommandView, Envelope, RuleMatch, Verdict
+from ..types.judging import Decision, Power, Risk, Sink, Tier
+
+AUTO_RULES = frozenset({"risk.low", "risk.medium", "risk.high", "tier.read", "tier.write", "tier.execute", "program.unlisted"})
+"""What `--approvals auto` says yes to, and what an owner's `allow` answers."""
+
+
+class Findings:
+    """Collects matches, risk, tier, powers and the parts of the envelope."""
+
+    __slots__ = (
+        "addresses",
+        "answered",
+        "commands",
+        "digests",
+        "execute",
+        "hosts",
+        "inside",
+        "matches",
+        "network",
+        "powers",
+        "programs",
+        "read",
+        "resolved",
+        "risk",
+        "sinks",
+        "tier",
+        "understood",
+        "why",
+        "write",
+    )
+
+    def __init__(self, risk: Risk) -> None:
+        self.risk, self.tier = risk, Tier.READ
+        self.powers: set[Power] = set()
+        self.sinks: set[Sink] = set()
+        self.matches: list[RuleMatch] = []
+        self.commands: tuple[CommandView, ...] = ()
+        self.addresses: dict[str, tuple[str, ...]] = {}
+        self.resolved: str | None = None
+        self.inside: bool | None = None
+        self.understood = True
+        self.answered = False
+        self.why = ""
+        self.read: list[str] = []
+        self.write: list[str] = []
+        self.hosts: list[str] = []
+        self.digests: dict[str, str | None] = {}
+        self.programs: dict[str, str] = {}
+        self.execute = self.network = False
+
+    def match(self, rule: str, decision: Decision, reason: str, alternative: str | None = None) -> None:
+        """Record a rule that matched; the same rule with the same reason counts once."""
+        found = RuleMatch(rule, decision, reason, alternative)
+        if found not in self.matches:
+            self.matches.append(found)
+
+    def forbid(self, rule: str, reason: str, alternative: str | None = None) -> None:
+        self.match(rule, Decision.FORBID, reason, alternative)
+
+    def ask(self, rule: str, reason: str, alternative: str | None = None) -> None:
+        self.match(rule, Decision.ASK, reason, alternative)
+
+    def raise_risk(self, risk: Risk) -> None:
+        self.risk = max(self.risk, risk)
+
+    def raise_tier(self, tier: Tier) -> None:
+        self.tier = max(self.tier, tier)
+
+    def verdict(self) -> Verdict:
+        """All matches, strictest first (stable), and what they come to."""
+        order = {Decision.FORBID: 0, Decision.ASK: 1, Decision.ALLOW: 2}
+        matches = [m for m in self.matches if not (self.answered and m.decision is Decision.ASK and m.id in AUTO_RULES)]
+        matches.sort(key=lambda m: order[m.decision])
+        decision = matches[0].decision if matches else Decision.ALLOW
+        asks = [m.id for m in matches if m.decision is Decision.ASK]
+        return Verdict(
+            decision=decision,
+            risk=self.risk,
+            tier=self.tier,
+            powers=tuple(p for p in Power if p in self.powers),
+            sinks=tuple(s for s in Sink if s in self.sinks),
+            rules=tuple(matches),
+            understood=self.understood,
+            commands=self.commands,
+            addresses=tuple(a for found in self.addresses.values() for a in found),
+            resolved=self.resolved,
+            inside=self.inside,
+            auto=decision is Decision.ASK and self.risk is not Risk.CRITICAL and all(rule in AUTO_RULES for rule in asks),
+        )
+
+    def envelope(self) -> Envelope:
+        return Envelope(
+            read=tuple(dict.fromkeys(self.read)),
+            write=tuple(dict.fromkeys(self.write)),
+            hosts=tuple(self.hosts),
+            addresses=self.addresses,
+            execute=self.execute,
+            network=self.network,
+            digests=self.digests,
+            programs=self.programs,
+        )

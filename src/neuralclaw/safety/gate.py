@@ -1,0 +1,106 @@
+"""The gate: the only maker of grants. It writes and asks nothing."""
+
+import logging
+from collections.abc import Callable, Sequence
+
+from ..ports import Clock, Facts
+from ..types.actions import Action, Answers, Envelope, FactSheet, Grant, RuleMatch, Verdict, action_hash
+from ..types.judging import Decision, Risk, Tier
+from ..types.options import Policy
+from ..types.signals import Denied, Parked
+from ..types.tools import ToolSpec
+from . import questions
+from .analysis import Analysis, analyse
+from .rules import decide
+
+log = logging.getLogger(__name__)
+
+DAY = 86_400.0
+
+
+class Gate:
+    """Judges every call under one policy. `make_id` gives approval ids; tests may inject their own."""
+
+    def __init__(self, policy: Policy, facts: Facts, clock: Clock, *, make_id: Callable[[], str] = questions.new_id) -> None:
+        self._policy, self._facts, self._clock, self._make_id = policy, facts, clock, make_id
+
+    async def authorize(self, action: Action, answers: Answers) -> Grant:
+        """A grant for exactly this call. Raises `Denied(verdict)`, or `Parked(question)` when a person must answer and has not yet."""
+        verdict, envelope, analysis = await self._guarded(action)
+        if verdict.decision is Decision.FORBID:
+            raise Denied(verdict)
+        hash = action_hash(action, envelope)
+        if verdict.decision is Decision.ASK:
+            self._answered(action, answers, verdict, analysis, hash)
+        return Grant(
+            session=action.session,
+            call_id=action.call_id,
+            tool=action.spec.name,
+            arguments=action.arguments,
+            workspace=action.workspace,
+            hash=hash,
+            envelope=envelope,
+        )
+
+    async def judge(self, action: Action) -> Verdict:
+        """The verdict without answers and without a grant: what `policy explain` and `--dry-run` show."""
+        return (await self._guarded(action))[0]
+
+    def standing(self, hosts: Sequence[str] = (), read: Sequence[str] = (), write: Sequence[str] = ()) -> Grant:
+        """A grant for what the owner configured, to be made at start. No tool call can use it: it has no call and no tool."""
+        envelope = Envelope(read=tuple(read), write=tuple(write), hosts=tuple(hosts), network=bool(hosts))
+        return Grant(session="", call_id="", tool="", arguments={}, workspace="", hash="", envelope=envelope)
+
+    async def _guarded(self, action: Action) -> tuple[Verdict, Envelope, Analysis]:
+        """The top-level guard of the kernel: whatever fails while judging means no."""
+        try:
+            return await self._judge(action)
+        except Exception as error:
+            log.warning("the gate could not judge a call: %s: %s", type(error).__name__, error)
+            verdict = failed(f"the safety check itself failed ({type(error).__name__}: {error}), so the call is refused")
+            return verdict, Envelope(), Analysis()
+
+    async def _judge(self, action: Action) -> tuple[Verdict, Envelope, Analysis]:
+        if not isinstance(action.spec, ToolSpec):
+            return failed("the tool is not known, so the call is refused", rule="tool.unknown"), Envelope(), Analysis()
+        analysis = analyse(action, self._policy)
+        sheet = FactSheet() if analysis.wants is None else await self._facts.look(action, analysis.wants)
+        findings = decide(action, self._policy, analysis, sheet)
+        return findings.verdict(), findings.envelope(), analysis
+
+    def _answered(self, action: Action, answers: Answers, verdict: Verdict, analysis: Analysis, hash: str) -> None:
+        """Returns when a person said yes to this very call or to its scope; raises `Denied` after a no, `Parked` without an answer."""
+        answer = answers.by_hash.get(hash)
+        if answer is not None and answer.decision in ("once", "session", "always"):
+            return
+        if answer is not None:
+            said = answer.by if answer.by in ("withdrawn", "expired", "cancelled") else "a no"
+            raise Denied(refused(verdict, f"the question about it was answered with {said}" if said == "a no" else f"the question about it was {said}"))
+        scopes = questions.scopes_of(action, self._policy, analysis, verdict)
+        if questions.covered(scopes, answers.standing):
+            return
+        expires = self._clock.now() + self._policy.expire_days * DAY
+        raise Parked(questions.build(action, verdict, scopes, hash=hash, expires=expires, make_id=self._make_id))
+
+
+def failed(reason: str, *, rule: str = "gate.error") -> Verdict:
+    """The verdict on what could not be judged."""
+    return Verdict(decision=Decision.FORBID, risk=Risk.CRITICAL, tier=Tier.SYSTEM_CRITICAL, rules=(RuleMatch(rule, Decision.FORBID, reason),), understood=False)
+
+
+def refused(verdict: Verdict, reason: str) -> Verdict:
+    """The same verdict after a person's no: what asked is forbidden now."""
+    no = RuleMatch("approval.no", Decision.FORBID, reason)
+    return Verdict(
+        decision=Decision.FORBID,
+        risk=verdict.risk,
+        tier=verdict.tier,
+        powers=verdict.powers,
+        sinks=verdict.sinks,
+        rules=(no, *verdict.rules),
+        understood=verdict.understood,
+        commands=verdict.commands,
+        addresses=verdict.addresses,
+        resolved=verdict.resolved,
+        inside=verdict.inside,
+    )

@@ -1,0 +1,56 @@
+"""What the analysis of a command line finds, as values: simple commands, blocks, and what stayed unclear."""
+
+import msgspec
+
+from ..types.actions import CommandView, PathWant
+from ..types.judging import Power, Risk
+
+
+class Block(msgspec.Struct, frozen=True):
+    """Something blocked for good (row N17). A releasable one falls when an owner's rule allows `argv` in all of `places`."""
+
+    rule: str
+    reason: str
+    alternative: str | None = None
+    argv: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
+    releasable: bool = False
+
+
+class Command(msgspec.Struct, frozen=True, kw_only=True):
+    """One simple command after its wrappers are taken off. `program` is its first word, "" for a shell builtin or a bare redirection."""
+
+    argv: tuple[str, ...]
+    via: tuple[str, ...] = ()
+    program: str = ""
+    subject: str = ""
+    """What a standing answer may cover: the program, with its subcommand where it has one."""
+    powers: frozenset[Power] = frozenset()
+    risk: Risk = Risk.LOW
+    only_reads: bool = True
+    critical: bool = False
+    """Changes the system itself."""
+    reason: str = ""
+    """Why its risk is what it is."""
+    wants: tuple[PathWant, ...] = ()
+    sends: bool = False
+
+    def view(self) -> CommandView:
+        powers = tuple(p for p in Power if p in self.powers)
+        return CommandView(argv=self.argv, via=self.via, powers=powers, risk=self.risk)
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """A whole command line. `simple`: one program without operators, redirections or substitutions."""
+
+    text: str
+    commands: tuple[Command, ...] = ()
+    blocks: tuple[Block, ...] = ()
+    understood: bool = True
+    broken: bool = False
+    """The grammar could not read all of it."""
+    simple: bool = True
+
+    @property
+    def only_reads(self) -> bool:
+        return self.understood and not self.broken and not self.blocks and all(c.only_reads for c in self.commands)

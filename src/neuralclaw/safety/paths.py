@@ -1,0 +1,110 @@
+"""Places: which paths are inside, which belong to the system, and which hold secrets. String functions only; links are resolved by `Facts`."""
+
+from fnmatch import fnmatchcase
+from posixpath import dirname, isabs, join, normpath
+
+from ..types.options import Policy
+
+SYSTEM = ("/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/proc", "/run", "/sbin", "/srv", "/sys", "/usr", "/var", "/root")
+SCRATCH = ("/tmp", "/var/tmp", "/dev/shm")
+HARMLESS_DEVICES = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"})
+HOMES = ("/home", "/Users")
+
+FORBIDDEN_SECRETS = ("/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-")
+ASKED_SECRETS = ("/proc/*/environ", "/proc/*/task/*/environ", "/etc/sudoers", "/etc/ssh/ssh_host_*_key")
+SECRET_NAMES = frozenset(
+    {".ssh", ".gnupg", ".aws", ".azure", ".kube", ".password-store", ".netrc", ".pgpass", ".git-credentials", ".vault-token", "keyrings", "gcloud", ".mozilla"}
+)
+STARTUP_NAMES = frozenset({".bashrc", ".bash_profile", ".bash_login", ".profile", ".zshrc", ".zprofile", ".zshenv", "authorized_keys", "autostart", ".xinitrc"})
+
+
+def under(path: str, root: str) -> bool:
+    """Whether `path` is `root` or lies below it; both absolute and normal."""
+    return path == root or root == "/" or path.startswith(root + "/")
+
+
+def absolute(path: str, base: str) -> str:
+    """The path as an absolute, normal one, seen from `base`."""
+    full = normpath(path if isabs(path) else join(base, path))
+    return "/" + full.lstrip("/") if full.startswith("//") else full
+
+
+def person_home(policy: Policy) -> str:
+    """The person's home directory, or "" when it is not known."""
+    if policy.home_dir:
+        return policy.home_dir
+    return next((p for p in policy.protected_paths if p == "/root" or dirname(p) in HOMES), "")
+
+
+def data_homes(policy: Policy) -> tuple[str, ...]:
+    """Protected places that hold the agent's own data: never read or written by a call, unless the workspace lies in them."""
+    home = person_home(policy)
+    return tuple(p for p in policy.protected_paths if p not in ("/", home))
+
+
+def in_data_home(path: str, policy: Policy, workspace: str) -> bool:
+    """Whether `path` is the agent's own data. A workspace inside the data home is not, all around it is."""
+    for root in data_homes(policy):
+        if under(path, root) and not (workspace != root and under(workspace, root) and under(path, workspace)):
+            return True
+    return False
+
+
+def holds_data_home(path: str, policy: Policy, workspace: str) -> bool:
+    """Whether something below `path` is the agent's own data or a known secret."""
+    if workspace != "/" and under(path, workspace):
+        return any(under(root, path) for root in data_homes(policy))
+    homes = (person_home(policy), *data_homes(policy))
+    return path in ("/", "/home", "/etc", "/root") or any(root and under(root, path) for root in homes)
+
+
+def is_system(path: str) -> bool:
+    """Whether a write there changes the system. Scratch places and harmless devices are not."""
+    if path in HARMLESS_DEVICES or any(under(path, s) for s in SCRATCH):
+        return False
+    return path == "/" or any(under(path, s) for s in SYSTEM)
+
+
+def is_device(path: str) -> bool:
+    """A device file that must not be written; `/dev/null`, the standard streams and memory-backed places are fine."""
+    return under(path, "/dev") and path not in HARMLESS_DEVICES and not path.startswith(("/dev/fd/", "/dev/shm/", "/dev/pts/", "/dev/tcp/", "/dev/udp/"))
+
+
+def is_scratch(path: str) -> bool:
+    return any(under(path, s) for s in SCRATCH)
+
+
+def is_startup(path: str) -> bool:
+    """A file that runs at the person's next log-in, or lets somebody in."""
+    return any(part in STARTUP_NAMES for part in path.split("/"))
+
+
+def matches(path: str, pattern: str) -> bool:
+    """Whether two paths, either with wildcards, may name the same file: compared part by part, `pattern` covers what is below it."""
+    mine, theirs = path.strip("/").split("/"), pattern.strip("/").split("/")
+    if len(mine) < len(theirs):
+        return False
+    return all(fnmatchcase(a, b) or fnmatchcase(b, a) for a, b in zip(mine, theirs, strict=False))
+
+
+def secret(path: str) -> str | None:
+    """`forbid` or `ask` for a place that holds secrets, else None. The path may hold wildcards."""
+    if any(matches(path, p) for p in FORBIDDEN_SECRETS):
+        return "forbid"
+    parts = path.split("/")
+    if any(matches(path, p) for p in ASKED_SECRETS) or any(part in SECRET_NAMES for part in parts):
+        return "ask"
+    if any("*" in part and part.startswith(".") and fnmatchcase(".ssh", part) for part in parts):
+        return "ask"
+    return None
+
+
+def is_root_or_home(path: str, policy: Policy, workspace: str) -> bool:
+    """A place whose recursive removal is blocked for good: top of the disk, system directories, homes, and all that holds the workspace or the data."""
+    parts = [p for p in path.split("/") if p]
+    if len(parts) <= 1:
+        return True
+    if len(parts) == 2 and ("/" + parts[0] in HOMES or ("/" + parts[0] in SYSTEM and parts[0] != "root" and not is_scratch(path))):
+        return True
+    kept = (workspace, person_home(policy), *policy.protected_paths)
+    return any(k and k != workspace and under(k, path) for k in kept) or (path != workspace and under(workspace, path))

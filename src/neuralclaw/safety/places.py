@@ -1,0 +1,78 @@
+"""Rules for the paths that a tool's own arguments name."""
+
+from ..types.actions import Action, FactSheet, PathFact, PathWant
+from ..types.judging import Power, Risk, Sink, Tier
+from ..types.options import Policy
+from .analysis import Analysis
+from .findings import Findings
+from .paths import in_data_home, is_system, secret, under
+
+POWERS = {"read": Power.READ, "list": Power.READ, "write": Power.WRITE, "delete": Power.DELETE}
+
+
+def fact_for(want: PathWant, sheet: FactSheet) -> PathFact:
+    """The fact that answers a want. A want without an answer raises `LookupError`: what was not looked up is not judged."""
+    for fact in sheet.paths:
+        if fact.path == want.path and fact.op == want.op:
+            return fact
+    raise LookupError(f"nothing is known of {want.path}")
+
+
+def roots(action: Action, policy: Policy) -> tuple[str, ...]:
+    """Where file tools may work: the workspace and the allowed paths."""
+    return (action.workspace, *policy.allowed_paths)
+
+
+def judge(findings: Findings, action: Action, policy: Policy, analysis: Analysis, sheet: FactSheet) -> None:
+    """File tools work inside allowed paths only. A change there counts as a read: `Files` confines it and undo covers it."""
+    allowed = roots(action, policy)
+    for want in analysis.paths:
+        fact = fact_for(want, sheet)
+        findings.resolved, findings.inside = fact.resolved, fact.inside
+        findings.powers.add(POWERS[want.op])
+        _place(findings, fact, action, policy)
+        if want.op in ("write", "delete"):
+            _change(findings, fact, allowed, action, policy)
+    findings.read += allowed
+
+
+def _place(findings: Findings, fact: PathFact, action: Action, policy: Policy) -> None:
+    if in_data_home(fact.resolved, policy, action.workspace):
+        findings.forbid("path.protected", f"{fact.resolved} belongs to the agent's own data, which no tool call may touch", f"a path in {action.workspace}")
+    elif not fact.inside:
+        findings.forbid(
+            "path.outside",
+            f"{fact.resolved} is outside the workspace {action.workspace}",
+            "a path in the workspace, or a directory listed in tools.filesystem.allowed_paths",
+        )
+    guard(findings, fact.resolved)
+    if fact.kind == "other":
+        findings.forbid("path.special", f"{fact.resolved} is neither a regular file nor a directory", "a regular file")
+
+
+def guard(findings: Findings, resolved: str) -> None:
+    """Known places of secrets: password hashes are never read, keys and tokens only after a person said yes."""
+    kind = secret(resolved)
+    if kind == "forbid":
+        findings.forbid("path.secrets", f"{resolved} holds password hashes", "a file without secrets")
+    elif kind == "ask":
+        findings.raise_risk(Risk.HIGH)
+        findings.ask("path.secrets", f"{resolved} is a place where keys and passwords are kept")
+
+
+def _change(findings: Findings, fact: PathFact, allowed: tuple[str, ...], action: Action, policy: Policy) -> None:
+    root = next((r for r in allowed if under(fact.resolved, r)), None)
+    if fact.op == "delete":
+        findings.raise_risk(Risk.HIGH)
+        findings.why = findings.why or f"it deletes {fact.resolved}"
+    if not fact.inside or root is None:
+        findings.raise_tier(Tier.WRITE)
+        findings.sinks.add(Sink.WRITE)
+        return
+    if root in policy.protected_paths:
+        findings.raise_tier(Tier.WRITE)
+        findings.ask("path.readonly", f"{root} is too much to be a writable workspace unasked", "a workspace of its own: --workspace DIR")
+    if is_system(root):
+        findings.raise_risk(Risk.HIGH)
+    findings.write.append(root)
+    findings.digests[fact.resolved] = fact.digest

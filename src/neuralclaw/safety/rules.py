@@ -1,0 +1,88 @@
+"""The rules: analysis and facts in, findings out. Decisions are ordered allow, ask, forbid; the strictest match wins."""
+
+from ..types.actions import Action, FactSheet
+from ..types.judging import Power, Risk, Sink, Tier, Trust
+from ..types.options import Policy
+from . import lines, owner, places
+from .addresses import Url, refusal
+from .analysis import Analysis
+from .findings import Findings
+
+TOUCHED = (Power.READ, Power.WRITE, Power.DELETE)
+
+
+def decide(action: Action, policy: Policy, analysis: Analysis, sheet: FactSheet) -> Findings:
+    """Apply every rule to one call."""
+    spec = action.spec
+    findings = Findings(Risk.LOW if analysis.line is not None else spec.risk)
+    _declared(findings, action, analysis)
+    if analysis.paths:
+        places.judge(findings, action, policy, analysis, sheet)
+    if analysis.line is not None:
+        lines.judge(findings, action, policy, analysis, sheet)
+    for url in analysis.urls:
+        _judge_url(findings, url, sheet)
+    if spec.requires_confirmation:
+        findings.ask("tool.confirmation", f"{spec.name} is configured to ask every time")
+    _scales(findings, action, policy)
+    if policy.rules:
+        owner.apply(findings, action, policy, analysis, sheet)
+    return findings
+
+
+def _declared(findings: Findings, action: Action, analysis: Analysis) -> None:
+    """Powers, sinks and tier that the tool declares; what concrete paths and commands show replaces the declaration."""
+    spec = action.spec
+    findings.sinks.update(spec.sinks if analysis.line is None else ())
+    concrete = bool(analysis.paths) or analysis.line is not None
+    for power in spec.powers:
+        if analysis.line is not None or (concrete and power in TOUCHED):
+            continue
+        findings.powers.add(power)
+    if Power.PRIVILEGE in findings.powers:
+        findings.raise_tier(Tier.SYSTEM_CRITICAL)
+    elif Power.EXECUTE in findings.powers:
+        findings.raise_tier(Tier.EXECUTE)
+    elif findings.powers & {Power.WRITE, Power.DELETE} or findings.sinks & {Sink.NETWORK_SEND, Sink.MESSAGE, Sink.SELF}:
+        findings.raise_tier(Tier.WRITE)
+    findings.execute = Power.EXECUTE in findings.powers
+    findings.network = Power.NETWORK in findings.powers
+    if Power.READ in findings.powers:
+        findings.read += [action.workspace]
+
+
+def _judge_url(findings: Findings, url: Url, sheet: FactSheet) -> None:
+    findings.powers.add(Power.NETWORK)
+    findings.network = True
+    alternative = "a public http or https address"
+    if url.problem is not None:
+        findings.forbid("url.refused", f"{url.text} cannot be fetched: {url.problem}", alternative)
+        return
+    found = (url.literal,) if url.literal is not None else tuple(sheet.addresses[url.host])
+    findings.addresses[url.host] = found
+    if not found:
+        findings.forbid("url.unresolved", f"{url.host} has no address", alternative)
+    for address in found:
+        what = refusal(address)
+        if what is not None:
+            findings.forbid("url.address", f"{url.host} leads to {address}, {what}", alternative)
+    findings.hosts += [url.host] if url.port is None else [f"{url.host}:{url.port}", url.host]
+
+
+LEVELS = {Trust.MEDIUM: Tier.WRITE, Trust.HIGH: Tier.EXECUTE}
+
+
+def _scales(findings: Findings, action: Action, policy: Policy) -> None:
+    """Ask because of the risk, or because the tier is above what the trust level allows."""
+    risk, tier = findings.risk, findings.tier
+    if risk in policy.require_confirmation_for:
+        reason = findings.why or f"its risk is {risk}"
+        findings.ask(f"risk.{risk.lower()}", reason)
+    if tier is Tier.SYSTEM_CRITICAL:
+        findings.ask("tier.system-critical", "it changes the system itself, which always asks")
+        return
+    if tier is Tier.READ:
+        return
+    allowed = LEVELS.get(action.trust, policy.default_permission_level)
+    if tier > max(allowed, policy.default_permission_level):
+        findings.ask(f"tier.{tier}", f"trust level {action.trust} allows {allowed} without asking, and this is {tier}")
