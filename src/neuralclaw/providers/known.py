@@ -1,0 +1,148 @@
+"""The services that need no configuration, and how a name becomes a `Service`. Pure: settings and environment are handed in."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from ..errors import ConfigError
+from ..types.messages import ModelInfo
+from .service import Service
+
+
+class Known(msgspec.Struct, frozen=True):
+    """A service by its name: its own address, a default model, the variables that its SDK reads (the first is the one to name)."""
+
+    base_url: str
+    model: str
+    keys: tuple[str, ...] = ()
+    urls: tuple[str, ...] = ()
+    echo_reasoning: bool = False
+
+
+KNOWN: dict[str, Known] = {
+    "openai": Known("https://api.openai.com/v1", "gpt-4o", ("OPENAI_API_KEY",), ("OPENAI_BASE_URL",)),
+    "groq": Known("https://api.groq.com/openai/v1", "llama-3.3-70b-versatile", ("GROQ_API_KEY",)),
+    "openrouter": Known("https://openrouter.ai/api/v1", "openrouter/auto", ("OPENROUTER_API_KEY",), ("OPENROUTER_BASE_URL",)),
+    "nvidia": Known("https://integrate.api.nvidia.com/v1", "meta/llama-3.3-70b-instruct", ("NVIDIA_API_KEY",), ("NVIDIA_BASE_URL",)),
+    "google": Known("https://generativelanguage.googleapis.com/v1beta/openai", "gemini-2.5-flash", ("GOOGLE_API_KEY", "GEMINI_API_KEY")),
+    "mistral": Known("https://api.mistral.ai/v1", "mistral-small-latest", ("MISTRAL_API_KEY",)),
+    "deepseek": Known("https://api.deepseek.com", "deepseek-chat", ("DEEPSEEK_API_KEY",), ("DEEPSEEK_BASE_URL",), True),
+    "together": Known("https://api.together.xyz/v1", "meta-llama/Llama-3.3-70B-Instruct-Turbo", ("TOGETHER_API_KEY",), ("TOGETHER_BASE_URL",)),
+    "cerebras": Known("https://api.cerebras.ai/v1", "gpt-oss-120b", ("CEREBRAS_API_KEY",), ("CEREBRAS_BASE_URL",)),
+    "xai": Known("https://api.x.ai/v1", "grok-4", ("XAI_API_KEY",), ("XAI_BASE_URL",)),
+    "ollama": Known("http://localhost:11434/v1", "llama3.2", (), ("OLLAMA_HOST",)),
+    "llamacpp": Known("http://localhost:8080/v1", "default", ("LLAMA_API_KEY",)),
+    "vllm": Known("http://localhost:8000/v1", "default", ("VLLM_API_KEY",)),
+}
+"""In the order in which a service with a key becomes the default. The last three run on the person's own machine."""
+
+SPOKEN = ("chat", "ollama")
+"""Values of `api` that are built in now; Ollama is spoken to over its compatible endpoint."""
+
+
+def resolve(name: str, providers: Mapping[str, Mapping[str, Any]], env: Mapping[str, str]) -> Service:
+    """The service of that name: what is built in, over it `llm.providers.NAME` of the settings, over that the environment.
+
+    `providers` is `llm.providers` with its references already filled in. Raises `ConfigError` for an unknown name (naming those
+    there are), a missing key (naming its variable), a missing or unusable address, and an `api` that is not spoken.
+    """
+    known = KNOWN.get(name)
+    told = providers.get(name)
+    if known is None and told is None:
+        raise _unknown(name, providers)
+    told = told or {}
+    api = told.get("api") or ("ollama" if name == "ollama" else "chat")
+    if api not in SPOKEN:
+        raise ConfigError(f"llm.providers.{name}.api is {api!r}, which this version does not speak", hint=f"it speaks {' and '.join(SPOKEN)}")
+    base_url = _address(name, api, _first(known.urls if known else (), env) or told.get("base_url") or (known.base_url if known else ""))
+    key_names = known.keys if known else (f"{variable(name)}_API_KEY",)
+    service = Service(
+        name=name,
+        base_url=base_url,
+        api_key=_first(key_names, env) or told.get("api_key") or "",
+        key_name=key_names[0] if key_names else "",
+        default_model=told.get("model") or (known.model if known else next(iter(told.get("models") or {}), "")),
+        models=_models(name, told.get("models") or {}),
+        own=known is not None and base_url == known.base_url,
+        echo_reasoning=known is not None and known.echo_reasoning,
+    )
+    if known is not None and known.keys and not service.api_key and not is_local(service.host):
+        hint = f"set {service.key_name}, or choose another model with --model PROVIDER:MODEL"
+        raise ConfigError(f"no key for {name}: {service.key_name} is not set", hint=hint)
+    return service
+
+
+def with_key(providers: Mapping[str, Mapping[str, Any]], env: Mapping[str, str]) -> list[str]:
+    """Names of the services that have what they need in settings or environment: `openai`, then those configured, then those built in.
+
+    Local ones count only where they are configured, since being built in says nothing about whether they run.
+    """
+    ready = [name for name in providers if name not in KNOWN or _keyed(name, providers, env) or is_local(_host(providers[name]))]
+    ready.extend(name for name, known in KNOWN.items() if name not in providers and known.keys and _first(known.keys, env))
+    return sorted(ready, key=lambda name: name != "openai")
+
+
+def names(providers: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Every provider name that may be asked for, `offline` too."""
+    return sorted({*KNOWN, *providers, "offline"})
+
+
+def variable(name: str) -> str:
+    """The name in the spelling of environment variables."""
+    return "".join(letter if letter.isalnum() else "_" for letter in name).upper()
+
+
+def is_local(host: str) -> bool:
+    """Whether a `host` or `host:port` is this machine: such a server needs no key."""
+    name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
+    return name in ("localhost", "[::1]", "0.0.0.0") or name.endswith(".localhost") or name.startswith("127.")
+
+
+def _keyed(name: str, providers: Mapping[str, Mapping[str, Any]], env: Mapping[str, str]) -> bool:
+    return bool(providers[name].get("api_key") or _first(KNOWN[name].keys, env))
+
+
+def _host(told: Mapping[str, Any]) -> str:
+    return Service(name="", base_url=told.get("base_url") or "").host
+
+
+def _first(variables: Iterable[str], env: Mapping[str, str]) -> str:
+    """The first of the variables that is set and not empty."""
+    return next((value for value in (env.get(variable, "").strip() for variable in variables) if value), "")
+
+
+def _address(name: str, api: str, url: str) -> str:
+    if not url:
+        raise ConfigError(f"llm.providers.{name} has no base_url", hint="give the address, for example http://127.0.0.1:8000/v1")
+    if "://" not in url:  # OLLAMA_HOST may be host:port
+        url = f"http://{url}"
+    scheme, _, rest = url.partition("://")
+    if scheme not in ("http", "https") or not rest.strip("/"):
+        raise ConfigError(f"the address of {name} is no http or https URL: {url}")
+    url = url.rstrip("/").removesuffix("/chat/completions")
+    return f"{_with_port(url)}/v1" if api == "ollama" and "/" not in rest.strip("/") else url
+
+
+def _with_port(url: str) -> str:
+    """Ollama's address with the port its own client adds, and a host one can connect to."""
+    scheme, _, host = url.partition("://")
+    host = host if host.rpartition(":")[2].isdigit() or scheme == "https" else f"{host}:11434"
+    return f"{scheme}://{host.replace('0.0.0.0', '127.0.0.1', 1) if host.startswith('0.0.0.0') else host}"
+
+
+def _models(name: str, told: Mapping[str, Any]) -> dict[str, ModelInfo]:
+    try:
+        return msgspec.convert({model: facts or {} for model, facts in told.items()}, dict[str, ModelInfo])
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"llm.providers.{name}.models: {error}") from error
+
+
+def _unknown(name: str, providers: Mapping[str, Mapping[str, Any]]) -> ConfigError:
+    import difflib  # 5 ms, needed for this sentence alone
+
+    there = names(providers)
+    near = difflib.get_close_matches(name, there, n=1)
+    meant = f"did you mean {near[0]}? " if near else ""
+    hint = f"{meant}configure another one under llm.providers.{name} with its base_url"
+    return ConfigError(f"unknown provider {name!r}; there are {', '.join(there)}", hint=hint)
