@@ -1,0 +1,157 @@
+"""The bubblewrap sandbox: own user, process and network namespaces, root read-only, only the grant's write roots writable.
+
+Namespaces are named one by one: `--unshare-all` takes twice the time. All of `bwrap`'s arguments go through a file, so that
+neither it nor `ps` sees the command's environment: `LD_PRELOAD` in there would otherwise load into bwrap, outside the sandbox.
+"""
+
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Literal
+
+import anyio
+import msgspec
+
+from ..errors import ToolExecutionError
+from ..types.actions import Envelope, Grant
+from .limits import LIMITS, Group, Limits, apply, apply_processes
+from .mounts import mounts
+from .reaper import descendants
+from .running import Finished, Program, Run, admit
+from .spawn import in_spawner, popen
+
+_SET_UP_SECONDS = 10.0
+
+
+class Bubblewrap:
+    """Runs programs under `bwrap_path`. `hidden`: absolute paths (data home, key directories) that no program sees into."""
+
+    name: Literal["bubblewrap"] = "bubblewrap"
+
+    def __init__(self, bwrap_path: str, *, hidden: tuple[str, ...] = (), limits: Limits = LIMITS) -> None:
+        self._bwrap, self._hidden, self._limits = bwrap_path, hidden, limits
+
+    async def exec(self, grant: Grant, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float | None, max_bytes: int) -> Finished:
+        """Run to the end; `timeout` in seconds. Raises `PermissionDeniedError`, or `ToolExecutionError` when it cannot be started."""
+        envelope, program = admit(grant, argv, cwd, env)
+        arguments = self.arguments(envelope, grant.workspace, program)
+        live = await in_spawner(lambda: _start(self._bwrap, arguments, self._limits))
+        result = await Run(live, self._limits, max_bytes).finish(timeout)
+        if not live.ran and not result.timed_out:
+            raise ToolExecutionError(f"the sandbox could not start {argv[0]}: {result.stderr.decode(errors='replace').strip()[:500] or 'no reason given'}")
+        return result
+
+    def arguments(self, envelope: Envelope, workspace: str, program: Program) -> list[str]:
+        """Everything for bwrap but the program itself with its arguments."""
+        names = ["--unshare-user", "--unshare-pid", "--unshare-ipc", *([] if envelope.network else ["--unshare-net"])]
+        variables = [part for name, value in program.env.items() for part in ("--setenv", name, value)]
+        confined = ["--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv", *variables]
+        return [*names, *mounts(envelope, workspace, self._hidden), *confined, "--chdir", program.cwd, "--", program.file, *program.argv[1:]]
+
+
+def _start(bwrap: str, arguments: Sequence[str], limits: Limits) -> "_Contained":
+    options = os.memfd_create("bwrap-arguments")
+    status, status_write = os.pipe()
+    block_read, block = os.pipe()
+    at = arguments.index("--")
+    group = Group.make(limits)
+    try:
+        with open(os.dup(options), "wb") as file:
+            file.write(b"".join(os.fsencode(part) + b"\0" for part in arguments[:at]))
+        os.lseek(options, 0, os.SEEK_SET)
+        fixed = [bwrap, "--args", str(options), "--json-status-fd", str(status_write), "--block-fd", str(block_read)]
+        child = popen([*fixed, *arguments[at:]], (options, status_write, block_read), cwd="/")
+    except OSError as error:
+        os.close(status)
+        os.close(block)
+        if group:
+            group.remove()
+        raise ToolExecutionError(f"bubblewrap could not be started: {error.strerror}") from error
+    finally:
+        for fd in (options, status_write, block_read):
+            os.close(fd)
+    live = _Contained(child, status, group)
+    try:
+        live.settle(limits)
+        with suppress(BrokenPipeError):
+            os.write(block, b"g")
+    finally:
+        os.close(block)
+    return live
+
+
+class _Contained:
+    """A running sandbox. `root` is the first process inside; when it has ended, the kernel has ended all others with it."""
+
+    def __init__(self, child: "subprocess.Popen[bytes]", status: int, group: Group | None) -> None:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        self._child, self._status, self._group = child, status, group
+        self.stdout, self.stderr, self.root = child.stdout.fileno(), child.stderr.fileno(), child.pid
+        self._outer, self._inner = os.pidfd_open(child.pid), -1
+        self._text = b""
+
+    def settle(self, limits: Limits) -> None:
+        """Wait (some ms) until bwrap tells the number of its first process, which then still waits for us, and limit that."""
+        deadline = time.monotonic() + _SET_UP_SECONDS
+        waiting = select.poll()
+        waiting.register(self._status, select.POLLIN)
+        while b"}" not in self._text and waiting.poll(max(0.0, deadline - time.monotonic()) * 1000):
+            part = os.read(self._status, 512)
+            if not part:
+                return  # it failed; its reason stands on its standard error
+            self._text += part
+        if b"}" not in self._text:
+            self.kill()
+            return
+        self.root = msgspec.json.decode(self._text.partition(b"\n")[0], type=dict[str, int])["child-pid"]
+        with suppress(ProcessLookupError):
+            self._inner = os.pidfd_open(self.root)
+            apply(limits, self.root)
+            apply_processes(limits, self.root)
+        if self._group:
+            self._group.add(self.root)
+
+    @property
+    def ran(self) -> bool:
+        """Whether the program itself was started and its end seen: only then bwrap gives an exit code, or we have killed it."""
+        return b"exit-code" in self._text or self._child.returncode == -signal.SIGKILL
+
+    def terminate(self) -> None:
+        for pid in descendants(self.root):
+            with suppress(OSError):
+                os.kill(pid, signal.SIGTERM)
+
+    def kill(self) -> None:
+        for pidfd in (self._inner, self._outer):
+            if pidfd >= 0:
+                with suppress(ProcessLookupError):
+                    signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+
+    async def gone(self) -> int:
+        await anyio.wait_readable(self._outer)
+        code = self._child.wait()
+        if self._inner >= 0:
+            self.kill()  # what the program left behind: it would be killed with bwrap's end, but not before we return
+            await anyio.wait_readable(self._inner)
+        os.set_blocking(self._status, False)
+        with suppress(BlockingIOError):
+            while part := os.read(self._status, 512):
+                self._text += part
+        return code if code >= 0 else 128 - code
+
+    def close(self) -> None:
+        self.kill()
+        for fd in (self._status, self._outer, self._inner):
+            if fd >= 0:
+                os.close(fd)
+        for stream in (self._child.stdout, self._child.stderr):
+            if stream:
+                stream.close()
+        self._child.poll()
+        if self._group:
+            self._group.remove()

@@ -1,0 +1,122 @@
+"""Which sandbox runs programs here: the strongest that a trial run has shown to work."""
+
+import shutil
+import subprocess
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import msgspec
+from anyio.to_thread import run_sync
+
+from ..errors import ToolExecutionError
+from ..types.actions import Envelope, Grant
+from .bubblewrap import Bubblewrap
+from .limits import sweep
+from .process import ProcessSandbox
+from .running import Finished, Program
+
+Preferred = Literal["auto", "container", "bubblewrap", "process"]
+SandboxName = Literal["container", "bubblewrap", "process"]
+
+PLAIN_WARNING = (
+    "Commands run as plain processes here, with limits on memory and number but free to read every file and to use the network: "
+    "bubblewrap does not work. `neuralclaw doctor` says why."
+)
+
+_TRIAL_SECONDS = 10.0
+
+
+class TrialResult(msgspec.Struct, frozen=True):
+    """One line of `doctor`: check `sandbox.<name>`, whether it works, what happened, and what would help (None: nothing to do)."""
+
+    check: str
+    ok: bool
+    text: str
+    fix: str | None = None
+
+
+class ChosenSandbox:
+    """The sandbox of this process, chosen when it is first asked for: the trial (8 ms) runs once and never at start-up.
+
+    `preferred` is `tools.terminal.sandbox`; only `auto` falls back to a weaker one. `hidden`: paths no program sees into.
+    """
+
+    def __init__(self, preferred: Preferred = "auto", *, path_env: str, hidden: tuple[str, ...] = ()) -> None:
+        self._preferred, self._path, self._hidden = preferred, path_env, hidden
+        self._lock = threading.Lock()
+        self._bubblewrap: tuple[Bubblewrap | None, TrialResult] | None = None
+        self._chosen: Bubblewrap | ProcessSandbox | None = None
+
+    @property
+    def name(self) -> SandboxName:
+        """What confines an execution. The first time this blocks for the trial run; raises `ToolExecutionError` as `exec` would."""
+        return self._choose().name
+
+    @property
+    def warning(self) -> str:
+        """A plain sentence to show once, or "" when programs are really confined."""
+        return PLAIN_WARNING if self._preferred == "auto" and self.name == "process" else ""
+
+    def trials(self) -> list[TrialResult]:
+        """What `doctor` shows; runs the trial if it has not run yet (blocking)."""
+        bubblewrap = self._try_bubblewrap()[1]
+        container = TrialResult("sandbox.container", False, "not part of this version yet")
+        return [container, bubblewrap, TrialResult("sandbox.process", True, "works; limits memory and processes, holds back neither files nor network")]
+
+    async def exec(self, grant: Grant, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float | None, max_bytes: int) -> Finished:
+        """As the chosen sandbox does."""
+        sandbox = self._chosen
+        if sandbox is None:
+            sandbox = await run_sync(self._choose)
+        return await sandbox.exec(grant, argv, cwd=cwd, env=env, timeout=timeout, max_bytes=max_bytes)
+
+    def _choose(self) -> Bubblewrap | ProcessSandbox:
+        chosen = self._chosen or self._pick()
+        self._chosen = chosen
+        return chosen
+
+    def _pick(self) -> Bubblewrap | ProcessSandbox:
+        if self._preferred == "container":
+            raise ToolExecutionError("the container sandbox is not part of this version yet; nothing was run", hint="Set tools.terminal.sandbox to auto.")
+        sweep()
+        if self._preferred == "process":
+            return ProcessSandbox()
+        sandbox, trial = self._try_bubblewrap()
+        if sandbox is not None:
+            return sandbox
+        if self._preferred == "bubblewrap":
+            raise ToolExecutionError(
+                f"tools.terminal.sandbox asks for bubblewrap, and it does not work here: {trial.text}; nothing was run", hint=trial.fix or ""
+            )
+        return ProcessSandbox()
+
+    def _try_bubblewrap(self) -> tuple[Bubblewrap | None, TrialResult]:
+        with self._lock:
+            if self._bubblewrap is None:
+                self._bubblewrap = _trial(self._path, self._hidden)
+            return self._bubblewrap
+
+
+async def choose(preferred: Preferred, *, path_env: str, hidden: tuple[str, ...] = ()) -> tuple[ChosenSandbox, list[TrialResult]]:
+    """The sandbox with its trial already run, and the trials of all."""
+    sandbox = ChosenSandbox(preferred, path_env=path_env, hidden=hidden)
+    return sandbox, await run_sync(sandbox.trials)
+
+
+def _trial(path_env: str, hidden: tuple[str, ...]) -> tuple[Bubblewrap | None, TrialResult]:
+    check = "sandbox.bubblewrap"
+    bwrap = shutil.which("bwrap", path=path_env)
+    if bwrap is None:
+        return None, TrialResult(check, False, "bwrap is not installed", "Install the package bubblewrap.")
+    sandbox = Bubblewrap(bwrap, hidden=hidden)
+    program = Program(argv=("true",), file="/bin/true", real="/bin/true", cwd="/", env={})
+    command = [bwrap, *sandbox.arguments(Envelope(execute=True), "/", program)]
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TRIAL_SECONDS, check=False, env={})
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return None, TrialResult(check, False, f"the trial run failed: {error}", "Allow unprivileged user namespaces, or use a container.")
+    if done.returncode != 0:
+        text = done.stderr.decode(errors="replace").strip() or f"exit code {done.returncode}"
+        return None, TrialResult(check, False, f"the trial run failed: {text}", "Allow unprivileged user namespaces, or use a container.")
+    return sandbox, TrialResult(check, True, f"works: {bwrap}, without network, root read-only")

@@ -1,0 +1,12 @@
+"""The environment a program may see: an allowlist, so that no key of ours reaches a command."""
+
+from collections.abc import Mapping
+
+_NAMES = frozenset({"PATH", "HOME", "LANG", "TERM", "TZ", "TMPDIR", "USER", "SHELL"})
+
+
+def clean_env(environ: Mapping[str, str], extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """What of `environ` a command gets (PATH HOME LANG LC_* TERM TZ TMPDIR USER SHELL), with `extra` on top."""
+    kept = {name: value for name, value in environ.items() if name in _NAMES or name.startswith("LC_")}
+    kept.update(extra or {})
+    return kept

@@ -1,0 +1,13 @@
+"""Grants for these tests. In the program only `safety.gate` makes them."""
+
+import os
+from typing import Any
+
+from neuralclaw.types.actions import Envelope, Grant
+
+
+def grant(workspace: object, **envelope: Any) -> Grant:
+    """A grant for one call in that workspace; the envelope as given, and by default it reads the workspace."""
+    real = os.path.realpath(str(workspace))
+    envelope.setdefault("read", (real,))
+    return Grant(session="s", call_id="c", tool="terminal", arguments={}, workspace=real, hash="", envelope=Envelope(**envelope))
