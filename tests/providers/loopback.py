@@ -168,3 +168,19 @@ class AiohttpNet:
 async def net() -> AsyncGenerator[AiohttpNet]:
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
         yield AiohttpNet(session)
+
+
+class NoClock:
+    """A clock that jumps: `slept` holds the waits that were asked for."""
+
+    def __init__(self) -> None:
+        self.slept: list[float] = []
+
+    def now(self) -> float:
+        return 1_800_000_000.0 + sum(self.slept)
+
+    def monotonic(self) -> float:
+        return sum(self.slept)
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)

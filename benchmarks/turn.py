@@ -1,0 +1,304 @@
+"""What a turn costs: two streamed model calls and one tool call against an instant server on loopback.
+
+    python benchmarks/turn.py                  every contender, as ratios to a bare loop on the official SDK
+    python benchmarks/turn.py thin sdk         only these
+
+Each contender runs in a process of its own, in turns, and the best of its rounds counts. Milliseconds differ from machine to
+machine; the ratios are what `docs/` shows and CI holds. To add a contender, write one function and put it into CONTENDERS.
+"""
+
+import argparse
+import asyncio
+import json
+import multiprocessing
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+Turn = Callable[[int], Awaitable[str]]
+"""One whole turn; the number makes sessions of parallel turns distinct. Returns the answer."""
+Contender = Callable[[str], AbstractAsyncContextManager[Turn]]
+
+CHECKOUT = str(Path(__file__).resolve().parent.parent)
+QUESTION = "Which is larger, 17 * 23 or 400?"
+ANSWER = "17 * 23 is 391, so 400 is the larger of the two numbers you asked about."
+SCHEMA = {"type": "object", "properties": {"expression": {"type": "string"}}, "required": ["expression"]}
+
+
+# --- the server -------------------------------------------------------------------------------------------------------------
+
+
+def _chunk(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
+    choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+    return {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "instant", "choices": [choice], "usage": None}
+
+
+def _response(deltas: Sequence[dict[str, Any]], finish: str) -> bytes:
+    """A whole HTTP response: one chunk of the body for each event, as servers send them."""
+    chunks = [_chunk({"role": "assistant", "content": None}), *map(_chunk, deltas), _chunk({}, finish)]
+    usage = {"prompt_tokens": 210, "completion_tokens": 24, "total_tokens": 234, "prompt_tokens_details": {"cached_tokens": 128}}
+    chunks.append({**_chunk({}), "choices": [], "usage": usage})
+    events = [b"data: " + json.dumps(chunk, separators=(",", ":")).encode() + b"\n\n" for chunk in chunks] + [b"data: [DONE]\n\n"]
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+    return head + b"".join(b"%x\r\n%b\r\n" % (len(event), event) for event in events) + b"0\r\n\r\n"
+
+
+def _calls() -> bytes:
+    name = {"index": 0, "id": "call_abc", "type": "function", "function": {"name": "calculate", "arguments": ""}}
+    pieces = ('{"', "expression", '":"', "17", " *", " 23", '"}')
+    return _response([{"tool_calls": [name]}, *({"tool_calls": [{"index": 0, "function": {"arguments": piece}}]} for piece in pieces)], "tool_calls")
+
+
+def _says() -> bytes:
+    words = ANSWER.split(" ")
+    return _response([{"content": word if number == 0 else f" {word}"} for number, word in enumerate(words)], "stop")
+
+
+class InstantServer(asyncio.Protocol):
+    """Answers at once with bytes that stand ready: a call first, the answer once the request has a tool message."""
+
+    calls, says = _calls(), _says()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = transport
+        self.buffer = b""
+
+    def data_received(self, data: bytes) -> None:
+        self.buffer += data
+        while (end := self.buffer.find(b"\r\n\r\n")) >= 0:
+            head = self.buffer[:end].lower()
+            length = int(head.split(b"content-length:")[1].split(b"\r\n")[0])
+            if len(self.buffer) < end + 4 + length:
+                return
+            body, self.buffer = self.buffer[end + 4 : end + 4 + length], self.buffer[end + 4 + length :]
+            answered = b'"role":"tool"' in body or b'"role": "tool"' in body
+            self.transport.write(self.says if answered else self.calls)  # type: ignore[attr-defined]
+
+
+def serve(port: "multiprocessing.Queue[int]") -> None:
+    """Run the server until the process is ended; puts its port into the queue."""
+
+    async def main() -> None:
+        server = await asyncio.get_running_loop().create_server(InstantServer, "127.0.0.1", 0, backlog=4096)
+        port.put(server.sockets[0].getsockname()[1])
+        await server.serve_forever()
+
+    _many_files()
+    asyncio.run(main())
+
+
+def _many_files() -> None:
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 16384) if hard > 0 else 16384, hard))
+
+
+# --- the contenders ---------------------------------------------------------------------------------------------------------
+
+
+def calculate(expression: str) -> str:
+    """The local function that the bare loops call."""
+    left, _, right = expression.partition("*")
+    return str(int(left) * int(right))
+
+
+TOOL = {"type": "function", "function": {"name": "calculate", "description": "Calculate.", "parameters": SCHEMA}}
+
+
+def _sdk_client(url: str, **options: Any) -> Any:
+    import openai
+
+    return openai.AsyncOpenAI(base_url=url, api_key="none", max_retries=0, **options)
+
+
+@asynccontextmanager
+async def sdk(url: str) -> AsyncGenerator[Turn]:
+    """A bare loop on the official SDK as its documentation shows it: what everything is compared with."""
+    async with _sdk_client(url) as client:
+        yield _sdk_turn(client)
+
+
+@asynccontextmanager
+async def sdk_aiohttp(url: str) -> AsyncGenerator[Turn]:
+    """The same over the SDK's own aiohttp transport."""
+    import openai
+
+    async with _sdk_client(url, http_client=openai.DefaultAioHttpClient()) as client:
+        yield _sdk_turn(client)
+
+
+def _sdk_turn(client: Any) -> Turn:
+    async def turn(number: int) -> str:
+        messages: list[dict[str, Any]] = [{"role": "user", "content": QUESTION}]
+        while True:
+            text, calls = "", {}
+            stream = await client.chat.completions.create(model="instant", messages=messages, tools=[TOOL], stream=True, stream_options={"include_usage": True})
+            async for chunk in stream:
+                for choice in chunk.choices:
+                    text += choice.delta.content or ""
+                    for piece in choice.delta.tool_calls or ():
+                        call = calls.setdefault(piece.index, {"id": "", "name": "", "arguments": ""})
+                        call["id"] += piece.id or ""
+                        call["name"] += piece.function.name or ""
+                        call["arguments"] += piece.function.arguments or ""
+            if not calls:
+                return text
+            wire = [{"id": c["id"], "type": "function", "function": {"name": c["name"], "arguments": c["arguments"]}} for c in calls.values()]
+            messages.append({"role": "assistant", "content": text or None, "tool_calls": wire})
+            messages.extend({"role": "tool", "tool_call_id": c["id"], "content": calculate(**json.loads(c["arguments"]))} for c in calls.values())
+
+    return turn
+
+
+@asynccontextmanager
+async def sdk_raw(url: str) -> AsyncGenerator[Turn]:
+    """The SDK for endpoint, authentication and errors, its raw bytes decoded by our own code, over its aiohttp transport."""
+    import openai
+
+    from neuralclaw.providers.chat_reply import ReplyParts
+    from neuralclaw.providers.sse import SSEDecoder
+
+    async with _sdk_client(url, http_client=openai.DefaultAioHttpClient()) as client:
+        create = client.chat.completions.with_streaming_response.create
+
+        async def turn(number: int) -> str:
+            messages: list[dict[str, Any]] = [{"role": "user", "content": QUESTION}]
+            while True:
+                parts, decoder = ReplyParts(), SSEDecoder()
+                options = {"include_usage": True}
+                async with create(model="instant", messages=messages, tools=[TOOL], stream=True, stream_options=options) as response:
+                    async for data in response.iter_bytes():
+                        for event in decoder.feed(data):
+                            if event.data != b"[DONE]":
+                                parts.add(event.data)
+                calls = parts.calls()
+                if not calls:
+                    return parts.text
+                wire = [{"id": c.id, "type": "function", "function": {"name": c.name, "arguments": json.dumps(c.arguments)}} for c in calls]
+                messages.append({"role": "assistant", "content": parts.text or None, "tool_calls": wire})
+                messages.extend({"role": "tool", "tool_call_id": c.id, "content": calculate(**c.arguments)} for c in calls)
+
+        yield turn
+
+
+@asynccontextmanager
+async def thin(url: str) -> AsyncGenerator[Turn]:
+    """Our provider alone, retries around it, in a bare loop; the smallest `Net` the tests have."""
+    from neuralclaw.providers.chat import ChatProvider
+    from neuralclaw.providers.retry import RetryProvider
+    from neuralclaw.providers.service import Service
+    from neuralclaw.types.messages import AssistantMessage, ChatMessage, Finished, Reply, Request, ToolDef, ToolMessage, UserMessage
+
+    sys.path.insert(0, CHECKOUT)
+    from tests.providers.loopback import NoClock, grant_for, net
+
+    tools = (ToolDef("calculate", "Calculate.", SCHEMA),)
+    async with net() as connections:
+        service = Service(name="instant", base_url=url)
+        provider = RetryProvider(ChatProvider(connections, grant_for(service.host), service), NoClock())
+
+        async def ask(request: Request) -> Reply:
+            async with provider.stream(request) as events:
+                async for event in events:
+                    if isinstance(event, Finished):
+                        return event.reply
+            raise AssertionError("no reply")
+
+        async def turn(number: int) -> str:
+            messages: list[ChatMessage] = [UserMessage(QUESTION)]
+            while True:
+                reply = await ask(Request(model="instant", messages=tuple(messages), tools=tools))
+                assert reply.failure is None, reply.failure
+                if not reply.tool_calls:
+                    return reply.text
+                messages.append(AssistantMessage(reply.text, reply.tool_calls))
+                messages.extend(ToolMessage(call.id, call.name, calculate(**call.arguments)) for call in reply.tool_calls)
+
+        yield turn
+
+
+CONTENDERS: dict[str, Contender] = {"sdk": sdk, "sdk_aiohttp": sdk_aiohttp, "sdk_raw": sdk_raw, "thin": thin}
+BASELINE = "sdk"
+
+
+# --- the measurement --------------------------------------------------------------------------------------------------------
+
+
+async def measure(name: str, url: str, turns: int, at_once: int) -> dict[str, float]:
+    """Median milliseconds of a turn alone, and tasks a second with `at_once` of them begun together."""
+    async with CONTENDERS[name](url) as turn:
+        for number in range(20):
+            assert await turn(number) == ANSWER
+        times = []
+        for number in range(turns):
+            began = time.perf_counter()
+            await turn(1000 + number)
+            times.append(time.perf_counter() - began)
+        began = time.perf_counter()
+        async with anyio.create_task_group() as tasks:
+            for number in range(at_once):
+                tasks.start_soon(turn, 100_000 + number)
+        took = time.perf_counter() - began
+    return {"ms": statistics.median(times) * 1000, "tasks_per_second": at_once / took}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("contender", nargs="*", choices=[*CONTENDERS, []], help="which to run (the baseline always runs)")
+    parser.add_argument("--turns", type=int, default=200)
+    parser.add_argument("--at-once", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    parser.add_argument("--url", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    _many_files()
+    if options.one:
+        print(json.dumps(asyncio.run(measure(options.one, options.url, options.turns, options.at_once))))
+        return
+    names = [name for name in CONTENDERS if not options.contender or name in options.contender or name == BASELINE]
+    best = run(names, options.turns, options.at_once, options.rounds)
+    if options.json:
+        print(json.dumps(best))
+    else:
+        show(best)
+
+
+def run(names: Sequence[str], turns: int, at_once: int, rounds: int) -> dict[str, dict[str, float]]:
+    """The best of all rounds for each name; the rounds alternate, so that a busy minute hits everyone."""
+    spawn = multiprocessing.get_context("spawn")
+    port: multiprocessing.Queue[int] = spawn.Queue()
+    server = spawn.Process(target=serve, args=(port,), daemon=True)
+    server.start()
+    url = f"http://127.0.0.1:{port.get(timeout=30)}/v1"
+    best: dict[str, dict[str, float]] = {}
+    try:
+        for _ in range(rounds):
+            for name in names:
+                command = [sys.executable, __file__, "--one", name, "--url", url, "--turns", str(turns), "--at-once", str(at_once)]
+                found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+                old = best.get(name, found)
+                best[name] = {"ms": min(old["ms"], found["ms"]), "tasks_per_second": max(old["tasks_per_second"], found["tasks_per_second"])}
+    finally:
+        server.terminate()
+        server.join()
+    return best
+
+
+def show(best: dict[str, dict[str, float]]) -> None:
+    base = best[BASELINE]
+    print(f"{'':12} {'ms a turn':>10} {'of ' + BASELINE:>8} {'tasks/s':>9} {'times ' + BASELINE:>10}")
+    for name, found in best.items():
+        cost, rate = found["ms"] / base["ms"], found["tasks_per_second"] / base["tasks_per_second"]
+        print(f"{name:12} {found['ms']:10.2f} {cost:8.2f} {found['tasks_per_second']:9.0f} {rate:10.1f}")
+
+
+if __name__ == "__main__":
+    main()
