@@ -106,7 +106,7 @@ class ObjectTool:
             try:
                 self._validator = jsonschema_rs.validator_for(self.spec.input_schema)
             except ValueError as error:  # its ValidationError and ReferencingError: the schema itself is wrong
-                raise ToolExecutionError(f"{self.spec.name}: its input schema is no valid JSON Schema: {str(error).splitlines()[0]}") from error
+                raise ToolValidationError(f"{self.spec.name}: its own input schema is no valid JSON Schema: {str(error).splitlines()[0]}") from error
         return self._validator
 
 

@@ -404,12 +404,3 @@ async def test_a_tool_that_was_cancelled_from_within_does_not_cancel_the_turn(tm
 
     with pytest.raises(ToolExecutionError, match="from within"):
         await call(Registry([odd]), tmp_path, "odd")
-
-
-async def test_results_of_an_external_tool_are_labelled(tmp_path: Path) -> None:
-    @tool(source="external")
-    async def fetch() -> ToolResult:
-        """Fetch."""
-        return ToolResult(content="x", labels=frozenset({"external:web"}))
-
-    assert (await call(Registry([fetch]), tmp_path, "fetch")).labels == {"external:web", "external:tool/fetch"}

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import anyio
-import msgspec
 
 from ..errors import (
     ConfigError,
@@ -85,8 +84,6 @@ class Registry:
                 result = await _guarded(item, grant, ctx)
             if scope.cancelled_caught:
                 raise ToolTimeoutError(f"{item.spec.name} was stopped after {limit:g} s")
-        if item.spec.source == "external":
-            result = msgspec.structs.replace(result, labels=result.labels | {f"external:tool/{item.spec.name}"})
         return result
 
     async def probe(self, grant: Grant, ctx: ToolContext) -> ProbeResult:

@@ -1,0 +1,44 @@
+"""The built-in tools, put together from what they work on."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..ports import Files, Sandbox
+from ..tool import FunctionTool
+from . import files as file_tools
+from . import search
+from .about import about_me
+from .calculate import calculate
+from .echo import echo
+from .results import ResultSource, read_result
+from .system import disk_info, network_info, process_list, process_signal, system_info
+from .terminal import DEFAULTS, TerminalSettings, terminal
+
+
+def workspace_tools(files: Files, sandbox: Sandbox, clean_env: Mapping[str, str], settings: TerminalSettings = DEFAULTS) -> list[FunctionTool]:
+    """Tools on files and programs. `clean_env` is the whole environment of commands."""
+    return [
+        file_tools.read_file(files),
+        file_tools.list_files(files),
+        search.find_files(files),
+        search.search_files(files),
+        file_tools.write_file(files),
+        file_tools.edit_file(files),
+        file_tools.delete_file(files),
+        terminal(sandbox, clean_env, settings),
+    ]
+
+
+def own_tools(source: ResultSource, about: Callable[[], Mapping[str, Any] | str], result_chars: int = 40_000) -> list[FunctionTool]:
+    """Tools about the agent and its machine. `source` has shortened results; `result_chars` is `agent.max_tool_result_chars`."""
+    return [
+        system_info,
+        disk_info,
+        network_info,
+        process_list,
+        process_signal,
+        read_result(source, result_chars),
+        calculate,
+        echo,
+        about_me(about),
+    ]

@@ -1,0 +1,239 @@
+"""`read_file`, `list_files`, `write_file`, `edit_file`, `delete_file`: everything through `ports.Files` under the call's grant."""
+
+import hashlib
+import posixpath
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import msgspec
+
+from ..errors import ToolError
+from ..ports import Files
+from ..tool import FunctionTool, ProbeResult, tool
+from ..types.actions import Grant
+from ..types.rows import FileChange
+from ..types.tools import ToolContext, ToolResult, Touch
+from .text import Text, read_text
+
+MAX_BYTES = 10_000_000
+"""Of a file that is read or edited as text."""
+
+_MAX_ENTRIES = 2_000
+_MAX_HASHED = 200_000_000  # bytes a probe may hash before it says that it cannot tell
+
+Line = Annotated[int, msgspec.Meta(ge=0)]
+
+
+def shown(grant: Grant, path: str) -> str:
+    """A path as the model should use it: relative to the workspace where it lies inside, else absolute."""
+    full = posixpath.normpath(posixpath.join(grant.workspace, path))
+    inside = full == grant.workspace or full.startswith(grant.workspace.rstrip("/") + "/")
+    return posixpath.relpath(full, grant.workspace) if inside else full
+
+
+def read_file(files: Files) -> FunctionTool:
+    """The tool `read_file`."""
+
+    @tool(risk="LOW", effect="pure", category="files", aliases=["file_read"], touches=[Touch("path", "read")])
+    async def read_file(grant: Grant, path: str, offset: Line = 1, limit: Annotated[int | None, msgspec.Meta(ge=1)] = None) -> ToolResult:
+        """Read a text file. The result is the text itself.
+
+        Args:
+            path: Absolute, or relative to the workspace.
+            offset: The first line to read; lines count from 1.
+            limit: How many lines to read; all when not given.
+        """
+        data = await files.read(grant, path, max_bytes=MAX_BYTES)
+        read = read_text(data, path)
+        lines = read.text.split("\n")
+        count = len(lines) - (not lines[-1])
+        first = max(offset, 1)
+        if first > max(count, 1):
+            raise ToolError(f"{path} has {count:,} lines; offset {first:,} is beyond its end")
+        last = count if limit is None else min(count, first - 1 + limit)
+        text = read.text if first == 1 and last == count else "".join(f"{line}\n" for line in lines[first - 1 : last])
+        if last == count and first > 1 and lines[-1]:
+            text = text.removesuffix("\n")  # the file does not end with one
+        about = {"path": shown(grant, path), "size": len(data), "lines": count, "encoding": read.encoding, "first": first, "last": last}
+        return ToolResult(content=text, metadata=about)
+
+    return read_file
+
+
+def list_files(files: Files) -> FunctionTool:
+    """The tool `list_files`."""
+
+    @tool(risk="LOW", effect="pure", category="files", touches=[Touch("path", "list")])
+    async def list_files(grant: Grant, path: str = ".") -> ToolResult:
+        """List a directory, one entry a line: directories end with "/", links with "@", files show their size.
+
+        Args:
+            path: The directory, absolute or relative to the workspace.
+        """
+        entries = sorted(await files.list(grant, path), key=lambda entry: entry.path)
+        rows = [(posixpath.basename(entry.path.rstrip("/")), entry.kind, entry.size) for entry in entries[:_MAX_ENTRIES]]
+        marks = {"directory": "/", "link": "@", "other": " (no regular file)"}
+        lines = [f"{name} ({size:,} bytes)" if kind == "file" else name + marks.get(kind, "") for name, kind, size in rows]
+        if len(entries) > _MAX_ENTRIES:
+            lines.append(f"[{_MAX_ENTRIES:,} of {len(entries):,} entries shown; find_files finds the others by name]")
+        listed = [{"name": name, "kind": kind, "size": size} for name, kind, size in rows]
+        return ToolResult(
+            content="\n".join(lines) or f"{shown(grant, path)} is an empty directory",
+            metadata={"path": shown(grant, path), "count": len(entries), "entries": listed},
+        )
+
+    return list_files
+
+
+def write_file(files: Files) -> FunctionTool:
+    """The tool `write_file`."""
+
+    @tool(risk="MEDIUM", effect="idempotent", category="files", aliases=["file_write"], touches=[Touch("path", "write")])
+    async def write_file(grant: Grant, path: str, content: str) -> ToolResult:
+        """Write a text file (UTF-8), replacing what was there. Directories above it are made.
+
+        Args:
+            path: Absolute, or relative to the workspace.
+            content: The whole new text.
+        """
+        change = await files.write(grant, path, _utf8(content))
+        name = shown(grant, path)
+        word = "Created" if change.before is None else "Left unchanged" if change.before == change.after else "Replaced"
+        return ToolResult(content=f"{word} {name}: {len(content):,} characters.", metadata={"path": name, "changes": _changes(change)})
+
+    return write_file
+
+
+def edit_file(files: Files) -> FunctionTool:
+    """The tool `edit_file`, whose probe can tell by digests whether an interrupted edit happened."""
+
+    @tool(risk="MEDIUM", effect="reconcilable", category="files", touches=[Touch("path", "write")])
+    async def edit_file(grant: Grant, path: str, old: str, new: str, all: bool = False) -> ToolResult:
+        """Replace text in a file: `old` must stand there exactly as given, and only once unless `all` is true.
+
+        Args:
+            path: Absolute, or relative to the workspace.
+            old: The text to replace, with enough around it to be unique.
+            new: What stands there afterwards.
+            all: Replace every occurrence.
+        """
+        read = read_text(await files.read(grant, path, max_bytes=MAX_BYTES), path)
+        old, new = _line_ends(read.text, old, new)
+        count = _countable(read.text, path, old, new, all)
+        change = await files.write(grant, path, read.encode(read.text.replace(old, new)))
+        return _edited(grant, path, count, change)
+
+    @edit_file.probed_by
+    async def probe(grant: Grant, ctx: ToolContext) -> ProbeResult:
+        arguments = grant.arguments
+        path, before = arguments["path"], _judged(grant)
+        if before is None:
+            return None
+        data = await files.read(grant, path, max_bytes=MAX_BYTES)
+        now = _sha256(data)
+        if now == before:
+            return False
+        read = read_text(data, path)
+        old, new = _line_ends(read.text, arguments["old"], arguments["new"])
+        for count, candidate in _undone(read, old, new, arguments["all"]):
+            if _sha256(read.encode(candidate)) == before:
+                return _edited(grant, path, count, FileChange(next(iter(grant.envelope.digests)), before, now))
+        return None
+
+    return edit_file
+
+
+def delete_file(files: Files) -> FunctionTool:
+    """The tool `delete_file`, whose probe looks whether the file is gone."""
+
+    @tool(risk="HIGH", effect="reconcilable", category="files", touches=[Touch("path", "delete")])
+    async def delete_file(grant: Grant, path: str) -> ToolResult:
+        """Delete one file.
+
+        Args:
+            path: Absolute, or relative to the workspace.
+        """
+        return _deleted(grant, path, await files.delete(grant, path))
+
+    @delete_file.probed_by
+    async def probe(grant: Grant, ctx: ToolContext) -> ProbeResult:
+        path, before = grant.arguments["path"], _judged(grant)
+        if before is None:
+            return None
+        full = posixpath.normpath(posixpath.join(grant.workspace, path))
+        names = {posixpath.basename(entry.path) for entry in await files.list(grant, posixpath.dirname(full))}
+        if posixpath.basename(full) not in names:
+            return _deleted(grant, path, FileChange(next(iter(grant.envelope.digests)), before, None))
+        return False if _sha256(await files.read(grant, path, max_bytes=MAX_BYTES)) == before else None
+
+    return delete_file
+
+
+def _utf8(content: str) -> bytes:
+    try:
+        return content.encode()
+    except UnicodeEncodeError as error:
+        raise ToolError(f"the content has half a character (a lone surrogate) at position {error.start:,}; nothing was written") from None
+
+
+def _line_ends(text: str, old: str, new: str) -> tuple[str, str]:
+    """`old` and `new` with the line ends of a file written on Windows, where only these differ."""
+    if old not in text and "\r\n" in text and "\r" not in old:
+        return old.replace("\n", "\r\n"), new.replace("\r\n", "\n").replace("\n", "\r\n")
+    return old, new
+
+
+def _countable(text: str, path: str, old: str, new: str, every: bool) -> int:
+    """How often `old` is to be replaced. Raises `ToolError` when it is not clear what the edit means."""
+    if not old:
+        raise ToolError("old is empty: give the text to replace, or use write_file for the whole file")
+    if old == new:
+        raise ToolError("old and new are the same text; nothing was changed")
+    count = text.count(old)
+    if not count:
+        close = " It stands there with other white space." if " ".join(old.split()) in " ".join(text.split()) else ""
+        raise ToolError(f"the text to replace is not in {path} (0 occurrences); nothing was changed.{close}", hint="Read the file and copy the text exactly.")
+    if count > 1 and not every:
+        raise ToolError(
+            f"the text to replace stands {count} times in {path}; nothing was changed.",
+            hint="Give more of the text around it, or set all to true to replace every one.",
+        )
+    return count
+
+
+def _undone(read: Text, old: str, new: str, every: bool) -> Iterator[tuple[int, str]]:
+    """Texts that the file may have held before an edit, with the number of replacements, as far as hashing them stays cheap."""
+    text, left = read.text, _MAX_HASHED
+    if every:
+        if new:
+            yield text.count(new), text.replace(new, old)
+        return
+    place = text.find(new)
+    while place >= 0 and left > 0:
+        left -= len(text)
+        yield 1, text[:place] + old + text[place + len(new) :]
+        place = text.find(new, place + 1) if place < len(text) else -1
+
+
+def _edited(grant: Grant, path: str, count: int, change: FileChange) -> ToolResult:
+    name = shown(grant, path)
+    return ToolResult(
+        content=f"Replaced {count} occurrence{'s' if count > 1 else ''} in {name}.", metadata={"path": name, "replaced": count, "changes": _changes(change)}
+    )
+
+
+def _deleted(grant: Grant, path: str, change: FileChange) -> ToolResult:
+    return ToolResult(content=f"Deleted {shown(grant, path)}.", metadata={"path": shown(grant, path), "changes": _changes(change)})
+
+
+def _changes(change: FileChange) -> list[dict[str, Any]]:
+    return [{"path": change.path, "before": change.before, "after": change.after}]
+
+
+def _judged(grant: Grant) -> str | None:
+    """The digest of the file when the call was judged."""
+    return next(iter(grant.envelope.digests.values()), None)
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

@@ -1,0 +1,165 @@
+"""`terminal`: a command in the sandbox, by argv where it has no operators, else by bash."""
+
+import shlex
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import msgspec
+
+from ..errors import ToolError
+from ..ports import ExecResult, Sandbox
+from ..tool import FunctionTool, tool
+from ..types.actions import Grant
+from ..types.tools import ToolResult, Touch
+
+MAX_BYTES = 16 * 2**20
+"""Of output that is kept; what goes beyond is counted."""
+
+_IN_METADATA = 20_000  # characters of stdout and of stderr
+
+# Characters bash gives a meaning to outside quotes; `=`, `!`, `%`, `#` and `~` only where they begin a word or stand in the first.
+_OPERATORS = frozenset("|&;<>()$`\\*?[]{}\n\r")
+_AT_THE_START = frozenset("#~!%=")
+_IN_DOUBLE_QUOTES = frozenset("$`\\!")
+# Words that bash runs itself and for which there is no program, or another one.
+_SHELL_WORDS = frozenset(
+    ". : alias bg bind break builtin caller case cd command compgen complete continue coproc declare dirs disown do done elif else enable esac eval exec exit"
+    " export fc fg fi for function getopts hash help history if in jobs let local logout mapfile popd pushd read readarray readonly return select set shift"
+    " shopt source suspend then time times trap type typeset ulimit umask unalias unset until wait while".split()
+)
+
+# Variables that make a program load or run something other than what was judged.
+_REDIRECTING = ("LD_", "DYLD_", "GIT_", "PERL5", "NODE_", "RUBY", "BASH_", "XDG_CONFIG", "CARGO_", "NPM_", "PIP_", "JAVA_", "MAKE", "AWK")
+_REDIRECTING_NAMES = frozenset(
+    "PATH IFS ENV HOME CDPATH SHELLOPTS BASHOPTS PS4 PROMPT_COMMAND GLOBIGNORE SHELL PERLLIB PERLDB_OPTS _JAVA_OPTIONS JDK_JAVA_OPTIONS CLASSPATH GCONV_PATH"
+    " LOCPATH NLSPATH HOSTALIASES RES_OPTIONS EDITOR VISUAL PAGER MANPAGER BROWSER LESSOPEN LESSCLOSE LESS MORE TERMINFO TERMINFO_DIRS SSH_ASKPASS SUDO_ASKPASS"
+    " RUSTC RUSTC_WRAPPER RUSTFLAGS GOFLAGS CC CXX LD TAR_OPTIONS RSYNC_RSH WGETRC CURL_HOME INPUTRC GIT TMOUT POSIXLY_CORRECT".split()
+)
+_HARMLESS_PYTHON = frozenset("PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE PYTHONHASHSEED PYTHONIOENCODING PYTHONUTF8".split())
+
+
+class TerminalSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """`tools.terminal` of the configuration. `timeout` in seconds; `working_dir` None: the workspace."""
+
+    working_dir: str | None = None
+    timeout: float = 30.0
+    max_chars: int = 20_000
+
+
+DEFAULTS = TerminalSettings()
+
+
+def terminal(sandbox: Sandbox, clean_env: Mapping[str, str], settings: TerminalSettings = DEFAULTS) -> FunctionTool:
+    """The tool `terminal`. `clean_env` is the whole environment of every command; a call can add to it."""
+
+    @tool(
+        risk="MEDIUM",
+        effect="once",
+        powers=["execute"],
+        sinks=["execute"],
+        touches=[Touch("command", "command"), Touch("working_dir", "cwd")],
+        timeout=None,  # the sandbox stops the command itself, and what it wrote so far is kept
+        category="terminal",
+        aliases=["bash"],
+        max_chars=settings.max_chars,
+    )
+    async def terminal(
+        grant: Grant,
+        command: str,
+        working_dir: str | None = settings.working_dir,
+        timeout: Annotated[float, msgspec.Meta(gt=0)] = settings.timeout,
+        env_vars: dict[str, str] | None = None,
+    ) -> ToolResult:
+        """Run a command and return its output. There is no input, and nothing of it goes on running afterwards.
+
+        Args:
+            command: One command line, as for bash.
+            working_dir: Where it runs, absolute or relative to the workspace.
+            timeout: Seconds after which it is stopped.
+            env_vars: Environment variables to add.
+        """
+        environment = {**clean_env, **checked_variables(env_vars or {})}
+        cwd = working_dir if working_dir and working_dir.startswith("/") else f"{grant.workspace.rstrip('/')}/{working_dir or ''}".rstrip("/") or "/"
+        result = await sandbox.exec(grant, argv_of(command), cwd=cwd, env=environment, timeout=timeout, max_bytes=MAX_BYTES)
+        return _result(command, result, timeout, sandbox.name)
+
+    return terminal
+
+
+def argv_of(command: str) -> list[str]:
+    """The program and its arguments where the command is just that, else `bash -c`. Raises `ToolError` for an empty command."""
+    if not command.strip():
+        raise ToolError("the command is empty")
+    if "\0" in command:
+        raise ToolError("the command holds a zero byte, which no program can be given")
+    words = shlex.split(command) if _is_simple(command) else []
+    if words and words[0] not in _SHELL_WORDS:
+        return words
+    return ["bash", "-c", command]
+
+
+def checked_variables(variables: Mapping[str, str]) -> Mapping[str, str]:
+    """The variables as they are. Raises `ToolError` for one that decides what is loaded or run."""
+    for name in variables:
+        if not (name.isascii() and name.isidentifier()):
+            raise ToolError(f"{name!r} is no name for an environment variable")
+        upper = name.upper()
+        redirects = upper.startswith(_REDIRECTING) or upper in _REDIRECTING_NAMES or (upper.startswith("PYTHON") and upper not in _HARMLESS_PYTHON)
+        if redirects:
+            raise ToolError(f"the environment variable {name} may not be set: it decides which code a program loads or runs")
+    return variables
+
+
+def _is_simple(command: str) -> bool:
+    """Whether bash would do nothing but split the command into words and take off quotes."""
+    quote, previous, first = "", " ", True
+    for char in command.strip():
+        if quote:
+            if char == quote:
+                quote = ""
+            elif quote == '"' and char in _IN_DOUBLE_QUOTES:
+                return False
+        elif char in "'\"":
+            quote = char
+        elif char in _OPERATORS or (char in _AT_THE_START and (first or previous.isspace() or previous in "=:")):
+            return False
+        elif char.isspace():
+            if char not in " \t":
+                return False  # other white space does not separate words for bash
+            first = False
+        previous = char
+    return not quote
+
+
+def _result(command: str, result: ExecResult, timeout: float, sandbox: str) -> ToolResult:
+    out, err = _decoded(result.stdout), _decoded(result.stderr)
+    parts: list[str] = []
+    error = None
+    if result.timed_out:
+        error = f"the command was stopped after {timeout:g} s, with all its processes"
+        parts.append(f"ERROR: {error}")
+    elif result.exit_code:
+        error = f"Exit code: {result.exit_code}"
+        parts.append(error)
+    if out:
+        parts.append(out)
+    if err:
+        parts.append(f"[stderr]\n{err}")
+    if "\ufffd" in out + err:
+        parts.append("[bytes that are no UTF-8 text are shown as \ufffd]")
+    if result.dropped:
+        parts.append(f"[{result.dropped:,} bytes of output beyond the first {MAX_BYTES:,} were dropped]")
+    content = parts[0] if len(parts) == 1 else "\n".join(part.rstrip("\n") for part in parts)
+    metadata: dict[str, Any] = {
+        "exit_code": result.exit_code,
+        "command": command,
+        "stdout": out[:_IN_METADATA],
+        "stderr": err[:_IN_METADATA],
+        "timed_out": result.timed_out,
+        "sandbox": sandbox,
+    }
+    return ToolResult(content=content if parts else "", ok=error is None, error=error, metadata=metadata)
+
+
+def _decoded(data: bytes) -> str:
+    return data.decode(errors="replace").replace("\0", "\ufffd")
