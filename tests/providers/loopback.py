@@ -130,6 +130,8 @@ class AiohttpResponse:
         try:
             async for chunk in self._response.content.iter_any():
                 yield chunk
+        except aiohttp.ServerTimeoutError as error:
+            raise TimeoutError(str(error)) from error
         except (aiohttp.ClientPayloadError, aiohttp.ClientConnectionError) as error:
             raise ConnectionError(str(error)) from error
 

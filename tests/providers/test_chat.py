@@ -1,0 +1,368 @@
+"""Chat Completions: the conformance suite, the spellings of real services, and what only this format has."""
+
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import msgspec
+import openai
+import pytest
+from openai.lib.streaming.chat import ChatCompletionStreamState
+
+from neuralclaw.ports import Net, Provider
+from neuralclaw.providers.chat import ChatProvider
+from neuralclaw.providers.chat_reply import ReplyParts
+from neuralclaw.providers.service import Service
+from neuralclaw.providers.sse import SSEDecoder
+from neuralclaw.types.messages import ModelInfo, Price
+
+from .conformance import KEY, REQUEST, Bench, ProviderConformance
+from .loopback import LoopbackServer, Response, Seen, grant_for, loopback, net
+from .streams import STREAMS, USAGE, call, chunk
+
+
+def event(value: dict[str, Any]) -> bytes:
+    return b"data: " + msgspec.json.encode(value) + b"\n\n"
+
+
+def refused(status: int, error: object, **headers: str) -> Response:
+    return Response([msgspec.json.encode(error)], status=status, kind="application/json", headers=headers)
+
+
+def service(server: LoopbackServer, **more: Any) -> Service:
+    return Service(name="mine", base_url=server.url, api_key=KEY, key_name="MINE_API_KEY", **more)
+
+
+class ChatWire:
+    def provider(self, net: Net, server: LoopbackServer) -> Provider:
+        told = service(server, models={"m": ModelInfo(price=Price(1, 2, 0.1))})
+        return ChatProvider(net, grant_for(told.host), told)
+
+    def text(self, *pieces: str, reasoning: str = "") -> list[bytes]:
+        thought = [chunk({"reasoning_content": reasoning})] if reasoning else []
+        return self._events(*thought, *(chunk({"content": piece}) for piece in pieces), finish="stop")
+
+    def calls(self, *calls: tuple[str, str, str]) -> list[bytes]:
+        chunks = []
+        for index, (call_id, name, arguments) in enumerate(calls):
+            half = len(arguments) // 2
+            chunks += [chunk(call(index, "", id=call_id, name=name)), chunk(call(index, arguments[:half])), chunk(call(index, arguments[half:]))]
+        return self._events(*chunks, finish="tool_calls")
+
+    def _events(self, *chunks: dict[str, Any], finish: str) -> list[bytes]:
+        wire = [event(value) for value in (chunk({"role": "assistant", "content": ""}), *chunks, chunk({}, finish), chunk(None, usage=USAGE))]
+        return [*wire, b"data: [DONE]\n\n"]
+
+    def authorized(self, headers: dict[str, str]) -> bool:
+        return headers.get("authorization") == f"Bearer {KEY}"
+
+    def refusal(self, why: str) -> Response:
+        status, message, code = {
+            "key": (401, f"Incorrect API key provided: {KEY}.", "invalid_api_key"),
+            "model": (404, "The model `m` does not exist or you do not have access to it.", "model_not_found"),
+            "context": (400, "This model's maximum context length is 8192 tokens.", "context_length_exceeded"),
+            "rate": (429, "Rate limit reached", "rate_limit_exceeded"),
+            "quota": (429, "You exceeded your current quota", "insufficient_quota"),
+            "overloaded": (503, f"The engine is overloaded ({KEY})", None),
+            "request": (400, "Invalid value: 'tool'", "invalid_value"),
+        }[why]
+        return refused(status, {"error": {"message": message, "type": "error", "param": None, "code": code}})
+
+    def error_event(self) -> bytes:
+        return event({"error": {"message": f"boom {KEY}", "type": "server_error", "code": None}})
+
+
+class TestChatCompletions(ProviderConformance):
+    wire = ChatWire()
+
+
+@pytest.fixture
+async def bench() -> AsyncGenerator[Bench]:
+    async with loopback() as server, net() as connections:
+        yield Bench(ChatWire(), server, connections)
+
+
+def assembled(pieces: list[bytes]) -> ReplyParts:
+    """The reply's parts from the bytes alone, without a network."""
+    decoder, parts = SSEDecoder(), ReplyParts()
+    for found in [found for piece in pieces for found in decoder.feed(piece)] + decoder.close():
+        if found.data != b"[DONE]":
+            parts.add(found.data)
+    return parts
+
+
+@pytest.mark.parametrize("name", STREAMS)
+@pytest.mark.anyio
+async def test_every_spelling_of_a_stream_gives_its_reply(bench: Bench, name: str) -> None:
+    recorded = STREAMS[name]
+    free = service(bench.server, models={"m": ModelInfo(price=Price(0, 0, 0))})
+    async with net() as connections:
+        bench.provider = ChatProvider(connections, grant_for(free.host), free)
+        for pieces in (recorded.events, [recorded.data], [recorded.data[place : place + 1] for place in range(len(recorded.data))]):
+            bench.server.says(Response(pieces))
+            assert await bench.reply() == recorded.reply
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_every_cut_of_every_stream_gives_the_same_reply(name: str) -> None:
+    recorded = STREAMS[name]
+    for data in (recorded.data, recorded.data.replace(b"\n", b"\r\n")):
+        for place in range(len(data) + 1):
+            parts = assembled([data[:place], data[place:]])
+            assert (parts.text, parts.reasoning, parts.calls(), parts.stop()) == (
+                recorded.reply.text,
+                recorded.reply.reasoning,
+                recorded.reply.tool_calls,
+                recorded.reply.stop,
+            )
+
+
+@pytest.mark.parametrize("name", [name for name, recorded in STREAMS.items() if recorded.standard])
+@pytest.mark.anyio
+async def test_the_official_sdk_accumulates_the_same_reply(bench: Bench, name: str) -> None:
+    recorded = STREAMS[name]
+    bench.server.says(Response(recorded.events))
+    state: Any = ChatCompletionStreamState()
+    async with openai.AsyncOpenAI(base_url=bench.server.url, api_key=KEY, max_retries=0) as client:
+        stream = await client.chat.completions.create(model="m", messages=[{"role": "user", "content": "Hi"}], stream=True)
+        usage = None
+        async for found in stream:
+            state.handle_chunk(found)
+            usage = found.usage or usage
+    snapshot, reply = state.current_completion_snapshot, recorded.reply
+    message = snapshot.choices[0].message
+    assert (message.content or "", snapshot.model) == (reply.text, reply.model)
+    calls = [(made.id, made.function.name, msgspec.json.decode(made.function.arguments or "{}")) for made in message.tool_calls or ()]
+    assert calls == [(made.id, made.name, made.arguments) for made in reply.tool_calls]
+    extra = message.model_extra or {}
+    assert (extra.get("reasoning_content") or extra.get("reasoning") or "") == reply.reasoning
+    assert (usage.prompt_tokens, usage.completion_tokens) == (reply.usage.input, reply.usage.output) if usage else reply.usage.input == 0
+
+
+# --- what only this format has ----------------------------------------------------------------------------------------------
+
+REFUSALS: list[tuple[str, int, object, str]] = [
+    (
+        "llama.cpp",
+        400,
+        {
+            "error": {
+                "code": 400,
+                "message": "the request exceeds the available context size, try increasing it",
+                "type": "exceed_context_size_error",
+                "n_ctx": 4096,
+            }
+        },
+        "LLMContextLengthError",
+    ),
+    (
+        "vLLM",
+        400,
+        {
+            "object": "error",
+            "message": "The decoder prompt (length 9000) is longer than the maximum model length of 8192.",
+            "type": "BadRequestError",
+            "code": 400,
+        },
+        "LLMContextLengthError",
+    ),
+    (
+        "Groq",
+        413,
+        {"error": {"message": "Request too large for model `x` on tokens per minute (TPM): Limit 6000, Requested 8000", "code": "rate_limit_exceeded"}},
+        "LLMContextLengthError",
+    ),
+    (
+        "Groq",
+        400,
+        {"error": {"message": "Please reduce the length of the messages or completion.", "code": "context_length_exceeded"}},
+        "LLMContextLengthError",
+    ),
+    (
+        "OpenRouter",
+        400,
+        {"error": {"message": "This endpoint's maximum context length is 8192 tokens. However, you requested about 9000 tokens", "code": 400}},
+        "LLMContextLengthError",
+    ),
+    (
+        "Google",
+        400,
+        [
+            {
+                "error": {
+                    "code": 400,
+                    "message": "The input token count (9000) exceeds the maximum number of tokens allowed (8192).",
+                    "status": "INVALID_ARGUMENT",
+                }
+            }
+        ],
+        "LLMContextLengthError",
+    ),
+    (
+        "Mistral",
+        400,
+        {"object": "error", "message": "Prompt contains 9000 tokens, too large for model with 8192 maximum context length", "code": "3051"},
+        "LLMContextLengthError",
+    ),
+    (
+        "OpenAI",
+        429,
+        {"error": {"message": "Request too large for gpt-4o: Limit 30000, Requested 50000.", "code": "rate_limit_exceeded"}},
+        "LLMContextLengthError",
+    ),
+    ("nginx", 413, "<html>413 Request Entity Too Large</html>", "LLMContextLengthError"),
+    ("OpenRouter", 400, {"error": {"message": "m is not a valid model ID", "code": 400}}, "LLMModelError"),
+    ("OpenRouter", 404, {"error": {"message": "No endpoints found for m.", "code": 404}}, "LLMModelError"),
+    ("DeepSeek", 400, {"error": {"message": "Model Not Exist", "type": "invalid_request_error", "code": "invalid_request_error"}}, "LLMModelError"),
+    ("Mistral", 400, {"object": "error", "message": "Invalid model: m", "type": "invalid_model", "code": "1500"}, "LLMModelError"),
+    ("vLLM", 404, {"object": "error", "message": "The model `m` does not exist.", "type": "NotFoundError", "code": 404}, "LLMModelError"),
+    ("Ollama", 404, {"error": {"message": 'model "m" not found, try pulling it first', "type": "api_error"}}, "LLMModelError"),
+    ("Groq", 400, {"error": {"message": "The model `m` has been decommissioned, use n", "code": "model_decommissioned"}}, "LLMModelError"),
+    ("OpenAI", 403, {"error": {"message": "Project `p` does not have access to model `m`", "code": "model_not_found"}}, "LLMModelError"),
+    ("Google", 400, [{"error": {"code": 400, "message": "API key not valid. Please pass a valid API key.", "status": "INVALID_ARGUMENT"}}], "LLMAuthError"),
+    ("xAI", 400, {"code": "Client specified an invalid argument", "error": "Incorrect API key provided: xx"}, "LLMAuthError"),
+    ("OpenRouter", 401, {"error": {"message": "No auth credentials found", "code": 401}}, "LLMAuthError"),
+    ("a proxy", 403, "<html>Forbidden</html>", "LLMAuthError"),
+    ("FastAPI", 404, {"detail": "Not Found"}, "LLMError"),
+    ("OpenRouter", 402, {"error": {"message": "Insufficient credits", "code": 402}}, "LLMError"),
+    ("FastAPI", 422, {"detail": [{"loc": ["body", "messages"], "msg": "field required"}]}, "LLMError"),
+]
+
+
+@pytest.mark.parametrize(("who", "status", "body", "kind"), REFUSALS)
+@pytest.mark.anyio
+async def test_the_refusals_of_many_services_are_understood(bench: Bench, who: str, status: int, body: object, kind: str) -> None:
+    html = isinstance(body, str)
+    bench.server.says(
+        Response([body.encode() if isinstance(body, str) else msgspec.json.encode(body)], status=status, kind="text/html" if html else "application/json")
+    )
+    reply = await bench.fails(kind, retryable=False)
+    assert reply.failure is not None
+    assert str(status) in reply.failure.text
+    assert "<html>" not in reply.failure.text
+
+
+@pytest.mark.anyio
+async def test_a_long_message_of_a_service_is_shortened(bench: Bench) -> None:
+    bench.server.says(refused(400, {"error": {"message": "no\n" * 10_000}}))
+    reply = await bench.fails("LLMError", retryable=False)
+    assert reply.failure is not None
+    assert len(reply.failure.text) < 400
+    assert "\n" not in reply.failure.text
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "retryable"),
+    [
+        ({"message": "slow down", "code": 429}, "LLMRateLimitError", True),
+        ({"message": "Provider returned error", "code": 502, "metadata": {"raw": "upstream"}}, "LLMUnavailableError", True),
+        ({"message": "This model's maximum context length is 10", "code": "context_length_exceeded"}, "LLMContextLengthError", False),
+        ("a bare string", "LLMUnavailableError", True),
+    ],
+)
+@pytest.mark.anyio
+async def test_an_error_in_mid_stream_keeps_its_kind(bench: Bench, error: object, kind: str, retryable: bool) -> None:
+    bench.server.says(Response([event(chunk({"content": "Hi"})), event({"error": error})]))
+    reply = await bench.fails(kind, retryable=retryable)
+    assert reply.text == "Hi"
+
+
+@pytest.mark.parametrize(("finish", "kind", "retryable"), [("content_filter", "LLMError", False), ("error", "LLMUnavailableError", True)])
+@pytest.mark.anyio
+async def test_an_answer_that_the_service_stopped_is_a_failure(bench: Bench, finish: str, kind: str, retryable: bool) -> None:
+    bench.server.says(Response([event(chunk({"content": "Hi"})), event(chunk({}, finish)), b"data: [DONE]\n\n"]))
+    await bench.fails(kind, retryable=retryable)
+
+
+@pytest.mark.anyio
+async def test_the_halves_of_a_character_that_were_cut_apart_are_joined(bench: Bench) -> None:
+    first, second = (b'data: {"choices":[{"index":0,"delta":{"content":"%b"}}]}\n\n' % half for half in (b"Hi \\ud83c", b"\\udf0d!"))
+    bench.server.says(Response([first, second, event(chunk({}, "stop"))]))
+    assert (await bench.reply()).text == "Hi 🌍!"
+
+
+@pytest.mark.anyio
+async def test_an_optional_parameter_that_a_model_refuses_is_left_out_from_then_on(bench: Bench) -> None:
+    def answer(seen: Seen) -> Response:
+        if "stream_options" in seen.json:
+            return refused(400, {"detail": [{"loc": ["body", "stream_options"], "msg": "Extra inputs are not permitted: stream_options"}]})
+        if "max_tokens" in seen.json:
+            message = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
+            return refused(400, {"error": {"message": message, "param": "max_tokens", "code": "unsupported_parameter"}})
+        if "temperature" in seen.json:
+            message = "Unsupported value: 'temperature' does not support 0.5 with this model."
+            return refused(400, {"error": {"message": message, "param": "temperature", "code": "unsupported_value"}})
+        return Response(STREAMS["text"].events)
+
+    bench.server.answer = answer
+    for _ in range(2):
+        assert (await bench.reply()).failure is None
+    assert len(bench.server.seen) == 5
+    body = bench.server.seen[-1].json
+    assert body["max_completion_tokens"] == REQUEST.max_tokens
+    assert not {"max_tokens", "temperature", "stream_options"} & set(body)
+
+
+@pytest.mark.anyio
+async def test_the_request_has_the_form_that_services_expect(bench: Bench) -> None:
+    bench.server.says(Response(STREAMS["text"].events))
+    await bench.reply()
+    seen = bench.server.seen[0]
+    assert seen.path == "/v1/chat/completions"
+    assert seen.json == {
+        "model": "m",
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "What is the weather?"},
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [
+                    {"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": '{"city":"Köln","z":1}'}},
+                    {"id": "call_2", "type": "function", "function": {"name": "weather", "arguments": "{}"}},
+                ],
+            },
+            {"role": "tool", "tool_call_id": "call_1", "content": "rain"},
+            {"role": "tool", "tool_call_id": "call_2", "content": "ERROR: not JSON"},
+        ],
+        "tools": [
+            {
+                "type": "function",
+                "function": {"name": "weather", "description": "The weather.", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}},
+            }
+        ],
+        "temperature": 0.5,
+        "max_tokens": 100,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+
+
+@pytest.mark.anyio
+async def test_a_model_without_tool_support_is_told_of_no_tools(bench: Bench) -> None:
+    bench.server.says(Response(STREAMS["text"].events))
+    told = service(bench.server, models={"m": ModelInfo(tools=False)})
+    async with net() as connections:
+        bench.provider = ChatProvider(connections, grant_for(told.host), told)
+        await bench.reply()
+    assert "tools" not in bench.server.seen[0].json
+
+
+@pytest.mark.anyio
+async def test_a_used_up_grant_is_a_failure_that_is_not_tried_again(bench: Bench) -> None:
+    told = service(bench.server)
+    grant = grant_for(told.host)
+    grant.close()
+    async with net() as connections:
+        bench.provider = ChatProvider(connections, grant, told)
+        await bench.fails("PermissionDeniedError", retryable=False)
+    assert bench.server.seen == []
+
+
+@pytest.mark.anyio
+async def test_a_service_without_a_key_gets_no_authorization(bench: Bench) -> None:
+    bench.server.says(Response(STREAMS["text"].events))
+    told = Service(name="mine", base_url=bench.server.url)
+    async with net() as connections:
+        bench.provider = ChatProvider(connections, grant_for(told.host), told)
+        await bench.reply()
+    assert "authorization" not in bench.server.seen[0].headers
