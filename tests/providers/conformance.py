@@ -31,6 +31,7 @@ from neuralclaw.types.messages import (
 from ..waiting import until
 from .loopback import LoopbackServer, NoClock, Response, loopback, net
 
+DEEP = b'data: {"usage": ' + b"[" * 100_000 + b"\n\n"
 KEY = "sk-the-secret-key-0123456789"
 REQUEST = Request(
     model="m",
@@ -186,7 +187,7 @@ class ProviderConformance:
             bench.server.says(Response([half], then=then))
             await bench.fails("LLMUnavailableError", retryable=True)
 
-    @pytest.mark.parametrize("piece", [b"data: {not json\n\n", b"data: \xff\xfe\n\n", b"data: 17\n\n", b'data: {"choices": 5, "type": 5}\n\n'])
+    @pytest.mark.parametrize("piece", [b"data: {not json\n\n", b"data: \xff\xfe\n\n", b"data: 17\n\n", b'data: {"choices": 5, "type": 5}\n\n', DEEP])
     async def test_a_malformed_piece_is_a_failure_not_an_answer(self, bench: Bench, piece: bytes) -> None:
         events = self.wire.text("one ", "two")
         bench.server.says(Response([events[0], piece, *events[1:]]))

@@ -194,5 +194,5 @@ def _may_stream(headers: Mapping[str, str]) -> bool:
 def _json(data: bytes) -> object:
     try:
         return msgspec.json.decode(data)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return data.decode("utf-8", "replace")

@@ -50,6 +50,8 @@ def _decode(data: bytes) -> _Chunk:
         return _decoder.decode(data)
     except msgspec.ValidationError:
         raise
+    except RecursionError as error:
+        raise msgspec.DecodeError("nested too deeply") from error
     except msgspec.DecodeError:
         if b"\\u" not in data:
             raise
@@ -277,4 +279,4 @@ def usage_of(wire: dict[str, Any] | None, info: ModelInfo) -> Usage:
 
 
 def _number(value: Any) -> int:
-    return int(value) if isinstance(value, int | float) and value > 0 else 0
+    return int(value) if isinstance(value, int | float) and 0 < value < 1e15 else 0

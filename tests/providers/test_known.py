@@ -1,0 +1,112 @@
+"""From a provider's name to its service: the table, the settings over it, the environment over both."""
+
+from typing import Any
+
+import pytest
+
+from neuralclaw.errors import ConfigError
+from neuralclaw.providers.known import KNOWN, is_local, names, resolve, with_key
+from neuralclaw.providers.models import info, refused_parameters
+from neuralclaw.providers.service import Service
+from neuralclaw.types.messages import ModelInfo, Price
+
+SECRET = "sk-secret"
+
+
+@pytest.mark.parametrize("name", [name for name, known in KNOWN.items() if known.keys and not is_local(Service(name="", base_url=known.base_url).host)])
+def test_a_known_service_needs_its_key_and_nothing_else(name: str) -> None:
+    known = KNOWN[name]
+    for variable in known.keys:
+        service = resolve(name, {}, {variable: SECRET})
+        assert (service.base_url, service.api_key, service.default_model, service.own) == (known.base_url, SECRET, known.model, True)
+    for env in ({}, {known.keys[0]: ""}, {known.keys[0]: "  "}):
+        with pytest.raises(ConfigError, match=known.keys[0]):
+            resolve(name, {name: {"api_key": ""}}, env)
+
+
+def test_settings_lie_over_the_table_and_the_environment_over_both() -> None:
+    providers = {"openai": {"base_url": "http://file.example/v1/", "api_key": "from-file"}}
+    told = resolve("openai", providers, {})
+    assert (told.base_url, told.api_key, told.own, told.host) == ("http://file.example/v1", "from-file", False, "file.example")
+    over = resolve("openai", providers, {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "OPENAI_API_KEY": "from-env"})
+    assert (over.base_url, over.api_key, over.host) == ("http://127.0.0.1:9/v1", "from-env", "127.0.0.1:9")
+
+
+def test_a_server_on_this_machine_needs_no_key() -> None:
+    for url in ("http://localhost:8080/v1", "http://127.0.0.1:8080/v1", "http://[::1]:8080/v1", "http://127.0.0.1/v1"):
+        assert resolve("openai", {"openai": {"base_url": url}}, {}).api_key == ""
+    with pytest.raises(ConfigError, match="OPENAI_API_KEY"):
+        resolve("openai", {"openai": {"base_url": "https://localhost.evil.example/v1"}}, {})
+
+
+def test_a_service_of_ones_own_needs_an_address() -> None:
+    facts = {"big": {"context": 131072, "tools": False, "price": {"input": 0.5, "cached": 0.05, "output": 1.5}}}
+    mine: dict[str, Any] = {"mine": {"api": "chat", "base_url": "http://box.lan:8000/v1", "models": facts}}
+    service = resolve("mine", mine, {"MINE_API_KEY": SECRET})
+    assert (service.api_key, service.key_name, service.default_model) == (SECRET, "MINE_API_KEY", "big")
+    assert info(service, "big") == ModelInfo(context=131072, tools=False, price=Price(0.5, 1.5, 0.05))
+    assert info(service, "other") == ModelInfo()
+    assert resolve("mine", mine, {}).api_key == ""
+    with pytest.raises(ConfigError, match="base_url"):
+        resolve("mine", {"mine": {}}, {})
+    with pytest.raises(ConfigError, match="URL"):
+        resolve("mine", {"mine": {"base_url": "ftp://x"}}, {})
+    with pytest.raises(ConfigError, match=r"mine\.models"):
+        resolve("mine", {"mine": {"base_url": "http://x/v1", "models": {"m": {"context": "big"}}}}, {})
+    with pytest.raises(ConfigError, match="telepathy"):
+        resolve("mine", {"mine": {"base_url": "http://x/v1", "api": "telepathy"}}, {})
+
+
+def test_an_unknown_name_gets_those_there_are_and_the_nearest() -> None:
+    with pytest.raises(ConfigError) as caught:
+        resolve("opnai", {"mine": {}}, {})
+    assert all(name in caught.value.text for name in ("opnai", "openai", "groq", "mine", "offline", "ollama"))
+    assert "openai" in caught.value.hint
+    assert names({"mine": {}}) == sorted([*KNOWN, "mine", "offline"])
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("", "http://localhost:11434/v1"),
+        ("127.0.0.1:5", "http://127.0.0.1:5/v1"),
+        ("http://box:5", "http://box:5/v1"),
+        ("http://box:5/", "http://box:5/v1"),
+        ("0.0.0.0", "http://127.0.0.1:11434/v1"),
+        ("https://ollama.example", "https://ollama.example/v1"),
+        ("http://box:5/v1", "http://box:5/v1"),
+    ],
+)
+def test_ollamas_host_comes_with_or_without_scheme(host: str, url: str) -> None:
+    assert resolve("ollama", {}, {"OLLAMA_HOST": host}).base_url == url
+
+
+def test_the_address_of_the_endpoint_itself_is_understood() -> None:
+    assert resolve("mine", {"mine": {"base_url": "http://x/v1/chat/completions"}}, {}).base_url == "http://x/v1"
+
+
+def test_services_with_a_key_are_found_in_order() -> None:
+    assert with_key({}, {}) == []
+    assert with_key({"groq": {}, "ollama": {}}, {"XAI_API_KEY": "x", "GROQ_API_KEY": ""}) == ["xai"]
+    assert with_key({"mine": {"base_url": "http://x"}, "groq": {}}, {"XAI_API_KEY": "x", "OPENAI_API_KEY": "o", "GROQ_API_KEY": "g"}) == [
+        "openai",
+        "mine",
+        "groq",
+        "xai",
+    ]
+
+
+def test_a_key_is_in_no_repr() -> None:
+    assert SECRET not in repr(resolve("groq", {}, {"GROQ_API_KEY": SECRET}))
+
+
+def test_facts_of_models_are_found_by_their_longest_name_at_the_services_own_address() -> None:
+    service = resolve("openai", {}, {"OPENAI_API_KEY": SECRET})
+    assert info(service, "gpt-4o-2024-11-20").price == Price(2.5, 10, 1.25)
+    assert info(service, "gpt-4o-mini-2024-07-18").price == Price(0.15, 0.6, 0.075)
+    assert info(service, "gpt-4other") == ModelInfo()
+    elsewhere = resolve("openai", {"openai": {"base_url": "http://127.0.0.1:1/v1"}}, {})
+    assert info(elsewhere, "gpt-4o").price is None
+    assert "max_tokens" in refused_parameters(service, "o3-mini")
+    assert not refused_parameters(service, "gpt-4o")
+    assert not refused_parameters(elsewhere, "o3-mini")
