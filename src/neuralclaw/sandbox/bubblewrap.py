@@ -64,7 +64,7 @@ def _start(bwrap: str, arguments: Sequence[str], limits: Limits) -> "_Contained"
             file.write(b"".join(os.fsencode(part) + b"\0" for part in arguments[:at]))
         os.lseek(options, 0, os.SEEK_SET)
         fixed = [bwrap, "--args", str(options), "--json-status-fd", str(status_write), "--block-fd", str(block_read)]
-        child = popen([*fixed, *arguments[at:]], (options, status_write, block_read), cwd="/")
+        child = popen([*fixed, *arguments[at:]], (options, status_write, block_read))
     except OSError as error:
         os.close(status)
         os.close(block)

@@ -40,7 +40,7 @@ def _start(program: Program, limits: Limits) -> "_Reaped":
     status, status_write = os.pipe()
     group = None
     try:
-        child = popen([sys.executable, "-I", "-S", reaper.__file__, str(control_read), str(status_write)], (control_read, status_write), cwd="/")
+        child = popen([sys.executable, "-I", "-S", reaper.__file__, str(control_read), str(status_write)], (control_read, status_write))
         apply(limits, child.pid)
         group = Group.make(limits)
         if group:

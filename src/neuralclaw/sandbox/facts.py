@@ -1,0 +1,121 @@
+"""What is true about the things an action names: real paths, kinds, digests, programs, addresses, the sandbox in use."""
+
+import os
+import stat
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import Literal
+
+import anyio
+from anyio.to_thread import run_sync
+
+from ..types.actions import Action, FactSheet, PathFact, PathWant, Wants
+from ..types.judging import Power
+from ..types.options import Policy
+from .nolinks import opener
+from .preimages import digest_of
+from .programs import beneath, find_program
+
+Resolver = Callable[[str], Awaitable[Sequence[str]]]
+"""Host to addresses, in the order of the answer; an unknown host has none."""
+
+Confinement = Literal["container", "bubblewrap", "process"]
+Kind = Literal["file", "directory", "other", "missing"]
+
+
+class SystemFacts:
+    """Looks up what the gate names. `confinement` tells the sandbox an execution would get; it may block for its trial run.
+
+    `path_env`: where programs are looked for; commands must run with the same. `resolver` replaces DNS.
+    """
+
+    def __init__(self, policy: Policy, confinement: Callable[[], Confinement], path_env: str, resolver: Resolver | None = None) -> None:
+        self._policy, self._confinement, self._path, self._resolve = policy, confinement, path_env, resolver or resolve
+
+    async def look(self, action: Action, wants: Wants) -> FactSheet:
+        """The facts, looked up now. Raises `OSError` for a file that would be changed and cannot be read."""
+        paths: tuple[PathFact, ...] = ()
+        programs: dict[str, str | None] = {}
+        confinement: Confinement = "process"
+        if wants.paths or wants.programs:
+            paths, programs = await run_sync(self._disk, action.workspace, wants)
+        if executes(action):
+            confinement = await run_sync(self._confinement)
+        return FactSheet(paths=paths, programs=programs, addresses=await self._addresses(wants.hosts), confinement=confinement)
+
+    def _disk(self, workspace: str, wants: Wants) -> tuple[tuple[PathFact, ...], dict[str, str | None]]:
+        cwd = wants.cwd or workspace
+        roots = (workspace, *self._policy.allowed_paths)
+        programs = {name: find_program(name, self._path, cwd) for name in wants.programs}
+        return tuple(_fact(want, cwd, roots) for want in wants.paths), {name: path and os.path.realpath(path) for name, path in programs.items()}
+
+    async def _addresses(self, hosts: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        found: dict[str, tuple[str, ...]] = {}
+
+        async def one(host: str) -> None:
+            found[host] = tuple(dict.fromkeys(await self._resolve(host)))
+
+        if hosts:
+            async with anyio.create_task_group() as lookups:
+                for host in hosts:
+                    lookups.start_soon(one, host)
+        return {host: found[host] for host in hosts}
+
+
+def executes(action: Action) -> bool:
+    """Whether the call would run a program, so that it matters what confines it."""
+    return Power.EXECUTE in action.spec.powers or any(touch.kind == "command" for touch in action.spec.touches)
+
+
+async def resolve(host: str) -> Sequence[str]:
+    """Addresses of a host by the system's resolver."""
+    try:
+        answers = await anyio.getaddrinfo(host, None)
+    except OSError:
+        return ()
+    return [str(address[0]) for *_, address in answers]
+
+
+def _fact(want: PathWant, cwd: str, roots: Sequence[str]) -> PathFact:
+    path = os.path.join(cwd, want.path)
+    resolved = _last_link_kept(path) if want.op == "delete" else os.path.realpath(path)
+    kind = _kind(resolved)
+    return PathFact(
+        path=want.path,
+        op=want.op,
+        resolved=resolved,
+        exists=kind != "missing",
+        kind=kind,
+        inside=any(beneath(resolved, root) for root in roots),
+        digest=_digest(resolved) if kind == "file" and want.op in ("write", "delete") else None,
+    )
+
+
+def _last_link_kept(path: str) -> str:
+    """Deleting a link takes the link away and not what it leads to, so it is judged where it stands."""
+    name = os.path.basename(path)
+    return os.path.realpath(path) if name in ("", ".", "..") else os.path.join(os.path.realpath(os.path.dirname(path)), name)
+
+
+def _kind(real: str) -> Kind:
+    try:
+        mode = os.lstat(real).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return "missing"
+    except OSError:
+        return "other"  # something stands in the way; what cannot be seen is not called missing
+    if stat.S_ISREG(mode):
+        return "file"
+    return "directory" if stat.S_ISDIR(mode) else "other"
+
+
+def _digest(real: str) -> str | None:
+    fd = -1
+    with suppress(FileNotFoundError):
+        fd = opener()(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY, 0)
+    if fd < 0:
+        return None
+    try:
+        return digest_of(fd)
+    finally:
+        os.close(fd)
