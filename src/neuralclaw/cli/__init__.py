@@ -1,1 +1,1 @@
-"""The command line: thin commands, one file per group."""
+"""The command line: one file per group of commands, each loaded only when it was asked for."""

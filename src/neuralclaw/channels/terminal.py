@@ -1,0 +1,199 @@
+"""A person at a terminal: events become lines on the screen, questions become a prompt, typed words become answers."""
+
+from typing import Any
+
+from ..types.entries import Event
+from ..types.events import (
+    ApprovalRequested,
+    ApprovalResolved,
+    Debug,
+    DecisionMade,
+    ErrorEvent,
+    LimitHit,
+    Message,
+    RetryEvent,
+    StatusEvent,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+    TurnFinished,
+)
+from .screen import Screen, exact
+
+LETTERS = {"y": "once", "s": "session", "a": "always", "n": "no"}
+_MEANING = {"once": "[y] once", "session": "[s] this session", "always": "[a] always", "no": "[n] no"}
+_SHOWN_ARGUMENT = 200
+
+
+class View:
+    """Shows one turn after the other. The answer goes to `out`, everything else to `err`.
+
+    On a terminal the answer appears while it arrives; over a pipe `out` gets the finished answer and nothing else. `tools`: a line
+    for each call. `verbose`: also what the agent tells for those who look closely. `answer` false: `out` is not written, somebody
+    else prints the result.
+    """
+
+    def __init__(self, out: Screen, err: Screen, *, tools: bool, verbose: bool, answer: bool = True) -> None:
+        self.out, self.err, self._answer = out, err, answer
+        self._tools, self._verbose = tools, verbose
+        self._streamed = ""
+        self._told: set[tuple[str, str]] = set()
+
+    def show(self, event: Event) -> None:
+        """Show what there is to show of one event."""
+        match event.body:
+            case TextDelta(text=text):
+                self._delta(text)
+            case Message():
+                self._message(event.body)
+            case RetryEvent():
+                self._retry(event.body)
+            case ToolStarted() | ToolFinished():
+                self._tool(event.body)
+            case DecisionMade(by=by, name=name) if by == "auto":
+                self.err.line(f"approved by --approvals auto: {name}", "yellow")
+            case ApprovalResolved(by=by, decision=decision, approval_id=question) if by != "owner":
+                self.err.line(f"question {question}: {decision}, by {by}", "dim")
+            case LimitHit(text=text):
+                self.err.line(f"Limit: {text}", "yellow")
+            case ErrorEvent(kind=kind, text=text, hint=hint):
+                self._error(kind, text, hint)
+            case StatusEvent(text=text):
+                self.err.line(text, "dim")
+            case Debug(text=text) if self._verbose:
+                self.err.line(text, "dim")
+            case TurnFinished():
+                self._finished(event.session, event.body)
+            case _:
+                pass
+
+    def _delta(self, text: str) -> None:
+        if self.out.tty and self._answer:
+            if self._streamed == "" and self.err.tty:
+                self.err.fresh()
+            self._streamed += text
+            self.out.write(text)
+
+    def _message(self, body: Message) -> None:
+        if body.tool_calls and self.out.tty:
+            self.out.fresh()
+            self._streamed = ""
+
+    def _retry(self, body: RetryEvent) -> None:
+        self._void(body.discard)
+        self.err.trouble("LLMError", f"{body.reason.rstrip('.')}. Retrying… (after attempt {body.attempt}, in {body.wait_ms / 1000:.1f} s)", style="yellow")
+
+    def _void(self, discard: bool) -> None:
+        if discard and self._streamed:
+            self.out.fresh()
+            self.err.line("(the answer so far is void)", "dim")
+            self._streamed = ""
+
+    def _tool(self, body: ToolStarted | ToolFinished) -> None:
+        self._streamed = ""
+        self.out.fresh()
+        if isinstance(body, ToolStarted):
+            if self._tools:
+                self.err.line(f"> {body.name} {_arguments(body.arguments)}", "dim")
+        elif body.refused is not None:
+            self.err.trouble("SecurityError", f"{body.name}: {body.error or body.content}")
+        elif not body.ok:
+            kind = "ToolTimeoutError" if body.metadata.get("kind") == "ToolTimeoutError" or body.metadata.get("timed_out") else ""
+            if kind:
+                self.err.trouble(kind, body.error or body.content, style="yellow")
+            elif self._tools:
+                self.err.line(f"  failed: {body.error or body.content}", "yellow")
+        elif self._tools:
+            self.err.line(f"  ok, {body.duration_ms} ms{', shortened' if body.truncated else ''}", "dim")
+
+    def _error(self, kind: str, text: str, hint: str) -> None:
+        self.out.fresh()
+        self._told.add((kind, text))
+        self.err.trouble(kind, text)
+        if hint:
+            self.err.line(f"   {hint}", "dim")
+
+    def _finished(self, session: str, body: TurnFinished) -> None:
+        if body.error is not None and (body.error.kind, body.error.text) not in self._told:
+            self._error(body.error.kind, body.error.text, "")
+        self._told.clear()
+        if self._streamed.strip() and self._streamed.strip() == body.text.strip():
+            self.out.fresh()
+        elif body.text and self._answer:
+            self.out.line(body.text.removesuffix("\n"))
+        self._streamed = ""
+        for question in body.waiting:
+            self.err.line(f"waits for an answer: neuralclaw approvals answer {question} once|session|always|no", "yellow")
+        if body.waiting:
+            self.err.line(f"then go on with: neuralclaw run --resume {session}", "yellow")
+        elif body.status in ("cancelled", "timed_out"):
+            self.err.line("Cancelled." if body.status == "cancelled" else "Timed out.", "yellow")
+
+
+def _arguments(arguments: dict[str, Any]) -> str:
+    text = " ".join(str(v) for v in arguments.values()) if len(arguments) == 1 else ", ".join(f"{k}={v}" for k, v in arguments.items())
+    text = text.replace("\n", "\\n")
+    return text if len(text) <= _SHOWN_ARGUMENT else text[:_SHOWN_ARGUMENT] + "…"
+
+
+class Questions:
+    """The questions that wait for the person at this terminal; they are asked one at a time, in order."""
+
+    def __init__(self, err: Screen) -> None:
+        self._err = err
+        self._open: list[ApprovalRequested] = []
+
+    @property
+    def current(self) -> ApprovalRequested | None:
+        """The question that stands on the screen."""
+        return self._open[0] if self._open else None
+
+    def add(self, question: ApprovalRequested) -> None:
+        self._open.append(question)
+        if len(self._open) == 1:
+            self._ask(question)
+
+    def drop(self, approval_id: str) -> bool:
+        """Forget an answered question; true when it was the one on the screen. The next one is shown."""
+        was = self.current is not None and self.current.approval_id == approval_id
+        self._open = [q for q in self._open if q.approval_id != approval_id]
+        if was:
+            self._err.fresh()
+            if self._open:
+                self._ask(self._open[0])
+        return was
+
+    def clear(self) -> None:
+        self._open.clear()
+
+    def read(self, line: str) -> str | None:
+        """The decision that a typed line means for the question on the screen; None when it means none, and the person is told."""
+        self._err.at_start()
+        question = self._open[0]
+        word = line.strip().lower()
+        decision = LETTERS.get(word, word)
+        if decision in question.choices:
+            return decision
+        self._err.write(f"please type one of {_choices(question)}, then Enter: ")
+        return None
+
+    def _ask(self, question: ApprovalRequested) -> None:
+        err = self._err
+        err.line()
+        err.line(f"{question.action.tool} wants to run (question {question.approval_id}):", "bold")
+        for line in exact(question.action.show).split("\n"):
+            err.line(f"    {line}")
+        if question.action.diff:
+            for line in exact(question.action.diff).rstrip("\n").split("\n"):
+                err.line(f"    {line}")
+        err.line(f"  risk {question.risk}, tier {question.tier}" + (f": {'; '.join(question.reasons)}" if question.reasons else ""))
+        if question.sources:
+            err.line(f"  asked for by: {', '.join(question.sources)}")
+        if question.scopes:
+            covered = ", ".join(exact(f"{scope.get('kind', '')} {scope.get('value', '')}") for scope in question.scopes)
+            err.line(f"  s and a cover: {covered}")
+        err.write(f"  {_choices(question)} > ")
+
+
+def _choices(question: ApprovalRequested) -> str:
+    return "  ".join(_MEANING.get(c, c) for c in question.choices)

@@ -1,0 +1,78 @@
+"""The entry point. `--version` and `--help` load nothing but this file and a page of text; a command loads its own group only."""
+
+import sys
+from importlib import import_module
+
+from .._version import __version__
+
+GROUPS = {
+    "run": "run",
+    "chat": "chat",
+    "recover": "recover",
+    "doctor": "doctor",
+    "config": "config",
+    "sessions": "sessions",
+    "approvals": "approvals",
+    "tools": "tools",
+    "policy": "policy",
+    "audit": "audit",
+}
+"""Noun -> the file of this package that has its commands."""
+
+LATER = (
+    *("init", "grants", "undo", "redo", "diff", "cost", "backup", "restore", "memory", "mcp", "schedule"),
+    *("tasks", "plan", "souls", "agents", "prompts", "secrets", "serve"),
+)
+"""Nouns that are promised and whose rooms do not stand yet."""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line and return its exit code. The one top-level guard: nothing a command raises leaves as a traceback."""
+    arguments = sys.argv[1:] if argv is None else argv
+    if sys.stdout is None or sys.stderr is None:
+        _part("failure").fill_closed()
+    try:
+        code = _dispatch(arguments)
+        sys.stdout.flush()
+        return code
+    except BaseException as error:
+        code = _part("failure").report(error, arguments)
+        return int(code)
+
+
+def _part(name: str):  # type: ignore[no-untyped-def]  # a module of this package, by name
+    return import_module(f"{__package__}.{name}")
+
+
+def _dispatch(arguments: list[str]) -> int:
+    home, rest = _leading_home(arguments)
+    first = rest[0] if rest else None
+    if first == "--version":
+        print(f"neuralclaw {__version__}")
+        return 0
+    if first in ("--help", "-h", "help"):
+        if len(rest) == 2 and first == "help" and rest[1] in GROUPS:
+            return _run(rest[1], ["--help"], home)
+        print(_part("usage").TOP)
+        return 0
+    if first is not None and (first == "-p" or first.startswith("-p=")):
+        return _run("run", rest, home)
+    if first is None or first.startswith("-"):
+        return _run("chat", rest, home)
+    if first not in GROUPS:
+        raise _part("parsing").unknown_noun(first, tuple(n for n in GROUPS if n != "chat"), LATER)
+    return _run(first, rest[1:], home)
+
+
+def _run(noun: str, rest: list[str], home: str | None) -> int:
+    commands = _part(GROUPS[noun]).COMMANDS
+    return int(_part("parsing").run(noun, commands, rest, home))
+
+
+def _leading_home(arguments: list[str]) -> tuple[str | None, list[str]]:
+    """`--home` may stand before the noun too; the noun's own parser knows it again."""
+    if arguments and arguments[0].startswith("--home="):
+        return arguments[0].removeprefix("--home="), arguments[1:]
+    if len(arguments) > 1 and arguments[0] == "--home":
+        return arguments[1], arguments[2:]
+    return None, arguments

@@ -1,0 +1,75 @@
+"""What commands print: data on standard output, everything else on standard error; one JSON value where it was asked for."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, TextIO
+
+import msgspec
+
+from ..channels.screen import Screen
+from ..config.process import environ
+
+# The two variables say what the person's screen can show; they are no settings of the agent.
+_TERM = environ.get("TERM", "")
+_PLAIN = bool(environ.get("NO_COLOR")) or _TERM == "dumb"
+
+
+def _screen(stream: TextIO) -> Screen:
+    return Screen(stream, plain=_PLAIN, term=_TERM)
+
+
+def out() -> Screen:
+    """Standard output."""
+    return _screen(sys.stdout)
+
+
+def err() -> Screen:
+    """Standard error."""
+    return _screen(sys.stderr)
+
+
+def json_line(value: Any, stream: TextIO | None = None) -> None:
+    """One JSON value on a line, in UTF-8 whatever the locale is, flushed."""
+    stream = stream or sys.stdout
+    stream.flush()
+    stream.buffer.write(msgspec.json.encode(value) + b"\n")
+    stream.buffer.flush()
+
+
+def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, empty: str) -> None:
+    """Rows under a heading, columns aligned; `empty` goes to standard error when there are none."""
+    if not rows:
+        err().line(empty)
+        return
+    cells = [[_cell(row.get(c)) for c in columns] for row in rows]
+    widths = [max(len(c), *(len(line[i]) for line in cells)) for i, c in enumerate(columns)]
+    screen = out()
+    screen.line("  ".join(c.upper().ljust(w) for c, w in zip(columns, widths, strict=True)).rstrip(), "bold")
+    for line in cells:
+        screen.line("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip())
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, (list, tuple, set)):
+        return ", ".join(map(str, value)) or "-"
+    text = str(value).replace("\n", " ")
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+def fields(value: Mapping[str, Any]) -> None:
+    """An object as lines `name: value`; what is nested stands as JSON."""
+    screen = out()
+    for name, one in value.items():
+        screen.line(f"{name}: {one if isinstance(one, str) else compact(one)}")
+
+
+def compact(value: Any) -> str:
+    """A value as JSON on one line."""
+    return msgspec.json.encode(value).decode()
+
+
+def plain(value: Any) -> Any:
+    """A verb's value as JSON types: structs become objects, tuples lists."""
+    return msgspec.to_builtins(value, str_keys=True)

@@ -1,0 +1,179 @@
+"""Parsing of one command. Only the parser of the command that was chosen is built; a wrong word is answered with the nearest right one."""
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+from ..errors import NeuralClawError
+
+Run = Callable[[argparse.Namespace], int]
+Options = Callable[[argparse.ArgumentParser], None]
+
+
+class UsageError(NeuralClawError):
+    """The command line does not say what to do; exit 2."""
+
+
+class Command:
+    """One command: how it is called, what it does, an example, its options, and the function that runs it and gives the exit code.
+
+    `name` is the noun and the verb (`sessions list`), or the noun alone.
+    """
+
+    __slots__ = ("example", "name", "options", "run", "summary")
+
+    def __init__(
+        self,
+        name: str,
+        summary: str,
+        *,
+        example: str,
+        run: Callable[[argparse.Namespace], int],
+        options: Callable[[argparse.ArgumentParser], None] | None = None,
+    ) -> None:
+        self.name, self.summary, self.example, self.run, self.options = name, summary, example, run, options
+
+
+class _Parser(argparse.ArgumentParser):
+    """Raises `UsageError` where argparse would leave the program."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message, hint=f"{self.prog} --help shows what it takes")
+
+
+def run(noun: str, commands: Sequence[Command], arguments: list[str], home: str | None) -> int:
+    """Choose the command of this noun, parse the arguments and run it."""
+    single = commands[0] if len(commands) == 1 and " " not in commands[0].name else None
+    if single is not None:
+        return _invoke(single, arguments, home)
+    verbs = {c.name.split(" ", 1)[1]: c for c in commands}
+    while arguments and (arguments[0] == "--home" or arguments[0].startswith("--home=")):
+        taken = 2 if arguments[0] == "--home" else 1
+        home, arguments = arguments[taken - 1].removeprefix("--home="), arguments[taken:]
+    if not arguments:
+        raise UsageError(f"neuralclaw {noun} wants a verb: {', '.join(verbs)}", hint=f"neuralclaw {noun} --help")
+    if arguments[0] in ("--help", "-h"):
+        print(_group_help(noun, commands))
+        return 0
+    if arguments[0] not in verbs:
+        raise UsageError(f"neuralclaw {noun} has no {arguments[0]!r}{did_you_mean(arguments[0], verbs)}", hint=f"it has: {', '.join(verbs)}")
+    return _invoke(verbs[arguments[0]], arguments[1:], home)
+
+
+def _invoke(command: Command, arguments: list[str], home: str | None) -> int:
+    parser = _Parser(
+        prog=f"neuralclaw {command.name}",
+        description=command.summary,
+        epilog=f"example:\n  {command.example}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+        add_help=False,
+    )
+    parser.add_argument("-h", "--help", action="store_true", help="show this")
+    parser.add_argument("--home", metavar="DIR", default=home, help="the data directory (else NEURALCLAW_HOME, else the XDG directories)")
+    parser.add_argument("--verbose", action="store_true", help="say more, tracebacks too")
+    if command.options is not None:
+        command.options(parser)
+    if any(a in ("-h", "--help") for a in _before_dashes(arguments)):
+        print(parser.format_help(), end="")
+        return 0
+    given, extra = parser.parse_known_args(arguments)
+    if extra:
+        raise _extra(parser, extra[0])
+    return command.run(given)
+
+
+def _before_dashes(arguments: list[str]) -> list[str]:
+    return arguments[: arguments.index("--")] if "--" in arguments else arguments
+
+
+def _extra(parser: argparse.ArgumentParser, word: str) -> UsageError:
+    hint = f"{parser.prog} --help shows what it takes"
+    if word.startswith("-"):
+        known = [o for action in parser._actions for o in action.option_strings]
+        name = word.split("=", 1)[0]
+        return UsageError(f"{parser.prog} has no option {name}{did_you_mean(name, known)}", hint=hint)
+    return UsageError(f"{parser.prog} does not take a further {word!r}; put quotes around a text of several words", hint=hint)
+
+
+def _group_help(noun: str, commands: Sequence[Command]) -> str:
+    width = max(len(c.name) for c in commands)
+    lines = [f"usage: neuralclaw {noun} VERB …", "", *(f"  neuralclaw {c.name:{width}}  {c.summary}" for c in commands)]
+    return "\n".join([*lines, "", "example:", f"  {commands[0].example}"])
+
+
+def unknown_noun(word: str, nouns: Sequence[str], later: Sequence[str]) -> UsageError:
+    """What to say when the first word is no command."""
+    if word in later:
+        return UsageError(f"neuralclaw {word} does not stand yet in this version", hint=f"there is: {', '.join(nouns)}")
+    return UsageError(
+        f"there is no command {word!r}{did_you_mean(word, nouns)}", hint=f'there is: {", ".join(nouns)}; a task is given with: neuralclaw run "…"'
+    )
+
+
+def did_you_mean(word: str, known: Sequence[str] | dict[str, Command]) -> str:
+    """`; did you mean 'x'?` for the nearest known word, or nothing when none is near."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, list(known), n=1, cutoff=0.5)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def choice(*names: str) -> Callable[[str], str]:
+    """An option's type: one of these words; another is answered with the nearest."""
+
+    def parse(word: str) -> str:
+        if word not in names:
+            raise argparse.ArgumentTypeError(f"{word!r} is not one of {', '.join(names)}{did_you_mean(word, names)}")
+        return word
+
+    return parse
+
+
+def positive(word: str) -> float:
+    """An option's type: a number above 0."""
+    try:
+        value = float(word)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{word!r} is not a number above 0")
+    return value
+
+
+def count(word: str) -> int:
+    """An option's type: a whole number from 1."""
+    if not word.isascii() or not word.isdigit() or int(word) < 1:
+        raise argparse.ArgumentTypeError(f"{word!r} is not a whole number from 1")
+    return int(word)
+
+
+def not_yet(option: str) -> UsageError:
+    """An option that is promised and whose room does not stand yet: said, never ignored."""
+    return UsageError(f"{option} does not stand yet in this version")
+
+
+def with_json(parser: argparse.ArgumentParser) -> None:
+    """The option `--json` of a command that prints data."""
+    parser.add_argument("--json", action="store_true", help="print one JSON value")
+
+
+def input_text() -> str:
+    """Standard input to its end. Bytes that are not UTF-8 are read in the screen's own encoding."""
+    if sys.stdin is None:
+        return ""
+    return text_of(sys.stdin.buffer.read())
+
+
+def text_of(data: bytes) -> str:
+    """Text of bytes that came from outside; what cannot be read becomes U+FFFD."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode(sys.stdin.encoding if sys.stdin else "utf-8", "replace")
+
+
+def clean(word: str) -> str:
+    """An argument as text that can be stored: bytes that are no text in this locale become U+FFFD."""
+    return word.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

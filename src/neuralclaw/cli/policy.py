@@ -1,0 +1,168 @@
+"""`neuralclaw policy`: what is allowed, asked about or forbidden, and why. Runs nothing; needs no model and no network."""
+
+import argparse
+import os
+import sys
+from typing import Any
+
+import anyio
+import msgspec
+
+from ..app import Agent
+from ..channels.lines import Lines
+from ..errors import NeuralClawError
+from . import output, verbs
+from .parsing import Command, UsageError, choice, clean, not_yet, with_json
+from .run import TRUST
+
+_TARGETS = ("command", "url", "path", "tool", "call_id")
+_CONTEXT = ("op", "args", "resolve", "workspace", "trust", "soul", "origin", "channel", "label")
+
+
+def _explain_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("call_id", metavar="CALL_ID", nargs="?", help="a recorded call")
+    add("--command", metavar="TEXT", help="a shell command")
+    add("--url", metavar="URL")
+    add("--resolve", metavar="HOST=ADDR,ADDR", action="append", help="what a look-up of HOST answers, instead of DNS; again for the next look-up")
+    add("--path", metavar="PATH")
+    add("--op", type=choice("read", "write", "list", "delete"), metavar="read|write|list|delete")
+    add("--tool", metavar="NAME")
+    add("--args", metavar="JSON", help="the arguments of --tool")
+    add("--workspace", metavar="DIR")
+    add("--trust", type=choice(*TRUST), metavar="|".join(TRUST))
+    add("--soul", metavar="ID")
+    add("--origin", type=choice("owner", "program", "schedule", "agent"), metavar="WHO")
+    add("--channel", metavar="NAME")
+    add("--label", metavar="LABEL", action="append", help="what the model had read: external:web, …")
+    add("--batch", metavar="-", help="JSON lines from standard input, one answer a line")
+    with_json(parser)
+
+
+def _explain(args: argparse.Namespace) -> int:
+    wanted = {name: getattr(args, name) for name in (*_TARGETS, *_CONTEXT) if getattr(args, name) is not None}
+    if "args" in wanted:
+        wanted["args"] = _object(wanted["args"])
+    if "resolve" in wanted:
+        wanted["resolve"] = _answers(wanted["resolve"])
+    if args.batch is not None:
+        if args.batch != "-":
+            raise UsageError("--batch reads standard input: --batch -")
+        return anyio.run(_batch, args, wanted)
+    if sum(name in wanted for name in _TARGETS) != 1:
+        raise UsageError(
+            "policy explain wants one of --command, --url, --path, --tool or a recorded call", hint='neuralclaw policy explain --command "git push"'
+        )
+    if "workspace" not in wanted:
+        wanted["workspace"] = os.getcwd()  # noqa: PTH109
+    verdict = verbs.ask(args, "policy.explain", **wanted)
+    if args.json or not sys.stdout.isatty():
+        output.json_line(verdict)
+    else:
+        _tell(verdict)
+    return 0
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        value = msgspec.json.decode(clean(text))
+    except msgspec.DecodeError as error:
+        raise UsageError(f"--args is not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise UsageError("--args must be one JSON object")
+    return value
+
+
+def _answers(given: list[str]) -> dict[str, list[list[str]]]:
+    """`HOST=ADDR,ADDR` as one answer list a look-up."""
+    answers: dict[str, list[list[str]]] = {}
+    for one in given:
+        host, equals, addresses = one.partition("=")
+        if not equals or not host:
+            raise UsageError(f"--resolve {one!r} is not HOST=ADDR,ADDR")
+        answers.setdefault(host, []).append([a for a in addresses.split(",") if a])
+    return answers
+
+
+def _tell(verdict: dict[str, Any]) -> None:
+    screen = output.out()
+    screen.line(f"{verdict['decision']}  risk {verdict['risk']}  tier {verdict['tier']}", "bold")
+    for rule in verdict["rules"]:
+        screen.line(f"  {rule['decision']:7}{rule['id']}: {rule['reason']}" + (f" (instead: {rule['alternative']})" if rule.get("alternative") else ""))
+    for command in verdict.get("commands", ()):
+        screen.line(f"  command {output.compact(command['argv'])} {', '.join(command['powers'])} {command['risk']}")
+
+
+async def _batch(args: argparse.Namespace, given: dict[str, Any]) -> int:
+    given.setdefault("workspace", os.getcwd())  # noqa: PTH109
+    lines = Lines(sys.stdin.fileno())
+    async with verbs.opened(args) as agent:
+        while (line := await lines.next()) is not None:
+            if line.strip():
+                output.json_line(await _one(agent, line, given))
+    return 0
+
+
+async def _one(agent: Agent, line: str, given: dict[str, Any]) -> dict[str, Any]:
+    """The verdict on one line with its `id`. Whatever fails means forbid, and the next line is read."""
+    name: Any = None
+    try:
+        asked = msgspec.json.decode(line)
+        if not isinstance(asked, dict):
+            raise UsageError("a line must be one JSON object")
+        name = asked.pop("id", None)
+        unknown = [key for key in asked if key not in (*_TARGETS, *_CONTEXT)]
+        if unknown:
+            raise UsageError(f"unknown field {unknown[0]!r}")
+        own = {n: v for n, v in given.items() if n not in _TARGETS or not any(t in asked for t in _TARGETS)}
+        verdict = output.plain(await agent.do("policy.explain", **{**own, **asked}))
+    except Exception as error:  # a named guard: any failure inside is forbid
+        return {"id": name, "decision": "forbid", "error": error.text if isinstance(error, NeuralClawError) else f"{type(error).__name__}: {error}"}
+    return {"id": name, **verdict}
+
+
+def _check_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE")
+    with_json(parser)
+
+
+def _check(args: argparse.Namespace) -> int:
+    report = verbs.ask(args, "policy.check", file=os.path.abspath(args.file))  # noqa: PTH100
+    if args.json:
+        output.json_line(report)
+    else:
+        output.out().line("valid" if report["ok"] else "\n".join(report["errors"]))
+    return 0 if report["ok"] else 1
+
+
+def _simulate(args: argparse.Namespace) -> int:
+    raise not_yet("policy simulate")
+
+
+def _rules(args: argparse.Namespace) -> int:
+    rules = verbs.ask(args, "policy.rules")
+    if args.json:
+        output.json_line(rules)
+    else:
+        output.table(rules, ("id", "decision", "reason"), empty="there are no rules")
+    return 0
+
+
+COMMANDS = (
+    Command(
+        "policy explain",
+        "Say what the gate would decide about an action, and why. Always exits 0.",
+        example='neuralclaw policy explain --command "git push origin main"',
+        run=_explain,
+        options=_explain_options,
+    ),
+    Command("policy check", "Check a policy file: 0 valid, 1 not.", example="neuralclaw policy check rules.yaml", run=_check, options=_check_options),
+    Command(
+        "policy simulate",
+        "Decide recorded actions again under another policy.",
+        example="neuralclaw policy simulate rules.yaml",
+        run=_simulate,
+        options=_check_options,
+    ),
+    Command("policy rules", "The rules in force.", example="neuralclaw policy rules --json", run=_rules, options=with_json),
+)

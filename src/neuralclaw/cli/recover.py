@@ -1,0 +1,55 @@
+"""`neuralclaw recover`: finishes every turn of the home that was interrupted."""
+
+import argparse
+
+import anyio
+
+from ..types.events import TurnFinished
+from . import verbs
+from .parsing import Command, choice
+from .sinks import Sink, StreamSink, TextSink
+from .stopping import CANCELLED, Stop
+
+
+def _options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--approvals", type=choice("none", "park", "auto"), default="none", metavar="none|park|auto", help="what to do when a call needs a yes")
+    parser.add_argument("--output", type=choice("text", "stream-json"), default="text", metavar="stream-json")
+
+
+def _recover(args: argparse.Namespace) -> int:
+    sink: Sink = StreamSink(verbose=args.verbose) if args.output == "stream-json" else TextSink(verbose=args.verbose)
+    return anyio.run(_main, args, sink)
+
+
+async def _main(args: argparse.Namespace, sink: Sink) -> int:
+    code = CANCELLED
+    async with anyio.create_task_group() as group:
+        stop = Stop(group.cancel_scope)
+        await group.start(stop.serve)
+        code = await _finish_all(args, sink)
+        group.cancel_scope.cancel()
+    return code
+
+
+async def _finish_all(args: argparse.Namespace, sink: Sink) -> int:
+    """0 when each turn ended or parked; 1 when one was left: it runs elsewhere, or was set aside."""
+    async with verbs.opened(args) as agent, agent.recover() as events:
+        ended = True
+        async for event in events:
+            sink.show(event)
+            if event.type == "error" and event.kind == "TurnSetAside":
+                ended = False
+            elif isinstance(event.body, TurnFinished):
+                ended = ended and event.body.status != "cancelled"
+    return 0 if ended else 1
+
+
+COMMANDS = (
+    Command(
+        "recover",
+        "Finish every turn that was interrupted, and show what happens. 0 when each ended or waits for an answer.",
+        example="neuralclaw recover --output stream-json",
+        run=_recover,
+        options=_options,
+    ),
+)

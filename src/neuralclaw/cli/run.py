@@ -1,0 +1,221 @@
+"""`neuralclaw run`: one task, then exit by the status of its turn."""
+
+import argparse
+import os
+import re
+import sys
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+import anyio
+
+from ..app import Agent
+from ..channels.lines import Lines
+from ..channels.screen import Screen
+from ..errors import AgentError, SessionNotFound
+from ..types.events import TurnFinished
+from . import output
+from .failure import CODES, CONFIGURATION
+from .parsing import Command, UsageError, choice, clean, count, input_text, not_yet, positive
+from .persons import AtTerminal, Nobody, Person, Program
+from .sinks import JsonSink, Sink, StreamSink, TextSink
+from .stopping import CANCELLED, Stop
+
+APPROVALS = ("ask", "none", "park", "auto")
+TRUST = ("low", "medium", "high")
+_LATER = ("--soul", "--personality", "--fork", "--schema", "--max-budget-usd")
+_SESSION = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+def _options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("words", nargs="*", metavar="TASK", help="what to do; - or nothing: read from standard input; TASK - attaches standard input to it")
+    add("-p", dest="task", metavar="TASK", help="the same")
+    add("--output", type=choice("text", "json", "stream-json"), default="text", metavar="text|json|stream-json")
+    add("--input", type=choice("text", "stream-json"), default="text", metavar="stream-json", help="messages, answers and cancel as JSON lines")
+    add("--model", metavar="P:M", help="the model, for instance openai:gpt-4o")
+    add("--workspace", metavar="DIR", help="where it may work (else the current directory)")
+    add("--session", metavar="ID", help="open or create this session; context lasts from run to run")
+    add("--resume", metavar="ID", help="go on with this session; without TASK: finish its unfinished turn")
+    add("--continue", dest="newest", action="store_true", help="go on with the newest session of this workspace")
+    add("--approvals", type=choice(*APPROVALS), metavar="|".join(APPROVALS), help="what to do when a call needs a yes")
+    add("--trust", type=choice(*TRUST), metavar="|".join(TRUST))
+    add("--max-iterations", type=count, metavar="N", help="model calls at most")
+    add("--timeout", type=positive, metavar="SECONDS", help="running time at most")
+    add("--retry", action="store_true", help="with --resume: try a turn that was set aside once more")
+    add("--mode", type=choice("auto", "direct", "deliberate"), default="auto", help=argparse.SUPPRESS)
+    for option in _LATER:
+        add(option, help=argparse.SUPPRESS)
+
+
+def _run(args: argparse.Namespace) -> int:
+    _check(args)
+    text = _task(args)
+    sink: Sink
+    if args.output == "stream-json":
+        sink = StreamSink(verbose=args.verbose)
+    elif args.output == "json":
+        sink = JsonSink(verbose=args.verbose)
+    else:
+        sink = TextSink(verbose=args.verbose)
+    code = anyio.run(_main, args, text, sink)
+    if isinstance(sink, JsonSink):
+        sink.finish()
+    return code
+
+
+def _check(args: argparse.Namespace) -> None:
+    for option in _LATER:
+        if getattr(args, option[2:].replace("-", "_")) is not None:
+            raise not_yet(option)
+    if args.mode == "deliberate":
+        raise not_yet("--mode deliberate")
+    if sum(map(bool, (args.session, args.resume, args.newest))) > 1:
+        raise UsageError("--session, --resume and --continue exclude each other")
+    if args.retry and not (args.resume or args.newest):
+        raise UsageError("--retry goes with --resume ID")
+    for name in (args.session, args.resume):
+        if name is not None and (not _SESSION.fullmatch(name) or name == "home"):
+            raise UsageError(f"{name!r} cannot be the name of a session", hint="1 to 64 letters, digits, dots, dashes and underscores; home is reserved")
+
+
+def _task(args: argparse.Namespace) -> str | None:
+    """The text of the task; None when a turn shall only be finished, or when the messages come as JSON lines."""
+    words = list(args.words) if args.task is None else [args.task, *args.words]
+    attach = len(words) == 2 and words[1] == "-"
+    if len(words) > 1 and not attach:
+        raise UsageError("TASK is one text: put quotes around it")
+    given = words[0] if words and words[0] != "-" else None
+    if args.input == "stream-json":
+        if attach or (words and given is None):
+            raise UsageError("with --input stream-json standard input holds JSON lines; it cannot be the task")
+        return None if given is None else _not_empty(clean(given))
+    if given is not None:
+        task = _not_empty(clean(given))
+        return f"{task}\n\n{input_text()}" if attach else task
+    at_terminal = sys.stdin is not None and sys.stdin.isatty()
+    if not words and (args.resume or (args.newest and at_terminal)):
+        return None
+    if at_terminal:
+        output.err().line("the task, then Ctrl-D:", "dim")
+    text = input_text()
+    return None if args.newest and not words and not text.strip() else _not_empty(text)
+
+
+def _not_empty(text: str) -> str:
+    if not text.strip():
+        raise UsageError("there is no task: it is empty", hint='neuralclaw run "list ."')
+    return text
+
+
+async def _main(args: argparse.Namespace, text: str | None, sink: Sink) -> int:
+    code = CANCELLED
+    async with anyio.create_task_group() as group:
+        stop = Stop(group.cancel_scope)
+        await group.start(stop.serve)
+        code = await _open(args, text, sink, stop)
+        group.cancel_scope.cancel()
+    return code
+
+
+async def _open(args: argparse.Namespace, text: str | None, sink: Sink, stop: Stop) -> int:
+    err = output.err()
+    at_terminal = sys.stdin is not None and sys.stdin.isatty() and err.tty
+    present = at_terminal or args.input == "stream-json"
+    approvals = args.approvals or ("ask" if present else "none")
+    async with Agent.open(
+        home=args.home,
+        workspace=args.workspace,
+        model=args.model,
+        approvals=approvals,
+        trust=args.trust,
+        present=present and approvals == "ask",
+        who="owner" if at_terminal else "program",
+    ) as agent:
+        person: Person = Nobody()
+        if args.input == "stream-json":
+            program = Program(sink)
+            person = program
+            if text is None and not (args.resume or args.newest):
+                text = await program.first(agent)
+                if text is None:
+                    raise UsageError("standard input ended without a message")
+        elif at_terminal and approvals == "ask":
+            person = AtTerminal(err, Lines(sys.stdin.fileno()))
+        session = args.resume or args.session
+        if args.newest:
+            session = await newest(agent, here(args.workspace))
+        await tell_unfinished(agent, err, session)
+        return await _follow(agent, _turn(agent, args, text, session), sink, person, stop)
+
+
+def _turn(agent: Agent, args: argparse.Namespace, text: str | None, session: str | None) -> AbstractAsyncContextManager[Any]:
+    options = {"max_iterations": args.max_iterations, "timeout": args.timeout}
+    given = {name: value for name, value in options.items() if value is not None}
+    if session is not None and (args.resume or args.newest):
+        return agent.resume(session, text=text, retry=args.retry, **given)
+    return agent.turn(text or "", session=session, **given)
+
+
+async def _follow(agent: Agent, turn: AbstractAsyncContextManager[Any], sink: Sink, person: Person, stop: Stop) -> int:
+    last: TurnFinished | None = None
+    async with anyio.create_task_group() as group, turn as events:
+        group.start_soon(person.serve, agent)
+        async for event in events:
+            if stop.how is None:
+                stop.how = _canceller(agent, event.session)
+            sink.show(event)
+            person.saw(event)
+            if isinstance(event.body, TurnFinished):
+                last = event.body
+        group.cancel_scope.cancel()
+    if last is None:
+        raise AgentError("the turn ended without a result; what was recorded is kept", hint="neuralclaw sessions list --unfinished")
+    return exit_code(last)
+
+
+def _canceller(agent: Agent, session: str) -> Any:
+    async def cancel() -> None:
+        await agent.cancel(session)
+
+    return cancel
+
+
+def exit_code(finished: TurnFinished) -> int:
+    """The exit code that the end of a turn stands for."""
+    if finished.status == "failed" and finished.error is not None and finished.error.kind == "ConfigError":
+        return CONFIGURATION
+    return CODES[finished.status]
+
+
+async def newest(agent: Agent, here: str) -> str:
+    """The session of the workspace `here` (a real path) that was used last. Raises `SessionNotFound`."""
+    rows = output.plain(await agent.do("sessions.list"))
+    mine = [row for row in rows if row["workspace"] == here]
+    if not mine:
+        raise SessionNotFound(f"there is no session of the workspace {here} to go on with", hint="neuralclaw sessions list")
+    return str(max(mine, key=lambda row: str(row["updated"]))["session"])
+
+
+def here(workspace: str | None) -> str:
+    """The workspace that the options mean, as a real path."""
+    return os.path.realpath(workspace or os.getcwd())  # noqa: PTH109  # pathlib costs start-up time
+
+
+async def tell_unfinished(agent: Agent, err: Screen, session: str | None) -> None:
+    """Say how many turns of other sessions were interrupted and wait for somebody to finish them."""
+    rows = output.plain(await agent.do("sessions.list", unfinished=True))
+    others = sum(1 for row in rows if row["state"] in ("unfinished", "set_aside") and row["session"] != session)
+    if others:
+        err.line(f"{others} unfinished turn{'s' if others > 1 else ''}: neuralclaw sessions list --unfinished", "dim")
+
+
+COMMANDS = (
+    Command(
+        "run",
+        "Do one task and print the answer on standard output; everything else goes to standard error.",
+        example='neuralclaw run "read notes.md then calculate 6 * 7"',
+        run=_run,
+        options=_options,
+    ),
+)

@@ -1,0 +1,81 @@
+"""`neuralclaw sessions`: what was said and done. These commands only read."""
+
+import argparse
+from typing import Any
+
+from . import output, verbs
+from .parsing import Command, with_json
+
+_COLUMNS = ("session", "state", "turns", "updated", "model", "origin", "workspace", "title")
+_SHOWN = {
+    "inbound": ("text",),
+    "turn.started": ("model",),
+    "message": ("text", "stop"),
+    "decision": ("name", "decision", "risk", "reasons"),
+    "tool.started": ("name", "arguments"),
+    "tool.finished": ("name", "ok", "error", "content"),
+    "approval.requested": ("approval_id", "action", "risk", "reasons"),
+    "approval.resolved": ("approval_id", "decision", "by"),
+    "limit": ("kind", "text"),
+    "error": ("kind", "text"),
+    "retry": ("attempt", "reason"),
+    "turn.finished": ("status", "text", "waiting"),
+}
+"""Which fields of an event a person sees; all of them are in `--json`."""
+
+
+def _list_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--unfinished", action="store_true", help="only those with a turn that was interrupted")
+    with_json(parser)
+
+
+def _list(args: argparse.Namespace) -> int:
+    rows = verbs.read(args, "sessions.list", unfinished=args.unfinished)
+    if args.json:
+        output.json_line(rows)
+    else:
+        output.table(rows, _COLUMNS, empty="there is no unfinished turn" if args.unfinished else "there is no session yet")
+    return 0
+
+
+def _show_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("session", metavar="ID", help="the session, or a unique beginning of its name")
+    parser.add_argument("--after", type=int, default=0, metavar="ENTRY", help="only what came after this entry")
+    with_json(parser)
+
+
+def _show(args: argparse.Namespace) -> int:
+    shown = verbs.read(args, "sessions.show", session=args.session, after=args.after)
+    if args.json:
+        output.json_line(shown)
+        return 0
+    events = shown.pop("events")
+    output.fields(shown)
+    screen = output.out()
+    for event in events:
+        screen.line(event_line(event))
+    return 0
+
+
+def event_line(event: dict[str, Any]) -> str:
+    """One event on one line (a longer text goes on indented)."""
+    parts = [f"{event.get('entry', '-')}", f"turn {event['turn']}", event["time"], event["type"]]
+    for name in _SHOWN.get(event["type"], ()):
+        value = event.get(name)
+        if value not in (None, "", [], {}):
+            parts.append(f"{name}={_short(value)}" if name not in ("text", "content") else f"\n    {_indented(str(value))}")
+    return "  ".join(parts).replace("  \n", "\n")
+
+
+def _short(value: Any) -> str:
+    return value if isinstance(value, str) else output.compact(value)
+
+
+def _indented(text: str) -> str:
+    return text.rstrip("\n").replace("\n", "\n    ")
+
+
+COMMANDS = (
+    Command("sessions list", "The sessions, the newest first.", example="neuralclaw sessions list --unfinished", run=_list, options=_list_options),
+    Command("sessions show", "A session with all that was recorded in it.", example="neuralclaw sessions show work --json", run=_show, options=_show_options),
+)

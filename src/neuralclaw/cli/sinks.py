@@ -1,0 +1,73 @@
+"""How `run` and `recover` show events: as text for a person, as one JSON object at the end, or as a stream of JSON lines."""
+
+import time
+from typing import Any, Protocol
+
+from ..channels.terminal import View
+from ..types.entries import Event, rfc3339
+from ..types.events import TurnFinished
+from . import output
+
+
+class Sink(Protocol):
+    """Where the events of a run go."""
+
+    def show(self, event: Event) -> None: ...
+    def trouble(self, kind: str, text: str) -> None:
+        """An error outside the record: a line on standard input that nobody can use."""
+        ...
+
+
+class TextSink:
+    """Standard output gets the answer, standard error the rest."""
+
+    def __init__(self, *, verbose: bool, answer: bool = True) -> None:
+        out, err = output.out(), output.err()
+        self.view = View(out, err, tools=verbose or (answer and err.tty), verbose=verbose, answer=answer)
+
+    def show(self, event: Event) -> None:
+        self.view.show(event)
+
+    def trouble(self, kind: str, text: str) -> None:
+        self.view.err.trouble(kind, text)
+
+
+class JsonSink(TextSink):
+    """Standard output gets the `turn.finished` object alone, when `finish` is called: a parked turn may have an earlier one."""
+
+    def __init__(self, *, verbose: bool) -> None:
+        super().__init__(verbose=verbose, answer=False)
+        self._last: Event | None = None
+
+    def show(self, event: Event) -> None:
+        super().show(event)
+        if isinstance(event.body, TurnFinished):
+            self._last = event
+
+    def finish(self) -> None:
+        if self._last is not None:
+            output.json_line(self._last.to_dict())
+
+
+class StreamSink:
+    """Standard output gets every event as a line; `seq` rises by one over all of them, whichever turn or session they are of."""
+
+    def __init__(self, *, verbose: bool) -> None:
+        self._verbose = verbose
+        self._seq = 0
+        self._session, self._turn = "", 0
+
+    def show(self, event: Event) -> None:
+        if event.type in ("debug", "subsystem") and not self._verbose:
+            return
+        self._session, self._turn = event.session, event.turn
+        self._print(event.to_dict())
+
+    def trouble(self, kind: str, text: str) -> None:
+        head = {"type": "error", "session": self._session, "turn": self._turn, "seq": 0, "time": rfc3339(time.time_ns() // 1000)}
+        self._print(head | {"kind": kind, "text": text, "recoverable": True})
+
+    def _print(self, event: dict[str, Any]) -> None:
+        self._seq += 1
+        event["seq"] = self._seq
+        output.json_line(event)

@@ -1,0 +1,102 @@
+"""`neuralclaw tools`: what the agent can do; a call goes through the whole pipeline, gate included."""
+
+import argparse
+import sys
+from typing import Any
+
+import msgspec
+
+from ..channels.screen import Screen
+from . import output, verbs
+from .parsing import Command, UsageError, choice, input_text, with_json
+from .run import APPROVALS, TRUST
+
+_REFUSED = {"ask": 3, "forbid": 5}
+
+
+def _list(args: argparse.Namespace) -> int:
+    rows = verbs.ask(args, "tools.list")
+    if args.json:
+        output.json_line(rows)
+    else:
+        output.table(rows, ("name", "risk", "effect", "aliases", "description"), empty="there are no tools")
+    return 0
+
+
+def _show_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME")
+    with_json(parser)
+
+
+def _show(args: argparse.Namespace) -> int:
+    tool = verbs.ask(args, "tools.show", name=args.name)
+    if args.json:
+        output.json_line(tool)
+    else:
+        output.fields(tool)
+    return 0
+
+
+def _call_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("name", metavar="NAME")
+    add("arguments", metavar="JSON", nargs="?", default="{}", help="the arguments as one JSON object; - reads them from standard input")
+    add("--dry-run", action="store_true", help="only judge, run nothing")
+    add("--workspace", metavar="DIR")
+    add("--approvals", type=choice(*APPROVALS), metavar="|".join(APPROVALS))
+    add("--trust", type=choice(*TRUST), metavar="|".join(TRUST))
+    add("--session", metavar="ID", help="record the call in this session")
+    with_json(parser)
+
+
+def _call(args: argparse.Namespace) -> int:
+    arguments = _arguments(args.arguments)
+    if args.dry_run:
+        verdict = verbs.ask(args, "tools.call", name=args.name, arguments=arguments, session=args.session, dry_run=True)
+        output.json_line(verdict) if args.json else output.fields(verdict)
+        return _REFUSED.get(verdict["decision"], 0)
+    finished = verbs.ask(args, "tools.call", name=args.name, arguments=arguments, session=args.session)
+    if args.json:
+        output.json_line(finished)
+    else:
+        _tell(finished, output.out(), output.err())
+    return _code(finished)
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    try:
+        value = msgspec.json.decode(input_text() if text == "-" else text)
+    except (msgspec.DecodeError, UnicodeEncodeError) as error:
+        raise UsageError(f"the arguments are not JSON: {error}", hint="""neuralclaw tools call calculate '{"expression": "6 * 7"}'""") from error
+    if not isinstance(value, dict):
+        raise UsageError("the arguments must be one JSON object")
+    return value
+
+
+def _tell(finished: dict[str, Any], out: Screen, err: Screen) -> None:
+    if finished["ok"]:
+        out.line(finished["content"].removesuffix("\n"))
+    elif finished.get("refused"):
+        err.trouble("SecurityError", f"{finished['name']}: {finished['error']}")
+    else:
+        err.trouble("ToolError", finished["error"] or finished["content"])
+    sys.stdout.flush()
+
+
+def _code(finished: dict[str, Any]) -> int:
+    if finished["ok"]:
+        return 0
+    return _REFUSED.get(finished.get("refused") or "", 1)
+
+
+COMMANDS = (
+    Command("tools list", "The tools and their risk.", example="neuralclaw tools list --json", run=_list, options=with_json),
+    Command("tools show", "One tool with its arguments.", example="neuralclaw tools show terminal", run=_show, options=_show_options),
+    Command(
+        "tools call",
+        "Call one tool. 0 ok, 1 failed, 2 unknown tool, 3 it asks and nobody is there, 5 forbidden.",
+        example="""neuralclaw tools call calculate '{"expression": "6 * 7"}'""",
+        run=_call,
+        options=_call_options,
+    ),
+)

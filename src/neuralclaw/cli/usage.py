@@ -1,0 +1,28 @@
+"""The page that `neuralclaw --help` prints."""
+
+TOP = """\
+usage: neuralclaw [--home DIR] [COMMAND …]
+
+NeuralClaw is a personal agent: every action passes one gate, is on record, and survives a crash.
+Without a command it opens the chat.
+
+  run [TASK]          do one task and print the answer; without TASK it is read from standard input
+  recover             finish every turn that was interrupted
+  doctor              what works here, what is missing and how to get it
+  config              show, check, schema, path: the settings and where they come from
+  sessions            list, show: what was said and done
+  approvals           list, show, answer: questions that wait for you
+  tools               list, show, call: what the agent can do, each call through the gate
+  policy              explain, check, rules: what is allowed, asked about or forbidden, and why
+  audit               verify, show, export: the record of everything
+
+  --home DIR          the data directory (else NEURALCLAW_HOME, else the XDG directories)
+  --version           print the version
+  COMMAND --help      options and an example
+
+exit codes: 0 done, 1 failed, 2 wrong usage, 3 needs approval, 4 limit, 5 forbidden by policy,
+78 configuration, 124 timed out, 130 cancelled
+
+example:
+  neuralclaw run "list ."\
+"""
