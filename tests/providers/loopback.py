@@ -1,6 +1,7 @@
 """A scripted model service on loopback, and a `Net` over aiohttp that reaches it."""
 
 import asyncio
+import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -186,3 +187,10 @@ class NoClock:
 
     async def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
+
+
+def free_port() -> int:
+    """A port that nobody listens on now, for programs that must be told one."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
