@@ -108,7 +108,7 @@ class Sandbox(Protocol):
 
 
 class DirEntry(Protocol):
-    """One thing in a directory. `kind`: file, directory, link or other; `size` in bytes."""
+    """One thing in a directory. `kind`: file, directory, link or other; `size` in bytes; `problem`: why a directory's contents could not be read, else ""."""
 
     @property
     def path(self) -> str: ...
@@ -116,6 +116,8 @@ class DirEntry(Protocol):
     def kind(self) -> str: ...
     @property
     def size(self) -> int: ...
+    @property
+    def problem(self) -> str: ...
 
 
 class Files(Protocol):
