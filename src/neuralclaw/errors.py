@@ -23,6 +23,7 @@ NeuralClawError
 │   ├── TurnSetAside             three starts in a row left no new entry
 │   ├── SessionBusy              the session's turn runs in another process
 │   ├── SessionNotFound          no session of that id or prefix
+│   ├── WorkspaceError           the workspace is no directory
 │   ├── UnknownQuestion
 │   └── AlreadyAnswered
 ├── ConfigError                  exit 78
@@ -147,6 +148,10 @@ class SessionBusy(AgentError):
 
 
 class SessionNotFound(AgentError):
+    pass
+
+
+class WorkspaceError(AgentError):
     pass
 
 

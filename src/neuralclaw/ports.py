@@ -160,6 +160,10 @@ class Net(Protocol):
         """Raises `PermissionDeniedError`, `TimeoutError` (no byte for `timeout` seconds) or `ConnectionError`, also while chunks are read."""
         ...
 
+    async def aclose(self) -> None:
+        """Close all connections."""
+        ...
+
 
 class Store(Protocol):
     """The journal and what is derived from it. Any number of processes may have one home open."""

@@ -22,6 +22,7 @@ async def ask(run: Run, call: CallState, action: Action, question: Question) -> 
     Raises `Parked` when a person must answer and nobody is there now: the question is then on record and waits.
     """
     mode = run.options.approvals
+    question = msgspec.structs.replace(question, arguments=action.arguments)
     earlier = next((q for q in call.questions if q.hash == question.hash), None)
     answer = await _settle(run, call, question, earlier, mode)
     if answer.decision in ("no", None):

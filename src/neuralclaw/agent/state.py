@@ -54,18 +54,39 @@ class CallState(msgspec.Struct):
         return self.decision is not None and self.started is None
 
 
-class TurnState:
-    """A turn as its entries tell it. `apply` takes each entry of the session from `turn.started` on, in order, exactly once."""
+class Inbox:
+    """Messages of a session that no turn has taken yet: not the one that started a turn, and not one the model has seen."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self) -> None:
+        self.waiting: list[tuple[int, Inbound]] = []
+
+    def apply(self, number: int, body: object) -> None:
+        if isinstance(body, Inbound):
+            self.waiting.append((number, body))
+        elif isinstance(body, TurnStarted):
+            self.waiting = [w for w in self.waiting if w[0] != body.inbound]
+        elif isinstance(body, Message):
+            self.waiting = [w for w in self.waiting if w[0] > body.seen or w[1].queued]
+
+    @property
+    def steering(self) -> bool:
+        """Whether a message waits that the model must see before the turn goes on."""
+        return any(not inbound.queued for _, inbound in self.waiting)
+
+
+class TurnState:
+    """A turn as its entries tell it. `apply` takes entries of the session in order, from before `turn.started` on, each exactly once."""
+
+    def __init__(self, number: int, after: "TurnState | None" = None) -> None:
         self.number = number
-        self.last_entry = 0
+        self.last_entry: int = after.last_entry if after else 0
+        self.inbox: Inbox = after.inbox if after else Inbox()
+        self.resumed = False  # an earlier run has left it; set by who drives
         self.started: TurnStarted | None = None
         self.started_entry = 0
         self.messages: list[Message] = []
         self.calls: list[CallState] = []  # of the whole turn, in the order proposed
         self.open: list[CallState] = []  # without a result, of the last reply
-        self.inbound: list[tuple[int, Inbound]] = []  # unseen by the model, not queued
         self.answers: dict[str, ApprovalResolved] = {}
         self.usage = Usage(usd=0.0)
         self.ran_ms = 0
@@ -91,10 +112,8 @@ class TurnState:
             return
         self.last_entry = entry.entry
         body = entry.body
-        if isinstance(body, Inbound):
-            if not body.queued:
-                self.inbound.append((entry.entry, body))
-        elif isinstance(body, ApprovalResolved):
+        self.inbox.apply(entry.entry, body)
+        if isinstance(body, ApprovalResolved):
             self.answers[body.approval_id] = body
         elif entry.turn == self.number:
             self._apply_own(entry.entry, body)
@@ -102,7 +121,6 @@ class TurnState:
     def _apply_own(self, number: int, body: object) -> None:
         if isinstance(body, TurnStarted):
             self.started, self.started_entry = body, number
-            self.inbound = [(n, i) for n, i in self.inbound if n > body.inbound]
         elif isinstance(body, Message):
             self._apply_message(body)
         elif isinstance(body, ApprovalRequested):
@@ -131,7 +149,6 @@ class TurnState:
         self.usage += body.usage
         self.ran_ms = max(self.ran_ms, body.ran_ms)
         self.pending_nudge = False
-        self.inbound = [(n, i) for n, i in self.inbound if n > body.seen]
         self.open = [CallState(call=call, questions=[]) for call in body.tool_calls]
         self.calls.extend(self.open)
         self._by_id.update((c.call.id, c) for c in self.open)
@@ -152,7 +169,7 @@ class TurnState:
     @property
     def answer(self) -> Message | None:
         """The last reply, when it proposed no call and nothing came after it that the model must still see."""
-        if not self.messages or self.messages[-1].tool_calls or self.inbound or self.pending_nudge:
+        if not self.messages or self.messages[-1].tool_calls or self.inbox.steering or self.pending_nudge:
             return None
         return self.messages[-1]
 
@@ -185,17 +202,21 @@ class TurnState:
         return count
 
     def answers_for(self, call: CallState) -> Answers:
-        """What persons said about this very call, by the hash of what they were shown."""
+        """The yeses to this very call, by the hash of what was shown. What a no means is `agent.asking`'s to say."""
         by_hash = {}
         for question in call.questions:
             resolved = self.answers.get(question.approval_id)
-            if resolved is not None:
+            if resolved is not None and resolved.decision not in ("no", None):
                 by_hash[question.hash] = Answer(approval_id=question.approval_id, decision=resolved.decision, by=resolved.by, value=resolved.value)
         return Answers(by_hash=by_hash)
 
     def open_question(self, call: CallState, action_hash: str) -> ApprovalRequested | None:
         """A question about this call as it stands now that nobody has answered yet."""
         return next((q for q in call.questions if q.hash == action_hash and q.approval_id not in self.answers), None)
+
+    def open_questions(self) -> list[ApprovalRequested]:
+        """Questions of the turn that nobody has answered yet."""
+        return [q for c in self.calls for q in c.questions if q.approval_id not in self.answers]
 
     def done_so_far(self) -> str:
         """One line that names what the turn did, for the person who is told of a limit."""

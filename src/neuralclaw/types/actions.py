@@ -158,6 +158,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     scopes: tuple[Scope, ...] = ()
     auto: bool = False
     verdict: Verdict
+    arguments: dict[str, Any] = msgspec.field(default_factory=dict)
+    """Those of the call, in their final form."""
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):

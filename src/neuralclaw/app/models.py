@@ -1,0 +1,93 @@
+"""From `P:M` to a model that answers: services by name, the choice where none is configured, retries around each."""
+
+import msgspec
+
+from ..config import Loaded
+from ..errors import ConfigError
+from ..plugins import load
+from ..ports import Clock, Net, Provider
+from ..runtime.sessions import Thinking
+from ..safety.gate import Gate
+
+GIVEN = "given"
+"""Provider name of a `Provider` object that was passed to `Agent.open`."""
+OWN = {"offline": "grammar", "direct": "call"}
+"""Providers that are no service, and their one model."""
+
+
+class Models:
+    """The models of this process; a service is built when it is first asked for."""
+
+    def __init__(self, loaded: Loaded, gate: Gate, clock: Clock, *, given: Provider | None) -> None:
+        self._loaded, self._gate, self._clock, self._given = loaded, gate, clock, given
+        self._providers: dict[str, tuple[Provider, str]] = {}
+        self._net: Net | None = None
+
+    async def thinking(self, model: str) -> Thinking:
+        """The model of that name. Raises `ConfigError` for an unknown service or a missing key, naming what there is."""
+        provider, name = self._find(model)
+        llm = self._loaded.settings.llm
+        return Thinking(
+            provider=provider,
+            model=name,
+            temperature=llm.temperature,
+            top_p=llm.top_p,
+            max_tokens=llm.max_tokens,
+            timeout=llm.timeout_seconds,
+        )
+
+    def full_name(self, model: str | None) -> str:
+        """`P:M` for what the person wrote: `P:M`, a service alone, or nothing. Raises `ConfigError`."""
+        if self._given is not None:
+            return model if model and ":" in model else f"{GIVEN}:{model or 'model'}"
+        wanted = model or self.default()[0]
+        service, _, name = wanted.partition(":")
+        if name:
+            self._find(wanted)
+            return wanted
+        default = self._find(wanted)[1]
+        if not default:
+            raise ConfigError(f"{service} has no default model", hint=f"name one: --model {service}:MODEL")
+        return f"{service}:{default}"
+
+    def default(self) -> tuple[str, str]:
+        """The configured or chosen model as `P:M` or `P`, and why it is that one."""
+        llm = self._loaded.settings.llm
+        if llm.default_provider:
+            return ":".join(part for part in (llm.default_provider, llm.default_model) if part), self._loaded.origin("llm.default_provider")
+        return self._chosen(llm.default_model)
+
+    def _chosen(self, model: str | None) -> tuple[str, str]:
+        providers = {name: msgspec.to_builtins(p) for name, p in self._loaded.settings.llm.providers.items()}
+        ready = load("provider.with_key")(providers, self._loaded.env) if providers or any(n.endswith("_KEY") for n in self._loaded.env) else []
+        if ready:
+            return ":".join(part for part in (ready[0], model) if part), f"the first service with a key or address: {ready[0]}"
+        return "offline:grammar", "no service is configured and no key is set"
+
+    def _find(self, model: str) -> tuple[Provider, str]:
+        """The provider and the model's name within it."""
+        service, _, name = model.partition(":")
+        if self._given is not None and service not in OWN:
+            return self._given, name
+        if service not in self._providers:
+            self._providers[service] = self._build(service)
+        provider, default = self._providers[service]
+        return provider, name or default
+
+    def _build(self, service: str) -> tuple[Provider, str]:
+        if service in OWN:
+            return load(f"provider.{service}")(), OWN[service]
+        self._loaded.require(f"llm.providers.{service}")
+        settings = self._loaded.settings.llm
+        providers = {name: msgspec.to_builtins(p) for name, p in settings.providers.items()}
+        found = load("provider.resolve")(service, providers, self._loaded.env)
+        if self._net is None:
+            self._net = load("net")()
+        grant = self._gate.standing(hosts=[found.host])
+        policy = load("provider.retry_policy")(attempts=settings.retry.attempts, min_seconds=settings.retry.min_seconds, max_seconds=settings.retry.max_seconds)
+        chat = load("provider.chat")(self._net, grant, found)
+        return load("provider.retry")(chat, self._clock, policy), found.default_model
+
+    async def aclose(self) -> None:
+        if self._net is not None:
+            await self._net.aclose()

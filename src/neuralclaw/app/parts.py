@@ -1,0 +1,93 @@
+"""Puts the rooms together: store, gate, tools, sandbox and models of one home."""
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from .. import config
+from ..agent.prompt import system_prompt
+from ..ports import Clock, Provider
+from ..safety.gate import Gate
+from ..sandbox.choice import ChosenSandbox
+from ..sandbox.environment import clean_env
+from ..sandbox.facts import SystemFacts
+from ..sandbox.files import ConfinedFiles
+from ..store.sqlite import SqliteStore
+from ..tools.builtin import own_tools, workspace_tools
+from ..tools.registry import Registry
+from ..tools.terminal import TerminalSettings
+from ..types.options import Policy
+from .clock import SystemClock
+from .models import Models
+
+
+class Parts:
+    """Everything of one home that lives as long as the agent, wired and open."""
+
+    def __init__(self, loaded: config.Loaded, store: SqliteStore, clock: Clock, *, provider: Provider | None, tools: Iterable[Any]) -> None:
+        settings, env = loaded.settings, loaded.env
+        self.loaded, self.store, self.clock = loaded, store, clock
+        self.policy: Policy = config.policy(settings, home=loaded.home, person_home=env.get("HOME", ""))
+        self.sandbox = ChosenSandbox(settings.tools.terminal.sandbox, path_env=env.get("PATH", ""), hidden=hidden_paths(loaded.home, env))
+        facts = SystemFacts(self.policy, lambda: self.sandbox.name, env.get("PATH", ""))
+        self.gate = Gate(self.policy, facts, clock)
+        self.models = Models(loaded, self.gate, clock, given=provider)
+        self.files = ConfinedFiles(os.path.join(loaded.home, "preimages"))  # noqa: PTH118
+        terminal = settings.tools.terminal
+        terminal_settings = TerminalSettings(working_dir=terminal.working_dir, timeout=terminal.default_timeout_seconds, max_chars=terminal.max_output_chars)
+        self.tools = Registry(
+            [
+                *workspace_tools(self.files, self.sandbox, clean_env(env), terminal_settings),
+                *own_tools(store.result, self.about, settings.agent.max_tool_result_chars),
+                *tools,
+            ]
+        )
+        self._digests: dict[str, str] = {}
+
+    @classmethod
+    async def open(cls, loaded: config.Loaded, *, provider: Provider | None, tools: Iterable[Any]) -> "Parts":
+        clock = SystemClock()
+        return cls(loaded, await SqliteStore.open(loaded.home, clock=clock), clock, provider=provider, tools=tools)
+
+    def system(self, workspace: str) -> str:
+        return system_prompt(self.loaded.settings.agent.name, workspace)
+
+    def digests(self) -> dict[str, str]:
+        """SHA-256 of what decides how a turn goes: settings, policy, prompt and tools of this moment."""
+        if not self._digests:
+            of: dict[str, Callable[[], Any]] = {
+                "settings": lambda: [(v.key, v.value) for v in self.loaded.values],
+                "policy": lambda: self.policy,
+                "prompt": lambda: self.system(""),
+                "tools": lambda: self.tools.tools(),
+            }
+            self._digests = {name: hashlib.sha256(msgspec.json.encode(make(), order="deterministic")).hexdigest() for name, make in of.items()}
+        return self._digests
+
+    def about(self) -> Mapping[str, Any]:
+        """What the agent says of itself: real settings and tools."""
+        settings = self.loaded.settings
+        return {
+            "name": settings.agent.name,
+            "model": self.models.default()[0],
+            "home": self.loaded.home,
+            "sandbox": self.sandbox.name,
+            "limits": config.limits(settings),
+            "permission level": settings.safety.default_permission_level,
+            "asks for risk": [str(risk) for risk in settings.safety.require_confirmation_for],
+            "tools": [spec.name for spec in self.tools.tools()],
+        }
+
+    async def aclose(self) -> None:
+        await self.models.aclose()
+        await self.store.aclose()
+
+
+def hidden_paths(home: str, env: Mapping[str, str]) -> tuple[str, ...]:
+    """What no program sees into: the data home, and where keys of the person lie."""
+    person = env.get("HOME", "")
+    secrets = [os.path.join(person, name) for name in (".ssh", ".gnupg", ".aws", ".config/gcloud", ".kube", ".docker", ".netrc")] if person else []  # noqa: PTH118
+    return (os.path.realpath(home), *(os.path.realpath(path) for path in secrets))

@@ -1,0 +1,36 @@
+"""A home opened for reading alone: works on a full disk, a read-only home and beside running processes."""
+
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from .. import config
+from ..errors import NeuralClawError
+from ..runtime.desk import Verb
+from ..runtime.verbs import reading_verbs
+from ..store.sqlite import SqliteStore
+from .clock import SystemClock
+
+
+class ReadingDesk:
+    """The verbs that only read."""
+
+    def __init__(self, verbs: Mapping[str, Verb]) -> None:
+        self._verbs = verbs
+
+    async def do(self, verb: str, /, **arguments: Any) -> Any:
+        if verb not in self._verbs:
+            raise NeuralClawError(f"{verb} does not only read", hint=f"there are: {', '.join(sorted(self._verbs))}")
+        return await self._verbs[verb](**arguments)
+
+
+@asynccontextmanager
+async def reader(home: str | None = None, *, environ: Mapping[str, str] | None = None) -> AsyncIterator[ReadingDesk]:
+    """The reading desk of a home. It does not need a configuration that can be read."""
+    folder, _ = config.places(home, environ if environ is not None else os.environ)
+    store = await SqliteStore.open(folder, clock=SystemClock(), readonly=True)
+    try:
+        yield ReadingDesk(reading_verbs(store))
+    finally:
+        await store.aclose()

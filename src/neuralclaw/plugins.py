@@ -1,0 +1,24 @@
+"""One table from a name to `module:attribute`, for built-in parts that load when they are first needed."""
+
+from importlib import import_module
+from typing import Any
+
+PARTS = {
+    "provider.chat": "neuralclaw.providers.chat:ChatProvider",
+    "provider.direct": "neuralclaw.providers.direct:DirectProvider",
+    "provider.offline": "neuralclaw.providers.offline:OfflineProvider",
+    "provider.retry": "neuralclaw.providers.retry:RetryProvider",
+    "provider.retry_policy": "neuralclaw.providers.retry:RetryPolicy",
+    "provider.resolve": "neuralclaw.providers.known:resolve",
+    "provider.names": "neuralclaw.providers.known:names",
+    "provider.with_key": "neuralclaw.providers.known:with_key",
+    "net": "neuralclaw.sandbox.net:HttpNet",
+    "safety.explain": "neuralclaw.safety.explain:explain",
+    "doctor": "neuralclaw.app.doctor:checks",
+}
+
+
+def load(name: str) -> Any:
+    """The part of that name. Raises `KeyError` for a name that is not in the table."""
+    module, _, attribute = PARTS[name].partition(":")
+    return getattr(import_module(module), attribute)

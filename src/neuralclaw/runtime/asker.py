@@ -1,0 +1,77 @@
+"""Brings a question to whoever may answer it: waits for the answer in the journal, from whichever process it comes."""
+
+from collections.abc import Awaitable, Callable, Sequence
+
+import anyio
+
+from ..errors import AlreadyAnswered
+from ..ports import Store
+from ..types.actions import Answer, AnswerDecision, Question
+from ..types.entries import Draft, Entry
+from ..types.events import ApprovalResolved
+from ..types.options import ApprovalsMode
+from ..types.signals import Parked
+
+Approver = Callable[[str, Question], Awaitable[AnswerDecision]]
+"""A program that answers in the person's place: session and question in, decision out."""
+
+
+class JournalAsker:
+    """The `Asker` of a process. `notice` is told of every new entry, of other processes too."""
+
+    def __init__(self, store: Store, notify: Callable[[Sequence[Entry]], None], *, approver: Approver | None = None) -> None:
+        self._store, self._notify, self._approver = store, notify, approver
+        self._waiting: dict[str, tuple[str, anyio.Event]] = {}
+        self._resolved: dict[str, ApprovalResolved] = {}
+        self._absent: set[str] = set()
+
+    async def ask(self, session: str, question: Question, mode: ApprovalsMode) -> Answer:
+        if mode == "park":
+            raise Parked(question)
+        wake = anyio.Event()
+        self._waiting[question.approval_id] = (session, wake)
+        try:
+            known = [q.answer for q in await self._store.questions(session=session, open_only=False) if q.question.approval_id == question.approval_id]
+            answer = known[0] if known else None
+            if answer is None and session in self._absent:
+                await self.resolve(session, question, "no", "nobody")
+            elif answer is None and self._approver is not None:
+                await self.resolve(session, question, await self._approver(session, question), "program")
+            if answer is None:
+                await wake.wait()
+                answer = self._resolved.pop(question.approval_id)
+        finally:
+            del self._waiting[question.approval_id]
+        return Answer(approval_id=question.approval_id, decision=answer.decision, by=answer.by, value=answer.value)
+
+    async def resolve(self, session: str, question: Question, decision: AnswerDecision, by: str) -> None:
+        """Record an answer, unless somebody was faster."""
+        body = ApprovalResolved(approval_id=question.approval_id, decision=decision, by=by)
+        try:
+            entries = await self._store.append(session, [Draft(0, body)])
+        except AlreadyAnswered:
+            return
+        self._notify(entries)
+
+    def notice(self, entries: Sequence[Entry]) -> None:
+        """Wake whoever waits for an answer among these entries."""
+        for entry in entries:
+            body = entry.body
+            if isinstance(body, ApprovalResolved) and body.approval_id in self._waiting:
+                self._resolved[body.approval_id] = body
+                self._waiting[body.approval_id][1].set()
+
+    def arrive(self, session: str) -> None:
+        """Somebody is there for this session (again)."""
+        self._absent.discard(session)
+
+    async def leave(self, session: str) -> None:
+        """Nobody is there any more: open questions of this process are answered no by nobody, and so are later ones."""
+        self._absent.add(session)
+        for question in await self._store.questions(session=session):
+            if question.question.approval_id in self._waiting:
+                body = ApprovalResolved(approval_id=question.question.approval_id, decision="no", by="nobody")
+                try:
+                    self._notify(await self._store.append(session, [Draft(question.turn, body)]))
+                except AlreadyAnswered:
+                    continue

@@ -1,0 +1,131 @@
+"""What a person or program can do with sessions, whatever channel they sit at, and from any process."""
+
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any, cast
+
+from ..errors import NeuralClawError, SessionBusy, SessionNotFound
+from ..ports import Store
+from ..types.actions import AnswerDecision
+from ..types.entries import Draft, Entry
+from ..types.events import ApprovalResolved, Cancel, Inbound
+from ..types.options import TurnOptions
+from ..types.rows import DuplicateInbound, Lease, SessionRow
+from .asker import JournalAsker
+from .bus import Bus, Subscription
+from .sessions import Sessions, Wish
+
+Verb = Callable[..., Awaitable[Any]]
+DECISIONS = ("once", "session", "always", "no")
+
+
+class SessionDesk:
+    """The `Desk` over the sessions of one home."""
+
+    def __init__(self, store: Store, bus: Bus, sessions: Sessions, asker: JournalAsker, verbs: Mapping[str, Verb]) -> None:
+        self._store, self._bus, self._sessions, self._asker, self._verbs = store, bus, sessions, asker, verbs
+
+    async def send(
+        self, session: str, text: str, *, options: TurnOptions, by: str, key: str | None = None, queued: bool = False, wish: Wish | None = None
+    ) -> int:
+        """Accept a message and see to it that it is taken up; returns its entry number.
+
+        A person's message to a parked session withdraws its open questions. Raises `SessionBusy` when the session's turn runs in
+        another process and the message is not to steer it.
+        """
+        row = await self._store.create_session(session, origin=options.origin.who, workspace=options.workspace, title=title(text), model=options.model)
+        if row.state == "waiting" and by == "program" and not self._sessions.driving(session):
+            raise SessionBusy(f"the session {session} waits for an answer; the message was not taken", hint="neuralclaw approvals list")
+        lease = None if self._sessions.driving(session) else await self._sessions.take(session)
+        try:
+            entry = await self._accept(row, Inbound(text=text, key=key or secrets.token_hex(8), by=by, queued=queued, options=options))
+        except BaseException:
+            if lease is not None:
+                await self._sessions.give_back(lease)
+            raise
+        await self._go_on(session, lease, wish or Wish(approvals=options.approvals, present=options.origin.present))
+        return entry
+
+    async def steer(self, session: str, text: str, *, by: str, key: str | None = None) -> int:
+        """Accept a message for a session whose turn may run in any process; it is seen before the next model call."""
+        row = await self._row(session)
+        entry = await self._accept(row, Inbound(text=text, key=key or secrets.token_hex(8), by=by))
+        if self._sessions.driving(session):
+            await self._sessions.wake(session, Wish())
+        return entry
+
+    async def _accept(self, row: SessionRow, inbound: Inbound) -> int:
+        """Write the message; the entry it had where its key was accepted before."""
+        withdrawn = []
+        if row.state == "waiting" and inbound.by != "program":
+            questions = await self._store.questions(session=row.session)
+            withdrawn = [Draft(q.turn, ApprovalResolved(approval_id=q.question.approval_id, decision="no", by="withdrawn")) for q in questions]
+        turn = row.last_turn if row.state in ("running", "waiting", "unfinished") and not inbound.queued else row.last_turn + 1
+        try:
+            entries = await self._store.append(row.session, [*withdrawn, Draft(turn, inbound)])
+        except DuplicateInbound as before:
+            return before.entry
+        self.notify(entries)
+        return entries[-1].entry
+
+    async def _go_on(self, session: str, lease: Lease | None, wish: Wish) -> None:
+        if lease is not None:
+            self._sessions.start(session, lease, wish)
+        else:
+            await self._sessions.wake(session, wish)
+
+    async def resume(self, session: str, wish: Wish) -> None:
+        """Take up what is unfinished or waits in the session."""
+        await self._sessions.wake(session, wish)
+
+    async def answer(self, approval_id: str, decision: str, *, by: str, value: Mapping[str, Any] | None = None) -> None:
+        """Record the answer; the first one wins. Raises `UnknownQuestion` or `AlreadyAnswered`."""
+        if decision not in DECISIONS:
+            raise NeuralClawError(f"{decision!r} is no answer", hint=f"answer with one of {', '.join(DECISIONS)}")
+        found = [q for q in await self._store.questions(open_only=False) if q.question.approval_id == approval_id]
+        session, turn = (found[0].session, found[0].turn) if found else ("home", 0)
+        body = ApprovalResolved(approval_id=approval_id, decision=cast(AnswerDecision, decision), by=by, value=dict(value) if value else None)
+        self.notify(await self._store.append(session, [Draft(turn, body)]))
+
+    async def cancel(self, session: str, *, by: str) -> None:
+        """Stop the turn of the session, wherever it runs; a parked or unfinished one ends when it is taken up."""
+        row = await self._row(session)
+        self.notify(await self._store.append(session, [Draft(row.last_turn, Cancel(by=by))]))
+        self._sessions.cancel(session)
+
+    def events(self, session: str, *, after: int | None = None) -> AbstractAsyncContextManager[Subscription]:
+        """The events of a session: durable ones with an entry number above `after`, passing ones from now on."""
+        return self._bus.subscribe(session, after=after or 0)
+
+    async def do(self, verb: str, /, **arguments: Any) -> Any:
+        """Run one verb of the table that the rooms brought."""
+        if verb not in self._verbs:
+            raise NeuralClawError(f"there is no command {verb!r}", hint=f"there are: {', '.join(sorted(self._verbs))}")
+        return await self._verbs[verb](**arguments)
+
+    def notify(self, entries: Sequence[Entry]) -> None:
+        """Tell this process of entries that were written outside a turn's own run."""
+        self._bus.publish(entries)
+        self._asker.notice(entries)
+        self._sessions.notice(entries)
+
+    async def follow(self) -> None:
+        """Take part in what other processes write, until cancelled."""
+        async for entries in self._changes():
+            self.notify(entries)
+
+    def _changes(self) -> AsyncIterator[Any]:
+        return self._store.changes()
+
+    async def _row(self, session: str) -> SessionRow:
+        row = await self._store.session(session)
+        if row is None:
+            raise SessionNotFound(f"there is no session {session}", hint="neuralclaw sessions list")
+        return row
+
+
+def title(text: str) -> str:
+    """A session's title: the first line of its first message, at most 60 characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= 60 else line[:59] + "…"
