@@ -144,9 +144,8 @@ def tool(function: Callable[..., Any] | None = None, /, *, name: str | None = No
 
     def make(function: Callable[..., Any]) -> FunctionTool:
         title = name or str(getattr(function, "__name__", ""))
-        form, injected, notes = _form(title, function)
+        form, schema, injected, notes = _form(title, function)
         text, about = _read_docstring(title, function)
-        schema = _tidy(msgspec.json.schema(form))
         for parameter, note in {**about, **notes}.items():
             if parameter in schema["properties"]:
                 schema["properties"][parameter]["description"] = note
@@ -210,8 +209,8 @@ def _spec(name: str, description: str, schema: dict[str, Any], options: Mapping[
     return spec
 
 
-def _form(name: str, function: Callable[..., Any]) -> tuple[type[msgspec.Struct], dict[str, type], dict[str, str]]:
-    """The parameters as a struct, those the pipeline fills in, and the descriptions that stand in `Annotated`."""
+def _form(name: str, function: Callable[..., Any]) -> tuple[type[msgspec.Struct], dict[str, Any], dict[str, type], dict[str, str]]:
+    """The parameters as a struct and as JSON Schema, those the pipeline fills in, and the descriptions that stand in `Annotated`."""
     try:
         hints = typing.get_type_hints(function, include_extras=True)
     except NameError as error:
@@ -234,10 +233,9 @@ def _form(name: str, function: Callable[..., Any]) -> tuple[type[msgspec.Struct]
         fields.append((key, hint) if parameter.default is parameter.empty else (key, hint, _default(parameter.default)))
     try:
         form = msgspec.defstruct(f"{name}_arguments", fields, kw_only=True, forbid_unknown_fields=True)
-        msgspec.json.schema(form)
+        return form, _tidy(msgspec.json.schema(form)), injected, notes
     except TypeError as error:
         raise ConfigError(f"tool {name}: its parameters cannot be described as JSON Schema: {error}") from error
-    return form, injected, notes
 
 
 def _default(value: Any) -> Any:

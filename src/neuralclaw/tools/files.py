@@ -18,10 +18,12 @@ from .text import Text, read_text
 MAX_BYTES = 10_000_000
 """Of a file that is read or edited as text."""
 
+_IN_PART = f" in its first {MAX_BYTES:,} bytes"
 _MAX_ENTRIES = 2_000
 _MAX_HASHED = 200_000_000  # bytes a probe may hash before it says that it cannot tell
 
 Line = Annotated[int, msgspec.Meta(ge=0)]
+Count = Annotated[int, msgspec.Meta(ge=1)]
 
 
 def shown(grant: Grant, path: str) -> str:
@@ -35,7 +37,7 @@ def read_file(files: Files) -> FunctionTool:
     """The tool `read_file`."""
 
     @tool(risk="LOW", effect="pure", category="files", aliases=["file_read"], touches=[Touch("path", "read")])
-    async def read_file(grant: Grant, path: str, offset: Line = 1, limit: Annotated[int | None, msgspec.Meta(ge=1)] = None) -> ToolResult:
+    async def read_file(grant: Grant, path: str, offset: Line = 1, limit: Count | None = None) -> ToolResult:
         """Read a text file. The result is the text itself.
 
         Args:
@@ -43,18 +45,22 @@ def read_file(files: Files) -> FunctionTool:
             offset: The first line to read; lines count from 1.
             limit: How many lines to read; all when not given.
         """
-        data = await files.read(grant, path, max_bytes=MAX_BYTES)
+        data = await files.read(grant, path, max_bytes=MAX_BYTES + 1)
+        whole = len(data) <= MAX_BYTES
+        data = data if whole else data[: _cut(data)]
         read = read_text(data, path)
         lines = read.text.split("\n")
         count = len(lines) - (not lines[-1])
         first = max(offset, 1)
         if first > max(count, 1):
-            raise ToolError(f"{path} has {count:,} lines; offset {first:,} is beyond its end")
+            raise ToolError(f"{path} has {count:,} lines{_IN_PART if not whole else ''}; offset {first:,} is beyond its end")
         last = count if limit is None else min(count, first - 1 + limit)
         text = read.text if first == 1 and last == count else "".join(f"{line}\n" for line in lines[first - 1 : last])
         if last == count and first > 1 and lines[-1]:
             text = text.removesuffix("\n")  # the file does not end with one
-        about = {"path": shown(grant, path), "size": len(data), "lines": count, "encoding": read.encoding, "first": first, "last": last}
+        if not whole and last == count:
+            text += f"[the file goes on: {count:,} lines{_IN_PART} were read; the terminal can look further]"
+        about = {"path": shown(grant, path), "size": len(data), "lines": count, "encoding": read.encoding, "first": first, "last": last, "whole": whole}
         return ToolResult(content=text, metadata=about)
 
     return read_file
@@ -117,7 +123,7 @@ def edit_file(files: Files) -> FunctionTool:
             new: What stands there afterwards.
             all: Replace every occurrence.
         """
-        read = read_text(await files.read(grant, path, max_bytes=MAX_BYTES), path)
+        read = read_text(await _whole(files, grant, path), path)
         old, new = _line_ends(read.text, old, new)
         count = _countable(read.text, path, old, new, all)
         change = await files.write(grant, path, read.encode(read.text.replace(old, new)))
@@ -129,11 +135,13 @@ def edit_file(files: Files) -> FunctionTool:
         path, before = arguments["path"], _judged(grant)
         if before is None:
             return None
-        data = await files.read(grant, path, max_bytes=MAX_BYTES)
-        now = _sha256(data)
+        try:
+            data = await _whole(files, grant, path)
+            now, read = _sha256(data), read_text(data, path)
+        except ToolError:  # gone, or no text any more: then nobody can tell
+            return None
         if now == before:
             return False
-        read = read_text(data, path)
         old, new = _line_ends(read.text, arguments["old"], arguments["new"])
         for count, candidate in _undone(read, old, new, arguments["all"]):
             if _sha256(read.encode(candidate)) == before:
@@ -164,9 +172,32 @@ def delete_file(files: Files) -> FunctionTool:
         names = {posixpath.basename(entry.path) for entry in await files.list(grant, posixpath.dirname(full))}
         if posixpath.basename(full) not in names:
             return _deleted(grant, path, FileChange(next(iter(grant.envelope.digests)), before, None))
-        return False if _sha256(await files.read(grant, path, max_bytes=MAX_BYTES)) == before else None
+        return False if await _digest(files, grant, path) == before else None
 
     return delete_file
+
+
+def _cut(data: bytes) -> int:
+    """Where to cut what is longer than is read: after the last whole line, else before a character of several bytes."""
+    end = data.rfind(b"\n", 0, MAX_BYTES) + 1 or MAX_BYTES
+    while end > MAX_BYTES - 3 and data[end] & 0xC0 == 0x80:
+        end -= 1
+    return end
+
+
+async def _whole(files: Files, grant: Grant, path: str) -> bytes:
+    data = await files.read(grant, path, max_bytes=MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise ToolError(f"{path} is larger than the {MAX_BYTES:,} bytes that can be edited; nothing was changed", hint="Use sed in the terminal.")
+    return data
+
+
+async def _digest(files: Files, grant: Grant, path: str) -> str | None:
+    """The digest of a file up to the size that can be edited, else None."""
+    try:
+        return _sha256(await _whole(files, grant, path))
+    except ToolError:
+        return None
 
 
 def _utf8(content: str) -> bytes:

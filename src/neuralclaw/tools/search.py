@@ -15,7 +15,7 @@ from ..types.actions import Grant
 from ..types.tools import ToolResult, Touch
 from .files import shown
 from .patterns import line_matcher, path_matcher
-from .text import is_text, read_text
+from .text import read_text
 
 _MAX_FOUND = 1_000
 _MAX_HITS = 500
@@ -50,8 +50,8 @@ def find_files(files: Files) -> FunctionTool:
         matches, until = path_matcher(pattern), time.monotonic() + _SECONDS
         found: list[str] = []
         end = ""
-        async for entry in _walk(files, grant, path, hidden=".git" in pattern):
-            if matches(posixpath.relpath(_full(grant, entry.path), _full(grant, path))):
+        async for place, entry in _walk(files, grant, path, hidden=".git" in pattern):
+            if matches(place):
                 found.append(shown(grant, entry.path) + ("/" if entry.kind == "directory" else ""))
             if len(found) >= _MAX_FOUND or time.monotonic() > until:
                 end = f"[stopped after {len(found):,} matches; there may be more]"
@@ -80,14 +80,12 @@ def search_files(files: Files) -> FunctionTool:
         until = time.monotonic() + _SECONDS
         hits: list[dict[str, Any]] = []
         skipped, searched, end = Skipped(), 0, ""
-        async for entry in _walk(files, grant, path, hidden=False):
-            if entry.kind != "file" or (names and not names(posixpath.relpath(_full(grant, entry.path), _full(grant, path)))):
-                continue
-            text = await _text(files, grant, entry, skipped)
+        async for file in _below(files, grant, path, names, skipped):
+            text = await _text(files, grant, file, skipped)
             if text is None:
                 continue
             searched += 1
-            name, room = shown(grant, entry.path), _MAX_HITS - len(hits)
+            name, room = shown(grant, file), _MAX_HITS - len(hits)
             hits += await anyio.to_thread.run_sync(_scan, text, name, test, room, until, abandon_on_cancel=True)
             if len(hits) >= _MAX_HITS or time.monotonic() > until:
                 end = f"[stopped after {len(hits)} hits in {searched:,} files; there may be more]"
@@ -100,25 +98,47 @@ def search_files(files: Files) -> FunctionTool:
     return search_files
 
 
-async def _walk(files: Files, grant: Grant, path: str, *, hidden: bool) -> AsyncIterator[DirEntry]:
+async def _walk(files: Files, grant: Grant, path: str, *, hidden: bool) -> AsyncIterator[tuple[str, DirEntry]]:
+    """What lies below `path`, each with its place relative to it."""
+    base = ""
     async for entry in files.walk(grant, path):
-        if hidden or "/.git/" not in _full(grant, entry.path) + "/":
-            yield entry
+        base = base or posixpath.dirname(entry.path)  # the real directory: directories come before what they hold
+        place = posixpath.relpath(entry.path, base)
+        if hidden or ".git" not in place.split("/"):
+            yield place, entry
 
 
-async def _text(files: Files, grant: Grant, entry: DirEntry, skipped: Skipped) -> str | None:
-    if entry.size > _MAX_BYTES:
-        skipped.large += 1
-        return None
+async def _below(files: Files, grant: Grant, path: str, names: Callable[[str], bool] | None, skipped: Skipped) -> AsyncIterator[str]:
+    """The files to search: `path` itself when it is one, else those below it."""
     try:
-        data = await files.read(grant, entry.path, max_bytes=_MAX_BYTES)
+        await files.read(grant, path, max_bytes=1)
+    except ToolError:  # a directory, or nothing to be read: the walk says what
+        async for place, entry in _walk(files, grant, path, hidden=False):
+            if entry.kind == "file" and (names is None or names(place)):
+                if entry.size > _MAX_BYTES:
+                    skipped.large += 1
+                else:
+                    yield entry.path
+            elif entry.kind == "directory" and entry.problem:
+                skipped.unreadable += 1
+    else:
+        yield path
+
+
+async def _text(files: Files, grant: Grant, path: str, skipped: Skipped) -> str | None:
+    try:
+        data = await files.read(grant, path, max_bytes=_MAX_BYTES + 1)
     except ToolError:  # vanished or unreadable since it was listed: said in the result
         skipped.unreadable += 1
         return None
-    if not is_text(data):
+    if len(data) > _MAX_BYTES:
+        skipped.large += 1
+        return None
+    try:
+        return read_text(data, path).text
+    except ToolError:
         skipped.binary += 1
         return None
-    return read_text(data, entry.path).text
 
 
 def _scan(text: str, name: str, test: Callable[[str], bool], room: int, until: float) -> list[dict[str, Any]]:
@@ -132,7 +152,3 @@ def _scan(text: str, name: str, test: Callable[[str], bool], room: int, until: f
             if len(hits) >= room:
                 break
     return hits
-
-
-def _full(grant: Grant, path: str) -> str:
-    return posixpath.normpath(posixpath.join(grant.workspace, path))

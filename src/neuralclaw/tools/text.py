@@ -62,11 +62,6 @@ def read_text(data: bytes, path: str) -> Text:
         return Text(data.decode("latin-1"), "latin-1")
 
 
-def is_text(data: bytes) -> bool:
-    """Whether `read_text` would read it."""
-    return data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or not binary_kind(data, "")
-
-
 def binary_kind(data: bytes, path: str) -> str:
     """What the file is when it is no text, else ""."""
     found = next((name for signature, name in _SIGNATURES if data.startswith(signature)), "")
