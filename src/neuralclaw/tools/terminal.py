@@ -17,9 +17,10 @@ MAX_BYTES = 16 * 2**20
 
 _IN_METADATA = 20_000  # characters of stdout and of stderr
 
-# Characters bash gives a meaning to outside quotes; `=`, `!`, `%`, `#` and `~` only where they begin a word or stand in the first.
+# Characters bash gives a meaning to outside quotes wherever they stand, in the first word only, and at the start of a word only.
 _OPERATORS = frozenset("|&;<>()$`\\*?[]{}\n\r")
-_AT_THE_START = frozenset("#~!%=")
+_IN_THE_FIRST = frozenset("!%=")
+_AT_THE_START = frozenset("#~")
 _IN_DOUBLE_QUOTES = frozenset("$`\\!")
 # Words that bash runs itself and for which there is no program, or another one.
 _SHELL_WORDS = frozenset(
@@ -121,8 +122,8 @@ def _is_simple(command: str) -> bool:
                 return False
         elif char in "'\"":
             quote = char
-        elif char in _OPERATORS or (char in _AT_THE_START and (first or previous.isspace() or previous in "=:")):
-            return False
+        elif char in _OPERATORS or (first and char in _IN_THE_FIRST) or (char in _AT_THE_START and previous in " \t=:"):
+            return False  # (`~` also begins a path after `=` and `:`)
         elif char.isspace():
             if char not in " \t":
                 return False  # other white space does not separate words for bash
