@@ -183,6 +183,8 @@ def _fine(a: int = 1) -> str:
         ({"count": 1, "names": '["one", "two"]'}, ["one", "two"]),
         ({"count": 1, "names": [1, 2.5]}, ["1", "2.5"]),
         ({"count": 1, "names": None}, None),
+        ({"count": 1, "names": "null"}, None),
+        ({"count": 1, "text": "null"}, "null"),
         ({"count": 1, "address": '{"street": "Elm", "number": "7"}'}, {"street": "Elm", "number": 7}),
         ({"count": 1, "text": 12}, "12"),
         ({"count": 1, "text": "12"}, "12"),

@@ -1,14 +1,14 @@
 """Arguments of a model made to fit a JSON Schema, where nothing can be lost by it, and sentences about what does not fit."""
 
-import difflib
 import re
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-_INTEGER = re.compile(r"[+-]?\d{1,100}(\.0+)?")
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+# Compiled (and kept by `re`) when first needed: most arguments fit as they are.
+_INTEGER = r"[+-]?[0-9]{1,100}(\.0{1,100})?"
+_NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 _EXPECTED = {
     "integer": "an integer",
     "number": "a number",
@@ -84,6 +84,8 @@ class _Fitter:
         return _MISFIT
 
     def one_of(self, branches: list[Any], value: Any, path: str) -> Any:
+        if value == "null" and not any("string" in self.kinds(branch) for branch in branches) and any("null" in self.kinds(branch) for branch in branches):
+            return None
         exact = [branch for branch in branches if any(_is(kind, value) for kind in self.kinds(branch))]
         for branch in exact or branches:
             trial = _Fitter(self.defs)
@@ -152,6 +154,8 @@ def _short(value: Any) -> str:
 
 
 def _unknown(path: str, key: str, known: list[str]) -> str:
+    import difflib
+
     near = difflib.get_close_matches(key, known, 1, 0.5)
     if near:
         return f"unknown argument {path!r}; did you mean {near[0]!r}?"
@@ -183,10 +187,10 @@ def _scalar(kind: str, value: Any) -> Any:
     text = value.strip() if isinstance(value, str) else None
     if kind == "integer" and isinstance(value, float) and value.is_integer():
         return int(value)
-    if kind == "integer" and text is not None and _INTEGER.fullmatch(text):
+    if kind == "integer" and text is not None and re.fullmatch(_INTEGER, text):
         return int(text.partition(".")[0])
-    if kind == "number" and text is not None and _NUMBER.fullmatch(text):
-        number = int(text) if _INTEGER.fullmatch(text) and "." not in text else float(text)
+    if kind == "number" and text is not None and re.fullmatch(_NUMBER, text):
+        number = int(text) if re.fullmatch(_INTEGER, text) and "." not in text else float(text)
         return number if abs(number) != float("inf") else _MISFIT
     if kind == "boolean" and text is not None and text.lower() in ("true", "false"):
         return text.lower() == "true"

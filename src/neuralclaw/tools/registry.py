@@ -1,7 +1,6 @@
 """The tools of an agent under their names, behind `ports.Toolset`."""
 
 import asyncio
-import difflib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -93,6 +92,8 @@ class Registry:
     def _get(self, name: str) -> AnyTool:
         own = self._names.get(name)
         if own is None:
+            import difflib
+
             near = difflib.get_close_matches(name, self._names, 3, 0.5)
             raise ToolNotFoundError(
                 f"there is no tool {name[:80]!r}" + (f"; did you mean {', '.join(near)}?" if near else f"; there are {', '.join(self._tools)}")

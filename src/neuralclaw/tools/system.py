@@ -1,7 +1,6 @@
 """`system_info`, `disk_info`, `network_info`, `process_list`, `process_signal`: the machine the agent runs on."""
 
 import os
-import platform
 import signal
 import time
 from typing import Annotated, Any, Literal
@@ -21,11 +20,13 @@ _MIB = 2**20
 @tool(risk="LOW", effect="pure", category="system", aliases=["info"])
 def system_info() -> ToolResult:
     """Operating system, kernel, processor, load, memory, disk, uptime and battery of this machine."""
+    import platform
+
     import psutil
 
     memory, disk = psutil.virtual_memory(), psutil.disk_usage("/")
     data: dict[str, Any] = {
-        "os": _os_name(),
+        "os": _os_name(platform.platform(terse=True)),
         "kernel": f"{platform.system()} {platform.release()}",
         "architecture": platform.machine(),
         "hostname": platform.node(),
@@ -170,11 +171,14 @@ def process_signal(pid: int, signal: SignalName = "TERM") -> str:
 _NUMBERS: dict[str, int] = {word: getattr(signal, f"SIG{word}") for word in ("TERM", "INT", "HUP", "KILL", "STOP", "CONT", "USR1", "USR2", "QUIT")}
 
 
-def _os_name() -> str:
+def _os_name(plain: str) -> str:
+    """The distribution's name of itself; `plain` where there is none."""
+    import platform
+
     try:
-        return platform.freedesktop_os_release().get("PRETTY_NAME", platform.system())
+        return platform.freedesktop_os_release().get("PRETTY_NAME", plain)
     except OSError:  # no os-release file: not a Linux distribution
-        return platform.platform(terse=True)
+        return plain
 
 
 def _span(seconds: int) -> str:
