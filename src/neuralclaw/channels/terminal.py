@@ -63,7 +63,7 @@ class View:
             case Debug(text=text) if self._verbose:
                 self.err.line(text, "dim")
             case TurnFinished():
-                self._finished(event.session, event.body)
+                self.end(event.session, event.body)
             case _:
                 pass
 
@@ -113,7 +113,8 @@ class View:
         if hint:
             self.err.line(f"   {hint}", "dim")
 
-    def _finished(self, session: str, body: TurnFinished) -> None:
+    def end(self, session: str, body: TurnFinished) -> None:
+        """Show how a turn of this session ended."""
         if body.error is not None and (body.error.kind, body.error.text) not in self._told:
             self._error(body.error.kind, body.error.text, "")
         self._told.clear()

@@ -2,9 +2,9 @@
 
 import argparse
 
+from ..types.entries import rfc3339
 from . import output, verbs
 from .parsing import Command, with_json
-from .sessions import event_line
 
 
 def _verify(args: argparse.Namespace) -> int:
@@ -30,9 +30,8 @@ def _show(args: argparse.Namespace) -> int:
     if args.json:
         output.json_line(records)
         return 0
-    screen = output.out()
-    for record in records:
-        screen.line(f"{record['record']}  {record['session']}  {event_line(record)}")
+    lines = [record | {"time": rfc3339(record["time"]), "erased": "erased" if record["erased"] else ""} for record in records]
+    output.table(lines, ("record", "session", "entry", "turn", "kind", "time", "digest", "erased"), empty="the record is empty")
     return 0
 
 

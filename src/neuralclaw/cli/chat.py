@@ -11,7 +11,7 @@ from ..channels.terminal import View
 from . import output
 from .conversation import Chat
 from .parsing import Command, choice
-from .run import APPROVALS, TRUST, here, newest, tell_unfinished
+from .run import APPROVALS, TRUST, here, mode, newest, tell_unfinished
 from .slash import SLASH
 from .stopping import CANCELLED, Stop
 
@@ -47,22 +47,22 @@ async def _open(args: argparse.Namespace, stop: Stop) -> int:
         return 0
     lines = Lines(sys.stdin.fileno())
     present = lines.tty and err.tty
-    approvals = args.approvals or ("ask" if present else "none")
-    asks = present and approvals == "ask"
+    approvals = mode(args.approvals, present=present)
+    chat = Chat(lines, View(output.out(), err, tools=err.tty, verbose=args.verbose), asks=present and approvals == "ask", commands=SLASH)
+    stop.interrupt = chat.interrupted
     async with Agent.open(
         home=args.home,
         workspace=args.workspace,
         model=args.model,
-        approvals=approvals,
         trust=args.trust,
-        present=asks,
+        approvals=approvals,
+        present=present,
         who="owner" if present else "program",
     ) as agent:
         session = args.resume or args.session or (await newest(agent, here(args.workspace)) if args.newest else None)
         await tell_unfinished(agent, err, session)
-        chat = Chat(agent, lines, View(output.out(), err, tools=err.tty, verbose=args.verbose), session=session, asks=asks, commands=SLASH)
-        stop.interrupt = chat.interrupted
-        await chat.serve(resume=bool(args.resume or args.newest))
+        await chat.serve(agent, session, resume=bool(args.resume or args.newest))
+    chat.farewell()
     return 0
 
 

@@ -26,10 +26,10 @@ SlashTable = Mapping[str, tuple[str, Callable[["Chat", str], Awaitable[None]]]]
 class Chat:
     """The conversation of one person (or a pipe) with the agent, in one session at a time."""
 
-    def __init__(self, agent: Agent, lines: Lines, view: View, *, session: str | None, asks: bool, commands: SlashTable) -> None:
-        self.agent, self._lines, self._view, self._asks = agent, lines, view, asks
-        self.session = session
-        self.commands = commands
+    def __init__(self, lines: Lines, view: View, *, asks: bool, commands: SlashTable) -> None:
+        self._lines, self._view, self.asks, self.commands = lines, view, asks, commands
+        self.agent: Agent
+        self.session: str | None = None
         self.options: dict[str, Any] = {}
         self.queued: list[str] = []
         self.leaving = False
@@ -38,17 +38,22 @@ class Chat:
         self._live = lines.tty
         self._presses = 0
 
-    async def serve(self, *, resume: bool) -> None:
-        """Until the person leaves or input ends."""
+    async def serve(self, agent: Agent, session: str | None, *, resume: bool) -> None:
+        """Until the person leaves or input ends. `resume`: first finish what is unfinished in the session."""
+        self.agent, self.session = agent, session
         if self._live:
             self._view.err.line("Each line is a message. /help shows the commands, Ctrl-C stops a turn, Ctrl-D leaves.", "dim")
-        if resume and self.session is not None:
-            await self._turn(self.agent.resume(self.session))
+        if resume and session is not None:
+            await self._turn(agent.resume(session))
         while not self.leaving:
             text = self.queued.pop(0) if self.queued else await self._ask()
             if text is None:
-                break
-            await self._line(clean(text))
+                self.leaving = True
+            else:
+                await self._line(clean(text))
+
+    def farewell(self) -> None:
+        """Say how to come back."""
         if self._live and self.session is not None:
             self._view.err.line(f"Go on with: neuralclaw --resume {self.session}", "dim")
 
@@ -113,7 +118,7 @@ class Chat:
 
     def _question(self, event: Event) -> None:
         match event.body:
-            case ApprovalRequested() if self._asks:
+            case ApprovalRequested() if self.asks:
                 if self._questions.current is None:
                     self._lines.forget()
                 self._questions.add(event.body)

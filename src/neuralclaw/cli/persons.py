@@ -156,6 +156,6 @@ class Program:
                 case AnswerIn(approval_id=question, decision=decision, value=value):
                     if decision is None and value is None:
                         raise UsageError("an answer needs a decision or a value")
-                    await agent.answer(question, decision, value=value)
+                    await agent.answer(question, decision or "once", value=value)
         except NeuralClawError as error:
             self._sink.trouble(error.kind, error.text)

@@ -14,6 +14,7 @@ from ..channels.lines import Lines
 from ..channels.screen import Screen
 from ..errors import AgentError, SessionNotFound
 from ..types.events import TurnFinished
+from ..types.options import ApprovalsMode
 from . import output
 from .failure import CODES, CONFIGURATION
 from .parsing import Command, UsageError, choice, clean, count, input_text, not_yet, positive
@@ -122,14 +123,14 @@ async def _open(args: argparse.Namespace, text: str | None, sink: Sink, stop: St
     err = output.err()
     at_terminal = sys.stdin is not None and sys.stdin.isatty() and err.tty
     present = at_terminal or args.input == "stream-json"
-    approvals = args.approvals or ("ask" if present else "none")
+    approvals = mode(args.approvals, present=present)
     async with Agent.open(
         home=args.home,
         workspace=args.workspace,
         model=args.model,
         approvals=approvals,
         trust=args.trust,
-        present=present and approvals == "ask",
+        present=present,
         who="owner" if at_terminal else "program",
     ) as agent:
         person: Person = Nobody()
@@ -146,7 +147,7 @@ async def _open(args: argparse.Namespace, text: str | None, sink: Sink, stop: St
         if args.newest:
             session = await newest(agent, here(args.workspace))
         await tell_unfinished(agent, err, session)
-        return await _follow(agent, _turn(agent, args, text, session), sink, person, stop)
+        return exit_code(await follow(agent, _turn(agent, args, text, session), sink, person, stop))
 
 
 def _turn(agent: Agent, args: argparse.Namespace, text: str | None, session: str | None) -> AbstractAsyncContextManager[Any]:
@@ -157,7 +158,8 @@ def _turn(agent: Agent, args: argparse.Namespace, text: str | None, session: str
     return agent.turn(text or "", session=session, **given)
 
 
-async def _follow(agent: Agent, turn: AbstractAsyncContextManager[Any], sink: Sink, person: Person, stop: Stop) -> int:
+async def follow(agent: Agent, turn: AbstractAsyncContextManager[Any], sink: Sink, person: Person, stop: Stop) -> TurnFinished:
+    """Show a turn and let the person take part in it, until it ends or parks; its last `turn.finished`."""
     last: TurnFinished | None = None
     async with anyio.create_task_group() as group, turn as events:
         group.start_soon(person.serve, agent)
@@ -171,7 +173,7 @@ async def _follow(agent: Agent, turn: AbstractAsyncContextManager[Any], sink: Si
         group.cancel_scope.cancel()
     if last is None:
         raise AgentError("the turn ended without a result; what was recorded is kept", hint="neuralclaw sessions list --unfinished")
-    return exit_code(last)
+    return last
 
 
 def _canceller(agent: Agent, session: str) -> Any:
@@ -186,6 +188,13 @@ def exit_code(finished: TurnFinished) -> int:
     if finished.status == "failed" and finished.error is not None and finished.error.kind == "ConfigError":
         return CONFIGURATION
     return CODES[finished.status]
+
+
+def mode(given: ApprovalsMode | None, *, present: bool) -> ApprovalsMode | None:
+    """How questions are treated: what was given, `ask` where somebody is there; to ask nobody is to refuse."""
+    if present:
+        return given or "ask"
+    return "none" if given == "ask" else given
 
 
 async def newest(agent: Agent, here: str) -> str:

@@ -4,12 +4,20 @@ import argparse
 import sys
 from typing import Any
 
+import anyio
 import msgspec
 
+from ..app import Agent
+from ..channels.lines import Lines
 from ..channels.screen import Screen
+from ..types.entries import Event
+from ..types.events import ToolFinished
 from . import output, verbs
 from .parsing import Command, UsageError, choice, input_text, with_json
-from .run import APPROVALS, TRUST
+from .persons import AtTerminal, Nobody
+from .run import APPROVALS, TRUST, exit_code, follow, mode
+from .sinks import TextSink
+from .stopping import CANCELLED, Stop
 
 _REFUSED = {"ask": 3, "forbid": 5}
 
@@ -51,16 +59,61 @@ def _call_options(parser: argparse.ArgumentParser) -> None:
 
 def _call(args: argparse.Namespace) -> int:
     arguments = _arguments(args.arguments)
-    if args.dry_run:
-        verdict = verbs.ask(args, "tools.call", name=args.name, arguments=arguments, session=args.session, dry_run=True)
-        output.json_line(verdict) if args.json else output.fields(verdict)
-        return _REFUSED.get(verdict["decision"], 0)
-    finished = verbs.ask(args, "tools.call", name=args.name, arguments=arguments, session=args.session)
+    if not args.dry_run:
+        return anyio.run(_main, args, arguments)
+    verdict = verbs.ask(args, "tools.call", name=args.name, arguments=arguments, session=args.session, dry_run=True)
+    output.json_line(verdict) if args.json else output.fields(verdict)
+    return _REFUSED.get(verdict["decision"], 0)
+
+
+async def _main(args: argparse.Namespace, arguments: dict[str, Any]) -> int:
+    code = CANCELLED
+    async with anyio.create_task_group() as group:
+        stop = Stop(group.cancel_scope)
+        await group.start(stop.serve)
+        code = await _one(args, arguments, stop)
+        group.cancel_scope.cancel()
+    return code
+
+
+async def _one(args: argparse.Namespace, arguments: dict[str, Any], stop: Stop) -> int:
+    """The call as a turn of its own, so that everything on the way of a call holds for it too."""
+    err = output.err()
+    present = sys.stdin is not None and sys.stdin.isatty() and err.tty
+    approvals = mode(args.approvals, present=present)
+    async with Agent.open(
+        home=args.home, workspace=args.workspace, trust=args.trust, approvals=approvals, present=present, who="owner" if present else "program"
+    ) as agent:
+        tool = await agent.do("tools.show", name=args.name)
+        text = msgspec.json.encode({"tool": tool["name"], "arguments": arguments}).decode()
+        person = AtTerminal(err, Lines(sys.stdin.fileno())) if present and approvals == "ask" else Nobody()
+        sink = _Result()
+        ended = await follow(agent, agent.turn(text, session=args.session, model="direct:call"), sink, person, stop)
+    if sink.finished is None:
+        TextSink(verbose=False).view.end(sink.session, ended)
+        return exit_code(ended)
+    finished = sink.finished.to_dict()
     if args.json:
         output.json_line(finished)
     else:
-        _tell(finished, output.out(), output.err())
-    return _code(finished)
+        _tell(finished, output.out(), err)
+    return CANCELLED if ended.status == "cancelled" else _code(finished)
+
+
+class _Result:
+    """Keeps the `tool.finished` of a call."""
+
+    def __init__(self) -> None:
+        self.finished: Event | None = None
+        self.session = ""
+
+    def show(self, event: Event) -> None:
+        self.session = event.session
+        if isinstance(event.body, ToolFinished):
+            self.finished = event
+
+    def trouble(self, kind: str, text: str) -> None:
+        output.err().trouble(kind, text)
 
 
 def _arguments(text: str) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""The real program, run as people and scripts run it."""

@@ -1,0 +1,117 @@
+"""Runs the real program as a subprocess: over pipes, or at a terminal of its own."""
+
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+
+PYTHON = (sys.executable, "-W", "error", "-m", "neuralclaw")
+DEADLINE = 20.0
+
+
+class Ran:
+    """A finished run: its exit code and what it wrote."""
+
+    def __init__(self, code: int, out: bytes, err: bytes) -> None:
+        self.code, self.raw = code, out
+        self.out, self.err = out.decode(errors="replace"), err.decode(errors="replace")
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.raw)
+
+    @property
+    def lines(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.raw.splitlines()]
+
+    def __repr__(self) -> str:
+        return f"exit {self.code}\n--- out\n{self.out}\n--- err\n{self.err}"
+
+
+class Claw:
+    """The program over one home and one workspace."""
+
+    def __init__(self, home: Path, workspace: Path) -> None:
+        self.home, self.workspace = home, workspace
+        workspace.mkdir(exist_ok=True)
+        kept = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "LC_ALL", "TMPDIR")}
+        self.env = kept | {"HOME": str(home.parent), "NEURALCLAW_HOME": str(home), "TERM": "xterm"}
+
+    async def __call__(self, *words: str | bytes, stdin: bytes | None = b"", env: dict[str, str] | None = None) -> Ran:
+        """Run it over pipes to its end; `stdin` None: closed."""
+        return await anyio.to_thread.run_sync(self._run, words, stdin, env or {})
+
+    def _run(self, words: tuple[str | bytes, ...], stdin: bytes | None, env: dict[str, str]) -> Ran:
+        closed = ("sh", "-c", 'exec "$@" <&-', "sh") if stdin is None else ()
+        done = subprocess.run(
+            [*closed, *PYTHON, *words], input=stdin, capture_output=True, cwd=self.workspace, env=self.env | env, timeout=DEADLINE, check=False
+        )
+        return Ran(done.returncode, done.stdout, done.stderr)
+
+    def start(self, *words: str, stdin: int = subprocess.PIPE) -> "subprocess.Popen[bytes]":
+        """Run it over pipes and let it run."""
+        return subprocess.Popen([*PYTHON, *words], stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.workspace, env=self.env)
+
+    def terminal(self, *words: str, env: dict[str, str] | None = None) -> "Terminal":
+        return Terminal([*PYTHON, *words], str(self.workspace), self.env | (env or {}))
+
+
+class Terminal:
+    """The program at a pseudo-terminal of its own; `seen` is all that stood on the screen."""
+
+    def __init__(self, argv: list[str], cwd: str, env: dict[str, str]) -> None:
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.chdir(cwd)
+            os.execve(argv[0], argv, env)
+        self.seen = ""
+        self._code: int | None = None
+
+    def __enter__(self) -> "Terminal":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._code is None:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        os.close(self.fd)
+
+    def until(self, text: str, seconds: float = DEADLINE) -> str:
+        """Read the screen until `text` has appeared after what was read before; the new part."""
+        start = len(self.seen)
+        deadline = time.monotonic() + seconds
+        while text not in self.seen[start:]:
+            if not self._more(deadline):
+                raise AssertionError(f"{text!r} did not appear; the screen:\n{self.seen}")
+        return self.seen[start:]
+
+    def type(self, text: str) -> None:
+        os.write(self.fd, text.encode())
+
+    def end(self) -> int:
+        """Read to the end; the exit code."""
+        deadline = time.monotonic() + DEADLINE
+        while self._more(deadline):
+            pass
+        self._code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return self._code
+
+    def _more(self, deadline: float) -> bool:
+        ready, _, _ = select.select([self.fd], [], [], max(0.0, deadline - time.monotonic()))
+        if not ready:
+            return False
+        try:
+            data = os.read(self.fd, 65536)
+        except OSError:
+            return False
+        self.seen += data.decode(errors="replace")
+        return bool(data)

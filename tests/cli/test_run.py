@@ -1,0 +1,203 @@
+"""`neuralclaw run` over pipes: what goes where, and the exit code."""
+
+import json
+import signal
+import subprocess
+
+import pytest
+
+from tests.waiting import until
+
+from .program import Claw
+
+pytestmark = pytest.mark.anyio
+
+FORBID = "safety:\n  rules:\n    - {id: no-echo, decision: forbid, tool: calculate, reason: sums are forbidden here}\n"
+ASK = "safety:\n  rules:\n    - {id: ask-sum, decision: ask, tool: calculate, reason: sums are asked about}\n"
+
+
+async def test_the_answer_goes_to_standard_output_and_the_rest_does_not(claw: Claw) -> None:
+    (claw.workspace / "notes.md").write_text("buy milk\n")
+    ran = await claw("run", "read notes.md then calculate 6 * 7")
+    assert ran.code == 0, ran
+    assert "buy milk" in ran.out
+    assert "42" in ran.out
+    piped = await claw("run", stdin=b"calculate 6 * 7\n")
+    assert (piped.code, piped.out) == (0, (await claw("run", "-p", "calculate 6 * 7")).out), piped
+    assert "\x1b" not in ran.out + ran.err
+
+
+async def test_json_is_the_end_of_the_turn_alone(claw: Claw) -> None:
+    ran = await claw("run", "calculate 6 * 7", "--output", "json", "--session", "sums")
+    end = ran.json
+    assert ran.code == 0
+    assert (end["type"], end["status"], end["session"], end["turn"]) == ("turn.finished", "done", "sums", 1)
+    assert "42" in end["text"]
+    again = await claw("run", "--resume", "su", "--output", "json")
+    assert (again.code, again.json["text"], again.json["turn"]) == (0, end["text"], 1)
+    newest = await claw("run", "calculate 2 + 2", "--continue", "--output", "json")
+    assert (newest.json["session"], newest.json["turn"]) == ("sums", 2)
+    shown = await claw("sessions", "show", "sums", "--json")
+    assert [e["entry"] for e in shown.json["events"]] == list(range(1, len(shown.json["events"]) + 1))
+    listed = await claw("sessions", "list", "--json")
+    assert [(row["session"], row["turns"], row["state"]) for row in listed.json] == [("sums", 2, "idle")]
+    assert "sums" in (await claw("sessions", "list")).out
+
+
+async def test_the_stream_shows_every_event_in_order_and_only_written_ones_carry_an_entry(claw: Claw) -> None:
+    ran = await claw("run", "calculate 6 * 7", "--output", "stream-json", "--session", "s")
+    events = ran.lines
+    assert [e["seq"] for e in events] == list(range(1, len(events) + 1))
+    entries = [e["entry"] for e in events if "entry" in e]
+    assert entries == sorted(set(entries))
+    kinds = [e["type"] for e in events]
+    assert [k for k in kinds if k.startswith(("turn", "tool", "inbound"))] == ["inbound", "turn.started", "tool.started", "tool.finished", "turn.finished"]
+    shown = (await claw("sessions", "show", "s", "--json")).json["events"]
+    assert [(e["entry"], e["type"]) for e in shown] == [(e["entry"], e["type"]) for e in events if "entry" in e]
+
+
+async def test_resume_and_continue_need_a_session_that_exists(claw: Claw) -> None:
+    for words in (["--resume", "nobody"], ["--continue"]):
+        ran = await claw("run", *words, "calculate 1 + 1")
+        assert (ran.code, ran.out) == (2, ""), ran
+
+
+async def test_what_is_forbidden_ends_with_5_and_what_nobody_can_answer_with_3(claw: Claw) -> None:
+    (claw.home / "config.yaml").write_text(FORBID)
+    denied = await claw("run", "calculate 6 * 7")
+    assert denied.code == 5, denied
+    assert "Security: " in denied.err
+    assert "sums are forbidden here" in denied.err
+    (claw.home / "config.yaml").write_text(ASK)
+    for approvals in ([], ["--approvals", "none"], ["--approvals", "ask"]):
+        asked = await claw("run", "calculate 6 * 7", *approvals)
+        assert asked.code == 3, asked
+        assert "sums are asked about" in asked.err
+
+
+async def test_a_parked_turn_goes_on_after_an_answer_from_another_process(claw: Claw) -> None:
+    (claw.home / "config.yaml").write_text(ASK)
+    parked = await claw("run", "calculate 6 * 7", "--approvals", "park", "--session", "p", "--output", "json")
+    assert parked.code == 3, parked
+    [question] = parked.json["waiting"]
+    listed = await claw("approvals", "list", "--json")
+    assert [(row["approval_id"], row["session"], row["reasons"]) for row in listed.json] == [(question, "p", ["sums are asked about"])]
+    answered = await claw("approvals", "answer", question, "once")
+    assert answered.code == 0, answered
+    assert "neuralclaw run --resume p" in answered.out
+    twice = await claw("approvals", "answer", question, "no")
+    assert twice.code == 1
+    unknown = await claw("approvals", "answer", "zzzzzzzzzz", "no")
+    assert unknown.code == 2
+    done = await claw("run", "--resume", "p", "--output", "json")
+    assert (done.code, done.json["status"], done.json["turn"]) == (0, "done", 1), done
+    assert "42" in done.json["text"]
+
+
+async def test_a_program_answers_and_speaks_over_json_lines(claw: Claw) -> None:
+    (claw.home / "config.yaml").write_text(ASK)
+    process = claw.start("run", "--input", "stream-json", "--output", "stream-json")
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(b'nonsense\n{"type":"answer","approval_id":"zzzzzzzzzz","decision":"once"}\n{"type":"message","text":"calculate 6 * 7"}\n')
+    process.stdin.flush()
+    events = []
+    for line in process.stdout:
+        events.append(json.loads(line))
+        if events[-1]["type"] == "approval.requested":
+            answer = {"type": "answer", "approval_id": events[-1]["approval_id"], "decision": "once"}
+            process.stdin.write(json.dumps(answer).encode() + b"\n")
+            process.stdin.flush()
+    process.stdin.close()
+    assert process.wait(10) == 0
+    assert process.stderr is not None
+    process.stdout.close()
+    process.stderr.close()
+    assert [e["seq"] for e in events] == list(range(1, len(events) + 1))
+    assert [e["kind"] for e in events if e["type"] == "error"] == ["UsageError", "UnknownQuestion"]
+    assert events[-1]["status"] == "done"
+
+
+async def test_the_end_of_input_means_that_nobody_is_there(claw: Claw) -> None:
+    (claw.home / "config.yaml").write_text(ASK)
+    ran = await claw("run", "--input", "stream-json", "--output", "stream-json", stdin=b'{"type":"message","text":"calculate 6 * 7"}\n')
+    assert ran.code == 3, ran
+    assert ran.lines[-1]["type"] == "turn.finished"
+
+
+async def test_the_first_signal_cancels_and_is_recorded(claw: Claw) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        session = f"s{int(number)}"
+        process = claw.start("run", "run sleep 60", "--session", session, "--approvals", "auto", "--output", "stream-json", stdin=subprocess.DEVNULL)
+        assert process.stdout is not None
+        for line in process.stdout:
+            if json.loads(line)["type"] == "tool.started":
+                break
+        process.send_signal(number)
+        out, err = process.communicate(timeout=10)
+        assert process.returncode == 130, err
+        assert json.loads(out.splitlines()[-1])["status"] == "cancelled"
+        events = (await claw("sessions", "show", session, "--json")).json["events"]
+        assert {"cancel", "turn.finished"} <= {e["type"] for e in events}
+
+
+async def test_a_killed_run_is_named_and_can_be_finished(claw: Claw) -> None:
+    process = claw.start("run", "run sleep 60", "--session", "k", "--approvals", "auto", "--output", "stream-json", stdin=subprocess.DEVNULL)
+    assert process.stdout is not None
+    for line in process.stdout:
+        if json.loads(line)["type"] == "tool.started":
+            break
+    process.kill()
+    process.communicate()
+    listed = await claw("sessions", "list", "--unfinished", "--json")
+    assert [(row["session"], row["state"]) for row in listed.json] == [("k", "unfinished")]
+    other = await claw("run", "calculate 1 + 1", "--session", "other")
+    assert "1 unfinished turn: neuralclaw sessions list --unfinished" in other.err
+    recovered = await claw("recover", "--output", "stream-json")
+    assert recovered.code == 0, recovered
+    assert [e["type"] for e in recovered.lines][-1] == "turn.finished"
+    assert (await claw("sessions", "list", "--unfinished", "--json")).json == []
+    assert (await claw("audit", "verify")).code == 0
+
+
+async def test_a_reader_that_leaves_and_a_full_disk_are_no_tracebacks(claw: Claw) -> None:
+    process = claw.start("run", "calculate 6 * 7", "--output", "stream-json", stdin=subprocess.DEVNULL)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    await until(lambda: process.poll() is not None, seconds=20)
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    with open("/dev/full", "wb") as full:  # noqa: PTH123
+        done = subprocess.run([*_words(claw), "calculate 6 * 7"], stdout=full, stderr=subprocess.PIPE, cwd=claw.workspace, env=claw.env, check=False)
+    assert done.returncode == 1
+    assert b"standard output cannot be written" in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+def _words(claw: Claw) -> list[str]:
+    from .program import PYTHON
+
+    return [*PYTHON, "run"]
+
+
+async def test_text_that_no_locale_can_read_or_show_never_crashes(claw: Claw) -> None:
+    ran = await claw("run", b"calculate \xff\xfe", "--output", "json")
+    assert ran.json["type"] == "turn.finished"
+    plain = await claw("run", "--model", "nope:x", "calculate 1 + 1", env={"PYTHONIOENCODING": "ascii"})
+    assert plain.code == 78, plain
+    assert "❌" not in plain.err
+    assert "Traceback" not in plain.err
+
+
+async def test_a_session_in_use_elsewhere_is_said_with_exit_1(claw: Claw) -> None:
+    process = claw.start("run", "run sleep 60", "--session", "busy", "--approvals", "auto", "--output", "stream-json", stdin=subprocess.DEVNULL)
+    assert process.stdout is not None
+    for line in process.stdout:
+        if json.loads(line)["type"] == "tool.started":
+            break
+    second = await claw("run", "calculate 1 + 1", "--session", "busy")
+    assert (second.code, second.out) == (1, ""), second
+    assert str(process.pid) in second.err
+    process.terminate()
+    process.communicate()

@@ -1,0 +1,118 @@
+"""The program at a real terminal: questions, Ctrl-C, the chat."""
+
+import pytest
+
+from .program import Claw
+from .test_run import ASK
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_question_is_asked_and_answered_at_the_terminal(claw: Claw) -> None:
+    (claw.home / "config.yaml").write_text(ASK)
+    with claw.terminal("run", "calculate 6 * 7", "--session", "t") as terminal:
+        asked = terminal.until("[n] no")
+        assert "calculate" in asked
+        assert "6 * 7" in asked
+        assert "sums are asked about" in asked
+        terminal.type("what\n")
+        terminal.until("please type one of")
+        terminal.type("y\n")
+        terminal.until("42")
+        assert terminal.end() == 0
+    with claw.terminal("run", "calculate 6 * 7") as terminal:
+        terminal.until("[n] no")
+        terminal.type("n\n")
+        assert terminal.end() == 0
+
+
+async def test_an_answer_from_another_terminal_ends_the_prompt(claw: Claw) -> None:
+    (claw.home / "config.yaml").write_text(ASK)
+    with claw.terminal("run", "calculate 6 * 7", "--session", "t") as terminal:
+        terminal.until("[n] no")
+        [question] = (await claw("approvals", "list", "--json")).json
+        answered = await claw("approvals", "answer", question["approval_id"], "once")
+        assert answered.code == 0, answered
+        terminal.until("42")
+        assert terminal.end() == 0
+
+
+async def test_what_was_typed_before_a_question_is_no_answer_to_it(claw: Claw) -> None:
+    (claw.home / "config.yaml").write_text(ASK)
+    with claw.terminal("run", "calculate 6 * 7") as terminal:
+        terminal.type("y\n")
+        terminal.until("[n] no")
+        terminal.type("n\n")
+        assert terminal.end() == 0
+        assert "42" not in terminal.seen
+
+
+async def test_ctrl_c_stops_a_run_and_leaves_a_record(claw: Claw) -> None:
+    with claw.terminal("run", "run sleep 60", "--approvals", "auto", "--session", "c") as terminal:
+        terminal.until("> terminal")
+        terminal.type("\x03")
+        terminal.until("Cancelled.")
+        assert terminal.end() == 130
+
+
+async def test_the_chat_talks_asks_stops_and_says_how_to_come_back(claw: Claw) -> None:
+    (claw.home / "config.yaml").write_text(ASK)
+    with claw.terminal("--approvals", "ask") as chat:
+        chat.until("> ")
+        chat.type("echo hello there\n")
+        chat.until("> ")
+        chat.type("calculate 6 * 7\n")
+        chat.until("[n] no")
+        chat.type("y\n")
+        chat.until("42")
+        chat.until("> ")
+        chat.type("/nothing\n")
+        chat.until("/help")
+        chat.until("> ")
+        chat.type("/tools\n")
+        chat.until("calculate")
+        chat.until("> ")
+        chat.type("\x03")
+        chat.until("Nothing runs")
+        chat.type("\x04")
+        chat.until("neuralclaw --resume ")
+        assert chat.end() == 0
+
+
+async def test_ctrl_c_in_the_chat_stops_the_turn_and_not_the_program(claw: Claw) -> None:
+    with claw.terminal("--approvals", "auto") as chat:
+        chat.until("> ")
+        chat.type("run sleep 60\n")
+        chat.until("> terminal")
+        chat.type("\x03")
+        chat.until("Cancelled.")
+        chat.type("calculate 6 * 7\n")
+        chat.until("42")
+        chat.type("/quit\n")
+        assert chat.end() == 0
+
+
+async def test_no_escape_sequence_with_no_color_or_a_dumb_terminal(claw: Claw) -> None:
+    for env in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+        with claw.terminal("run", "calculate 6 * 7", env=env) as terminal:
+            assert terminal.end() == 0
+            assert "42" in terminal.seen
+            assert "\x1b" not in terminal.seen
+
+
+async def test_escape_sequences_from_outside_never_reach_a_terminal_raw(claw: Claw) -> None:
+    (claw.workspace / "evil.txt").write_text("before\x1b[31mred\x1b]0;title\x07 \x9b2J \u202eafter\n")
+    with claw.terminal("run", "read evil.txt", env={"NO_COLOR": "1"}) as terminal:
+        assert terminal.end() == 0
+        assert "before" in terminal.seen
+        assert not set("\x1b\x07\x9b\u202e") & set(terminal.seen)
+    piped = await claw("run", "read evil.txt")
+    assert b"before\x1b[31mred" in piped.raw
+
+
+async def test_over_a_pipe_each_line_of_the_chat_is_a_turn(claw: Claw) -> None:
+    ran = await claw(stdin=b"calculate 6 * 7\n\ncalculate 2 + 2\n")
+    assert ran.code == 0, ran
+    assert ran.out.index("42") < ran.out.index("4", ran.out.index("42") + 2)
+    [row] = (await claw("sessions", "list", "--json")).json
+    assert row["turns"] == 2
