@@ -283,11 +283,17 @@ class ProviderConformance:
             tasks.cancel_scope.cancel()
         await until(lambda: bench.server.lost == 1)
 
-    async def test_one_connection_serves_one_turn_after_the_other(self, bench: Bench) -> None:
-        bench.server.says(Response(self.wire.text("ok")))
+    @pytest.mark.parametrize("then", ["end", "late"])
+    async def test_one_connection_serves_one_turn_after_the_other(self, bench: Bench, then: str) -> None:
+        bench.server.says(Response(self.wire.text("ok"), then=then))
         for _ in range(3):
             assert (await bench.reply()).text == "ok"
         assert bench.server.connections == 1
+
+    async def test_a_server_that_does_not_close_a_finished_stream_is_not_waited_for(self, bench: Bench) -> None:
+        bench.server.says(Response(self.wire.text("ok"), then="hang"))
+        with anyio.fail_after(2):
+            assert (await bench.reply()).text == "ok"
 
     async def test_many_streams_at_once_do_not_mix(self, bench: Bench) -> None:
         bench.server.answer = lambda seen: Response(self.wire.text(*(f"{seen.json['max_tokens']}," for _ in range(5))))

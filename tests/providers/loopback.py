@@ -15,7 +15,10 @@ EVENT_STREAM = "text/event-stream"
 
 
 class Response:
-    """What the server says next. `pieces` are written one by one; `cut`: then the connection is reset; `hang`: then nothing more comes."""
+    """What the server says next: its `pieces` one by one, then the end of the body, at once or `late`.
+
+    `cut`: then the connection is reset; `hang`: then nothing more comes.
+    """
 
     def __init__(
         self,
@@ -31,7 +34,7 @@ class Response:
         self.headers = dict(headers or {})
         if kind:
             self.headers.setdefault("Content-Type", kind)
-        assert then in ("end", "cut", "hang")
+        assert then in ("end", "late", "cut", "hang")
         self.then = then
 
 
@@ -99,6 +102,8 @@ class LoopbackServer:
             await reader.read()  # until the client goes away
             self.lost += 1
             return False
+        if response.then == "late":
+            await asyncio.sleep(0.03)
         writer.write(b"0\r\n\r\n")
         await writer.drain()
         return True

@@ -79,7 +79,7 @@ TOOLS = (ToolDef("weather", "The weather.", {"type": "object"}), ToolDef("time",
 
 
 def provider(address: str, connections: Net) -> ChatProvider:
-    service = Service(name="mock", base_url=f"{address}/v1", api_key="sk-mock", key_name="MOCK_API_KEY")
+    service = Service(name="peer", base_url=f"{address}/v1", api_key="sk-peer", key_name="PEER_API_KEY")
     return ChatProvider(connections, grant_for(service.host), service)
 
 
@@ -105,7 +105,7 @@ async def test_a_text_with_cut_characters_arrives_whole_and_as_the_sdk_reads_it(
     assert (last.reply.text, last.reply.stop) == (TEXT, "end")
     assert "".join(event.text for event in events if isinstance(event, TextPart)) == TEXT
     assert last.reply.usage.input > 0
-    async with openai.AsyncOpenAI(base_url=f"{address}/v1", api_key="sk-mock") as client:
+    async with openai.AsyncOpenAI(base_url=f"{address}/v1", api_key="sk-peer") as client:
         stream = await client.chat.completions.create(model="gpt-4o", messages=[{"role": "user", "content": "say"}], stream=True)
         pieces = [choice.delta.content or "" async for chunk in stream for choice in chunk.choices]
     assert "".join(pieces).encode("utf-16", "surrogatepass").decode("utf-16") == TEXT
@@ -148,4 +148,4 @@ async def test_a_refused_key_is_named(address: str, connections: Net) -> None:
     reply = await reply_of(provider(address, connections), asking("key"))
     assert reply.failure is not None
     assert reply.failure.kind == "LLMAuthError"
-    assert "MOCK_API_KEY" in reply.failure.text
+    assert "PEER_API_KEY" in reply.failure.text

@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator
 from typing import Any
 
+import anyio
 import msgspec
 import openai
 import pytest
@@ -17,6 +18,7 @@ from neuralclaw.types.messages import ModelInfo, Price
 
 from .conformance import KEY, REQUEST, Bench, ProviderConformance
 from .loopback import LoopbackServer, Response, Seen, grant_for, loopback, net
+from .refusals import REFUSALS
 from .streams import STREAMS, USAGE, call, chunk
 
 
@@ -140,93 +142,6 @@ async def test_the_official_sdk_accumulates_the_same_reply(bench: Bench, name: s
 
 # --- what only this format has ----------------------------------------------------------------------------------------------
 
-REFUSALS: list[tuple[str, int, object, str]] = [
-    (
-        "llama.cpp",
-        400,
-        {
-            "error": {
-                "code": 400,
-                "message": "the request exceeds the available context size, try increasing it",
-                "type": "exceed_context_size_error",
-                "n_ctx": 4096,
-            }
-        },
-        "LLMContextLengthError",
-    ),
-    (
-        "vLLM",
-        400,
-        {
-            "object": "error",
-            "message": "The decoder prompt (length 9000) is longer than the maximum model length of 8192.",
-            "type": "BadRequestError",
-            "code": 400,
-        },
-        "LLMContextLengthError",
-    ),
-    (
-        "Groq",
-        413,
-        {"error": {"message": "Request too large for model `x` on tokens per minute (TPM): Limit 6000, Requested 8000", "code": "rate_limit_exceeded"}},
-        "LLMContextLengthError",
-    ),
-    (
-        "Groq",
-        400,
-        {"error": {"message": "Please reduce the length of the messages or completion.", "code": "context_length_exceeded"}},
-        "LLMContextLengthError",
-    ),
-    (
-        "OpenRouter",
-        400,
-        {"error": {"message": "This endpoint's maximum context length is 8192 tokens. However, you requested about 9000 tokens", "code": 400}},
-        "LLMContextLengthError",
-    ),
-    (
-        "Google",
-        400,
-        [
-            {
-                "error": {
-                    "code": 400,
-                    "message": "The input token count (9000) exceeds the maximum number of tokens allowed (8192).",
-                    "status": "INVALID_ARGUMENT",
-                }
-            }
-        ],
-        "LLMContextLengthError",
-    ),
-    (
-        "Mistral",
-        400,
-        {"object": "error", "message": "Prompt contains 9000 tokens, too large for model with 8192 maximum context length", "code": "3051"},
-        "LLMContextLengthError",
-    ),
-    (
-        "OpenAI",
-        429,
-        {"error": {"message": "Request too large for gpt-4o: Limit 30000, Requested 50000.", "code": "rate_limit_exceeded"}},
-        "LLMContextLengthError",
-    ),
-    ("nginx", 413, "<html>413 Request Entity Too Large</html>", "LLMContextLengthError"),
-    ("OpenRouter", 400, {"error": {"message": "m is not a valid model ID", "code": 400}}, "LLMModelError"),
-    ("OpenRouter", 404, {"error": {"message": "No endpoints found for m.", "code": 404}}, "LLMModelError"),
-    ("DeepSeek", 400, {"error": {"message": "Model Not Exist", "type": "invalid_request_error", "code": "invalid_request_error"}}, "LLMModelError"),
-    ("Mistral", 400, {"object": "error", "message": "Invalid model: m", "type": "invalid_model", "code": "1500"}, "LLMModelError"),
-    ("vLLM", 404, {"object": "error", "message": "The model `m` does not exist.", "type": "NotFoundError", "code": 404}, "LLMModelError"),
-    ("Ollama", 404, {"error": {"message": 'model "m" not found, try pulling it first', "type": "api_error"}}, "LLMModelError"),
-    ("Groq", 400, {"error": {"message": "The model `m` has been decommissioned, use n", "code": "model_decommissioned"}}, "LLMModelError"),
-    ("OpenAI", 403, {"error": {"message": "Project `p` does not have access to model `m`", "code": "model_not_found"}}, "LLMModelError"),
-    ("Google", 400, [{"error": {"code": 400, "message": "API key not valid. Please pass a valid API key.", "status": "INVALID_ARGUMENT"}}], "LLMAuthError"),
-    ("xAI", 400, {"code": "Client specified an invalid argument", "error": "Incorrect API key provided: xx"}, "LLMAuthError"),
-    ("OpenRouter", 401, {"error": {"message": "No auth credentials found", "code": 401}}, "LLMAuthError"),
-    ("a proxy", 403, "<html>Forbidden</html>", "LLMAuthError"),
-    ("FastAPI", 404, {"detail": "Not Found"}, "LLMError"),
-    ("OpenRouter", 402, {"error": {"message": "Insufficient credits", "code": 402}}, "LLMError"),
-    ("FastAPI", 422, {"detail": [{"loc": ["body", "messages"], "msg": "field required"}]}, "LLMError"),
-]
-
 
 @pytest.mark.parametrize(("who", "status", "body", "kind"), REFUSALS)
 @pytest.mark.anyio
@@ -266,6 +181,21 @@ async def test_an_error_in_mid_stream_keeps_its_kind(bench: Bench, error: object
     assert reply.text == "Hi"
 
 
+@pytest.mark.anyio
+async def test_an_error_object_with_status_200_keeps_its_kind(bench: Bench) -> None:
+    bench.server.says(refused(200, {"error": {"message": "Invalid API key", "code": 401}}))
+    await bench.fails("LLMAuthError", retryable=False)
+
+
+@pytest.mark.anyio
+async def test_a_complaint_that_does_not_go_away_ends_in_a_failure(bench: Bench) -> None:
+    bench.server.says(
+        refused(400, {"error": {"message": "temperature, top_p, max_tokens and stream_options are not supported", "code": "unsupported_parameter"}})
+    )
+    await bench.fails("LLMError", retryable=False)
+    assert len(bench.server.seen) == 5
+
+
 @pytest.mark.parametrize(("finish", "kind", "retryable"), [("content_filter", "LLMError", False), ("error", "LLMUnavailableError", True)])
 @pytest.mark.anyio
 async def test_an_answer_that_the_service_stopped_is_a_failure(bench: Bench, finish: str, kind: str, retryable: bool) -> None:
@@ -278,6 +208,10 @@ async def test_the_halves_of_a_character_that_were_cut_apart_are_joined(bench: B
     first, second = (b'data: {"choices":[{"index":0,"delta":{"content":"%b"}}]}\n\n' % half for half in (b"Hi \\ud83c", b"\\udf0d!"))
     bench.server.says(Response([first, second, event(chunk({}, "stop"))]))
     assert (await bench.reply()).text == "Hi 🌍!"
+
+
+async def succeeds(bench: Bench) -> None:
+    assert (await bench.reply()).failure is None
 
 
 @pytest.mark.anyio
@@ -294,9 +228,12 @@ async def test_an_optional_parameter_that_a_model_refuses_is_left_out_from_then_
         return Response(STREAMS["text"].events)
 
     bench.server.answer = answer
-    for _ in range(2):
-        assert (await bench.reply()).failure is None
-    assert len(bench.server.seen) == 5
+    async with anyio.create_task_group() as tasks:
+        for _ in range(5):
+            tasks.start_soon(succeeds, bench)
+    asked = len(bench.server.seen)
+    await succeeds(bench)
+    assert len(bench.server.seen) == asked + 1
     body = bench.server.seen[-1].json
     assert body["max_completion_tokens"] == REQUEST.max_tokens
     assert not {"max_tokens", "temperature", "stream_options"} & set(body)

@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanage
 import anyio
 import msgspec
 
-from ..errors import NeuralClawError
+from ..errors import SecurityError
 from ..ports import HttpResponse, Net
 from ..types.actions import Grant
 from ..types.messages import Failure, Finished, ModelEvent, ModelInfo, Reply, Request, Usage
@@ -46,7 +46,7 @@ class ChatProvider:
 
     def count(self, request: Request) -> int:
         """A quarter of the bytes of the request's JSON: near enough for English, code and tool schemas, cautious elsewhere. No tokenizer is loaded."""
-        return len(self._body(request)) // 4
+        return len(self._body(request, self._without(request.model))) // 4
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[AsyncIterator[ModelEvent]]:
         return self._stream(request if request.model else msgspec.structs.replace(request, model=self._service.default_model))
@@ -60,10 +60,8 @@ class ChatProvider:
         known = self._refused.get(model)
         return models.refused_parameters(self._service, model) if known is None else known
 
-    def _body(self, request: Request) -> bytes:
-        service = self._service
-        without = self._without(request.model)
-        return chat_request.encode(request, tools=self.info(request.model).tools, without=without, echo_reasoning=service.echo_reasoning)
+    def _body(self, request: Request, without: frozenset[str]) -> bytes:
+        return chat_request.encode(request, tools=self.info(request.model).tools, without=without, echo_reasoning=self._service.echo_reasoning)
 
     async def _events(self, request: Request) -> AsyncGenerator[ModelEvent]:
         """The parts of the reply, then `Finished`. Asks again at once when the service only refused an optional parameter."""
@@ -72,12 +70,13 @@ class ChatProvider:
         again = True
         while again:
             again = False
+            without = self._without(request.model)
+            body = self._body(request, without)
             try:
-                body = self._body(request)
                 async with self._net.request(self._grant, "POST", self._url, headers=self._headers, body=body, timeout=request.timeout) as response:
                     if response.status != 200 or not _may_stream(response.headers):
                         answer = await response.read(_ERROR_BYTES)
-                        again = self._learn(request.model, response.status, answer)
+                        again = self._learn(request.model, without, errors.complaint(response.status, answer))
                         failure = None if again else self._refusal(request.model, response, answer)
                     else:
                         async with aclosing(self._read(response, parts)) as events:
@@ -88,20 +87,18 @@ class ChatProvider:
                 failure = errors.timed_out(self._service, request.timeout)
             except OSError as error:
                 failure = self._dropped(parts, error)
-            except NeuralClawError as error:  # the address lies outside the grant
+            except SecurityError as error:  # the address lies outside the grant
                 failure = Failure(error.kind, error.text, error.hint)
             except (msgspec.DecodeError, SSETooLarge) as error:
                 failure = errors.broken(self._service, f"a piece of the stream cannot be read ({error})")
         yield Finished(self._reply(request.model, parts, failure))
 
-    def _learn(self, model: str, status: int, answer: bytes) -> bool:
-        """Whether leaving out (one more) parameter is worth a try."""
-        without = self._without(model)
-        candidates = frozenset({"stream_options", "temperature", "top_p", "max_tokens"}) - without
-        name = errors.refused_parameter(errors.complaint(status, answer), candidates)
+    def _learn(self, model: str, without: frozenset[str], found: errors.Complaint) -> bool:
+        """Whether leaving out one parameter more than `without` is worth a try. Another stream may have learned the same meanwhile."""
+        name = errors.refused_parameter(found, without)
         if name is None:
             return False
-        self._refused[model] = without | {name}
+        self._refused[model] = self._without(model) | {name}
         return True
 
     def _refusal(self, model: str, response: HttpResponse, answer: bytes) -> Failure:

@@ -86,14 +86,12 @@ def complaint_of(status: int, value: Any) -> Complaint:
     return Complaint(status, message if isinstance(message, str) else msgspec.json.encode(message).decode(), *words)
 
 
-def refused_parameter(found: Complaint, sent: frozenset[str]) -> str | None:
-    """The optional parameter that a 400 or 422 complains of, if it was among those sent: it can be left out."""
-    if found.status not in (400, 422) or _CONTEXT.search(found.text):
+def refused_parameter(found: Complaint, without: frozenset[str]) -> str | None:
+    """The optional parameter that a 400 or 422 complains of: it can be left out, if it was not (`without`)."""
+    if found.status not in (400, 422) or _CONTEXT.search(found.text) or not _REFUSED.search(found.text):
         return None
-    if not (_REFUSED.search(found.text)):
-        return None
-    named = (name for name in _OPTIONAL if name in sent)
-    return next((name for name in named if found.param == name or re.search(rf"\b{name}\b", found.message)), None)
+    names = (name for name in _OPTIONAL if name not in without)
+    return next((name for name in names if found.param == name or re.search(rf"\b{name}\b", found.message)), None)
 
 
 def failure(found: Complaint, service: Service, model: str, headers: Mapping[str, str] | None = None) -> Failure:
