@@ -134,6 +134,7 @@ async def test_settings_are_the_defaults_that_the_gate_sees(workspace: Path) -> 
     assert (await call(own, workspace, "terminal", command="pwd")).content == f"{workspace}/sub\n"
 
 
+@pytest.mark.invariant("secrets.tool-environment")
 async def test_the_environment_is_the_given_one_and_what_the_call_adds(workspace: Path) -> None:
     own = Registry([terminal(ProcessSandbox(), {"PATH": os.environ["PATH"], "LANG": "C"})])
     result = await call(own, workspace, "terminal", command="env", env_vars={"GREETING": "hello", "COUNT": 3})
@@ -216,6 +217,7 @@ async def test_binary_output_is_shown_as_far_as_it_is_text(registry: Registry, w
     assert result.content == "a\ufffdb\ufffdc\n[bytes that are no UTF-8 text are shown as \ufffd]"
 
 
+@pytest.mark.invariant("gate.grant-needed")
 async def test_nothing_runs_without_leave_to_execute(registry: Registry, workspace: Path) -> None:
     grant = grant_for(workspace, "terminal", registry.prepare("terminal", {"command": "touch x"}), execute=False)
     with pytest.raises(PermissionDeniedError):

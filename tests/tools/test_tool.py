@@ -313,6 +313,7 @@ async def test_grant_and_context_are_filled_in_and_not_in_the_schema(tmp_path: P
         Registry([where]).prepare("where", {"grant": {}})
 
 
+@pytest.mark.invariant("gate.grant-needed")
 async def test_a_tool_runs_only_under_an_open_grant_for_it(tmp_path: Path) -> None:
     registry = Registry([echo, calculate])
     closed = grant_for(tmp_path, "echo", {"text": "x"})
@@ -324,6 +325,7 @@ async def test_a_tool_runs_only_under_an_open_grant_for_it(tmp_path: Path) -> No
             await registry.probe(grant, context(tmp_path))
 
 
+@pytest.mark.invariant("gate.as-judged")
 async def test_only_the_arguments_in_the_grant_count(tmp_path: Path) -> None:
     assert (await Registry([echo]).call(grant_for(tmp_path, "echo", {"text": "granted"}), context(tmp_path))).content == "granted"
 
