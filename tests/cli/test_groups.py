@@ -60,7 +60,7 @@ async def test_a_changed_record_is_found_and_named(claw: Claw) -> None:
     assert (whole.code, whole.json["ok"], whole.json["anchor"], whole.json["bad"]) == (0, True, None, None), whole
     records = (await claw("audit", "show", "--json")).json
     assert [r["record"] for r in records] == list(range(1, whole.json["records"] + 1))
-    [file] = [f for f in claw.home.rglob("*.db")]
+    [file] = list(claw.home.rglob("*.db"))
     with sqlite3.connect(file) as db:
         tables = [name for (name,) in db.execute("select name from sqlite_master where type = 'table' and sql like '%digest%'")]
         db.execute(f"update {tables[0]} set turn = turn + 1 where record = 3")

@@ -8,7 +8,7 @@ import pytest
 
 from tests.waiting import until
 
-from .program import Claw
+from .program import PYTHON, Claw
 
 pytestmark = pytest.mark.anyio
 
@@ -169,16 +169,10 @@ async def test_a_reader_that_leaves_and_a_full_disk_are_no_tracebacks(claw: Claw
     assert process.stderr.read() == b""
     process.stderr.close()
     with open("/dev/full", "wb") as full:  # noqa: PTH123
-        done = subprocess.run([*_words(claw), "calculate 6 * 7"], stdout=full, stderr=subprocess.PIPE, cwd=claw.workspace, env=claw.env, check=False)
+        done = subprocess.run([*PYTHON, "run", "calculate 6 * 7"], stdout=full, stderr=subprocess.PIPE, cwd=claw.workspace, env=claw.env, check=False)
     assert done.returncode == 1
     assert b"standard output cannot be written" in done.stderr
     assert b"Traceback" not in done.stderr
-
-
-def _words(claw: Claw) -> list[str]:
-    from .program import PYTHON
-
-    return [*PYTHON, "run"]
 
 
 async def test_text_that_no_locale_can_read_or_show_never_crashes(claw: Claw) -> None:

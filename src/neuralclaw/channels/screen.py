@@ -75,7 +75,7 @@ class Screen:
     def fresh(self) -> None:
         """Go to the beginning of a line, if the last text left none."""
         if not self._fresh:
-            self.line()
+            self.write("\n")
 
     def at_start(self) -> None:
         """Somebody else (the person's Enter) moved to the beginning of a line."""

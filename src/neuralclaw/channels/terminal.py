@@ -11,6 +11,7 @@ from ..types.events import (
     ErrorEvent,
     LimitHit,
     Message,
+    ReasoningDelta,
     RetryEvent,
     StatusEvent,
     TextDelta,
@@ -41,6 +42,8 @@ class View:
 
     def show(self, event: Event) -> None:
         """Show what there is to show of one event."""
+        if self.out.tty and not isinstance(event.body, TextDelta | ReasoningDelta):
+            self.out.fresh()
         match event.body:
             case TextDelta(text=text):
                 self._delta(text)
@@ -75,8 +78,7 @@ class View:
             self.out.write(text)
 
     def _message(self, body: Message) -> None:
-        if body.tool_calls and self.out.tty:
-            self.out.fresh()
+        if body.tool_calls:
             self._streamed = ""
 
     def _retry(self, body: RetryEvent) -> None:
@@ -85,13 +87,11 @@ class View:
 
     def _void(self, discard: bool) -> None:
         if discard and self._streamed:
-            self.out.fresh()
             self.err.line("(the answer so far is void)", "dim")
             self._streamed = ""
 
     def _tool(self, body: ToolStarted | ToolFinished) -> None:
         self._streamed = ""
-        self.out.fresh()
         if isinstance(body, ToolStarted):
             if self._tools:
                 self.err.line(f"> {body.name} {_arguments(body.arguments)}", "dim")
@@ -107,7 +107,6 @@ class View:
             self.err.line(f"  ok, {body.duration_ms} ms{', shortened' if body.truncated else ''}", "dim")
 
     def _error(self, kind: str, text: str, hint: str) -> None:
-        self.out.fresh()
         self._told.add((kind, text))
         self.err.trouble(kind, text)
         if hint:
@@ -118,9 +117,8 @@ class View:
         if body.error is not None and (body.error.kind, body.error.text) not in self._told:
             self._error(body.error.kind, body.error.text, "")
         self._told.clear()
-        if self._streamed.strip() and self._streamed.strip() == body.text.strip():
-            self.out.fresh()
-        elif body.text and self._answer:
+        shown = self._streamed.strip() and self._streamed.strip() == body.text.strip()
+        if body.text and self._answer and not shown:
             self.out.line(body.text.removesuffix("\n"))
         self._streamed = ""
         for question in body.waiting:

@@ -1,0 +1,170 @@
+"""What a person reads of events and errors, on screens of different kinds."""
+
+import io
+import os
+import pty
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import anyio
+import pytest
+
+from neuralclaw.channels.lines import Lines
+from neuralclaw.channels.screen import Screen, exact, spoken
+from neuralclaw.channels.terminal import Questions, View
+from neuralclaw.types.actions import Shown
+from neuralclaw.types.entries import Event
+from neuralclaw.types.events import (
+    AnyBody,
+    ApprovalRequested,
+    ErrorEvent,
+    ErrorInfo,
+    LimitHit,
+    RetryEvent,
+    TextDelta,
+    ToolFinished,
+    TurnFinished,
+)
+from neuralclaw.types.judging import Decision, Risk, Tier
+
+pytestmark = pytest.mark.anyio
+
+
+def event(body: AnyBody) -> Event:
+    return Event(body=body, session="s", turn=1, seq=1, time="2026-01-01T00:00:00.000Z")
+
+
+def stream(encoding: str = "utf-8") -> io.TextIOWrapper:
+    return io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+
+
+def written(wrapper: io.TextIOWrapper) -> str:
+    wrapper.flush()
+    assert isinstance(wrapper.buffer, io.BytesIO)
+    return wrapper.buffer.getvalue().decode(wrapper.encoding)
+
+
+@contextmanager
+def terminal() -> Iterator[tuple[io.TextIOWrapper, int]]:
+    """A stream to a terminal, and the descriptor that its screen is read from."""
+    screen, side = pty.openpty()
+    with os.fdopen(side, "w", encoding="utf-8") as out:
+        yield out, screen
+    os.close(screen)
+
+
+def test_errors_begin_with_their_sign_and_words() -> None:
+    for kind, line in {
+        "PermissionDeniedError": "🚫 Security: no",
+        "ToolTimeoutError": "⏰ Tool timed out: no",
+        "LLMRateLimitError": "🤖 LLM error: no",
+        "MCPConnectionError": "🔌 MCP connection error: no",
+        "KeyError": "❌ Unexpected error: KeyError: no",
+        "ConfigError": "❌ no",
+    }.items():
+        assert spoken(kind, "no", signs=True) == line
+        assert spoken(kind, "no", signs=False) == line.split(" ", 1)[1]
+
+
+def test_a_screen_that_cannot_show_signs_gets_words_and_never_crashes() -> None:
+    err = stream("latin-1")
+    screen = Screen(err)
+    screen.trouble("SecurityError", "größer 数")
+    assert written(err) == "Security: größer ?\n"
+
+
+def test_over_a_pipe_the_answer_is_printed_once_and_nothing_else() -> None:
+    out, err = stream(), stream()
+    view = View(Screen(out), Screen(err), tools=False, verbose=False)
+    for body in (
+        TextDelta(text="par"),
+        RetryEvent(attempt=1, wait_ms=2000, reason="429 too many requests", model="m", discard=True),
+        ToolFinished(call_id="c", name="terminal", ok=False, content="", error="it writes outside", refused=Decision.FORBID),
+        LimitHit(kind="iterations", text="10 model calls"),
+        ErrorEvent(kind="LLMAuthError", text="the key is refused", hint="set another"),
+        TurnFinished(status="failed", text="half \x1b[1mof it", error=ErrorInfo("LLMAuthError", "the key is refused")),
+    ):
+        view.show(event(body))
+    assert written(out) == "half \x1b[1mof it\n"
+    assert written(err).splitlines() == [
+        "🤖 LLM error: 429 too many requests. Retrying… (after attempt 1, in 2.0 s)",
+        "🚫 Security: terminal: it writes outside",
+        "Limit: 10 model calls",
+        "🤖 LLM error: the key is refused",
+        "   set another",
+    ]
+
+
+def test_at_a_terminal_the_answer_streams_and_what_was_retried_is_void() -> None:
+    with terminal() as (out, screen):
+        view = View(Screen(out, plain=True), Screen(out, plain=True), tools=False, verbose=False)
+        view.show(event(TextDelta(text="wro")))
+        view.show(event(RetryEvent(attempt=1, wait_ms=10, reason="cut", model="m", discard=True)))
+        view.show(event(TextDelta(text="rig")))
+        view.show(event(TextDelta(text="ht\x1b]0;x\x07")))
+        view.show(event(TurnFinished(status="done", text="right\x1b]0;x\x07")))
+        shown = os.read(screen, 4096).decode()
+    assert shown.replace("\r", "").splitlines() == [
+        "wro",
+        "(the answer so far is void)",
+        "🤖 LLM error: cut. Retrying… (after attempt 1, in 0.0 s)",
+        "right\\x1b]0;x\\x07",
+    ]
+
+
+def question(number: int, show: str = "rm x") -> ApprovalRequested:
+    return ApprovalRequested(
+        approval_id=f"q{number}",
+        call_id="c",
+        action=Shown("terminal", show, "-old\n+new"),
+        risk=Risk.HIGH,
+        tier=Tier.EXECUTE,
+        reasons=("it deletes",),
+        expires="2026-01-08T00:00:00Z",
+        hash="0",
+        scopes=({"kind": "program", "value": "rm", "tool": "terminal"},),
+    )
+
+
+def test_questions_are_asked_one_at_a_time_with_the_exact_command_and_change() -> None:
+    err = stream()
+    questions = Questions(Screen(err))
+    questions.add(question(1, "rm \u202etxt.x \u200b"))
+    questions.add(question(2, "rm second"))
+    first = written(err)
+    assert "rm \\u202etxt.x \\u200b" in first
+    assert "-old" in first
+    assert "program rm" in first
+    assert "it deletes" in first
+    assert "second" not in first
+    assert questions.read("x") is None
+    assert questions.read(" Y ") == "once"
+    assert questions.drop("q1")
+    assert "rm second" in written(err)
+    assert not questions.drop("q1")
+    assert [questions.read(word) for word in ("s", "a", "n", "always")] == ["session", "always", "no", "always"]
+
+
+def test_what_a_person_agrees_to_has_no_hidden_characters() -> None:
+    assert exact("a\x1bb\u2066c\ufeffd\U000e0041e\tf") == "a\\x1bb\\u2066c\\ufeffd\\ue0041e\tf"
+
+
+async def test_lines_arrive_whole_and_none_is_lost_when_a_wait_is_given_up() -> None:
+    reading, writing = os.pipe()
+    lines = Lines(reading)
+    os.write(writing, b"half")
+    with anyio.move_on_after(0.01) as given_up:
+        await lines.next()
+    assert given_up.cancelled_caught
+    os.write(writing, b" done\r\nsecond\nlast")
+    os.close(writing)
+    assert [await lines.next() for _ in range(4)] == ["half done", "second", "last", None]
+    os.close(reading)
+
+
+async def test_lines_come_from_a_file_too(tmp_path: os.PathLike[str]) -> None:
+    with open(os.path.join(tmp_path, "in"), "w+b") as file:  # noqa: PTH118, PTH123
+        file.write(b"one\ntwo\n")
+        file.seek(0)
+        lines = Lines(file.fileno())
+        assert [await lines.next() for _ in range(3)] == ["one", "two", None]
