@@ -11,3 +11,8 @@ def grant(workspace: object, **envelope: Any) -> Grant:
     real = os.path.realpath(str(workspace))
     envelope.setdefault("read", (real,))
     return Grant(session="s", call_id="c", tool="terminal", arguments={}, workspace=real, hash="", envelope=Envelope(**envelope))
+
+
+def command_grant(workspace: object, **envelope: Any) -> Grant:
+    """A grant to run programs that may write the workspace."""
+    return grant(workspace, **{"execute": True, "write": (os.path.realpath(str(workspace)),), **envelope})

@@ -41,8 +41,10 @@ class Bubblewrap:
         arguments = self.arguments(envelope, grant.workspace, program)
         live = await in_spawner(lambda: _start(self._bwrap, arguments, self._limits))
         result = await Run(live, self._limits, max_bytes).finish(timeout)
-        if not live.ran and not result.timed_out:
-            raise ToolExecutionError(f"the sandbox could not start {argv[0]}: {result.stderr.decode(errors='replace').strip()[:500] or 'no reason given'}")
+        unstarted = f"bwrap: execvp {program.file}: ".encode()
+        if (not live.ran and not result.timed_out) or (result.exit_code == 1 and result.stderr.startswith(unstarted)):
+            reason = result.stderr.removeprefix(unstarted).decode(errors="replace").strip()[:500]
+            raise ToolExecutionError(f"the program {argv[0]} could not be started: {reason or 'the sandbox ended without a reason'}")
         return result
 
     def arguments(self, envelope: Envelope, workspace: str, program: Program) -> list[str]:

@@ -43,7 +43,9 @@ def mounts(envelope: Envelope, workspace: str, hidden: Iterable[str]) -> list[st
             made[path] = _Mount(path, ("--bind", path, path))
     ordered = sorted(made.values(), key=lambda m: (m.path != "/", m.path.count("/"), m.path))
     arguments = [part for mount in ordered for part in mount.arguments]
-    arguments += ["--proc", "/proc", "--dev", "/dev", "--size", str(_SHM_BYTES), "--perms", "1777", "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]
+    # /proc read-only: where we are root, so is the program towards files, and bwrap leaves /proc/sys/kernel/core_pattern writable to it
+    arguments += ["--proc", "/proc", "--remount-ro", "/proc"]
+    arguments += ["--dev", "/dev", "--size", str(_SHM_BYTES), "--perms", "1777", "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]
     for mount in ordered:
         if mount.seal:
             arguments += ["--remount-ro", mount.path]

@@ -1,0 +1,82 @@
+"""Which sandbox is taken, and what `doctor` hears about it."""
+
+from pathlib import Path
+
+import pytest
+
+from neuralclaw.errors import ToolExecutionError
+from neuralclaw.sandbox.choice import ChosenSandbox, Preferred, choose
+from neuralclaw.sandbox.environment import clean_env
+
+from .grants import command_grant
+from .processes import PATH, sh
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> str:
+    """A search path on which bubblewrap is found, counts its runs, and never works."""
+    directory = tmp_path / "bin"
+    directory.mkdir()
+    program = directory / "bwrap"
+    program.write_text(f"#!/bin/sh\necho run >> {directory}/runs\necho 'bwrap: setting up uid map: Permission denied' >&2\nexit 1\n")
+    program.chmod(0o755)
+    return str(directory)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    path = tmp_path / "workspace"
+    path.mkdir()
+    return path
+
+
+async def test_bubblewrap_is_taken_where_it_works(workspace: Path) -> None:
+    sandbox, trials = await choose("auto", path_env=PATH)
+    assert (sandbox.name, sandbox.warning) == ("bubblewrap", "")
+    assert [(trial.check, trial.ok) for trial in trials] == [("sandbox.container", False), ("sandbox.bubblewrap", True), ("sandbox.process", True)]
+    assert (await sh(sandbox, command_grant(workspace), "grep -c : /proc/net/dev")).stdout == b"1\n"
+
+
+async def test_a_plain_process_with_a_warning_is_taken_where_bubblewrap_fails(broken: str, workspace: Path) -> None:
+    sandbox, trials = await choose("auto", path_env=broken)
+    assert sandbox.name == "process"
+    assert "plain processes" in sandbox.warning
+    assert "setting up uid map: Permission denied" in trials[1].text
+    assert (await sh(sandbox, command_grant(workspace), "echo ran")).stdout == b"ran\n"
+
+
+async def test_nothing_is_tried_before_it_is_needed_and_then_once(broken: str, workspace: Path) -> None:
+    sandbox = ChosenSandbox("auto", path_env=broken)
+    runs = Path(broken) / "runs"
+    assert not runs.exists()
+    for _ in range(3):
+        await sh(sandbox, command_grant(workspace), "true")
+        assert sandbox.name == "process"
+    sandbox.trials()
+    assert runs.read_text() == "run\n"
+
+
+async def test_a_missing_bubblewrap_is_said_with_what_to_do() -> None:
+    _, trials = await choose("auto", path_env="/nowhere")
+    assert (trials[1].ok, trials[1].text, trials[1].fix) == (False, "bwrap is not installed", "Install the package bubblewrap.")
+
+
+@pytest.mark.parametrize(("preferred", "said"), [("bubblewrap", "uid map"), ("container", "not part of this version")])
+async def test_a_sandbox_asked_for_by_name_is_never_replaced_by_a_weaker_one(broken: str, workspace: Path, preferred: Preferred, said: str) -> None:
+    sandbox = ChosenSandbox(preferred, path_env=broken)
+    with pytest.raises(ToolExecutionError, match=said):
+        await sh(sandbox, command_grant(workspace), "touch ran")
+    assert list(workspace.iterdir()) == []
+
+
+async def test_a_plain_process_asked_for_by_name_needs_no_trial_and_no_warning(broken: str) -> None:
+    sandbox = ChosenSandbox("process", path_env=broken)
+    assert (sandbox.name, sandbox.warning) == ("process", "")
+    assert not (Path(broken) / "runs").exists()
+
+
+async def test_no_key_of_ours_stands_in_a_commands_environment() -> None:
+    environ = {"PATH": "/bin", "HOME": "/h", "LC_ALL": "C", "OPENAI_API_KEY": "k", "SSH_AUTH_SOCK": "s", "PYTHONPATH": "p", "LD_PRELOAD": "l"}
+    assert clean_env(environ, {"MODE": "x", "HOME": "/other"}) == {"PATH": "/bin", "HOME": "/other", "LC_ALL": "C", "MODE": "x"}
