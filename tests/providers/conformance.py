@@ -25,6 +25,7 @@ from neuralclaw.types.messages import (
     ToolCall,
     ToolDef,
     ToolMessage,
+    Usage,
     UserMessage,
 )
 
@@ -219,6 +220,7 @@ class ProviderConformance:
         reply = await bench.fails("LLMAuthError", retryable=False)
         assert reply.failure is not None
         assert "MINE_API_KEY" in reply.failure.text
+        assert reply.usage == Usage(usd=0.0), "nothing was made, so it cost nothing"
         assert self.wire.authorized(bench.server.seen[0].headers)
 
     async def test_an_unknown_model_is_named_with_its_service(self, bench: Bench) -> None:

@@ -1,6 +1,8 @@
 """Chat Completions: the conformance suite, the spellings of real services, and what only this format has."""
 
+import time
 from collections.abc import AsyncGenerator
+from email.utils import formatdate
 from typing import Any
 
 import anyio
@@ -153,7 +155,30 @@ async def test_the_refusals_of_many_services_are_understood(bench: Bench, who: s
     reply = await bench.fails(kind, retryable=False)
     assert reply.failure is not None
     assert str(status) in reply.failure.text
-    assert "<html>" not in reply.failure.text
+    assert not {"<", "{", "["} & set(reply.failure.text)
+
+
+@pytest.mark.parametrize("own_date", [True, False])
+@pytest.mark.anyio
+async def test_retry_after_may_be_a_date(bench: Bench, own_date: bool) -> None:
+    now = time.time() + (86_400 if own_date else 0)  # the clock of the service that wrote the date counts
+    headers = {"Retry-After": formatdate(now + 60, usegmt=True)} | ({"Date": formatdate(now, usegmt=True)} if own_date else {})
+    bench.server.says(refused(503, {}, **headers))
+    reply = await bench.fails("LLMUnavailableError", retryable=True)
+    assert reply.failure is not None
+    assert reply.failure.retry_after is not None
+    assert 50 < reply.failure.retry_after <= 60
+    for nonsense in ("soon", "-5", "nan", "inf", ""):
+        bench.server.says(refused(503, {}, **{"Retry-After": nonsense}))
+        reply = await bench.fails("LLMUnavailableError", retryable=True)
+        assert reply.failure is not None
+        assert reply.failure.retry_after is None
+
+
+@pytest.mark.anyio
+async def test_the_last_event_needs_no_line_end(bench: Bench) -> None:
+    bench.server.says(Response([event(chunk({"content": "Hi"})), event(chunk({}, "stop")).rstrip()]))
+    assert (await bench.reply()).text == "Hi"
 
 
 @pytest.mark.anyio

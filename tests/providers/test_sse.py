@@ -46,7 +46,10 @@ def test_wherever_bytes_are_cut_and_however_lines_end_the_events_are_the_same(li
 )
 def test_fields_mean_what_the_standard_says(data: bytes, events: list[SSEEvent]) -> None:
     assert decoded(data) == events
-    assert decoded(*(data[place : place + 1] for place in range(len(data)))) == events
+    for other in (data, data.replace(b"\n", b"\r\n"), data.replace(b"\n", b"\r")):
+        assert decoded(*(other[place : place + 1] for place in range(len(other)))) == events
+        for place in range(len(other)):
+            assert decoded(other[:place], b"", other[place:]) == events
 
 
 @pytest.mark.parametrize("line", [b"x" * 65536, b"data: x\n" * 8192])

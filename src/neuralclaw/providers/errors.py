@@ -69,21 +69,33 @@ def complaint(status: int, body: bytes) -> Complaint:
 
 def complaint_of(status: int, value: Any) -> Complaint:
     """The same from decoded JSON."""
-    if isinstance(value, list) and value:
-        value = value[0]
-    if isinstance(value, dict):
-        value = value.get("error") or value.get("detail") or value
+    value = _innermost(value)
     if not isinstance(value, dict):
-        return Complaint(status, value if isinstance(value, str) else msgspec.json.encode(value).decode() if value else "")
-    message = value.get("message") or value.get("msg") or value.get("detail") or value.get("error") or ""
+        return Complaint(status, _text(value))
+    message = next((value[name] for name in ("message", "msg", "detail", "error") if value.get(name)), "")
     code = value.get("code")
     if status == 0 and isinstance(code, int) and 400 <= code <= 599:
         status = code
     upstream = value.get("metadata")  # OpenRouter keeps the words of the service behind it here
     if isinstance(upstream, dict) and isinstance(upstream.get("raw"), str):
-        message = f"{message}: {upstream['raw']}"
-    words = (str(value.get(name) or "") for name in ("code", "type", "param"))
-    return Complaint(status, message if isinstance(message, str) else msgspec.json.encode(message).decode(), *words)
+        message = f"{_text(message)}: {upstream['raw']}"
+    place = value.get("loc")  # FastAPI: the path to the field
+    param = value.get("param") or (place[-1] if isinstance(place, list) and place else "")
+    return Complaint(status, _text(message), _text(code), _text(value.get("type")), _text(param))
+
+
+def _innermost(value: Any) -> Any:
+    """The object with the message: Google sends a list of objects with `error`, FastAPI an object with a list as `detail`."""
+    for _ in range(3):
+        if isinstance(value, list) and value:
+            value = value[0]
+        elif isinstance(value, dict) and isinstance(inner := value.get("error") or value.get("detail"), dict | list):
+            value = inner
+    return value
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode() if value else ""
 
 
 def refused_parameter(found: Complaint, without: frozenset[str]) -> str | None:
