@@ -1,0 +1,110 @@
+"""The facts the gate is told: real paths, kinds, digests, programs, addresses, the sandbox."""
+
+import hashlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neuralclaw.sandbox.facts import SystemFacts
+from neuralclaw.types.actions import Action, FactSheet, PathWant, Wants
+from neuralclaw.types.judging import Power
+from neuralclaw.types.options import Policy
+from neuralclaw.types.tools import ToolSpec, Touch
+
+pytestmark = pytest.mark.anyio
+
+FILE_TOOL = ToolSpec(name="write_file", description="", input_schema={}, touches=(Touch("path", "write"),))
+TERMINAL = ToolSpec(name="terminal", description="", input_schema={}, touches=(Touch("command", "command"),))
+
+
+async def look(workspace: Path, wants: Wants, *, spec: ToolSpec = FILE_TOOL, **facts: Any) -> FactSheet:
+    policy = facts.pop("policy", Policy())
+    action = Action(session="s", turn=1, call_id="c", spec=spec, arguments={}, workspace=os.path.realpath(workspace))
+    facts.setdefault("confinement", lambda: pytest.fail("the sandbox was asked for"))
+    return await SystemFacts(policy, path_env=facts.pop("path_env", "/usr/bin:/bin"), **facts).look(action, wants)
+
+
+async def test_nothing_wanted_is_answered_without_a_look(tmp_path: Path) -> None:
+    assert await look(tmp_path, Wants()) == FactSheet()
+
+
+async def test_paths_are_resolved_through_links_as_far_as_they_exist(tmp_path: Path) -> None:
+    workspace, outside = tmp_path / "workspace", tmp_path / "outside"
+    (workspace / "real").mkdir(parents=True)
+    outside.mkdir()
+    (workspace / "in").symlink_to("real")
+    (workspace / "out").symlink_to(outside)
+    (workspace / "real" / "f").write_text("x")
+    paths = ["in/f", "in/new/deep", "out/new", "in/../../outside", "in", "/dev/null"]
+    wants = tuple(PathWant(str(workspace / path), "read") for path in paths)
+    facts = (await look(workspace, Wants(paths=wants))).paths
+    assert [(fact.resolved, fact.kind, fact.inside, fact.exists) for fact in facts] == [
+        (str(workspace / "real/f"), "file", True, True),
+        (str(workspace / "real/new/deep"), "missing", True, False),
+        (str(outside / "new"), "missing", False, False),
+        (str(outside), "directory", False, True),
+        (str(workspace / "real"), "directory", True, True),
+        ("/dev/null", "other", False, True),
+    ]
+
+
+async def test_allowed_paths_count_as_inside_and_names_that_begin_the_same_do_not(tmp_path: Path) -> None:
+    allowed = tmp_path / "allowed"
+    wants = tuple(PathWant(path, "read") for path in (str(allowed / "f"), str(allowed), f"{allowed}-not/f"))
+    facts = (await look(tmp_path / "workspace", Wants(paths=wants), policy=Policy(allowed_paths=(str(allowed),)))).paths
+    assert [fact.inside for fact in facts] == [True, True, False]
+
+
+async def test_what_would_be_changed_has_its_digest_and_what_is_read_has_none(tmp_path: Path) -> None:
+    data = os.urandom(3 << 20)
+    (tmp_path / "f").write_bytes(data)
+    ops = ("write", "delete", "read", "list")
+    facts = (await look(tmp_path, Wants(paths=tuple(PathWant(str(tmp_path / "f"), op) for op in ops)))).paths
+    assert [fact.digest for fact in facts] == [hashlib.sha256(data).hexdigest()] * 2 + [None] * 2
+
+
+async def test_a_link_to_be_deleted_is_judged_where_it_stands(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("/etc/passwd")
+    fact = (await look(tmp_path, Wants(paths=(PathWant(str(tmp_path / "link"), "delete"),)))).paths[0]
+    assert (fact.resolved, fact.kind, fact.inside, fact.digest) == (str(tmp_path / "link"), "other", True, None)
+
+
+async def test_programs_are_the_real_files_found_from_the_commands_directory(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    for name in ("tool", "not-executable"):
+        (tmp_path / "bin" / name).write_text("#!/bin/sh\n")
+    (tmp_path / "bin" / "tool").chmod(0o755)
+    (tmp_path / "linked").symlink_to("bin/tool")
+    names = ("tool", "./linked", "../linked", "bin/tool", "not-executable", "bin", "none")
+    sheet = await look(tmp_path, Wants(programs=names, cwd=str(tmp_path)), path_env=f"/nowhere:{tmp_path}/bin")
+    real = str(tmp_path / "bin/tool")
+    assert sheet.programs == {"tool": real, "./linked": real, "../linked": None, "bin/tool": real, "not-executable": None, "bin": None, "none": None}
+
+
+async def test_the_sandbox_is_asked_for_only_where_something_would_run(tmp_path: Path) -> None:
+    wants = Wants(programs=("ls",), cwd=str(tmp_path))
+    assert (await look(tmp_path, wants)).confinement == "process"
+    assert (await look(tmp_path, wants, spec=TERMINAL, confinement=lambda: "bubblewrap")).confinement == "bubblewrap"
+    evaluating = ToolSpec(name="python_eval", description="", input_schema={}, powers=(Power.EXECUTE,))
+    assert (await look(tmp_path, Wants(), spec=evaluating, confinement=lambda: "bubblewrap")).confinement == "bubblewrap"
+
+
+async def test_addresses_come_from_one_look_up_a_host(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    async def resolver(host: str) -> Sequence[str]:
+        asked.append(host)
+        return ["192.0.2.1", "192.0.2.1", "2001:db8::1"] if host == "a.example" else []
+
+    sheet = await look(tmp_path, Wants(hosts=("a.example", "b.example")), resolver=resolver)
+    assert sheet.addresses == {"a.example": ("192.0.2.1", "2001:db8::1"), "b.example": ()}
+    assert sorted(asked) == ["a.example", "b.example"]
+
+
+async def test_the_systems_resolver_knows_this_machine_and_no_invalid_name(tmp_path: Path) -> None:
+    sheet = await look(tmp_path, Wants(hosts=("localhost", "no-such-host.invalid")))
+    assert {"127.0.0.1", "::1"} & set(sheet.addresses["localhost"])
+    assert sheet.addresses["no-such-host.invalid"] == ()
