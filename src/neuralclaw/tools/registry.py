@@ -24,6 +24,8 @@ from ..types.signals import Signal
 from ..types.tools import ToolContext, ToolResult, ToolSpec
 from .arguments import fit
 
+_MAX_MESSAGE = 2_000  # characters of a foreign exception's message
+
 
 class Registry:
     """Tools by name and alias. `tools`: what `@tool` made, or objects with `name`, `description`, `input_schema` and `execute`.
@@ -122,6 +124,7 @@ async def _guarded(item: FunctionTool | ObjectTool, grant: Grant, ctx: ToolConte
         if isinstance(cause, ToolError | SecurityError | StoreError | Signal):
             raise cause from error
         text = str(cause).strip()
+        text = text if len(text) <= _MAX_MESSAGE else text[:_MAX_MESSAGE] + "…"
         raise ToolExecutionError(f"{item.spec.name} failed: {type(cause).__name__}" + (f": {text}" if text else "")) from error
 
 
