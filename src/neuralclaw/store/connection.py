@@ -1,0 +1,139 @@
+"""Opening the database of a home: checks, modes, pragmas, and SQLite's errors in our words."""
+
+import fcntl
+import os
+import sqlite3
+import stat
+import time
+
+from ..errors import StoreError
+from .migrations import VERSION, migrate
+
+NAME = "neuralclaw.db"
+NETWORK = frozenset("nfs nfs4 cifs smb3 smbfs afs ceph glusterfs lustre ncpfs gfs2 ocfs2 beegfs fuse.sshfs fuse.glusterfs fuse.s3fs fuse.rclone".split())
+"""File system types (third field of /proc/mounts) on which neither locks nor shared memory of SQLite can be relied on."""
+
+
+def database(home: str) -> str:
+    """The path of a home's database."""
+    return os.path.join(home, NAME)  # noqa: PTH118  (pathlib costs start-up time)
+
+
+def store_error(error: sqlite3.Error | OSError, home: str) -> StoreError:
+    """What an error of SQLite or the system means to a person: what happened, what was kept, what to do."""
+    if isinstance(error, OSError):
+        return StoreError(
+            f"the data home {home} cannot be used: {error.strerror or error}; nothing was changed",
+            hint="check the path and its permissions, or choose another with --home",
+        )
+    name = getattr(error, "sqlite_errorname", "") or ""
+    kept = "all that was recorded before is kept"
+    if name.startswith("SQLITE_FULL"):
+        return StoreError(
+            f"the disk of {home} is full: this step could not be recorded; {kept}", hint="free some space, then go on with: neuralclaw run --resume SESSION"
+        )
+    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return StoreError(f"another program keeps the record in {home} locked; {kept}", hint="end the program that has neuralclaw.db open, then try again")
+    if name.startswith(("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH")):
+        return StoreError(f"the record in {home} cannot be written, it is read-only; {kept}", hint="make the directory writable, or choose another with --home")
+    if name.startswith("SQLITE_CANTOPEN"):
+        return StoreError(f"the record in {home} cannot be opened; {kept}", hint="check the permissions of the directory and of neuralclaw.db")
+    if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR", "SQLITE_SCHEMA")):
+        return StoreError(
+            f"the record in {home} is damaged ({error}); nothing more is written to it",
+            hint="keep a copy of neuralclaw.db, then restore a backup; neuralclaw audit verify says how far it is good",
+        )
+    return StoreError(f"the record in {home} could not be written or read ({error}); {kept}", hint="check the disk and its free space, then try again")
+
+
+def file_system(path: str, mounts: str = "/proc/self/mounts") -> str:
+    """The type of the file system that `path` (absolute, real) lies on, "" where the system does not tell."""
+    try:
+        with open(mounts, encoding="utf-8", errors="surrogateescape") as file:  # noqa: PTH123
+            lines = file.readlines()
+    except OSError:
+        return ""
+    best, kind = "", ""
+    for line in lines:
+        fields = line.split(" ")
+        point = fields[1].replace("\\040", " ").replace("\\011", "\t").replace("\\134", "\\")
+        if len(point) >= len(best) and (path == point or path.startswith(point.rstrip("/") + "/")):
+            best, kind = point, fields[2]
+    return kind
+
+
+def check_home(home: str, *, mounts: str = "/proc/self/mounts") -> None:
+    """Refuse a home that is no directory or lies on a network file system."""
+    if os.path.lexists(home) and not os.path.isdir(home):  # noqa: PTH112
+        raise StoreError(f"the data home {home} is not a directory; nothing was changed", hint="choose another with --home")
+    kind = file_system(os.path.realpath(home), mounts)
+    if kind in NETWORK:
+        raise StoreError(
+            f"the data home {home} is on a network file system ({kind}), where locks cannot be relied on; nothing was changed",
+            hint="choose a directory on a local disk with --home or NEURALCLAW_HOME",
+        )
+
+
+def make_home(home: str) -> None:
+    """Make the home and its `locks` for the owner alone, and an empty database file that nobody else can read."""
+    locks = os.path.join(home, "locks")  # noqa: PTH118
+    for path in (home, locks):
+        os.makedirs(path, mode=0o700, exist_ok=True)  # noqa: PTH103
+        status = os.stat(path)  # noqa: PTH116
+        if status.st_mode & 0o077 and status.st_uid == os.geteuid():
+            os.chmod(path, 0o700)  # noqa: PTH101
+    try:
+        # O_EXCL: closing any descriptor of a database that this process has open would drop SQLite's locks on it.
+        os.close(os.open(database(home), os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        status = os.stat(database(home))  # noqa: PTH116
+        if not stat.S_ISREG(status.st_mode):
+            raise StoreError(f"{database(home)} is not a file; nothing was changed", hint="move it away, or choose another home with --home") from None
+
+
+def connect(path: str, query: str, patience: float) -> sqlite3.Connection:
+    """A connection in autocommit mode that any thread may use, one at a time. `patience`: seconds to wait for a lock."""
+    name = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    return sqlite3.connect(f"file:{name}{query}", uri=True, timeout=patience, isolation_level=None, check_same_thread=False, cached_statements=400)
+
+
+def open_writer(home: str, patience: float) -> sqlite3.Connection:
+    """The connection that writes: WAL, today's schema, `synchronous=NORMAL`."""
+    c = connect(database(home), "?mode=rw", patience)
+    try:
+        version: int = c.execute("PRAGMA user_version").fetchone()[0]
+        if version > VERSION:
+            raise StoreError(
+                f"the record in {home} was written by a newer version of the program (schema {version}, this one knows {VERSION}); it was left unchanged",
+                hint="install the newer version; reading commands still work",
+                newer=True,
+            )
+        if version < VERSION:
+            _upgrade(c, home, patience)
+        c.execute("PRAGMA synchronous = NORMAL")
+        c.execute("PRAGMA secure_delete = ON")  # what is erased is overwritten
+    except BaseException:
+        c.close()
+        raise
+    return c
+
+
+def _upgrade(c: sqlite3.Connection, home: str, patience: float) -> None:
+    """Switch to WAL and migrate while no other process does: SQLite's busy handler does not cover the switch."""
+    fd = os.open(os.path.join(home, "locks", "upgrade"), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)  # noqa: PTH118
+    deadline = time.monotonic() + patience
+    try:
+        while True:
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise StoreError(
+                        f"another process is preparing the record in {home} and does not finish; nothing was changed", hint="end it, then try again"
+                    ) from None
+                time.sleep(0.002)
+        c.execute("PRAGMA journal_mode = WAL")
+        migrate(c)
+    finally:
+        os.close(fd)

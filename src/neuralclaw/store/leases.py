@@ -1,0 +1,131 @@
+"""Who is alive and who may write: a locked file for each process, and leases with a rising epoch.
+
+Alive is a lock, not a clock: the system frees a dead process's `flock` at once, and whoever can take it knows.
+"""
+
+import contextlib
+import fcntl
+import os
+import secrets
+
+from ..types.rows import Lease
+from .journal import check_lease
+from .tables import Needs, Tables
+from .writer import Job
+
+
+def locks(home: str) -> str:
+    """The directory of the lock files."""
+    return os.path.join(home, "locks")  # noqa: PTH118
+
+
+def alive(home: str, holder: str) -> bool:
+    """Whether the process that holds `locks/<holder>` still runs."""
+    try:
+        fd = os.open(os.path.join(locks(home), holder), os.O_RDONLY | os.O_CLOEXEC)  # noqa: PTH118
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True  # it cannot be told: then nothing is taken from it
+    try:
+        # Shared: two that ask at once must not take each other for the holder.
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False
+
+
+def shown(holder: str) -> str:
+    """A holder as people read it: `pid 123`."""
+    return "pid " + holder.partition("-")[0]
+
+
+class Presence:
+    """This process's locked file; while it is open the process counts as alive. Raises `OSError`."""
+
+    def __init__(self, home: str) -> None:
+        self._home = home
+        self._sweep()
+        while True:
+            self.holder = f"{os.getpid()}-{secrets.token_hex(5)}"
+            self._path = os.path.join(locks(home), self.holder)  # noqa: PTH118
+            self._fd = os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if os.fstat(self._fd).st_nlink:  # else another process swept it away before it was locked
+                    return
+            os.close(self._fd)
+
+    def _sweep(self) -> None:
+        """Remove the files of dead processes, so that they do not pile up."""
+        for name in os.listdir(locks(self._home)):  # noqa: PTH208
+            if name != "upgrade" and not alive(self._home, name):
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(os.path.join(locks(self._home), name))  # noqa: PTH108, PTH118
+
+    def close(self) -> None:
+        """From now on this process's leases are free to take."""
+        with contextlib.suppress(OSError):
+            os.unlink(self._path)  # noqa: PTH108
+        os.close(self._fd)
+
+
+class Acquire(Job):
+    """Take a lease that is free or whose holder is dead."""
+
+    __slots__ = ("_holder", "_home", "_name")
+
+    def __init__(self, home: str, name: str, holder: str) -> None:
+        self._home, self._name, self._holder = home, name, holder
+
+    def needs(self, needs: Needs) -> None:
+        needs.leases.add(self._name)
+
+    def run(self, tables: Tables) -> Lease | None:
+        row = tables.leases[self._name]
+        if row.holder and (row.holder == self._holder or alive(self._home, row.holder)):
+            return None
+        row.holder = self._holder
+        row.epoch += 1
+        tables.touch_lease(row)
+        return Lease(row.name, row.holder, row.epoch)
+
+
+class Release(Job):
+    """Free a lease; one that was lost already stays with who has it. Epoch and count stay."""
+
+    __slots__ = ("_lease",)
+
+    def __init__(self, lease: Lease) -> None:
+        self._lease = lease
+
+    def needs(self, needs: Needs) -> None:
+        needs.leases.add(self._lease.name)
+
+    def run(self, tables: Tables) -> None:
+        row = tables.leases[self._lease.name]
+        if row.holder == self._lease.holder and row.epoch == self._lease.epoch:
+            row.holder = ""
+            tables.touch_lease(row)
+
+
+class StartTurn(Job):
+    """Count a start of a turn that has left no entry yet."""
+
+    __slots__ = ("_lease", "_turn")
+
+    def __init__(self, lease: Lease, turn: int) -> None:
+        self._lease, self._turn = lease, turn
+
+    def needs(self, needs: Needs) -> None:
+        needs.leases.add(self._lease.name)
+
+    def run(self, tables: Tables) -> int:
+        check_lease(tables, self._lease)
+        row = tables.leases[self._lease.name]
+        row.starts = row.starts + 1 if row.turn == self._turn else 1
+        row.turn = self._turn
+        tables.touch_lease(row)
+        return row.starts

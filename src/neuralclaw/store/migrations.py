@@ -1,0 +1,86 @@
+"""The schema as ordered steps; `PRAGMA user_version` says how many a file has had."""
+
+import sqlite3
+from collections.abc import Callable
+
+
+def _first(c: sqlite3.Connection) -> None:
+    """Journal, what is derived from it, and state of its own."""
+    for statement in (*_JOURNAL, *_DERIVED, *_STATE):
+        c.execute(statement)
+    c.execute("INSERT INTO meta VALUES ('syncs', 0)")
+
+
+_JOURNAL = (
+    # Headers are kept for ever; a body and the key of its digest are erased together.
+    """CREATE TABLE entries (
+        record INTEGER PRIMARY KEY, session TEXT NOT NULL, entry INTEGER NOT NULL, turn INTEGER NOT NULL, kind TEXT NOT NULL,
+        version INTEGER NOT NULL, time INTEGER NOT NULL, labels TEXT NOT NULL, digest BLOB NOT NULL, hash BLOB NOT NULL) STRICT""",
+    "CREATE UNIQUE INDEX entries_number ON entries (session, entry)",
+    "CREATE INDEX entries_turn ON entries (session, turn)",
+    "CREATE INDEX entries_erased ON entries (record) WHERE kind = 'erased'",
+    "CREATE TABLE bodies (record INTEGER PRIMARY KEY, key BLOB NOT NULL, data BLOB NOT NULL) STRICT",
+    # The whole text of a shortened result. `record` is that of the call's `tool.finished`.
+    """CREATE TABLE results (
+        session TEXT NOT NULL, call_id TEXT NOT NULL, record INTEGER NOT NULL, key BLOB NOT NULL, digest BLOB NOT NULL, data BLOB NOT NULL,
+        PRIMARY KEY (session, call_id)) STRICT""",
+    "CREATE INDEX results_record ON results (record)",
+)
+
+_DERIVED = (
+    # One row a session: counters and what decides its state. `waiting` and `pending` are short JSON lists, '' when empty.
+    """CREATE TABLE progress (
+        session TEXT PRIMARY KEY, entries INTEGER NOT NULL, last_turn INTEGER NOT NULL, turns INTEGER NOT NULL, started INTEGER NOT NULL,
+        open_turn INTEGER NOT NULL, waiting TEXT NOT NULL, pending TEXT NOT NULL, first_text TEXT NOT NULL, model TEXT NOT NULL,
+        updated INTEGER NOT NULL, usd REAL NOT NULL, unpriced INTEGER NOT NULL) STRICT, WITHOUT ROWID""",
+    "CREATE INDEX progress_open ON progress (session) WHERE open_turn > 0 OR pending <> ''",
+    """CREATE TABLE turns (
+        session TEXT NOT NULL, turn INTEGER NOT NULL, started INTEGER, finished INTEGER, status TEXT, PRIMARY KEY (session, turn)) STRICT, WITHOUT ROWID""",
+    "CREATE TABLE questions (id TEXT PRIMARY KEY, session TEXT NOT NULL, turn INTEGER NOT NULL, record INTEGER NOT NULL, answer INTEGER) STRICT, WITHOUT ROWID",
+    "CREATE INDEX questions_session ON questions (session, record)",
+    "CREATE INDEX questions_open ON questions (record) WHERE answer IS NULL",
+    "CREATE TABLE calls (session TEXT NOT NULL, call_id TEXT NOT NULL, record INTEGER NOT NULL, PRIMARY KEY (session, call_id)) STRICT, WITHOUT ROWID",
+    """CREATE TABLE scopes (
+        record INTEGER NOT NULL, place INTEGER NOT NULL, session TEXT NOT NULL, decision TEXT NOT NULL, kind TEXT NOT NULL, value TEXT NOT NULL,
+        tool TEXT NOT NULL, PRIMARY KEY (record, place)) STRICT, WITHOUT ROWID""",
+    "CREATE INDEX scopes_session ON scopes (session)",
+    "CREATE INDEX scopes_always ON scopes (record) WHERE decision = 'always'",
+    """CREATE TABLE usage (
+        record INTEGER PRIMARY KEY, session TEXT NOT NULL, turn INTEGER NOT NULL, time INTEGER NOT NULL, model TEXT NOT NULL, input INTEGER NOT NULL,
+        cached INTEGER NOT NULL, output INTEGER NOT NULL, usd REAL) STRICT""",
+    "CREATE INDEX usage_session ON usage (session)",
+)
+
+_STATE = (
+    """CREATE TABLE sessions (
+        session TEXT PRIMARY KEY, origin TEXT NOT NULL, workspace TEXT NOT NULL, title TEXT NOT NULL, model TEXT NOT NULL, created INTEGER NOT NULL,
+        aside INTEGER NOT NULL DEFAULT 0) STRICT, WITHOUT ROWID""",
+    # `starts`: how often `turn` was begun without leaving an entry. The row stays when the lease is free, so that epochs only rise.
+    """CREATE TABLE leases (
+        name TEXT PRIMARY KEY, holder TEXT NOT NULL, epoch INTEGER NOT NULL, turn INTEGER NOT NULL, starts INTEGER NOT NULL) STRICT, WITHOUT ROWID""",
+    "CREATE TABLE inbound_keys (key TEXT PRIMARY KEY, session TEXT NOT NULL, entry INTEGER NOT NULL) STRICT, WITHOUT ROWID",
+    """CREATE TABLE outbox (
+        id INTEGER PRIMARY KEY, session TEXT NOT NULL, record INTEGER NOT NULL, address TEXT NOT NULL, text TEXT NOT NULL,
+        state TEXT NOT NULL DEFAULT 'pending') STRICT""",
+    "CREATE INDEX outbox_pending ON outbox (id) WHERE state = 'pending'",
+    # `syncs` changes with every barrier: a commit that changes nothing would sync nothing.
+    "CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID",
+)
+
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first,)
+VERSION = len(MIGRATIONS)
+
+
+def migrate(c: sqlite3.Connection) -> None:
+    """Bring a file to today's schema in one transaction. The caller keeps other processes out."""
+    c.execute("BEGIN IMMEDIATE")
+    try:
+        version: int = c.execute("PRAGMA user_version").fetchone()[0]
+        for step in MIGRATIONS[version:]:
+            step(c)
+        c.execute(f"PRAGMA user_version = {VERSION}")
+        c.execute("COMMIT")
+    except sqlite3.Error:
+        if c.in_transaction:
+            c.execute("ROLLBACK")
+        raise

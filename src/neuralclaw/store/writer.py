@@ -1,0 +1,229 @@
+"""The one thread that writes: jobs of many callers become one transaction (group commit)."""
+
+import asyncio
+import queue
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..errors import NeuralClawError, StoreError
+from ..types.entries import Entry
+from .connection import store_error
+from .tables import Needs, Tables
+
+_BATCH = 512
+"""Jobs of one transaction at most."""
+_SYNC_AFTER = 0.045
+"""Seconds after a write when it is brought to the disk, though nobody waits: with the sync itself within 50 ms."""
+_SYNC_AGAIN = 1.0
+"""Seconds until a sync that failed is tried again."""
+
+
+class Job:
+    """Something to do in a transaction. `run` checks first and changes then: when it raises, nothing of it is done."""
+
+    __slots__ = ("future",)
+    sync = False
+    """The transaction must be on the disk before this job is done."""
+    alone = False
+    """It runs in a transaction of its own and may use the connection."""
+    empties_wal = False
+    """Afterwards the WAL is emptied, if no reader needs it: what was erased must not stand there either."""
+    future: "asyncio.Future[Any]"
+
+    def needs(self, needs: Needs) -> None:
+        """Name what `run` will look at."""
+
+    def run(self, tables: Tables) -> Any:
+        """Check, then change `tables`; gives the caller's result. Raises `NeuralClawError`."""
+
+
+class Barrier(Job):
+    __slots__ = ()
+    sync = True
+
+
+class _Stop(Job):
+    __slots__ = ()
+    sync = True
+    alone = True
+
+
+Outcome = tuple["asyncio.Future[Any]", Any, Exception | None]
+
+
+class Writer:
+    """Owns the writing connection. `patience`: seconds to wait for another program's lock.
+
+    `written` is called on the event loop with the entries of each transaction, before their callers go on.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, home: str, patience: float, written: Callable[[Sequence[Entry]], None]) -> None:
+        self._tables = Tables(connection)
+        self._home, self._patience, self._written = home, patience, written
+        self._loop = asyncio.get_running_loop()
+        self._queue: queue.SimpleQueue[Job] = queue.SimpleQueue()
+        self._held: Job | None = None
+        self._unsynced: float | None = None
+        self._synced_version = -1
+        self._open = True
+        # A daemon: a program that ends without closing the store ends; what was committed is in the WAL.
+        self._thread = threading.Thread(target=self._guard, name="neuralclaw-store", daemon=True)
+        self._thread.start()
+
+    async def do(self, job: Job) -> Any:
+        """The job's result, after its transaction. A caller that is cancelled while the job still waits takes it back."""
+        if not self._open:
+            raise StoreError("the record is closed; nothing was written")
+        future = job.future = self._loop.create_future()
+        self._queue.put(job)
+        return await future
+
+    async def aclose(self) -> None:
+        """Finish what waits, bring it to the disk, and close the connection."""
+        if self._open:
+            stop = _Stop()
+            stop.future = self._loop.create_future()
+            self._open = False
+            self._queue.put(stop)
+            await asyncio.shield(stop.future)
+        self._thread.join()
+
+    def _guard(self) -> None:
+        """The thread's top-level guard: whatever goes wrong, nobody waits for ever."""
+        batch: list[Job] = []
+        stop = False
+        while not stop:
+            try:
+                batch = self._next()
+                stop = bool(batch) and isinstance(batch[0], _Stop)
+                outcomes, entries = self._batch(batch)
+            except Exception as error:
+                outcomes, entries = [(job.future, None, error) for job in batch], []
+                self._tables.roll_back()
+            if stop:
+                self._tables.connection.close()
+            if outcomes:
+                self._deliver(outcomes, entries)
+
+    def _deliver(self, outcomes: list[Outcome], entries: list[Entry]) -> None:
+        try:
+            self._loop.call_soon_threadsafe(self._arrive, outcomes, entries)
+        except RuntimeError:  # the loop is closed: nobody waits any more
+            self._open = False
+
+    def _arrive(self, outcomes: list[Outcome], entries: list[Entry]) -> None:
+        if entries:
+            self._written(entries)
+        for future, value, error in outcomes:
+            if not future.done():
+                if error is None:
+                    future.set_result(value)
+                else:
+                    future.set_exception(error)
+
+    def _next(self) -> list[Job]:
+        """The jobs of the next transaction; none when it is time to sync."""
+        job = self._held
+        self._held = None
+        if job is None:
+            wait = None if self._unsynced is None else max(0.0, self._unsynced + _SYNC_AFTER - time.monotonic())
+            try:
+                job = self._queue.get(timeout=wait)
+            except queue.Empty:
+                return []
+        batch = [job]
+        while not job.alone and len(batch) < _BATCH:
+            try:
+                job = self._queue.get_nowait()
+            except queue.Empty:
+                break
+            if job.alone:
+                self._held = job
+                break
+            batch.append(job)
+        return [job for job in batch if not job.future.cancelled()]
+
+    def _batch(self, batch: list[Job]) -> tuple[list[Outcome], list[Entry]]:
+        late = self._unsynced is not None and time.monotonic() - self._unsynced >= _SYNC_AFTER
+        sync = late or any(job.sync for job in batch)
+        if not batch and not sync:
+            return [], []
+        try:
+            if sync and self._clean(batch):
+                return [(job.future, None, None) for job in batch], []
+            done = self._transaction(batch, sync)
+            if batch and batch[0].empties_wal:
+                self._tables.connection.execute("PRAGMA busy_timeout = 200")
+                self._tables.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+                self._tables.connection.execute(f"PRAGMA busy_timeout = {int(self._patience * 1000)}")
+            return done
+        except sqlite3.Error as error:
+            self._tables.roll_back()
+            if isinstance(error, (sqlite3.OperationalError, sqlite3.DatabaseError)) and not isinstance(
+                error, (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.DataError, sqlite3.InterfaceError)
+            ):
+                return self._failed(batch, error), []
+            failure: Exception = error
+        except (ValueError, TypeError, LookupError, OverflowError, AttributeError) as error:
+            self._tables.roll_back()
+            failure = error
+        return self._one_by_one(batch, failure)
+
+    def _failed(self, batch: list[Job], error: sqlite3.Error) -> list[Outcome]:
+        if self._unsynced is not None:
+            self._unsynced = time.monotonic() + _SYNC_AGAIN
+        return [(job.future, None, store_error(error, self._home)) for job in batch]
+
+    def _one_by_one(self, batch: list[Job], failure: Exception) -> tuple[list[Outcome], list[Entry]]:
+        """A job spoilt the transaction: the others must not pay for it."""
+        if len(batch) <= 1:
+            refused = StoreError(f"this could not be recorded ({type(failure).__name__}: {failure}); nothing of it was written")
+            return [(job.future, None, refused) for job in batch], []
+        outcomes: list[Outcome] = []
+        entries: list[Entry] = []
+        for job in batch:
+            some, written = self._batch([job])
+            outcomes += some
+            entries += written
+        return outcomes, entries
+
+    def _clean(self, batch: list[Job]) -> bool:
+        """Whether only barriers wait and nothing was written, here or by another process, since the last one."""
+        if self._unsynced is not None or not all(type(job) in (Barrier, _Stop) for job in batch):
+            return False
+        version: int = self._tables.connection.execute("PRAGMA data_version").fetchone()[0]
+        return version == self._synced_version
+
+    def _transaction(self, batch: list[Job], sync: bool) -> tuple[list[Outcome], list[Entry]]:
+        tables = self._tables
+        needs = Needs()
+        for job in batch:
+            job.needs(needs)
+        if sync:  # stands before BEGIN: inside a transaction it would be ignored
+            tables.connection.execute("PRAGMA synchronous = FULL")
+        try:
+            tables.begin(needs)
+            outcomes = [self._run(job) for job in batch]
+            changed = tables.changed or any(job.alone for job in batch)
+            if sync:  # a commit that changes no row would sync nothing
+                tables.statements.append(("UPDATE meta SET value = value + 1 WHERE name = 'syncs'", ()))
+            tables.flush()
+            entries = tables.commit()
+        finally:
+            if sync:
+                tables.roll_back_if_open()
+                tables.connection.execute("PRAGMA synchronous = NORMAL")
+        if sync:
+            self._unsynced, self._synced_version = None, tables.version
+        elif changed and self._unsynced is None:
+            self._unsynced = time.monotonic()
+        return outcomes, entries
+
+    def _run(self, job: Job) -> Outcome:
+        try:
+            return job.future, job.run(self._tables), None
+        except NeuralClawError as error:
+            return job.future, None, error
