@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -57,12 +59,48 @@ class Claw:
         )
         return Ran(done.returncode, done.stdout, done.stderr)
 
-    def start(self, *words: str, stdin: int = subprocess.PIPE) -> "subprocess.Popen[bytes]":
-        """Run it over pipes and let it run."""
-        return subprocess.Popen([*PYTHON, *words], stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.workspace, env=self.env)
+    @contextmanager
+    def started(self, *words: str, stdin: int = subprocess.DEVNULL) -> Iterator["Started"]:
+        """Run it over pipes and let it run; it is killed on leaving, if it still runs."""
+        process = subprocess.Popen([*PYTHON, *words], stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.workspace, env=self.env)
+        try:
+            yield Started(process)
+        finally:
+            process.kill()
+            for stream in (process.stdin, process.stdout, process.stderr):
+                if stream is not None:
+                    stream.close()
+            process.wait()
 
     def terminal(self, *words: str, env: dict[str, str] | None = None) -> "Terminal":
         return Terminal([*PYTHON, *words], str(self.workspace), self.env | (env or {}))
+
+
+class Started:
+    """The program while it runs over pipes."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        self.process, self.out, self.err = process, process.stdout, process.stderr
+
+    def say(self, *objects: Any) -> None:
+        """Write lines to its standard input: text as it is, anything else as JSON."""
+        assert self.process.stdin is not None
+        for one in objects:
+            self.process.stdin.write((one if isinstance(one, str) else json.dumps(one)).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        for line in self.out:
+            yield json.loads(line)
+
+    def until(self, kind: str) -> dict[str, Any]:
+        """Read events up to the first of this type."""
+        for event in self.events():
+            if event["type"] == kind:
+                return event
+        raise AssertionError(f"no {kind}; standard error: {self.err.read().decode()}")
 
 
 class Terminal:

@@ -1,6 +1,5 @@
 """`neuralclaw run` over pipes: what goes where, and the exit code."""
 
-import json
 import signal
 import subprocess
 
@@ -14,6 +13,8 @@ pytestmark = pytest.mark.anyio
 
 FORBID = "safety:\n  rules:\n    - {id: no-echo, decision: forbid, tool: calculate, reason: sums are forbidden here}\n"
 ASK = "safety:\n  rules:\n    - {id: ask-sum, decision: ask, tool: calculate, reason: sums are asked about}\n"
+
+SLEEP = ("run", "run sleep 60", "--approvals", "auto", "--output", "stream-json")
 
 
 async def test_the_answer_goes_to_standard_output_and_the_rest_does_not(claw: Claw) -> None:
@@ -96,23 +97,15 @@ async def test_a_parked_turn_goes_on_after_an_answer_from_another_process(claw: 
 
 async def test_a_program_answers_and_speaks_over_json_lines(claw: Claw) -> None:
     (claw.home / "config.yaml").write_text(ASK)
-    process = claw.start("run", "--input", "stream-json", "--output", "stream-json")
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdin.write(b'nonsense\n{"type":"answer","approval_id":"zzzzzzzzzz","decision":"once"}\n{"type":"message","text":"calculate 6 * 7"}\n')
-    process.stdin.flush()
-    events = []
-    for line in process.stdout:
-        events.append(json.loads(line))
-        if events[-1]["type"] == "approval.requested":
-            answer = {"type": "answer", "approval_id": events[-1]["approval_id"], "decision": "once"}
-            process.stdin.write(json.dumps(answer).encode() + b"\n")
-            process.stdin.flush()
-    process.stdin.close()
-    assert process.wait(10) == 0
-    assert process.stderr is not None
-    process.stdout.close()
-    process.stderr.close()
+    with claw.started("run", "--input", "stream-json", "--output", "stream-json", stdin=subprocess.PIPE) as run:
+        unknown = {"type": "answer", "approval_id": "zzzzzzzzzz", "decision": "once"}
+        run.say("nonsense", unknown, {"type": "message", "text": "calculate 6 * 7"})
+        events = []
+        for event in run.events():
+            events.append(event)
+            if event["type"] == "approval.requested":
+                run.say({"type": "answer", "approval_id": event["approval_id"], "decision": "once"})
+        assert run.process.wait(10) == 0
     assert [e["seq"] for e in events] == list(range(1, len(events) + 1))
     assert [e["kind"] for e in events if e["type"] == "error"] == ["UsageError", "UnknownQuestion"]
     assert events[-1]["status"] == "done"
@@ -128,27 +121,18 @@ async def test_the_end_of_input_means_that_nobody_is_there(claw: Claw) -> None:
 async def test_the_first_signal_cancels_and_is_recorded(claw: Claw) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         session = f"s{int(number)}"
-        process = claw.start("run", "run sleep 60", "--session", session, "--approvals", "auto", "--output", "stream-json", stdin=subprocess.DEVNULL)
-        assert process.stdout is not None
-        for line in process.stdout:
-            if json.loads(line)["type"] == "tool.started":
-                break
-        process.send_signal(number)
-        out, err = process.communicate(timeout=10)
-        assert process.returncode == 130, err
-        assert json.loads(out.splitlines()[-1])["status"] == "cancelled"
+        with claw.started(*SLEEP, "--session", session) as run:
+            run.until("tool.started")
+            run.process.send_signal(number)
+            assert list(run.events())[-1]["status"] == "cancelled"
+            assert run.process.wait(10) == 130, run.err.read()
         events = (await claw("sessions", "show", session, "--json")).json["events"]
         assert {"cancel", "turn.finished"} <= {e["type"] for e in events}
 
 
 async def test_a_killed_run_is_named_and_can_be_finished(claw: Claw) -> None:
-    process = claw.start("run", "run sleep 60", "--session", "k", "--approvals", "auto", "--output", "stream-json", stdin=subprocess.DEVNULL)
-    assert process.stdout is not None
-    for line in process.stdout:
-        if json.loads(line)["type"] == "tool.started":
-            break
-    process.kill()
-    process.communicate()
+    with claw.started(*SLEEP, "--session", "k") as run:
+        run.until("tool.started")
     listed = await claw("sessions", "list", "--unfinished", "--json")
     assert [(row["session"], row["state"]) for row in listed.json] == [("k", "unfinished")]
     other = await claw("run", "calculate 1 + 1", "--session", "other")
@@ -161,13 +145,10 @@ async def test_a_killed_run_is_named_and_can_be_finished(claw: Claw) -> None:
 
 
 async def test_a_reader_that_leaves_and_a_full_disk_are_no_tracebacks(claw: Claw) -> None:
-    process = claw.start("run", "calculate 6 * 7", "--output", "stream-json", stdin=subprocess.DEVNULL)
-    assert process.stdout is not None
-    assert process.stderr is not None
-    process.stdout.close()
-    await until(lambda: process.poll() is not None, seconds=20)
-    assert process.stderr.read() == b""
-    process.stderr.close()
+    with claw.started("run", "calculate 6 * 7", "--output", "stream-json") as run:
+        run.out.close()
+        await until(lambda: run.process.poll() is not None, seconds=20)
+        assert run.err.read() == b""
     with open("/dev/full", "wb") as full:  # noqa: PTH123
         done = subprocess.run([*PYTHON, "run", "calculate 6 * 7"], stdout=full, stderr=subprocess.PIPE, cwd=claw.workspace, env=claw.env, check=False)
     assert done.returncode == 1
@@ -185,13 +166,8 @@ async def test_text_that_no_locale_can_read_or_show_never_crashes(claw: Claw) ->
 
 
 async def test_a_session_in_use_elsewhere_is_said_with_exit_1(claw: Claw) -> None:
-    process = claw.start("run", "run sleep 60", "--session", "busy", "--approvals", "auto", "--output", "stream-json", stdin=subprocess.DEVNULL)
-    assert process.stdout is not None
-    for line in process.stdout:
-        if json.loads(line)["type"] == "tool.started":
-            break
-    second = await claw("run", "calculate 1 + 1", "--session", "busy")
-    assert (second.code, second.out) == (1, ""), second
-    assert str(process.pid) in second.err
-    process.terminate()
-    process.communicate()
+    with claw.started(*SLEEP, "--session", "busy") as run:
+        run.until("tool.started")
+        second = await claw("run", "calculate 1 + 1", "--session", "busy")
+        assert (second.code, second.out) == (1, ""), second
+        assert str(run.process.pid) in second.err

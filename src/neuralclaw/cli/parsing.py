@@ -91,7 +91,7 @@ def _before_dashes(arguments: list[str]) -> list[str]:
 def _extra(parser: argparse.ArgumentParser, word: str) -> UsageError:
     hint = f"{parser.prog} --help shows what it takes"
     if word.startswith("-"):
-        known = [o for action in parser._actions for o in action.option_strings]
+        known = [o for action in parser._actions if action.help != argparse.SUPPRESS for o in action.option_strings]
         name = word.split("=", 1)[0]
         return UsageError(f"{parser.prog} has no option {name}{did_you_mean(name, known)}", hint=hint)
     return UsageError(f"{parser.prog} does not take a further {word!r}; put quotes around a text of several words", hint=hint)
