@@ -95,12 +95,14 @@ async def test_a_program_that_cannot_be_started_is_an_error_that_says_so(box: Sa
         await box.exec(command_grant(tmp_path), ["./junk"], cwd=str(tmp_path), env={"PATH": PATH}, timeout=5, max_bytes=1000)
 
 
+@pytest.mark.invariant("gate.grant-needed")
 async def test_without_the_right_to_execute_nothing_runs(box: Sandbox, tmp_path: Path) -> None:
     with pytest.raises(PermissionDeniedError):
         await sh(box, grant(tmp_path, write=(str(tmp_path),)), "touch ran")
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.invariant("gate.grant-needed")
 async def test_a_closed_or_overdue_grant_runs_nothing(box: Sandbox, tmp_path: Path) -> None:
     closed = command_grant(tmp_path)
     closed.close()
@@ -119,6 +121,7 @@ async def test_a_directory_outside_the_roots_is_refused_also_through_a_link(box:
             await box.exec(command_grant(inside), ["true"], cwd=str(cwd), env={"PATH": PATH}, timeout=5, max_bytes=10)
 
 
+@pytest.mark.invariant("gate.as-judged")
 async def test_a_program_that_means_another_file_than_when_judged_does_not_run(box: Sandbox, tmp_path: Path) -> None:
     shadow = tmp_path / "ls"
     shadow.write_text("#!/bin/sh\necho shadow\n")

@@ -129,6 +129,7 @@ async def test_links_that_stay_inside_are_followed(files: ConfinedFiles, workspa
     assert await files.read(grant(workspace), "link/also", max_bytes=10) == b"two"
 
 
+@pytest.mark.invariant("gate.grant-needed")
 async def test_reading_gives_no_right_to_write(files: ConfinedFiles, workspace: Path) -> None:
     (workspace / "f").write_text("old")
     for change in (files.write(grant(workspace), "f", b"new"), files.delete(grant(workspace), "f")):
@@ -137,6 +138,7 @@ async def test_reading_gives_no_right_to_write(files: ConfinedFiles, workspace: 
     assert (workspace / "f").read_text() == "old"
 
 
+@pytest.mark.invariant("gate.grant-needed")
 async def test_a_closed_grant_gives_nothing(files: ConfinedFiles, workspace: Path) -> None:
     closed = writing(workspace)
     closed.close()
@@ -149,6 +151,7 @@ async def test_a_closed_grant_gives_nothing(files: ConfinedFiles, workspace: Pat
         await files.read(overdue, "f", max_bytes=1)
 
 
+@pytest.mark.invariant("gate.as-judged")
 async def test_a_file_that_changed_since_it_was_judged_is_left_alone(files: ConfinedFiles, workspace: Path) -> None:
     target = workspace / "f"
     target.write_text("changed")
@@ -273,6 +276,7 @@ def exchanging(one: Path, other: Path) -> Iterator[None]:
         thread.join()
 
 
+@pytest.mark.invariant("gate.as-judged")
 @pytest.mark.full
 @pytest.mark.parametrize("swapped", ["directory", "file"])
 async def test_a_link_swapped_in_meanwhile_never_leads_outside(files: ConfinedFiles, workspace: Path, outside: Path, swapped: str) -> None:

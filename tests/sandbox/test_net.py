@@ -123,6 +123,7 @@ async def test_no_more_than_asked_for_is_read() -> None:
         assert await response.read(100_000) == b"x" * 100_000
 
 
+@pytest.mark.invariant("gate.grant-needed")
 @pytest.mark.parametrize("hosts", [(), ("other.example",), ("127.0.0.1:1",), ("127.0.0.2",), ("27.0.0.1",)])
 async def test_only_hosts_of_the_grant_are_connected_to(hosts: tuple[str, ...]) -> None:
     async with serving(hello) as (net, server):
@@ -146,6 +147,7 @@ async def test_other_schemes_and_broken_addresses_are_refused(url: str) -> None:
         assert server.connections == 0
 
 
+@pytest.mark.invariant("gate.grant-needed")
 async def test_a_closed_grant_connects_to_nothing() -> None:
     async with serving(hello) as (net, server):
         closed = server.grant()
