@@ -18,7 +18,6 @@ import sys
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -27,7 +26,6 @@ Turn = Callable[[int], Awaitable[str]]
 """One whole turn; the number makes sessions of parallel turns distinct. Returns the answer."""
 Contender = Callable[[str], AbstractAsyncContextManager[Turn]]
 
-CHECKOUT = str(Path(__file__).resolve().parent.parent)
 QUESTION = "Which is larger, 17 * 23 or 400?"
 ANSWER = "17 * 23 is 391, so 400 is the larger of the two numbers you asked about."
 SCHEMA = {"type": "object", "properties": {"expression": {"type": "string"}}, "required": ["expression"]}
@@ -190,38 +188,43 @@ async def sdk_raw(url: str) -> AsyncGenerator[Turn]:
 
 @asynccontextmanager
 async def thin(url: str) -> AsyncGenerator[Turn]:
-    """Our provider alone, retries around it, in a bare loop; the smallest `Net` the tests have."""
+    """Our provider alone, retries around it and a grant before it, in a bare loop."""
     from neuralclaw.providers.chat import ChatProvider
     from neuralclaw.providers.retry import RetryProvider
     from neuralclaw.providers.service import Service
+    from neuralclaw.sandbox.net import HttpNet
+    from neuralclaw.testing import FakeClock
+    from neuralclaw.types.actions import Envelope, Grant
     from neuralclaw.types.messages import AssistantMessage, ChatMessage, Finished, Reply, Request, ToolDef, ToolMessage, UserMessage
 
-    sys.path.insert(0, CHECKOUT)
-    from tests.providers.loopback import NoClock, grant_for, net
-
     tools = (ToolDef("calculate", "Calculate.", SCHEMA),)
-    async with net() as connections:
-        service = Service(name="instant", base_url=url)
-        provider = RetryProvider(ChatProvider(connections, grant_for(service.host), service), NoClock())
+    service = Service(name="instant", base_url=url)
+    envelope = Envelope(hosts=(service.host,), network=True)
+    grant = Grant(session="home", call_id="", tool="", arguments={}, workspace="/", hash="", envelope=envelope)
+    net = HttpNet()
+    provider = RetryProvider(ChatProvider(net, grant, service), FakeClock())
 
-        async def ask(request: Request) -> Reply:
-            async with provider.stream(request) as events:
-                async for event in events:
-                    if isinstance(event, Finished):
-                        return event.reply
-            raise AssertionError("no reply")
+    async def ask(request: Request) -> Reply:
+        async with provider.stream(request) as events:
+            async for event in events:
+                if isinstance(event, Finished):
+                    return event.reply
+        raise AssertionError("no reply")
 
-        async def turn(number: int) -> str:
-            messages: list[ChatMessage] = [UserMessage(QUESTION)]
-            while True:
-                reply = await ask(Request(model="instant", messages=tuple(messages), tools=tools))
-                assert reply.failure is None, reply.failure
-                if not reply.tool_calls:
-                    return reply.text
-                messages.append(AssistantMessage(reply.text, reply.tool_calls))
-                messages.extend(ToolMessage(call.id, call.name, calculate(**call.arguments)) for call in reply.tool_calls)
+    async def turn(number: int) -> str:
+        messages: list[ChatMessage] = [UserMessage(QUESTION)]
+        while True:
+            reply = await ask(Request(model="instant", messages=tuple(messages), tools=tools))
+            assert reply.failure is None, reply.failure
+            if not reply.tool_calls:
+                return reply.text
+            messages.append(AssistantMessage(reply.text, reply.tool_calls))
+            messages.extend(ToolMessage(call.id, call.name, calculate(**call.arguments)) for call in reply.tool_calls)
 
+    try:
         yield turn
+    finally:
+        await net.aclose()
 
 
 CONTENDERS: dict[str, Contender] = {"sdk": sdk, "sdk_aiohttp": sdk_aiohttp, "sdk_raw": sdk_raw, "thin": thin}

@@ -13,6 +13,7 @@ import pytest
 
 from neuralclaw.ports import Net, Provider
 from neuralclaw.providers.retry import RetryPolicy, RetryProvider
+from neuralclaw.testing import FakeClock
 from neuralclaw.types.messages import (
     AssistantMessage,
     Finished,
@@ -30,7 +31,7 @@ from neuralclaw.types.messages import (
 )
 
 from ..waiting import until
-from .loopback import LoopbackServer, NoClock, Response, loopback, net
+from .loopback import LoopbackServer, Response, loopback, net
 
 DEEP = b'data: {"usage": ' + b"[" * 100_000 + b"\n\n"
 KEY = "sk-the-secret-key-0123456789"
@@ -78,7 +79,7 @@ class Bench:
     def __init__(self, wire: Wire, server: LoopbackServer, net: Net) -> None:
         self.server = server
         self.provider = wire.provider(net, server)
-        self.clock = NoClock()
+        self.clock = FakeClock()
 
     def retrying(self, **policy: Any) -> Provider:
         return RetryProvider(self.provider, self.clock, RetryPolicy(**policy), lambda: 0.0)

@@ -1,14 +1,14 @@
-"""A scripted model service on loopback, and a `Net` over aiohttp that reaches it."""
+"""A scripted model service on loopback, and what a provider needs to reach it."""
 
 import asyncio
 import socket
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-import aiohttp
 import msgspec
 
+from neuralclaw.sandbox.net import HttpNet
 from neuralclaw.types.actions import Envelope, Grant
 
 EVENT_STREAM = "text/event-stream"
@@ -126,72 +126,14 @@ def grant_for(host: str) -> Grant:
     return Grant(session="home", call_id="", tool="", arguments={}, workspace="/", hash="", envelope=Envelope(hosts=(host,), network=True))
 
 
-class AiohttpResponse:
-    def __init__(self, response: aiohttp.ClientResponse) -> None:
-        self._response = response
-        self.status = response.status
-        self.headers: Mapping[str, str] = response.headers
-
-    async def chunks(self) -> AsyncGenerator[bytes]:
-        try:
-            async for chunk in self._response.content.iter_any():
-                yield chunk
-        except aiohttp.ServerTimeoutError as error:
-            raise TimeoutError(str(error)) from error
-        except (aiohttp.ClientPayloadError, aiohttp.ClientConnectionError) as error:
-            raise ConnectionError(str(error)) from error
-
-    async def read(self, max_bytes: int) -> bytes:
-        data = b""
-        async for chunk in self.chunks():
-            data += chunk
-            if len(data) >= max_bytes:
-                break
-        return data[:max_bytes]
-
-
-class AiohttpNet:
-    """The smallest `Net`: no judging of addresses beyond the envelope's hosts."""
-
-    def __init__(self, session: aiohttp.ClientSession) -> None:
-        self._session = session
-
-    @asynccontextmanager
-    async def request(
-        self, grant: Grant, method: str, url: str, *, headers: Mapping[str, str], body: bytes | None, timeout: float
-    ) -> AsyncIterator[AiohttpResponse]:
-        envelope = grant.check()
-        assert url.split("/")[2] in envelope.hosts
-        limits = aiohttp.ClientTimeout(total=None, sock_connect=timeout, sock_read=timeout)
-        try:
-            async with self._session.request(method, url, headers=dict(headers), data=body, timeout=limits, allow_redirects=False) as response:
-                yield AiohttpResponse(response)
-        except aiohttp.ServerTimeoutError as error:
-            raise TimeoutError(str(error)) from error
-        except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError) as error:
-            raise ConnectionError(str(error)) from error
-
-
 @asynccontextmanager
-async def net() -> AsyncGenerator[AiohttpNet]:
-    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
-        yield AiohttpNet(session)
-
-
-class NoClock:
-    """A clock that jumps: `slept` holds the waits that were asked for."""
-
-    def __init__(self) -> None:
-        self.slept: list[float] = []
-
-    def now(self) -> float:
-        return 1_800_000_000.0 + sum(self.slept)
-
-    def monotonic(self) -> float:
-        return sum(self.slept)
-
-    async def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
+async def net() -> AsyncGenerator[HttpNet]:
+    """The program's own connections, closed at the end."""
+    made = HttpNet()
+    try:
+        yield made
+    finally:
+        await made.aclose()
 
 
 def free_port() -> int:

@@ -14,11 +14,12 @@ from neuralclaw.ports import Net
 from neuralclaw.providers.chat import ChatProvider
 from neuralclaw.providers.retry import RetryProvider
 from neuralclaw.providers.service import Service
+from neuralclaw.testing import FakeClock
 from neuralclaw.types.messages import AssistantMessage, Finished, ModelEvent, Reply, Request, Retrying, TextPart, ToolCall, ToolDef, ToolMessage, UserMessage
 
 from ..parts import node, npm_package
 from ..waiting import until
-from .loopback import NoClock, free_port, grant_for, net
+from .loopback import free_port, grant_for, net
 
 pytestmark = [pytest.mark.anyio, pytest.mark.full]
 
@@ -135,7 +136,7 @@ async def test_its_faults_are_failures_and_never_answers(address: str, connectio
 
 
 async def test_a_rate_limit_is_waited_out(address: str, connections: Net) -> None:
-    clock = NoClock()
+    clock = FakeClock()
     events = await events_of(RetryProvider(provider(address, connections), clock), asking("limited"))
     assert [event.attempt for event in events if isinstance(event, Retrying)] == [1]
     assert clock.slept == [3.0]

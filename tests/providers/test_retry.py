@@ -6,9 +6,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 import pytest
 
 from neuralclaw.providers.retry import RetryPolicy, RetryProvider, spread
+from neuralclaw.testing import FakeClock
 from neuralclaw.types.messages import Failure, Finished, ModelEvent, ModelInfo, Reply, Request, Retrying, TextPart, UserMessage
-
-from .loopback import NoClock
 
 pytestmark = pytest.mark.anyio
 REQUEST = Request(model="m", messages=(UserMessage("Hi"),))
@@ -49,21 +48,21 @@ def failed(wait: float | None = None, *, retryable: bool = True) -> Finished:
     return Finished(Reply(stop="error", failure=Failure("LLMRateLimitError", "slow down", "", retryable, wait)))
 
 
-async def events_of(inner: Scripted, clock: NoClock, jitter: float = 0.0, **policy: float) -> list[ModelEvent]:
+async def events_of(inner: Scripted, clock: FakeClock, jitter: float = 0.0, **policy: float) -> list[ModelEvent]:
     provider = RetryProvider(inner, clock, RetryPolicy(**policy), lambda: jitter)  # type: ignore[arg-type]
     async with provider.stream(REQUEST) as events:
         return [event async for event in events]
 
 
 async def test_waits_double_within_their_bounds() -> None:
-    clock = NoClock()
+    clock = FakeClock()
     await events_of(Scripted([failed()]), clock, attempts=8)
     assert clock.slept == [2, 4, 8, 16, 30, 30, 30]
 
 
 @pytest.mark.parametrize("jitter", [0.0, 0.5, 1.0])
 async def test_jitter_spreads_the_waits_and_keeps_the_bounds(jitter: float) -> None:
-    clock = NoClock()
+    clock = FakeClock()
     await events_of(Scripted([failed()]), clock, jitter, attempts=6)
     assert clock.slept[0] == 2 * (1 + jitter / 4)
     assert all(2 <= wait <= 30 for wait in clock.slept)
@@ -71,7 +70,7 @@ async def test_jitter_spreads_the_waits_and_keeps_the_bounds(jitter: float) -> N
 
 
 async def test_the_larger_of_backoff_and_the_services_wish_is_waited() -> None:
-    clock = NoClock()
+    clock = FakeClock()
     got = await events_of(Scripted([failed(90.5)], [failed(1.0)], [Finished(Reply(text="ok"))]), clock)
     assert clock.slept == [90.5, 4]
     assert [event for event in got if isinstance(event, Retrying)] == [
@@ -82,31 +81,31 @@ async def test_the_larger_of_backoff_and_the_services_wish_is_waited() -> None:
 
 async def test_parts_of_a_failed_attempt_are_declared_void() -> None:
     inner = Scripted([TextPart("half"), failed()], [TextPart("whole"), Finished(Reply(text="whole"))])
-    got = await events_of(inner, NoClock())
+    got = await events_of(inner, FakeClock())
     assert got == [TextPart("half"), Retrying(1, 2000, "slow down", "m", True), TextPart("whole"), Finished(Reply(text="whole"))]
     assert inner.open == 0
 
 
 async def test_one_attempt_means_no_retry_and_the_failure_as_it_is() -> None:
-    clock = NoClock()
+    clock = FakeClock()
     assert await events_of(Scripted([failed()]), clock, attempts=1) == [failed()]
     assert clock.slept == []
 
 
 async def test_a_stream_without_an_end_is_a_failure() -> None:
-    (last,) = await events_of(Scripted([]), NoClock())
+    (last,) = await events_of(Scripted([]), FakeClock())
     assert isinstance(last, Finished)
     assert last.reply.failure is not None
 
 
 async def test_leaving_early_closes_the_inner_stream() -> None:
     inner = Scripted([TextPart("a"), TextPart("b"), Finished(Reply(text="ab"))])
-    async with RetryProvider(inner, NoClock()).stream(REQUEST) as events:
+    async with RetryProvider(inner, FakeClock()).stream(REQUEST) as events:
         assert await anext(events) == TextPart("a")
         assert inner.open == 1
     assert inner.open == 0
 
 
 async def test_what_is_known_of_models_is_the_inner_providers_word() -> None:
-    provider = RetryProvider(Scripted([]), NoClock())
+    provider = RetryProvider(Scripted([]), FakeClock())
     assert (provider.info("m").context, provider.count(REQUEST)) == (17, 3)
