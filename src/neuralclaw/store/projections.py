@@ -25,6 +25,8 @@ class Kept(msgspec.Struct):
     """Rows of `usage`, by record."""
     questions: dict[int, str] = msgspec.field(default_factory=dict)
     """Question ids, by the record of the question and by that of its answer."""
+    calls: dict[int, list[str]] = msgspec.field(default_factory=dict)
+    """Call ids, by the record of their message: they stay taken."""
 
 
 NOTHING = Kept()
@@ -66,6 +68,8 @@ def _turn_started(tables: Tables, progress: Progress, header: Header, body: Turn
 def _message(tables: Tables, progress: Progress, header: Header, body: Message | None, kept: Kept) -> None:
     if body is None:
         row = kept.usage.get(header.record)
+        for call_id in kept.calls.get(header.record, ()):
+            tables.add("calls", (header.session, call_id, header.record))
         if row is None:
             return
     else:

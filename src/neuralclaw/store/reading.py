@@ -131,7 +131,7 @@ def _session(c: sqlite3.Connection, row: Sequence[Any], alive: Callable[[str], b
         updated=rfc3339(max(p.updated, created)),
         usd=None if p.unpriced else p.usd,
         entries=p.entries,
-        last_turn=p.last_turn,
+        last_turn=p.started,
     )
 
 

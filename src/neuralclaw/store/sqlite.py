@@ -1,9 +1,11 @@
-"""The SQLite store of a home behind the `Store` port."""
+"""`SqliteStore`: the store of one home in one SQLite file, for any number of processes."""
 
+import os
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+import anyio
 import anyio.to_thread
 
 from ..errors import StoreError
@@ -12,158 +14,191 @@ from ..types.actions import Scope
 from ..types.entries import Draft, Entry
 from ..types.rows import Lease, OpenQuestion, OutboxItem, Result, SessionRow, VerifyReport
 from . import reading
-from .changes import Changes
+from .changes import Changes, Subscription
 from .connection import check_home, make_home, open_writer, store_error
-from .jobs import Aside, Ensure, Erase, Rebuild
 from .journal import Append, prepare
 from .leases import Acquire, Presence, Release, StartTurn, alive, shown
 from .readers import Readers
+from .sessions import CreateSession, SetAside
+from .upkeep import Erase, Rebuild
 from .verify import verify
-from .writer import Barrier, Writer
+from .writer import Barrier, Job, Writer
 
 T = TypeVar("T")
 
-PATIENCE = 10.0
+_PATIENCE = 10.0
 """Seconds to wait for a stranger's lock."""
-_NEAR = 512
-"""Entries a reading on the event loop may give; what is longer is read in a worker thread."""
+_AT_ONCE = 128
+"""Entries that may be read on the event loop; more are read in a worker thread."""
 
 
 class SqliteStore:
-    """The journal of one home. Made by `open`; `aclose` brings everything to the disk and frees this process's leases."""
+    """The port `Store` on `<home>/neuralclaw.db`. Made by `await SqliteStore.open(...)`, ended by `aclose`."""
 
-    def __init__(self, home: str, clock: Clock, *, readonly: bool, patience: float) -> None:
-        self._home, self._clock, self._readonly = home, clock, readonly
-        self._readers = Readers(home, patience, frozen=readonly)
+    def __init__(self, home: str, clock: Clock, patience: float, presence: Presence | None, connection: sqlite3.Connection | None) -> None:
+        """Use `open`. Without a connection the store only reads."""
+        self.home = home
+        self._clock, self._presence = clock, presence
+        self._readers = Readers(home, patience, frozen=connection is None)
         self._changes = Changes(self._readers)
-        self._presence: Presence | None = None
-        self._writer: Writer | None = None
-        if not readonly:
-            connection = open_writer(home, patience)
-            self._presence = Presence(home)
-            self._writer = Writer(connection, home, self._changes.written)
+        self._writer = Writer(connection, home, patience, self._changes.written) if connection is not None else None
 
     @classmethod
-    async def open(cls, home: str, *, clock: Clock, readonly: bool = False, patience: float = PATIENCE) -> "SqliteStore":
-        """Open, and make if need be, the record of a home. Raises `StoreError` for a home that cannot be used.
+    async def open(cls, home: str, *, clock: Clock, readonly: bool = False, patience: float = _PATIENCE) -> "SqliteStore":
+        """The store of a home, which is made if it is not there.
 
-        `readonly` writes nothing at all: it works on a full disk, a read-only home and beside running processes.
+        With `readonly` nothing is ever written, not even a lock: it works on a read-only home, a full disk, beside running
+        processes and on a record of a newer version; a home without a record reads as empty. `patience`: seconds to wait for
+        another program's lock. Raises `StoreError`; `newer` is true when a newer version wrote the record.
         """
+        home = os.path.abspath(home)  # noqa: ASYNC240, PTH100
+        check_home(home)
+        if readonly:
+            return cls(home, clock, patience, None, None)
+        connection = None
         try:
-            check_home(home)
-            if not readonly:
-                make_home(home)
-            return cls(home, clock, readonly=readonly, patience=patience)
+            make_home(home)
+            connection = await anyio.to_thread.run_sync(open_writer, home, patience)
+            return cls(home, clock, patience, Presence(home), connection)
         except (sqlite3.Error, OSError) as error:
+            if connection is not None:
+                connection.close()
             raise store_error(error, home) from error
 
+    async def aclose(self) -> None:
+        """Write and sync what waits, end subscriptions, free this process's leases, close the file."""
+        with anyio.CancelScope(shield=True):
+            self._changes.close()
+            self._readers.close()
+            if self._writer is not None:
+                await self._writer.aclose()
+            if self._presence is not None:
+                self._presence.close()
+
+    async def __aenter__(self) -> "SqliteStore":
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.aclose()
+
+    # writing
+
     async def append(self, session: str, drafts: Sequence[Draft], *, lease: Lease | None = None, rows: Sequence[OutboxItem | Result] = ()) -> list[Entry]:
+        """See `ports.Store`. A caller that is cancelled while its drafts wait for the writer takes them back."""
         prepared = [prepare(draft) for draft in drafts]
         entries: list[Entry] = await self._write(Append(session, prepared, lease, rows, self._clock.now))
         return entries
 
     async def barrier(self) -> None:
+        """Returns when all that was appended before, by any process, is on the disk."""
         await self._write(Barrier())
 
-    async def read(self, session: str, *, after: int = 0, from_turn: int = 0, kinds: Sequence[str] | None = None) -> list[Entry]:
-        def near(c: sqlite3.Connection) -> list[Entry]:
-            return reading.entries_after(c, session, after=after, from_turn=from_turn, kinds=kinds, limit=_NEAR)
-
-        entries = self._readers.run(near)
-        while len(entries) % _NEAR == 0 and entries:
-            last = entries[-1].entry
-
-            def more(c: sqlite3.Connection, last: int = last) -> list[Entry]:
-                return reading.entries_after(c, session, after=last, from_turn=from_turn, kinds=kinds, limit=_NEAR)
-
-            found = await anyio.to_thread.run_sync(self._readers.run, more)
-            if not found:
-                break
-            entries += found
-        return entries
-
-    def changes(self, after: int | None = None) -> AsyncIterator[Sequence[Entry]]:
-        return self._changes.subscribe(after)
-
     async def create_session(self, session: str, *, origin: str, workspace: str, title: str = "", model: str = "") -> SessionRow:
+        """The session, made if it is not there; of one that is there only empty fields are filled in."""
         row = await self.session(session)
-        if row is not None and row.workspace:
+        if row is not None and row.origin and row.workspace:
             return row
-        await self._write(Ensure((session, origin, workspace, title, model, int(self._clock.now() * 1_000_000))))
+        await self._write(CreateSession(session, origin, workspace, title, model, self._clock.now()))
         row = await self.session(session)
         if row is None:
             raise StoreError(f"the session {session} could not be made; nothing else was changed")
         return row
 
-    async def session(self, session: str) -> SessionRow | None:
-        return self._readers.run(lambda c: reading.session_row(c, session, self._alive))
-
-    async def sessions(self, *, unfinished: bool = False) -> list[SessionRow]:
-        return await self._far(lambda c: reading.session_rows(c, self._alive, unfinished=unfinished))
-
-    async def resolve(self, prefix: str) -> str:
-        """The session of that id or unique prefix. Raises `SessionNotFound`."""
-        return self._readers.run(lambda c: reading.find_session(c, prefix))
-
-    async def questions(self, *, session: str | None = None, open_only: bool = True) -> list[OpenQuestion]:
-        return await self._far(lambda c: reading.question_rows(c, session, open_only=open_only))
-
-    async def known_calls(self, session: str, call_ids: Sequence[str]) -> set[str]:
-        return self._readers.run(lambda c: reading.known_calls(c, session, call_ids))
-
-    async def result(self, session: str, call_id: str) -> str | None:
-        return await self._far(lambda c: reading.result_text(c, session, call_id))
-
-    async def scopes(self, session: str) -> list[Scope]:
-        return self._readers.run(lambda c: reading.scope_rows(c, session))
+    async def set_aside(self, session: str, aside: bool) -> None:
+        """Mark a session whose turn does not get on, or take the mark away."""
+        await self._write(SetAside(session, aside))
 
     async def acquire(self, name: str) -> Lease | None:
-        if self._presence is None:
-            raise StoreError(f"the record in {self._home} was opened for reading only; nothing was changed")
-        lease: Lease | None = await self._write(Acquire(self._home, name, self._presence.holder))
+        """See `ports.Store`."""
+        holder = self._presence.holder if self._presence is not None else ""
+        lease: Lease | None = await self._write(Acquire(self.home, name, holder))
         return lease
 
     async def release(self, lease: Lease) -> None:
+        """Free a lease; one that was lost already stays with who has it."""
         await self._write(Release(lease))
 
-    async def holder(self, name: str) -> str | None:
-        row = self._readers.run(lambda c: c.execute("SELECT holder FROM leases WHERE name = ?", (name,)).fetchone())
-        return shown(row[0]) if row and row[0] and self._alive(row[0]) else None
-
     async def start_turn(self, lease: Lease, session: str, turn: int) -> int:
+        """See `ports.Store`. Raises `LeaseLost`."""
         count: int = await self._write(StartTurn(lease, turn))
         return count
 
-    async def set_aside(self, session: str, aside: bool) -> None:
-        await self._write(Aside(session, aside))
+    async def erase(self, session: str, entries: Sequence[int] | None, by: str) -> Entry | None:
+        """Erase the bodies of these entries (None: all) for good, with their keys and results; headers stay.
 
-    async def erase(self, session: str, entries: Sequence[int] | None, *, by: str) -> Entry | None:
-        """Erase the bodies, keys and shortened results of these entries (None: all of the session) and record that; None: there was nothing."""
-        written: Entry | None = await self._write(Erase(session, entries, by, self._clock.now))
-        return written
+        Gives the `erased` entry that says so; None when there was nothing left to erase. Raises `SessionNotFound`.
+        """
+        erased: Entry | None = await self._write(Erase(session, entries, by, self._clock.now))
+        return erased
 
     async def rebuild(self) -> None:
-        """Make every derived table anew from the entries."""
+        """Make the derived tables anew from the entries (`doctor --rebuild`)."""
         await self._write(Rebuild())
 
-    async def verify(self) -> VerifyReport:
-        return await self._far(verify)
+    async def _write(self, job: Job) -> Any:
+        if self._writer is None:
+            raise StoreError(f"the record in {self.home} was opened for reading only; nothing was written")
+        return await self._writer.do(job)
 
-    async def aclose(self) -> None:
-        self._changes.close()
-        if self._writer is not None:
-            await self._writer.aclose()
-        self._readers.close()
-        if self._presence is not None:
-            self._presence.close()
+    # reading
+
+    async def read(self, session: str, *, after: int = 0, from_turn: int = 0, kinds: Sequence[str] | None = None) -> list[Entry]:
+        """See `ports.Store`."""
+
+        def some(c: sqlite3.Connection) -> list[Entry]:
+            return reading.entries_after(c, session, after=after, from_turn=from_turn, kinds=kinds, limit=_AT_ONCE)
+
+        def rest(c: sqlite3.Connection) -> list[Entry]:
+            return reading.entries_after(c, session, after=entries[-1].entry, from_turn=from_turn, kinds=kinds, limit=-1)
+
+        entries = self._readers.run(some)
+        if len(entries) == _AT_ONCE:
+            entries += await self._aside(rest)
+        return entries
+
+    def changes(self, after: int | None = None) -> Subscription:
+        """See `ports.Store`. The subscription begins with this call; its `aclose` ends it. Raises `StoreError`."""
+        return self._changes.subscribe(after)
+
+    async def session(self, session: str) -> SessionRow | None:
+        """The session, or None when there is none of that id."""
+        return self._readers.run(lambda c: reading.session_row(c, session, self._alive))
+
+    async def sessions(self, *, unfinished: bool = False) -> list[SessionRow]:
+        """All sessions, the one that changed last first; with `unfinished` only those that wait to be gone on with."""
+        return await self._aside(lambda c: reading.session_rows(c, self._alive, unfinished=unfinished))
+
+    async def resolve(self, prefix: str) -> str:
+        """The session of that id or unique prefix. Raises `SessionNotFound`, which names the candidates."""
+        return self._readers.run(lambda c: reading.find_session(c, prefix))
+
+    async def questions(self, *, session: str | None = None, open_only: bool = True) -> list[OpenQuestion]:
+        """Questions, oldest first."""
+        return await self._aside(lambda c: reading.question_rows(c, session, open_only=open_only))
+
+    async def known_calls(self, session: str, call_ids: Sequence[str]) -> set[str]:
+        """See `ports.Store`."""
+        return self._readers.run(lambda c: reading.known_calls(c, session, call_ids))
+
+    async def result(self, session: str, call_id: str) -> str | None:
+        """See `ports.Store`."""
+        return await self._aside(lambda c: reading.result_text(c, session, call_id))
+
+    async def scopes(self, session: str) -> list[Scope]:
+        """See `ports.Store`."""
+        return self._readers.run(lambda c: reading.scope_rows(c, session))
+
+    async def holder(self, name: str) -> str | None:
+        """See `ports.Store`."""
+        row = self._readers.run(lambda c: c.execute("SELECT holder FROM leases WHERE name = ?", (name,)).fetchone())
+        return shown(row[0]) if row and row[0] and self._alive(row[0]) else None
+
+    async def verify(self) -> VerifyReport:
+        """Verify the whole home; reads only."""
+        return await self._aside(verify)
 
     def _alive(self, holder: str) -> bool:
-        return alive(self._home, holder)
+        return alive(self.home, holder)
 
-    async def _far(self, read: Callable[[sqlite3.Connection], T]) -> T:
+    async def _aside(self, read: Callable[[sqlite3.Connection], T]) -> T:
         return await anyio.to_thread.run_sync(self._readers.run, read)
-
-    async def _write(self, job: Any) -> Any:
-        if self._writer is None:
-            raise StoreError(f"the record in {self._home} was opened for reading only; nothing was changed")
-        return await self._writer.do(job)

@@ -13,7 +13,7 @@ from .reading import ENTRY, entry_of
 from .tables import Needs, Progress, QuestionRow, Tables
 from .writer import Job
 
-_DERIVED = ("progress", "turns", "questions", "scopes", "usage")
+_DERIVED = ("progress", "turns", "questions", "scopes", "usage", "calls")
 _CHUNK = 500
 
 
@@ -125,4 +125,6 @@ def _kept(c: sqlite3.Connection, session: str | None) -> Kept:
         kept.questions[record] = name
     for name, answer in c.execute(f"SELECT id, answer FROM questions t WHERE answer IS NOT NULL AND {gone.format('answer')}{where}", values):
         kept.questions[answer] = name
+    for name, record in c.execute(f"SELECT call_id, record FROM calls t WHERE {gone.format('record')}{where}", values):
+        kept.calls.setdefault(record, []).append(name)
     return kept

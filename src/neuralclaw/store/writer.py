@@ -1,6 +1,7 @@
 """The one thread that writes: jobs of many callers become one transaction (group commit)."""
 
 import asyncio
+import contextlib
 import queue
 import sqlite3
 import threading
@@ -101,10 +102,13 @@ class Writer:
                 stop = bool(batch) and isinstance(batch[0], _Stop)
                 outcomes, entries = self._batch(batch)
             except Exception as error:
-                outcomes, entries = [(job.future, None, error) for job in batch], []
-                self._tables.roll_back()
+                failure = store_error(error, self._home) if isinstance(error, sqlite3.Error) else error
+                outcomes, entries = [(job.future, None, failure) for job in batch], []
+                with contextlib.suppress(sqlite3.Error):
+                    self._tables.roll_back()
             if stop:
-                self._tables.connection.close()
+                with contextlib.suppress(sqlite3.Error):
+                    self._tables.connection.close()
             if outcomes:
                 self._deliver(outcomes, entries)
 
@@ -194,6 +198,8 @@ class Writer:
         """Whether only barriers wait and nothing was written, here or by another process, since the last one."""
         if self._unsynced is not None or not all(type(job) in (Barrier, _Stop) for job in batch):
             return False
+        if batch and type(batch[0]) is _Stop:
+            return True
         version: int = self._tables.connection.execute("PRAGMA data_version").fetchone()[0]
         return version == self._synced_version
 
