@@ -12,7 +12,7 @@ import pytest
 
 from neuralclaw.errors import PermissionDeniedError, ToolExecutionError
 from neuralclaw.ports import Sandbox
-from neuralclaw.sandbox.limits import LIMITS, Group, Limits
+from neuralclaw.sandbox.limits import CGROUPS, LIMITS, Group, Limits, sweep
 
 from ..waiting import until
 from .grants import command_grant, grant
@@ -203,6 +203,7 @@ async def test_a_killed_agent_leaves_no_process_behind(kind: str, tmp_path: Path
         await until(lambda: len(running(mark)) >= 5)
         agent.kill()
     await until(lambda: running(mark) == [])
+    await until(lambda: sweep() or not [path for parent in CGROUPS for path in Path(parent).glob(f"neuralclaw-{agent.pid}-*")])
 
 
 async def test_too_many_processes_are_refused_or_end_the_command(kind: str, tmp_path: Path) -> None:

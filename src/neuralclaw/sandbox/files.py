@@ -3,7 +3,6 @@
 import errno
 import hashlib
 import os
-import secrets
 import stat
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -273,7 +272,7 @@ def _must_be_regular(status: os.stat_result, real: str) -> None:
 @contextmanager
 def _written_beside(at: int, data: bytes, status: os.stat_result | None) -> Iterator[str]:
     """The name of a synced file with the data, with the mode and owner of the one it will replace; gone afterwards if it was not renamed."""
-    temporary = f".neuralclaw-{secrets.token_hex(8)}"
+    temporary = f".neuralclaw-{os.urandom(8).hex()}"
     mode = 0o666 if status is None else stat.S_IMODE(status.st_mode) & 0o777
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=at)
     try:

@@ -14,7 +14,7 @@ import msgspec
 from .reaper import descendants
 
 _PAGE = resource.getpagesize()
-_CGROUPS = ("/sys/fs/cgroup/pids", "/sys/fs/cgroup")  # version 1, version 2
+CGROUPS = ("/sys/fs/cgroup/pids", "/sys/fs/cgroup")  # version 1, version 2
 _numbers = count(1)
 
 
@@ -90,7 +90,7 @@ class Group:
     def make(cls, limits: Limits) -> "Group | None":
         if os.geteuid() != 0:  # elsewhere RLIMIT_NPROC in a namespace holds, or cgroups are not ours to make
             return None
-        for parent in _CGROUPS:
+        for parent in CGROUPS:
             path = f"{parent}/neuralclaw-{os.getpid()}-{next(_numbers)}"
             try:
                 os.mkdir(path)
@@ -123,7 +123,7 @@ class Group:
 
 def sweep() -> None:
     """Take away the empty groups of agents that were killed."""
-    for parent in _CGROUPS:
+    for parent in CGROUPS:
         try:
             names = os.listdir(parent)
         except OSError:

@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import secrets
 from contextlib import suppress
 
 _CHUNK = 1 << 20
@@ -26,7 +25,7 @@ class Preimages:
         return self._copy(first, source)
 
     def _copy(self, first: bytes, source: int) -> str:
-        temporary = self._path(f"new-{secrets.token_hex(8)}")
+        temporary = self._path(f"new-{os.urandom(8).hex()}")
         target = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             digest = hashlib.sha256()
