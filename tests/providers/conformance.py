@@ -89,7 +89,13 @@ class Bench:
             return [event async for event in events]
 
     async def reply(self, request: Request = REQUEST) -> Reply:
-        """The finished reply; its text and reasoning must be what the parts said."""
+        """The finished reply, which must be an answer."""
+        reply = await self.finished(request)
+        assert reply.failure is None
+        return reply
+
+    async def finished(self, request: Request = REQUEST) -> Reply:
+        """The finished reply, answer or failure; its text and reasoning must be what the parts said."""
         events = await self.events(request)
         last = events[-1]
         assert isinstance(last, Finished)
@@ -101,7 +107,7 @@ class Bench:
 
     async def fails(self, kind: str, *, retryable: bool) -> Reply:
         """The reply is a failure of that kind, has no calls and does not show the key."""
-        reply = await self.reply()
+        reply = await self.finished()
         assert reply.failure is not None, reply
         assert (reply.failure.kind, reply.failure.retryable) == (kind, retryable), reply.failure
         assert reply.tool_calls == ()

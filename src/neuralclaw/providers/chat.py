@@ -114,18 +114,18 @@ class ChatProvider:
         """Feed `parts` until `[DONE]`, an error object or the end of the body."""
         decoder = SSEDecoder()
         total = 0
-        chunks = response.chunks()
-        async for chunk in chunks:
-            total += len(chunk)
-            if total > MAX_REPLY_BYTES:
-                raise SSETooLarge(f"more than {MAX_REPLY_BYTES >> 20} MB")
-            ended = _take(decoder.feed(chunk), parts)
-            for part in parts.take():
-                yield part
-            if parts.done:
-                await _drain(chunks)
-            if ended:
-                return
+        async with _closing(response.chunks()) as chunks:
+            async for chunk in chunks:
+                total += len(chunk)
+                if total > MAX_REPLY_BYTES:
+                    raise SSETooLarge(f"more than {MAX_REPLY_BYTES >> 20} MB")
+                ended = _take(decoder.feed(chunk), parts)
+                for part in parts.take():
+                    yield part
+                if parts.done:
+                    await _drain(chunks)
+                if ended:
+                    return
         _take(decoder.close(), parts)
         for part in parts.take():
             yield part
@@ -170,6 +170,16 @@ def _take(events: list[SSEEvent], parts: ReplyParts) -> bool:
             if parts.error is not None:
                 return True
     return False
+
+
+@asynccontextmanager
+async def _closing(chunks: AsyncIterator[bytes]) -> AsyncGenerator[AsyncIterator[bytes]]:
+    """The chunks, closed on leaving where they are a generator, which would otherwise be left to the garbage collector."""
+    try:
+        yield chunks
+    finally:
+        if isinstance(chunks, AsyncGenerator):
+            await chunks.aclose()
 
 
 async def _drain(chunks: AsyncIterator[bytes]) -> None:
