@@ -1,0 +1,1 @@
+"""The pages for people: every command they show is run, every output compared, every name looked up."""
