@@ -1,0 +1,7 @@
+"""The settings: frozen values from `config.yaml`, `.env`, the environment and the command line. Only `app` and `cli` import this."""
+
+from .load import Loaded, Value, load, places
+from .settings import Settings, schema
+from .translate import limits, policy
+
+__all__ = ["Loaded", "Settings", "Value", "limits", "load", "places", "policy", "schema"]

@@ -1,0 +1,144 @@
+"""Words about settings: what is expected, what was found, which key is nearest, what must not be shown."""
+
+import enum
+import types
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import msgspec
+
+UNIONS = (types.UnionType, Union)
+
+FORMER = {
+    "docker_sandbox": "`tools.terminal.sandbox: auto` takes the strongest sandbox that works",
+    "chroma_persist_dir": "memory is kept in the data directory",
+    "sqlite_path": "the journal is kept in the data directory",
+}
+"""Keys of earlier designs, accepted wherever they stand, and what holds instead."""
+
+SECRETS = ("api_key", "bot_token", "token", "password", "secret")
+"""Keys whose value is never shown; so are all values under `env` and `headers`."""
+
+
+def is_secret(key: str) -> bool:
+    """Whether the value of this key must not be shown."""
+    parts = key.split(".")
+    return parts[-1] in SECRETS or (parts[0] == "mcp" and any(part in ("env", "headers") for part in parts[3:-1]))
+
+
+def masked(key: str, value: Any) -> Any:
+    """The value as it may be shown: secrets and the password in an address become `[set]`."""
+    if is_secret(key):
+        return None if value is None else "[set]"
+    if isinstance(value, str) and "://" in value and "@" in value:
+        scheme, _, rest = value.partition("://")
+        authority, slash, path = rest.partition("/")
+        return f"{scheme}://[set]@{authority.rpartition('@')[2]}{slash}{path}" if "@" in authority else value
+    return value
+
+
+def expected(kind: Any, limits: tuple[msgspec.Meta, ...]) -> str:
+    """A type in words: "a whole number of at least 1"."""
+    if get_origin(kind) is Annotated:
+        kind, *metas = get_args(kind)
+        return expected(kind, tuple(metas))
+    if get_origin(kind) in UNIONS:
+        return " or ".join(expected(arg, limits) for arg in get_args(kind))
+    if get_origin(kind) is Literal:
+        return "one of " + ", ".join(get_args(kind))
+    if get_origin(kind) is tuple:
+        return f"a list (of {expected(get_args(kind)[0], ())} each)"
+    if get_origin(kind) is dict or (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
+        return "a section of keys and values"
+    if issubclass(kind, enum.Enum):
+        return "one of " + ", ".join(str(member.value) for member in kind)
+    name = {bool: "true or false", int: "a whole number", float: "a number", str: "text", types.NoneType: "null"}[kind]
+    return name + "".join(_bounds(meta) for meta in limits)
+
+
+def _bounds(meta: msgspec.Meta) -> str:
+    if meta.ge is not None and meta.le is not None:
+        return f" from {meta.ge} to {meta.le}"
+    return f" above {meta.gt}" if meta.gt is not None else f" of at least {meta.ge}" if meta.ge is not None else ""
+
+
+def found(value: Any, key: str) -> str:
+    """A wrong value in words; a secret's is not shown."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict):
+        return "a section"
+    if isinstance(value, list):
+        return "a list"
+    if is_secret(key):
+        return "something else (not shown)"
+    if isinstance(value, str):
+        return f"the text {value[:57] + '...' if len(value) > 60 else value!r}"
+    return f"the number {value}" if isinstance(value, int | float) else f"a {type(value).__name__}"
+
+
+def keys(kind: Any, prefix: str = "") -> Iterator[str]:
+    """Every key of the settings with its dots; what a person names himself stands as `*`."""
+    if get_origin(kind) is Annotated:
+        kind = get_args(kind)[0]
+    if get_origin(kind) in UNIONS:
+        for arg in get_args(kind):
+            yield from keys(arg, prefix)
+    elif get_origin(kind) is dict:
+        yield prefix
+        yield from keys(get_args(kind)[1], f"{prefix}.*")
+    elif isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        if prefix:
+            yield prefix
+        for name, inner in kind.__annotations__.items():
+            yield from keys(inner, f"{prefix}.{name}" if prefix else name)
+    elif kind is not types.NoneType:
+        yield prefix
+
+
+def suggest_key(root: type, path: str) -> str:
+    """Where the person may have wanted to go: the same name elsewhere, else the nearest name here, else what there is here."""
+    import difflib
+
+    above, _, name = path.rpartition(".")
+    known = list(dict.fromkeys(keys(root)))
+    parts = above.split(".") if above else []
+    here = [k for k in known if _beside(k.split("."), parts)]
+    names = {k.rpartition(".")[2]: k for k in here}
+    near = difflib.get_close_matches(name.lower(), names, 1, 0.75)
+    elsewhere = [k for k in known if k.rpartition(".")[2] == name.lower()]
+    if near:
+        return f"; did you mean {f'{above}.{near[0]}' if above else near[0]}?"
+    if elsewhere:
+        return f"; did you mean {elsewhere[0]}?"
+    near = difflib.get_close_matches(name.lower(), names, 1, 0.5)
+    if near:
+        return f"; did you mean {f'{above}.{near[0]}' if above else near[0]}?"
+    far = difflib.get_close_matches(name.lower(), [k.rpartition(".")[2] for k in known], 1, 0.75)
+    if far:
+        return f"; did you mean {next(k for k in known if k.rpartition('.')[2] == far[0])}?"
+    return f"; here stand {', '.join(names)}" if names else ""
+
+
+def _beside(known: list[str], parts: list[str]) -> bool:
+    return len(known) == len(parts) + 1 and all(k in ("*", p) for k, p in zip(known, parts, strict=False))
+
+
+def suggest_value(kind: Any, value: Any) -> str:
+    """The nearest of the words that may stand here, and how to turn quoted numbers into numbers."""
+    if not isinstance(value, str):
+        return ""
+    words = [str(w) for w in get_args(kind)] if get_origin(kind) is Literal else [str(m.value) for m in kind] if _is_enum(kind) else []
+    if words:
+        import difflib
+
+        folded = {word.lower(): word for word in words}
+        near = difflib.get_close_matches(value.lower(), folded, 1, 0.5)
+        return f"; did you mean {folded[near[0]]}?" if near else ""
+    return "; take the quotes away" if kind in (int, float) and value.strip().lstrip("-").replace(".", "", 1).isdigit() else ""
+
+
+def _is_enum(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, enum.Enum)

@@ -1,0 +1,204 @@
+"""Brings the layers together: defaults, file, `.env`, environment, command line; the last one that says something wins.
+
+The data directory is `--home`, else `NEURALCLAW_HOME`, else `$XDG_DATA_HOME/neuralclaw` (`~/.local/share/neuralclaw`). The
+configuration (`config.yaml` or `config.json`, and `.env` beside it) stands in the data directory; where that was not named, also
+in `$XDG_CONFIG_HOME/neuralclaw` (`~/.config/neuralclaw`), which is looked at when the data directory has neither.
+
+Any setting can stand in a variable `NEURALCLAW_<SECTION>__<KEY>`, deeper ones with more `__`: `NEURALCLAW_LLM__DEFAULT_PROVIDER`,
+`NEURALCLAW_TOOLS__TERMINAL__SHELL`. Lists are words with commas between them or JSON, sections are JSON. An empty variable
+counts as not set, everywhere.
+"""
+
+import posixpath
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ..errors import ConfigError
+from .describe import masked, suggest_key
+from .document import Node, Source, merge, node_of, read_dotenv, read_json, read_text
+from .fit import ABSENT, Fit
+from .semantics import check
+from .settings import Settings
+from .yamldoc import read_yaml
+
+PREFIX = "NEURALCLAW_"
+TELEGRAM = {"bot_token": "TELEGRAM_BOT_TOKEN", "authorized_user_ids": "TELEGRAM_USER_ID"}
+"""Variables that fill the telegram section where the file does not."""
+
+
+class Value(NamedTuple):
+    """One line of `config show`: a key, its effective value with secrets masked, and where that comes from."""
+
+    key: str
+    value: Any
+    origin: str
+
+
+class Loaded:
+    """The effective settings and where they come from.
+
+    `home` is the absolute data directory (it may not exist yet), `file` the configuration file that was read or None, `env` the
+    merged `.env` and environment without empty values, `notices` sentences for the person.
+    """
+
+    def __init__(self, settings: Settings, home: str, env: dict[str, str]) -> None:
+        self.settings, self.home, self.env = settings, home, env
+        self.file: str | None = None
+        self.notices: tuple[str, ...] = ()
+        self.origins: dict[str, str] = {}
+        self.unset: dict[str, str] = {}
+
+    def origin(self, key: str) -> str:
+        """`default`, `config.yaml:12`, `.env:3`, `environment NAME` or `command line`. Raises `ConfigError` for a key that does not exist."""
+        if key in self.origins:
+            return self.origins[key]
+        if any(value.key == key for value in self.values):
+            return "default"
+        raise ConfigError(f"unknown key {key}{suggest_key(Settings, key)}")
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        """Every effective key, in the order of the settings."""
+        return tuple(Value(key, masked(key, value), self.origins.get(key, "default")) for key, value in flat(self.settings, ""))
+
+    def require(self, prefix: str) -> None:
+        """Call before a lazy section is used (`telegram`, `llm.providers.NAME`, `mcp.servers.NAME`).
+
+        Raises `ConfigError` when a variable that it names is not set.
+        """
+        sentences = [text for key, text in self.unset.items() if key == prefix or key.startswith((f"{prefix}.", f"{prefix}["))]
+        if sentences:
+            raise ConfigError("; ".join(sentences), hint="Set it in the environment or in .env, or give a default: ${NAME:-default}.")
+
+
+def flat(value: Any, key: str) -> Iterator[tuple[str, Any]]:
+    """Every leaf of the settings as (key, plain value); lists are leaves."""
+    if isinstance(value, msgspec.Struct):
+        value = {name: getattr(value, name) for name in value.__struct_fields__}
+    elif not (isinstance(value, dict) and value):
+        yield key, msgspec.to_builtins(value)
+        return
+    for name, inner in value.items():
+        yield from flat(inner, f"{key}.{name}" if key else name)
+
+
+def load(*, home: str | None, environ: Mapping[str, str], overrides: Mapping[str, Any] | None = None) -> Loaded:
+    """The settings in effect. `overrides`: values of the command line by dotted key (or nested); None in them is a value.
+
+    Raises `ConfigError` that names every problem with its file, line and key.
+    """
+    data, folders = places(home, environ)
+    problems: list[str] = []
+    notices: list[str] = []
+    tree, file = config_file(folders, problems, notices)
+    dotenv, dotenv_path = dotenv_file([posixpath.dirname(file)] if file else folders)
+    env = {name: value for name, (value, _) in dotenv.items() if value} | {name: value for name, value in environ.items() if value}
+    tree = layered(tree, variables(dotenv, dotenv_path, environ), overrides or {})
+    if tree is None and "TELEGRAM_BOT_TOKEN" not in env and "TELEGRAM_USER_ID" not in env:
+        return Loaded(Settings(), data, env)
+    fit = Fit(env, Settings, problems)
+    root = Node({}, Source("defaults", "default")) if tree is None else tree
+    settings = fit.fit(Settings, merge(telegram(environ, dotenv, dotenv_path), root), "")
+    if not problems:
+        problems += check(settings, fit.nodes)
+    if problems or settings is ABSENT:
+        raise ConfigError(sentence(problems))
+    loaded = Loaded(settings, data, env)
+    loaded.file, loaded.notices, loaded.origins, loaded.unset = file, (*notices, *fit.former.values()), fit.origins, fit.unset
+    return loaded
+
+
+def sentence(problems: list[str]) -> str:
+    """One problem as it is, several as a list."""
+    return problems[0] if len(problems) == 1 else f"{len(problems)} problems in the configuration:\n  " + "\n  ".join(problems)
+
+
+def places(home: str | None, environ: Mapping[str, str]) -> tuple[str, list[str]]:
+    """The data directory, and the directories where the configuration may stand."""
+    named = home or environ.get("NEURALCLAW_HOME")
+    person = environ.get("HOME") or ""
+    if named:
+        named = person + named[1:] if person and (named == "~" or named.startswith("~/")) else named
+        if "\0" in named:
+            raise ConfigError("the data directory's name holds a zero byte")
+        folder = posixpath.abspath(named)
+        return folder, [folder]
+
+    def base(variable: str, default: str) -> str:
+        given = environ.get(variable, "")
+        if posixpath.isabs(given):
+            return given
+        if not posixpath.isabs(person):
+            raise ConfigError("no data directory is known: neither HOME nor NEURALCLAW_HOME is set", hint="Name one with --home DIR or NEURALCLAW_HOME.")
+        return posixpath.join(person, default)
+
+    folder = posixpath.join(base("XDG_DATA_HOME", ".local/share"), "neuralclaw")
+    return folder, [folder, posixpath.join(base("XDG_CONFIG_HOME", ".config"), "neuralclaw")]
+
+
+def config_file(folders: list[str], problems: list[str], notices: list[str]) -> tuple[Node | None, str | None]:
+    """The tree and path of the first configuration file. Two in one directory are an error, two in two directories a notice."""
+    readings: list[tuple[str, str]] = []
+    for folder in folders:
+        here = [(path, text) for name in ("config.yaml", "config.json") if (text := read_text(path := posixpath.join(folder, name))) is not None]
+        if len(here) > 1:
+            raise ConfigError(f"{here[0][0]} and {here[1][0]} are both there", hint="Keep one of them.")
+        if not here and posixpath.exists(other := posixpath.join(folder, "config.yml")):
+            notices.append(f"{other} is not read: its name must be config.yaml")
+        readings += here
+    if not readings:
+        return None, None
+    path, text = readings[0]
+    notices.extend(f"{ignored} is not read: {path} comes first" for ignored, _ in readings[1:])
+    source = Source(path, posixpath.basename(path), expand=True)
+    return (read_yaml if path.endswith(".yaml") else read_json)(text, source, problems), path
+
+
+def dotenv_file(folders: list[str]) -> tuple[dict[str, tuple[str, int]], str]:
+    """The `.env` beside the configuration: its variables with their lines, and its path."""
+    for folder in folders:
+        path = posixpath.join(folder, ".env")
+        text = read_text(path)
+        if text is not None:
+            return read_dotenv(text, path), path
+    return {}, ".env"
+
+
+def variables(dotenv: Mapping[str, tuple[str, int]], path: str, environ: Mapping[str, str]) -> Iterator[tuple[list[str], Node]]:
+    """The settings in variables, as (key parts, node), weakest first."""
+    for name, (value, line) in dotenv.items():
+        if value and name.startswith(PREFIX) and "__" in name:
+            yield key_parts(name), Node(value, Source(path, ".env", text=True), line)
+    for name, value in environ.items():
+        if value and name.startswith(PREFIX) and "__" in name:
+            yield key_parts(name), Node(value, Source(f"environment {name}", f"environment {name}", text=True))
+
+
+def key_parts(name: str) -> list[str]:
+    """`NEURALCLAW_LLM__TOP_P` as `llm`, `top_p`."""
+    return name[len(PREFIX) :].lower().split("__")
+
+
+def layered(tree: Node | None, variables: Iterator[tuple[list[str], Node]], overrides: Mapping[str, Any]) -> Node | None:
+    """The file's tree with variables and command line above it; None when nobody said anything."""
+    line = Source("command line", "command line")
+    layers = [*variables, *((key.split("."), node_of(value, line)) for key, value in overrides.items())]
+    for parts, node in layers:
+        for part in reversed(parts):
+            node = Node({part: node}, node.source, node.line)
+        tree = node if tree is None else merge(tree, node)
+    return tree
+
+
+def telegram(environ: Mapping[str, str], dotenv: Mapping[str, tuple[str, int]], path: str) -> Node:
+    """The lowest layer: Telegram's well-known variables."""
+    section: dict[str, Node] = {}
+    for key, name in TELEGRAM.items():
+        if environ.get(name):
+            section[key] = Node(environ[name], Source(f"environment {name}", f"environment {name}", text=True))
+        elif name in dotenv and dotenv[name][0]:
+            section[key] = Node(dotenv[name][0], Source(path, ".env", text=True), dotenv[name][1])
+    source = Source("defaults", "default")
+    return Node({"telegram": Node(section, source)} if section else {}, source)

@@ -1,0 +1,244 @@
+"""The settings as frozen values: every key of `config.yaml`, its type, its range and its default.
+
+A default stands here and nowhere else. None means "not set"; seconds, milliseconds, tokens, characters and USD are named in the key
+or beside it. Paths are as the person wrote them; `translate` makes them absolute.
+"""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from ..types.judging import Risk
+from ..types.options import OwnerRule
+
+Count = Annotated[int, Meta(ge=0)]
+Positive = Annotated[int, Meta(ge=1)]
+Amount = Annotated[float, Meta(ge=0)]
+Seconds = Annotated[float, Meta(gt=0)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+
+
+class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of all sections: unknown keys are errors."""
+
+
+class Agent(Section, frozen=True, kw_only=True):
+    """The turn and its breakers. `max_conversation_messages` 0: no such limit."""
+
+    name: str = "NeuralClaw"
+    max_iterations_per_turn: Positive = 10
+    max_turn_timeout_seconds: Seconds = 300
+    max_repeated_calls: Annotated[int, Meta(ge=2)] = 2
+    max_consecutive_errors: Positive = 3
+    max_conversation_messages: Count = 0
+    max_tool_result_chars: Annotated[int, Meta(ge=200)] = 40_000
+    max_sessions: Positive = 1000
+    mode: Literal["auto", "direct", "deliberate"] = "auto"
+    evaluation_threshold: Annotated[int, Meta(ge=0, le=100)] = 80
+    max_retries: Count = 2
+    reflection: Literal["off", "deliberate", "always"] = "deliberate"
+    personality: str | None = None
+    default_trust_level: Literal["low", "medium", "high"] = "low"
+
+
+class Context(Section, frozen=True, kw_only=True):
+    """Tokens of each part of a model request, for a window of 128,000."""
+
+    system_prompt: Count = 2000
+    tool_schemas: Count = 3000
+    long_term_mem: Count = 5000
+    conversation: Count = 10_000
+    tool_results: Count = 5000
+    current_msg: Count = 2000
+    response: Positive = 4096
+
+
+class Attempts(Section, frozen=True, kw_only=True):
+    """How often a failed model call is tried in all, and the bounds of the wait between two tries."""
+
+    attempts: Positive = 3
+    min_seconds: Amount = 2
+    max_seconds: Amount = 30
+
+
+class ModelPrice(Section, frozen=True, kw_only=True):
+    """USD per million tokens. `cached` None: as `input`."""
+
+    input: Amount
+    output: Amount
+    cached: Amount | None = None
+
+
+class Model(Section, frozen=True, kw_only=True):
+    """What the owner says of a model; None leaves it to the table that comes with the program. `context` in tokens."""
+
+    context: Positive | None = None
+    tools: bool | None = None
+    images: bool | None = None
+    price: ModelPrice | None = None
+
+
+class Service(Section, frozen=True, kw_only=True):
+    """A model service under `llm.providers`. None leaves a value to what is built in for a service of that name."""
+
+    api: Literal["chat", "responses", "messages", "ollama"] | None = None
+    base_url: str | None = None
+    api_key: str | None = None
+    models: dict[str, Model] = {}
+
+
+class Llm(Section, frozen=True, kw_only=True):
+    """Which model answers and how. `default_provider` None: chosen by `choose_model`."""
+
+    default_provider: str | None = None
+    default_model: str | None = None
+    temperature: Annotated[float, Meta(ge=0, le=2)] = 0.7
+    max_tokens: Positive = 4096
+    top_p: Share = 1.0
+    timeout_seconds: Seconds = 120
+    retry: Attempts = Attempts()
+    providers: dict[str, Service] = {}
+
+
+class Compaction(Section, frozen=True, kw_only=True):
+    """When old conversation is summarised: from `entries` entries or `tokens` tokens on, the oldest `summarise` entries."""
+
+    entries: Positive = 50
+    summarise: Positive = 20
+    tokens: Positive = 100_000
+
+
+class Memory(Section, frozen=True, kw_only=True):
+    """`relevance_threshold` is a cosine distance: smaller is nearer."""
+
+    embedding_model: str = "all-MiniLM-L6-v2"
+    max_short_term_turns: Positive = 20
+    relevance_threshold: Annotated[float, Meta(ge=0, le=2)] = 0.85
+    results: Positive = 5
+    compaction: Compaction = Compaction()
+
+
+class Browser(Section, frozen=True, kw_only=True):
+    headless: bool = True
+    user_agent: str = "Mozilla/5.0 (compatible; NeuralClaw/1.0)"
+    timeout_ms: Positive = 15_000
+
+
+class Container(Section, frozen=True, kw_only=True):
+    """Limits of the container sandbox; `workspace` is how the workspace is mounted."""
+
+    cpus: Seconds = 1
+    memory_mb: Positive = 512
+    pids: Positive = 128
+    tmpfs_mb: Positive = 64
+    workspace: Literal["rw", "ro"] = "rw"
+
+
+class Terminal(Section, frozen=True, kw_only=True):
+    working_dir: str | None = None
+    default_timeout_seconds: Seconds = 30
+    shell: Literal["parsed", "strict"] = "parsed"
+    sandbox: Literal["auto", "container", "bubblewrap", "process"] = "auto"
+    docker_image: str = "neuralclaw-runner:latest"
+    container: Container = Container()
+    max_output_chars: Annotated[int, Meta(ge=200)] = 20_000
+
+
+class Filesystem(Section, frozen=True, kw_only=True):
+    """Directories besides the workspace, absolute or beginning with `~`."""
+
+    allowed_paths: tuple[str, ...] = ()
+
+
+class Tools(Section, frozen=True, kw_only=True):
+    browser: Browser = Browser()
+    terminal: Terminal = Terminal()
+    filesystem: Filesystem = Filesystem()
+
+
+class Safety(Section, frozen=True, kw_only=True):
+    default_permission_level: Literal["read", "write", "execute"] = "read"
+    require_confirmation_for: tuple[Risk, ...] = (Risk.HIGH, Risk.CRITICAL)
+    terminal_whitelist_extra: tuple[str, ...] = ()
+    unlisted_commands: Literal["ask", "forbid"] = "ask"
+    rules: tuple[OwnerRule, ...] = ()
+
+
+class Budget(Section, frozen=True, kw_only=True):
+    """Caps; None: no cap. The day is counted in `scheduler.timezone`."""
+
+    turn_usd: Amount | None = None
+    session_usd: Amount | None = None
+    day_usd: Amount | None = None
+    turn_tokens: Positive | None = None
+
+
+class McpServer(Section, frozen=True, kw_only=True):
+    """A server of the Model Context Protocol. `command` and `args` for stdio, `url` and `headers` for http and sse."""
+
+    transport: Literal["stdio", "http", "sse"] = "stdio"
+    command: str | None = None
+    args: tuple[str, ...] = ()
+    url: str | None = None
+    headers: dict[str, str] = {}
+    env: dict[str, str] = {}
+    enabled: bool = True
+    timeout_seconds: Seconds = 30
+    sandbox: bool = False
+
+
+class Mcp(Section, frozen=True, kw_only=True):
+    servers: dict[str, McpServer] = {}
+
+
+class Telegram(Section, frozen=True, kw_only=True):
+    """Filled from `TELEGRAM_BOT_TOKEN` and `TELEGRAM_USER_ID` where the file does not say otherwise."""
+
+    bot_token: str | None = None
+    authorized_user_ids: tuple[int, ...] = ()
+
+
+class Scheduler(Section, frozen=True, kw_only=True):
+    timezone: str = "UTC"
+    max_concurrent_tasks: Positive = 3
+
+
+class Logging(Section, frozen=True, kw_only=True):
+    """`log_dir` None: `logs` in the data directory."""
+
+    level: Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] = "INFO"
+    log_dir: str | None = None
+    max_file_size_mb: Positive = 100
+    backup_count: Count = 5
+
+
+class Prompts(Section, frozen=True, kw_only=True):
+    use_overrides: bool = False
+
+
+class Approvals(Section, frozen=True, kw_only=True):
+    expire_days: Seconds = 7
+
+
+class Settings(Section, frozen=True, kw_only=True):
+    """All settings of NeuralClaw, as `config.yaml` holds them."""
+
+    agent: Agent = Agent()
+    context: Context = Context()
+    llm: Llm = Llm()
+    memory: Memory = Memory()
+    tools: Tools = Tools()
+    safety: Safety = Safety()
+    budget: Budget = Budget()
+    mcp: Mcp = Mcp()
+    telegram: Telegram = Telegram()
+    scheduler: Scheduler = Scheduler()
+    logging: Logging = Logging()
+    prompts: Prompts = Prompts()
+    approvals: Approvals = Approvals()
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of `config.yaml`, for editors and `config schema`. `${NAME}` stands only where text may stand."""
+    return msgspec.json.schema(Settings)

@@ -1,0 +1,50 @@
+"""Settings as the values that the rooms take: the gate's policy and the turn's limits. Paths become absolute and real here."""
+
+import os
+
+from ..types.judging import Tier
+from ..types.options import Limits, Policy
+from .settings import Settings
+
+PROGRAMS = tuple(
+    "ls cat head tail grep find wc echo pwd df du free ps top file stat md5sum sha256sum git python python3 pip pip3 node npm cargo go make"
+    " awk sed sort uniq cut tr jq curl wget ping nslookup dig".split()
+)
+"""The terminal's allowlist (row N12a): may be judged, not trusted."""
+
+
+def policy(settings: Settings, *, home: str, person_home: str) -> Policy:
+    """The gate's policy. `home`: the data directory; `person_home`: the person's home directory, "" where there is none."""
+    safety, terminal = settings.safety, settings.tools.terminal
+    return Policy(
+        default_permission_level=Tier(safety.default_permission_level),
+        require_confirmation_for=safety.require_confirmation_for,
+        programs=tuple(dict.fromkeys((*PROGRAMS, *safety.terminal_whitelist_extra))),
+        unlisted_commands=safety.unlisted_commands,
+        shell=terminal.shell,
+        rules=safety.rules,
+        allowed_paths=tuple(dict.fromkeys(real(path, person_home) for path in settings.tools.filesystem.allowed_paths)),
+        protected_paths=tuple(dict.fromkeys(real(path, person_home) for path in ("/", person_home, home) if path)),
+        expire_days=settings.approvals.expire_days,
+    )
+
+
+def limits(settings: Settings) -> Limits:
+    """The breakers of a turn."""
+    agent = settings.agent
+    return Limits(
+        iterations=agent.max_iterations_per_turn,
+        repeats=agent.max_repeated_calls,
+        errors=agent.max_consecutive_errors,
+        seconds=agent.max_turn_timeout_seconds,
+        result_chars=agent.max_tool_result_chars,
+        window_turns=settings.memory.max_short_term_turns,
+        max_messages=agent.max_conversation_messages,
+    )
+
+
+def real(path: str, person_home: str) -> str:
+    """A path absolute and real; a leading `~` is the person's home directory."""
+    if path == "~" or path.startswith("~/"):
+        path = person_home + path[1:]
+    return os.path.realpath(path)
