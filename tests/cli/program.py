@@ -112,6 +112,7 @@ class Terminal:
             os.chdir(cwd)
             os.execve(argv[0], argv, env)
         self.seen = ""
+        self._at = 0
         self._code: int | None = None
 
     def __enter__(self) -> "Terminal":
@@ -124,13 +125,13 @@ class Terminal:
         os.close(self.fd)
 
     def until(self, text: str, seconds: float = DEADLINE) -> str:
-        """Read the screen until `text` has appeared after what was read before; the new part."""
-        start = len(self.seen)
-        deadline = time.monotonic() + seconds
-        while text not in self.seen[start:]:
+        """Read the screen until `text` stands there, after what was waited for before; what came up to its end."""
+        start, deadline = self._at, time.monotonic() + seconds
+        while (found := self.seen.find(text, start)) < 0:
             if not self._more(deadline):
                 raise AssertionError(f"{text!r} did not appear; the screen:\n{self.seen}")
-        return self.seen[start:]
+        self._at = found + len(text)
+        return self.seen[start : self._at]
 
     def type(self, text: str) -> None:
         os.write(self.fd, text.encode())

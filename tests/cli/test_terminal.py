@@ -60,6 +60,7 @@ async def test_the_chat_talks_asks_stops_and_says_how_to_come_back(claw: Claw) -
     with claw.terminal("--approvals", "ask") as chat:
         chat.until("> ")
         chat.type("echo hello there\n")
+        chat.until("\nhello there")
         chat.until("> ")
         chat.type("calculate 6 * 7\n")
         chat.until("[n] no")

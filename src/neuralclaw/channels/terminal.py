@@ -39,6 +39,7 @@ class View:
         self._tools, self._verbose = tools, verbose
         self._streamed = ""
         self._told: set[tuple[str, str]] = set()
+        self._choices: dict[str, tuple[str, ...]] = {}
 
     def show(self, event: Event) -> None:
         """Show what there is to show of one event."""
@@ -55,6 +56,8 @@ class View:
                 self._tool(event.body)
             case DecisionMade(by=by, name=name) if by == "auto":
                 self.err.line(f"approved by --approvals auto: {name}", "yellow")
+            case ApprovalRequested(approval_id=question, choices=choices):
+                self._choices[question] = choices
             case ApprovalResolved(by=by, decision=decision, approval_id=question) if by != "owner":
                 self.err.line(f"question {question}: {decision}, by {by}", "dim")
             case LimitHit(text=text):
@@ -122,7 +125,8 @@ class View:
             self.out.line(body.text.removesuffix("\n"))
         self._streamed = ""
         for question in body.waiting:
-            self.err.line(f"waits for an answer: neuralclaw approvals answer {question} once|session|always|no", "yellow")
+            words = "|".join(self._choices.get(question, ("once", "no")))
+            self.err.line(f"waits for an answer: neuralclaw approvals answer {question} {words}", "yellow")
         if body.waiting:
             self.err.line(f"then go on with: neuralclaw run --resume {session}", "yellow")
         elif body.status in ("cancelled", "timed_out"):

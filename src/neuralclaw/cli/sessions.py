@@ -60,11 +60,16 @@ def _show(args: argparse.Namespace) -> int:
 def event_line(event: dict[str, Any]) -> str:
     """One event on one line (a longer text goes on indented)."""
     parts = [f"{event.get('entry', '-')}", f"turn {event['turn']}", event["time"], event["type"]]
+    texts = []
     for name in _SHOWN.get(event["type"], ()):
         value = event.get(name)
-        if value not in (None, "", [], {}):
-            parts.append(f"{name}={_short(value)}" if name not in ("text", "content") else f"\n    {_indented(str(value))}")
-    return "  ".join(parts).replace("  \n", "\n")
+        if value in (None, "", [], (), {}):
+            continue
+        if name in ("text", "content"):
+            texts.append(f"\n    {_indented(str(value))}")
+        else:
+            parts.append(f"{name}={_short(value)}")
+    return "  ".join(parts) + "".join(texts)
 
 
 def _short(value: Any) -> str:
