@@ -8,7 +8,7 @@ import anyio
 from ..app import Agent
 from ..channels.lines import Lines
 from ..channels.terminal import Questions, View
-from ..errors import NeuralClawError
+from ..errors import NeuralClawError, TurnSetAside
 from ..types.entries import Event
 from ..types.events import ApprovalRequested, ApprovalResolved, TurnFinished
 from .failure import code_of
@@ -44,7 +44,10 @@ class Chat:
         if self._live:
             self._view.err.line("Each line is a message. /help shows the commands, Ctrl-C stops a turn, Ctrl-D leaves.", "dim")
         if resume and session is not None:
-            await self._turn(agent.resume(session))
+            try:
+                await self._turn(agent.resume(session))
+            except TurnSetAside as error:
+                self.told(error)
         while not self.leaving:
             text = self.queued.pop(0) if self.queued else await self._ask()
             if text is None:
@@ -99,7 +102,7 @@ class Chat:
     async def _turn(self, turn: Any) -> None:
         self._running, self._presses = True, 0
         try:
-            async with anyio.create_task_group() as group, turn as events:
+            async with turn as events, anyio.create_task_group() as group:
                 if self._live:
                     group.start_soon(self._typed)
                 async for event in events:

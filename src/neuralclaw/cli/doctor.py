@@ -25,6 +25,7 @@ def _doctor(args: argparse.Namespace) -> int:
             checks = [{"check": "config", "ok": False, "text": error.text, "fix": error.hint or None, "needed": True}]
         except StoreError as error:
             checks = [{"check": "store", "ok": False, "text": error.text, "fix": error.hint or None, "needed": True}]
+    checks = [check | {"fix": None} if check["ok"] else check for check in checks]
     needed = [check.pop("needed", True) for check in checks]
     if args.json:
         output.json_line(checks)

@@ -55,10 +55,8 @@ def _dispatch(arguments: list[str]) -> int:
             return _run(rest[1], ["--help"], home)
         print(_part("usage").TOP)
         return 0
-    if first is not None and (first == "-p" or first.startswith("-p=")):
-        return _run("run", rest, home)
     if first is None or first.startswith("-"):
-        return _run("chat", rest, home)
+        return _run("run" if "-p" in rest else "chat", rest, home)
     if first not in GROUPS:
         raise _part("parsing").unknown_noun(first, tuple(n for n in GROUPS if n != "chat"), LATER)
     return _run(first, rest[1:], home)

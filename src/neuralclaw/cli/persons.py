@@ -93,17 +93,21 @@ class Spoken(msgspec.Struct, frozen=True, tag_field="type"):
 
 
 class MessageIn(Spoken, frozen=True, tag="message"):
+    """Something to say: the task, or a word to the running turn."""
+
     text: str
 
 
 class AnswerIn(Spoken, frozen=True, tag="answer"):
+    """The answer to a question; `value` is that of a form."""
+
     approval_id: str
     decision: str | None = None
     value: dict[str, Any] | None = None
 
 
 class CancelIn(Spoken, frozen=True, tag="cancel"):
-    pass
+    """Stop the turn."""
 
 
 _decoder: msgspec.json.Decoder[MessageIn | AnswerIn | CancelIn] = msgspec.json.Decoder(MessageIn | AnswerIn | CancelIn)

@@ -161,7 +161,7 @@ def _turn(agent: Agent, args: argparse.Namespace, text: str | None, session: str
 async def follow(agent: Agent, turn: AbstractAsyncContextManager[Any], sink: Sink, person: Person, stop: Stop) -> TurnFinished:
     """Show a turn and let the person take part in it, until it ends or parks; its last `turn.finished`."""
     last: TurnFinished | None = None
-    async with anyio.create_task_group() as group, turn as events:
+    async with turn as events, anyio.create_task_group() as group:
         group.start_soon(person.serve, agent)
         async for event in events:
             if stop.how is None:
@@ -170,6 +170,7 @@ async def follow(agent: Agent, turn: AbstractAsyncContextManager[Any], sink: Sin
             person.saw(event)
             if isinstance(event.body, TurnFinished):
                 last = event.body
+        stop.how = _nothing
         group.cancel_scope.cancel()
     if last is None:
         raise AgentError("the turn ended without a result; what was recorded is kept", hint="neuralclaw sessions list --unfinished")
@@ -181,6 +182,10 @@ def _canceller(agent: Agent, session: str) -> Any:
         await agent.cancel(session)
 
     return cancel
+
+
+async def _nothing() -> None:
+    """The turn is over: there is nothing to cancel any more."""
 
 
 def exit_code(finished: TurnFinished) -> int:
