@@ -20,10 +20,10 @@ ALLOWED: dict[str, frozenset[str]] = {
 # The composition root and what stands on it; the four that only they import know values and nothing above.
 ROOTS = frozenset({"cli", "app", "testing", "__main__", ""})
 SETTINGS = frozenset({"config", "log", "secrets", "plugins", "_version"})
-# The kernel computes on text and facts. urllib.parse and posixpath are string functions; what they can read is forbidden below by name.
+# The kernel computes on text and facts (and random ids). urllib.parse and posixpath are string functions; what they can read is forbidden below by name.
 PURE = frozenset(
-    "bisect collections contextlib dataclasses datetime enum fnmatch functools hashlib ipaddress itertools json logging math operator posixpath re shlex "
-    "string types typing unicodedata urllib.parse msgspec tree_sitter tree_sitter_bash __future__".split()
+    "bisect collections contextlib dataclasses datetime enum fnmatch functools hashlib ipaddress itertools json logging math operator posixpath re "
+    "secrets shlex string types typing unicodedata urllib.parse msgspec tree_sitter tree_sitter_bash __future__".split()
 )
 READS_THE_WORLD = frozenset({"realpath", "exists", "lexists", "isfile", "isdir", "islink", "expanduser", "expandvars", "getcwd", "stat", "abspath"})
 
