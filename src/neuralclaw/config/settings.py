@@ -62,7 +62,7 @@ class Attempts(Section, frozen=True, kw_only=True):
     max_seconds: Amount = 30
 
 
-class ModelPrice(Section, frozen=True, kw_only=True):
+class ModelPrice(Section, frozen=True, kw_only=True, omit_defaults=True):
     """USD per million tokens. `cached` None: as `input`."""
 
     input: Amount
@@ -70,7 +70,7 @@ class ModelPrice(Section, frozen=True, kw_only=True):
     cached: Amount | None = None
 
 
-class Model(Section, frozen=True, kw_only=True):
+class Model(Section, frozen=True, kw_only=True, omit_defaults=True):
     """What the owner says of a model; None leaves it to the table that comes with the program. `context` in tokens."""
 
     context: Positive | None = None
@@ -79,8 +79,8 @@ class Model(Section, frozen=True, kw_only=True):
     price: ModelPrice | None = None
 
 
-class Service(Section, frozen=True, kw_only=True):
-    """A model service under `llm.providers`. None leaves a value to what is built in for a service of that name."""
+class Service(Section, frozen=True, kw_only=True, omit_defaults=True):
+    """A model service under `llm.providers`. None leaves a value to what is built in for a service of that name, and is not written out."""
 
     api: Literal["chat", "responses", "messages", "ollama"] | None = None
     base_url: str | None = None
