@@ -89,11 +89,12 @@ class Changes:
     def subscribe(self, after: int | None) -> Subscription:
         """A subscriber to all after record `after`, or to what is written from now on."""
         if not self._subscribers:
+            self._rest()  # one that watched for nobody may be about to end
             self.failure = None
             self.position = self._readers.run(last_record)
         subscription = Subscription(self, self.position if after is None else after)
         self._subscribers.add(subscription)
-        if self._watcher is None or not self._watcher.is_alive():
+        if self._watcher is None:
             self._watcher = _Watcher(self, self._readers, self._loop, self.position)
             self._watcher.start()
         return subscription
@@ -104,8 +105,8 @@ class Changes:
     def written(self, entries: Sequence[Entry]) -> None:
         """Entries that this process has written: passed on at once, unless another process wrote before them."""
         if not self._subscribers:
-            return
-        if entries[0].header.record == self.position + 1:
+            self._rest()
+        elif entries[0].header.record == self.position + 1:
             self.arrived(entries)
         elif self._watcher is not None:
             self._watcher.look_now()

@@ -34,7 +34,8 @@ def store_error(error: sqlite3.Error | OSError, home: str) -> StoreError:
         )
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return StoreError(f"another program keeps the record in {home} locked; {kept}", hint="end the program that has neuralclaw.db open, then try again")
-    if name.startswith(("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH")):
+    locked_out = name.startswith("SQLITE_CANTOPEN") and os.path.isdir(home) and not os.access(home, os.W_OK)  # noqa: PTH112
+    if locked_out or name.startswith(("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH")):
         return StoreError(f"the record in {home} cannot be written, it is read-only; {kept}", hint="make the directory writable, or choose another with --home")
     if name.startswith("SQLITE_CANTOPEN"):
         return StoreError(f"the record in {home} cannot be opened; {kept}", hint="check the permissions of the directory and of neuralclaw.db")

@@ -65,7 +65,8 @@ class Readers:
             value = read(c)
             good = True
         finally:
-            if good and not self._closed:
+            # An idle reader beside a WAL would keep the last writer from clearing it away.
+            if good and not self._closed and seen[:1] != ("wal",):
                 self._idle.append((c, seen))
             else:
                 c.close()
@@ -100,13 +101,14 @@ class Readers:
             c = connect(self._path, "?mode=rw", self._patience)
             c.execute("PRAGMA query_only = 1")
             return c
-        if seen[0] == "missing":
-            c = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-            migrate(c)
-            return c
-        if seen[0] == "still":
-            return connect(self._path, "?mode=ro&immutable=1", self._patience)
-        return self._beside_wal()
+        if seen[0] != "missing":
+            c = connect(self._path, "?mode=ro&immutable=1", self._patience) if seen[0] == "still" else self._beside_wal()
+            if c.execute("PRAGMA user_version").fetchone()[0]:
+                return c
+            c.close()  # another process is about to make it
+        c = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        migrate(c)
+        return c
 
     def _beside_wal(self) -> sqlite3.Connection:
         c = connect(self._path, "?mode=ro", self._patience)

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import queue
 import sqlite3
 import threading
@@ -13,6 +14,8 @@ from ..errors import NeuralClawError, StoreError
 from ..types.entries import Entry
 from .connection import store_error
 from .tables import Needs, Tables
+
+_log = logging.getLogger(__name__)
 
 _BATCH = 512
 """Jobs of one transaction at most."""
@@ -89,7 +92,10 @@ class Writer:
             stop.future = self._loop.create_future()
             self._open = False
             self._queue.put(stop)
-            await asyncio.shield(stop.future)
+            try:
+                await asyncio.shield(stop.future)
+            except StoreError as error:  # the entries are in the WAL; only power loss could take them now
+                _log.warning("the record was closed without a last sync: %s", error.text)
         self._thread.join()
 
     def _guard(self) -> None:

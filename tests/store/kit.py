@@ -1,0 +1,145 @@
+"""What the store's tests share: drafts, a store on a real file, second processes."""
+
+import asyncio
+import contextlib
+import sqlite3
+import sys
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from neuralclaw.store import SqliteStore
+from neuralclaw.types import events as ev
+from neuralclaw.types.actions import Shown
+from neuralclaw.types.entries import Draft
+from neuralclaw.types.judging import Risk, Tier
+from neuralclaw.types.messages import ToolCall, Usage
+from neuralclaw.types.options import TurnOptions
+
+ROOT = Path(__file__).parents[2]
+
+
+class RealClock:
+    def now(self) -> float:
+        return time.time()
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        await anyio.sleep(seconds)
+
+
+@contextlib.asynccontextmanager
+async def opened(home: Path, **options: Any) -> AsyncIterator[SqliteStore]:
+    store = await SqliteStore.open(str(home), clock=options.pop("clock", RealClock()), **options)
+    try:
+        yield store
+    finally:
+        await store.aclose()
+
+
+def inbound(text: str = "hello", *, key: str = "", turn: int = 1, queued: bool = False) -> Draft:
+    return Draft(turn, ev.Inbound(text=text, key=key, by="owner", queued=queued), frozenset({"user"}))
+
+
+def started(turn: int = 1, *, inbound: int = 1, model: str = "offline:offline") -> Draft:
+    options = TurnOptions(model=model, workspace="/w")
+    return Draft(turn, ev.TurnStarted(text="hello", model=model, soul="", origin="program", options=options, inbound=inbound))
+
+
+def message(text: str = "fine", *, turn: int = 1, usd: float | None = 0.25, seen: int = 0, calls: tuple[str, ...] = ()) -> Draft:
+    tool_calls = tuple(ToolCall(id=c, name="echo") for c in calls)
+    usage = Usage(input=10, cached=4, output=2, usd=usd)
+    return Draft(turn, ev.Message(text=text, stop="end", model="offline", usage=usage, seen=seen, tool_calls=tool_calls))
+
+
+def finished(turn: int = 1, *, waiting: tuple[str, ...] = ()) -> Draft:
+    status: ev.Status = "needs_approval" if waiting else "done"
+    return Draft(turn, ev.TurnFinished(status=status, text="fine", waiting=waiting))
+
+
+def asked(approval_id: str = "Q000000001", *, turn: int = 1, scopes: tuple[dict[str, str], ...] = ()) -> Draft:
+    body = ev.ApprovalRequested(
+        approval_id=approval_id,
+        call_id="c1",
+        action=Shown("terminal", "git push"),
+        risk=Risk.HIGH,
+        tier=Tier.EXECUTE,
+        expires="2030-01-01T00:00:00.000Z",
+        hash="0" * 64,
+        scopes=scopes,
+    )
+    return Draft(turn, body)
+
+
+def answered(approval_id: str = "Q000000001", decision: Any = "once", *, turn: int = 1) -> Draft:
+    return Draft(turn, ev.ApprovalResolved(approval_id=approval_id, decision=decision, by="owner"))
+
+
+def tool_finished(call_id: str = "c1", *, turn: int = 1) -> Draft:
+    return Draft(turn, ev.ToolFinished(call_id=call_id, name="echo", ok=True, content="short", truncated=True), frozenset({"own", "external:web"}))
+
+
+async def a_life(store: SqliteStore, session: str = "work") -> None:
+    """Two turns with all that is derived from: a question answered for the session, money, calls, a message that waits."""
+    await store.create_session(session, origin="owner", workspace="/w")
+    await store.append(session, [inbound("tidy  up\nthe desk", key=f"{session}-1"), started()])
+    scope = {"kind": "program", "value": "git push", "tool": "terminal"}
+    await store.append(session, [message(seen=1, calls=("c1",)), asked(f"{session}-Q1", scopes=(scope,)), finished(waiting=(f"{session}-Q1",))])
+    await store.append(session, [answered(f"{session}-Q1", "session"), tool_finished(), message("done", seen=5), finished()])
+    await store.append(
+        session, [inbound("and now", turn=2), started(2, inbound=10), message("later", turn=2, usd=None, seen=10), inbound("psst", turn=2, queued=True)]
+    )
+
+
+def raw(home: Path) -> sqlite3.Connection:
+    """A stranger's connection to the file."""
+    return sqlite3.connect(home / "neuralclaw.db", isolation_level=None)
+
+
+class Process:
+    """A second real process: `tests/store/process.py` with these words."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+        self.pid = process.pid
+
+    async def line(self) -> str:
+        assert self.process.stdout is not None
+        with anyio.fail_after(20):  # a loaded machine starts Python slowly; nothing is measured here
+            return (await self.process.stdout.readline()).decode().strip()
+
+    async def lines(self) -> list[str]:
+        assert self.process.stdout is not None
+        with anyio.fail_after(60):
+            return (await self.process.stdout.read()).decode().splitlines()
+
+    async def go(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(b"go\n")
+        await self.process.stdin.drain()
+
+    async def kill(self) -> None:
+        self.process.kill()
+        await self.process.wait()
+
+
+@contextlib.asynccontextmanager
+async def second(*words: str, around: tuple[str, ...] = ()) -> AsyncIterator[Process]:
+    """A second process, started by the command `around` if one is given; it is gone in the end."""
+    process = await asyncio.create_subprocess_exec(
+        *around, sys.executable, "-m", "tests.store.process", *words, cwd=ROOT, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+    )
+    try:
+        yield Process(process)
+    finally:
+        if process.returncode is None:
+            process.kill()
+        assert process.stdin is not None
+        process.stdin.close()
+        await process.communicate()
+        process._transport.close()  # type: ignore[attr-defined]

@@ -1,0 +1,124 @@
+"""What a second process does: `python -m tests.store.process VERB HOME …`. Says `ready`, waits for a line, does it, prints what came."""
+
+import resource
+import signal
+import sqlite3
+import sys
+from pathlib import Path
+
+import anyio
+
+from neuralclaw.errors import NeuralClawError
+from neuralclaw.store import SqliteStore
+
+from . import kit
+
+
+def say(*words: object) -> None:
+    sys.stdout.write(" ".join(map(str, words)) + "\n")
+    sys.stdout.flush()
+
+
+def ready() -> None:
+    say("ready")
+    sys.stdin.readline()
+
+
+async def append(home: str, session: str, count: str) -> None:
+    """So many entries, one after the other."""
+    async with kit.opened(Path(home)) as store:
+        ready()
+        for i in range(int(count)):
+            await store.append(session, [kit.message(f"{session} {i}")])
+
+
+async def forever(home: str, session: str) -> None:
+    """Entries under the session's lease until killed; the number of each that was acknowledged is printed."""
+    async with kit.opened(Path(home)) as store:
+        lease = await store.acquire(f"session:{session}")
+        assert lease is not None
+        await store.start_turn(lease, session, 1)
+        ready()
+        while True:
+            (entry,) = await store.append(session, [kit.message("x" * 500)], lease=lease)
+            say(entry.header.record)
+
+
+async def answer(home: str, session: str, question: str, decision: str) -> None:
+    async with kit.opened(Path(home)) as store:
+        ready()
+        try:
+            await store.append(session, [kit.answered(question, decision)])
+            say("taken")
+        except NeuralClawError as error:
+            say(error.kind)
+
+
+async def lock(home: str) -> None:
+    """A stranger that keeps the database locked."""
+    c = sqlite3.connect(Path(home) / "neuralclaw.db", isolation_level=None)
+    c.execute("BEGIN IMMEDIATE")
+    ready()
+
+
+async def look(home: str) -> None:
+    """Read everything of a home that cannot be written."""
+    store = await SqliteStore.open(home, clock=kit.RealClock(), readonly=True)
+    report = await store.verify()
+    say(len(await store.sessions()), report.ok, report.records)
+    await store.aclose()
+
+
+async def write(home: str) -> None:
+    try:
+        async with kit.opened(Path(home)) as store:
+            await store.append("work", [kit.message()])
+    except NeuralClawError as error:
+        say(error.kind, "|", error.text, "|", error.hint)
+
+
+async def tight(home: str, kilobytes: str) -> None:
+    """Append until no file may grow any more, then again with room."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    async with kit.opened(Path(home)) as store:
+        hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+        resource.setrlimit(resource.RLIMIT_FSIZE, (int(kilobytes) * 1024, hard))
+        await fill(store)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+        await store.append("work", [kit.message("room again")])
+        say("again")
+
+
+async def full(home: str) -> None:
+    """The same on a small file system, where a file takes the space; reading works meanwhile."""
+    ballast = Path(home) / "ballast"
+    async with kit.opened(Path(home)) as store:
+        await store.append("work", [kit.message("first")])
+        with ballast.open("wb", buffering=0) as file:
+            try:
+                while True:
+                    file.write(b"\0" * 4096)
+            except OSError:
+                pass
+        await fill(store)
+        reader = await SqliteStore.open(home, clock=kit.RealClock(), readonly=True)
+        say((await reader.verify()).ok)
+        await reader.aclose()
+        ballast.unlink()
+        await store.append("work", [kit.message("room again")])
+        say("again", (await store.verify()).ok)
+
+
+async def fill(store: SqliteStore) -> None:
+    count = 0
+    try:
+        for _ in range(2000):
+            await store.append("work", [kit.message("x" * 4000)])
+            count += 1
+    except NeuralClawError as error:
+        say(error.kind, "|", error.text, "|", error.hint)
+    say(count, len(await store.read("work")))
+
+
+if __name__ == "__main__":
+    anyio.run(globals()[sys.argv[1]], *sys.argv[2:])

@@ -1,0 +1,215 @@
+"""What is derived for `sessions list`, questions and scopes; leases; rebuilding and erasing."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neuralclaw.errors import LeaseLost, SessionNotFound
+from neuralclaw.store import SqliteStore
+from neuralclaw.testing import FakeClock
+from neuralclaw.types.actions import Scope
+from neuralclaw.types.rows import Lease, Result, SessionRow
+
+from . import kit
+
+pytestmark = pytest.mark.anyio
+
+DERIVED = ("progress", "turns", "questions", "scopes", "usage", "calls")
+
+
+async def state(store: SqliteStore, session: str = "a") -> str:
+    row = await store.session(session)
+    assert row is not None
+    waits = [r.session for r in await store.sessions(unfinished=True)]
+    assert (session in waits) == (row.state == "unfinished")
+    return row.state
+
+
+async def test_a_session_is_made_once_and_shown_with_what_its_entries_say(home: Path) -> None:
+    async with kit.opened(home, clock=FakeClock()) as store:
+        made = await store.create_session("work", origin="owner", workspace="/w", model="p:m")
+        assert (made.state, made.turns, made.model, made.usd, made.title) == ("idle", 0, "p:m", 0.0, "")
+        assert await store.create_session("work", origin="program", workspace="/other") == made
+        await kit.a_life(store)
+        assert await store.session("work") == SessionRow(
+            session="work",
+            title="tidy up the desk",
+            state="unfinished",
+            turns=2,
+            model="offline:offline",
+            origin="owner",
+            workspace="/w",
+            created="2027-01-15T08:00:00.000Z",
+            updated="2027-01-15T08:00:00.000Z",
+            usd=None,
+            entries=13,
+            last_turn=2,
+        )
+        await store.append("named", [kit.inbound("x" * 100), kit.started(), kit.message(usd=0.5), kit.message(usd=0.25), kit.finished()])
+        named = await store.create_session("named", origin="owner", workspace="/w", title="Given")
+        assert (named.title, named.usd, named.workspace, named.state) == ("Given", 0.75, "/w", "idle")
+        assert {r.session for r in await store.sessions()} == {"work", "named"}
+        assert await store.session("nobody") is None
+
+
+async def test_the_state_of_a_session_follows_its_turn(home: Path) -> None:
+    async with kit.opened(home) as store:
+        await store.create_session("a", origin="owner", workspace="/w")
+        assert await state(store) == "idle"
+        await store.append("a", [kit.inbound()])
+        assert await state(store) == "unfinished"
+        lease = await store.acquire("session:a")
+        assert lease is not None
+        assert await state(store) == "running"
+        await store.append("a", [kit.started()], lease=lease)
+        assert await state(store) == "running"
+        await store.append("a", [kit.message(seen=1), kit.asked("Q1"), kit.asked("Q2"), kit.finished(waiting=("Q1", "Q2"))], lease=lease)
+        await store.release(lease)
+        assert await state(store) == "waiting"
+        await store.append("a", [kit.inbound("also", queued=True)])
+        assert await state(store) == "waiting"
+        await store.append("a", [kit.answered("Q1")])
+        assert await state(store) == "waiting"
+        await store.append("a", [kit.answered("Q2", "no")])
+        assert await state(store) == "unfinished"
+        await store.append("a", [kit.message("end", seen=4), kit.finished()])
+        assert await state(store) == "unfinished"  # the queued message
+        await store.append("a", [kit.started(2, inbound=7)])
+        await store.set_aside("a", True)
+        assert await state(store) == "set_aside"
+        await store.set_aside("a", False)
+        await store.append("a", [kit.finished(2)])
+        assert await state(store) == "idle"
+
+
+async def test_a_message_that_was_seen_is_not_pending_and_a_queued_one_is(home: Path) -> None:
+    async with kit.opened(home) as store:
+        await store.append("a", [kit.inbound(), kit.started(), kit.inbound("steer"), kit.inbound("later", queued=True)])
+        await store.append("a", [kit.message(seen=4), kit.finished()])
+        assert await state(store) == "unfinished"
+        await store.append("a", [kit.started(2, inbound=4), kit.message(turn=2, seen=4), kit.finished(2)])
+        assert await state(store) == "idle"
+
+
+async def test_a_prefix_finds_its_session_or_names_the_candidates(home: Path) -> None:
+    async with kit.opened(home) as store:
+        for name in ("alpha", "alpine", "beta", "al"):
+            await store.create_session(name, origin="owner", workspace="/w")
+        assert await store.resolve("b") == "beta"
+        assert await store.resolve("al") == "al"
+        assert await store.resolve("alph") == "alpha"
+        with pytest.raises(SessionNotFound, match="alpha, alpine"):
+            await store.resolve("alp")
+        for unknown in ("x", "", "alphabet", "%"):
+            with pytest.raises(SessionNotFound, match="there is no session"):
+                await store.resolve(unknown)
+
+
+async def test_scopes_hold_for_the_session_or_for_the_home(home: Path) -> None:
+    push = {"kind": "program", "value": "git push", "tool": "terminal"}
+    host = {"kind": "host", "value": "example.org", "tool": "web_fetch"}
+    async with kit.opened(home) as store:
+        await store.append("a", [kit.asked("Q1", scopes=(push,)), kit.asked("Q2", scopes=(host,)), kit.asked("Q3", scopes=({**push, "value": "rm"},))])
+        await store.append("a", [kit.answered("Q1", "session"), kit.answered("Q3", "once")])
+        await store.append("a", [kit.answered("Q2", "always")])
+        assert await store.scopes("a") == [Scope("program", "git push", "terminal"), Scope("host", "example.org", "web_fetch")]
+        assert await store.scopes("b") == [Scope("host", "example.org", "web_fetch")]
+
+
+@pytest.mark.invariant("sessions.one-turn")
+async def test_a_lease_is_held_by_one_and_a_stale_one_writes_nothing(home: Path) -> None:
+    async with kit.opened(home) as one, kit.opened(home) as two:
+        lease = await one.acquire("session:a")
+        assert lease is not None
+        assert lease.epoch == 1
+        assert await one.acquire("session:a") is None
+        assert await two.acquire("session:a") is None
+        await one.append("a", [kit.message()], lease=lease)
+        await one.release(lease)
+        assert await one.holder("session:a") is None
+        newer = await two.acquire("session:a")
+        assert newer is not None
+        assert newer.epoch == 2
+        with pytest.raises(LeaseLost, match="another process has taken over a"):
+            await one.append("a", [kit.message(), kit.inbound(key="k")], lease=lease)
+        with pytest.raises(LeaseLost):
+            await one.start_turn(lease, "a", 1)
+        await one.release(lease)  # not its own any more: stays
+        assert await one.acquire("session:a") is None
+        await one.append("a", [kit.inbound(key="k")])  # the key was not taken by the refused step
+        with pytest.raises(LeaseLost):
+            await two.append("a", [kit.message()], lease=Lease("session:never", "1-x", 1))
+        assert len(await two.read("a")) == 2
+
+
+async def test_starts_that_leave_no_entry_are_counted(home: Path) -> None:
+    async with kit.opened(home) as store:
+        lease = await store.acquire("session:a")
+        assert lease is not None
+        assert [await store.start_turn(lease, "a", 1) for _ in range(2)] == [1, 2]
+        await store.append("a", [kit.message(turn=1)])  # without the lease: not the turn's own
+        assert await store.start_turn(lease, "a", 1) == 3
+        await store.append("a", [kit.message(turn=1)], lease=lease)
+        assert await store.start_turn(lease, "a", 1) == 1
+        await store.release(lease)
+        lease = await store.acquire("session:a")
+        assert lease is not None
+        assert await store.start_turn(lease, "a", 1) == 2
+        assert await store.start_turn(lease, "a", 2) == 1
+
+
+def derived(home: Path) -> dict[str, list[Any]]:
+    c = kit.raw(home)
+    return {table: c.execute(f"SELECT * FROM {table} ORDER BY 1, 2").fetchall() for table in DERIVED}
+
+
+async def test_a_rebuild_gives_the_same_rows(home: Path) -> None:
+    async with kit.opened(home) as store:
+        for session in ("work", "other"):
+            await kit.a_life(store, session)
+        await store.append("work", [kit.asked("open", turn=2), kit.finished(2, waiting=("open",))])
+        before = derived(home)
+        assert all(before.values())
+        c = kit.raw(home)
+        for table in DERIVED:
+            c.execute(f"DELETE FROM {table}")
+        await store.rebuild()
+        assert derived(home) == before
+        await store.erase("work", [3, 4, 6, 7], "owner")  # a priced message, its question, the answer, a result
+        erased = derived(home)
+        await store.rebuild()
+        assert derived(home) == erased
+        assert {table: erased[table] for table in ("usage", "calls", "questions", "turns")} == {t: before[t] for t in ("usage", "calls", "questions", "turns")}
+        (more,) = await store.append("work", [kit.message(turn=2)])
+        assert more.entry == 17
+        assert (await store.verify()).ok
+
+
+async def test_erasing_takes_bodies_keys_and_results_and_leaves_a_record_that_verifies(home: Path) -> None:
+    secret = "the-secret-word"
+    async with kit.opened(home) as store:
+        await store.append("a", [kit.inbound(secret), kit.message(secret), kit.tool_finished("c1")], rows=[Result("c1", secret)])
+        await store.append("b", [kit.inbound(secret[::-1])])
+        erased = await store.erase("a", [1, 3], "owner")
+        assert erased is not None
+        assert [e.body is None for e in await store.read("a")] == [True, False, True, False]
+        assert await store.result("a", "c1") is None
+        report = await store.verify()
+        assert (report.ok, report.records, report.erased) == (True, 5, 2)
+        assert await store.erase("a", [1, 3], "owner") is None
+        assert await store.erase("a", None, "owner") is not None
+        row = await store.session("a")
+        assert row is not None
+        assert row.title == ""
+        report = await store.verify()
+        assert (report.ok, report.records, report.erased) == (True, 6, 3)
+        with pytest.raises(SessionNotFound):
+            await store.erase("nobody", None, "owner")
+        assert (home / "neuralclaw.db-wal").stat().st_size == 0
+    assert secret.encode() not in (home / "neuralclaw.db").read_bytes()
+    kit.raw(home).execute("DELETE FROM bodies WHERE record = 4")
+    async with kit.opened(home) as store:
+        report = await store.verify()
+        assert report.bad is not None
+        assert (report.bad.record, report.bad.why) == (4, "missing")
