@@ -186,6 +186,7 @@ async def test_a_rebuild_gives_the_same_rows(home: Path) -> None:
         assert (await store.verify()).ok
 
 
+@pytest.mark.invariant("audit.erasure-shown")
 async def test_erasing_takes_bodies_keys_and_results_and_leaves_a_record_that_verifies(home: Path) -> None:
     secret = "the-secret-word"
     async with kit.opened(home) as store:

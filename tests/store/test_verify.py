@@ -117,6 +117,7 @@ async def test_an_entry_linked_on_past_the_program_is_found_by_the_sessions_coun
     assert (await verified(home)).bad == BadRecord(28, "work", "order")
 
 
+@pytest.mark.invariant("audit.tampering-found")
 async def test_a_body_without_a_record_is_found(home: Path) -> None:
     await record(home)
     kit.raw(home).execute("INSERT INTO bodies VALUES (900, x'00', x'00')")

@@ -314,6 +314,7 @@ async def test_grant_and_context_are_filled_in_and_not_in_the_schema(tmp_path: P
 
 
 @pytest.mark.invariant("gate.grant-needed")
+@pytest.mark.invariant("gate.one-call")
 async def test_a_tool_runs_only_under_an_open_grant_for_it(tmp_path: Path) -> None:
     registry = Registry([echo, calculate])
     closed = grant_for(tmp_path, "echo", {"text": "x"})
