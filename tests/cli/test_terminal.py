@@ -26,14 +26,19 @@ async def test_a_question_is_asked_and_answered_at_the_terminal(claw: Claw) -> N
         assert terminal.end() == 0
 
 
-async def test_an_answer_from_another_terminal_ends_the_prompt(claw: Claw) -> None:
+async def test_an_answer_from_another_terminal_ends_the_prompt_and_the_next_question_follows(claw: Claw) -> None:
     (claw.home / "config.yaml").write_text(ASK)
-    with claw.terminal("run", "calculate 6 * 7", "--session", "t") as terminal:
+    with claw.terminal("run", "calculate 6 * 7 then calculate 40 + 4", "--session", "t") as terminal:
         terminal.until("[n] no")
-        [question] = (await claw("approvals", "list", "--json")).json
-        answered = await claw("approvals", "answer", question["approval_id"], "once")
+        first = (await claw("approvals", "list", "--json")).json[0]
+        answered = await claw("approvals", "answer", first["approval_id"], "once")
         assert answered.code == 0, answered
+        assert "goes on with it" in answered.out
+        terminal.until("40 + 4")
+        terminal.until("[n] no")
+        terminal.type("y\n")
         terminal.until("42")
+        terminal.until("44")
         assert terminal.end() == 0
 
 

@@ -110,14 +110,12 @@ class CancelIn(Spoken, frozen=True, tag="cancel"):
     """Stop the turn."""
 
 
-_decoder: msgspec.json.Decoder[MessageIn | AnswerIn | CancelIn] = msgspec.json.Decoder(MessageIn | AnswerIn | CancelIn)
-
-
 class Program:
     """A program that writes one JSON object a line. A line that cannot be used gives an `error` event and changes nothing."""
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
+        self._decoder: msgspec.json.Decoder[MessageIn | AnswerIn | CancelIn] = msgspec.json.Decoder(MessageIn | AnswerIn | CancelIn)
         self._lines = Lines(sys.stdin.fileno()) if sys.stdin is not None else None
         self._session = ""
 
@@ -143,7 +141,7 @@ class Program:
             if not line.strip():
                 continue
             try:
-                return _decoder.decode(line)
+                return self._decoder.decode(line)
             except msgspec.DecodeError as error:
                 self._sink.trouble("UsageError", f"a line on standard input cannot be used: {error}")
         return None
