@@ -80,16 +80,20 @@ def test_over_a_pipe_the_answer_is_printed_once_and_nothing_else() -> None:
         TextDelta(text="par"),
         RetryEvent(attempt=1, wait_ms=2000, reason="429 too many requests", model="m", discard=True),
         ToolFinished(call_id="c", name="terminal", ok=False, content="", error="it writes outside", refused=Decision.FORBID),
-        LimitHit(kind="iterations", text="10 model calls"),
+        LimitHit(kind="iterations", text="Stopped at 10 model calls"),
+        TurnFinished(status="limit", text="Stopped at 10 model calls"),
+        TurnFinished(status="cancelled", text="Cancelled. So far: nothing."),
         ErrorEvent(kind="LLMAuthError", text="the key is refused", hint="set another"),
-        TurnFinished(status="failed", text="half \x1b[1mof it", error=ErrorInfo("LLMAuthError", "the key is refused")),
+        TurnFinished(status="failed", text="", error=ErrorInfo("LLMAuthError", "the key is refused")),
+        TurnFinished(status="denied", text="half \x1b[1mof it"),
     ):
         view.show(event(body))
     assert written(out) == "half \x1b[1mof it\n"
     assert written(err).splitlines() == [
         "🤖 LLM error: 429 too many requests. Retrying… (after attempt 1, in 2.0 s)",
         "🚫 Security: terminal: it writes outside",
-        "Limit: 10 model calls",
+        "Stopped at 10 model calls",
+        "Cancelled. So far: nothing.",
         "🤖 LLM error: the key is refused",
         "   set another",
     ]

@@ -56,7 +56,7 @@ async def test_ctrl_c_stops_a_run_and_leaves_a_record(claw: Claw) -> None:
     with claw.terminal("run", "run sleep 60", "--approvals", "auto", "--session", "c") as terminal:
         terminal.until("> terminal")
         terminal.type("\x03")
-        terminal.until("Cancelled.")
+        terminal.until("Cancelled")
         assert terminal.end() == 130
 
 
@@ -91,7 +91,7 @@ async def test_ctrl_c_in_the_chat_stops_the_turn_and_not_the_program(claw: Claw)
         chat.type("run sleep 60\n")
         chat.until("> terminal")
         chat.type("\x03")
-        chat.until("Cancelled.")
+        chat.until("Cancelled")
         chat.type("calculate 6 * 7\n")
         chat.until("42")
         chat.type("/quit\n")

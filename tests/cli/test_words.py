@@ -52,6 +52,7 @@ async def test_a_wrong_word_is_answered_with_the_nearest_and_exit_2(claw: Claw) 
 async def test_what_does_not_stand_yet_says_so(claw: Claw) -> None:
     for words in (
         ["memory", "list"],
+        ["sessions", "fork", "s"],
         ["run", "--soul", "x", "task"],
         ["run", "--mode", "deliberate", "task"],
         ["doctor", "--prove"],

@@ -24,6 +24,8 @@ from .screen import Screen, exact
 LETTERS = {"y": "once", "s": "session", "a": "always", "n": "no"}
 _MEANING = {"once": "[y] once", "session": "[s] this session", "always": "[a] always", "no": "[n] no"}
 _SHOWN_ARGUMENT = 200
+_UNANSWERED = ("failed", "cancelled", "limit", "timed_out")
+"""Status of a turn whose text is no answer but tells what was done so far."""
 
 
 class View:
@@ -39,6 +41,7 @@ class View:
         self._tools, self._verbose = tools, verbose
         self._streamed = ""
         self._told: set[tuple[str, str]] = set()
+        self._limit = ""
         self._choices: dict[str, tuple[str, ...]] = {}
 
     def show(self, event: Event) -> None:
@@ -61,7 +64,8 @@ class View:
             case ApprovalResolved(by=by, decision=decision, approval_id=question) if by != "owner":
                 self.err.line(f"question {question}: {decision}, by {by}", "dim")
             case LimitHit(text=text):
-                self.err.line(f"Limit: {text}", "yellow")
+                self._limit = text
+                self.err.line(text, "yellow")
             case ErrorEvent(kind=kind, text=text, hint=hint):
                 self._error(kind, text, hint)
             case StatusEvent(text=text):
@@ -121,16 +125,17 @@ class View:
             self._error(body.error.kind, body.error.text, "")
         self._told.clear()
         shown = self._streamed.strip() and self._streamed.strip() == body.text.strip()
-        if body.text and self._answer and not shown:
+        if body.status in _UNANSWERED:
+            if body.text and body.text != self._limit:
+                self.err.line(body.text, "yellow")
+        elif body.text and self._answer and not shown:
             self.out.line(body.text.removesuffix("\n"))
-        self._streamed = ""
+        self._streamed = self._limit = ""
         for question in body.waiting:
             words = "|".join(self._choices.get(question, ("once", "no")))
             self.err.line(f"waits for an answer: neuralclaw approvals answer {question} {words}", "yellow")
         if body.waiting:
             self.err.line(f"then go on with: neuralclaw run --resume {session}", "yellow")
-        elif body.status in ("cancelled", "timed_out"):
-            self.err.line("Cancelled." if body.status == "cancelled" else "Timed out.", "yellow")
 
 
 def _arguments(arguments: dict[str, Any]) -> str:
