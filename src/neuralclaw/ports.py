@@ -236,8 +236,8 @@ class Subscriber(Protocol):
 class Desk(Protocol):
     """What a person can do, whatever channel they sit at."""
 
-    async def send(self, session: str, text: str, *, options: TurnOptions, by: str, key: str | None = None, queued: bool = False) -> int:
-        """Accept a message; returns its entry number. A key that was accepted before returns the entry it had."""
+    async def send(self, session: str, text: str, *, options: TurnOptions, by: str, key: str | None = None, queued: bool = False) -> tuple[int, int | None]:
+        """Accept a message: its entry number, and the turn it goes on with where it begins none. A key that was accepted before gives the entry it had."""
         ...
 
     async def answer(self, approval_id: str, decision: str, *, by: str, value: Mapping[str, Any] | None = None) -> None: ...

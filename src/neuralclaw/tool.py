@@ -2,8 +2,10 @@
 
 import functools
 import inspect
+import sys
 import typing
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from types import ModuleType
 from typing import Any, Literal, overload
 
 import anyio.to_thread
@@ -311,3 +313,13 @@ def _sentence(text: str) -> str:
     """msgspec's message about a value as a sentence that names the argument: `Expected `int` >= 1 - at `$.limit``."""
     said, _, place = text.rpartition(" - at `$.")
     return f"argument {place.rstrip('`')!r} does not fit: {said[:1].lower()}{said[1:]}." if said else f"{text}."
+
+
+class _CallableModule(ModuleType):
+    """`from neuralclaw import tool` gives this module once it was imported under its own name; called, it is the decorator all the same."""
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        return tool(*args, **options)
+
+
+sys.modules[__name__].__class__ = _CallableModule

@@ -210,8 +210,8 @@ class Agent:
         """Send a message and follow the turn it starts or steers."""
         await self._parts.models.thinking(options.model)
         wish = Wish(approvals=options.approvals, present=options.origin.present, retry=retry)
-        entry = await self.desk.send(session, text, options=options, by=self._seat.who, key=key, queued=queued, wish=wish)
-        async with self._followed(session, TurnFilter(inbound=entry), after=entry - 1) as events:
+        entry, turn = await self.desk.send(session, text, options=options, by=self._seat.who, key=key, queued=queued, wish=wish)
+        async with self._followed(session, TurnFilter(inbound=entry, number=turn), after=entry - 1) as events:
             yield events
 
     @asynccontextmanager

@@ -28,12 +28,13 @@ class SessionDesk:
 
     async def send(
         self, session: str, text: str, *, options: TurnOptions, by: str, key: str | None = None, queued: bool = False, wish: Wish | None = None
-    ) -> int:
-        """Accept a message and see to it that it is taken up; returns its entry number.
+    ) -> tuple[int, int | None]:
+        """Accept a message and see to it that it is taken up; returns its entry number, and the turn it goes on with if it begins none.
 
         A person's message to a parked session withdraws its open questions. Raises `SessionBusy` when the session's turn runs in
         another process and the message is not to steer it.
         """
+        await self._sessions.settled(session)
         row = await self._store.create_session(session, origin=options.origin.who, workspace=options.workspace, title=title(text), model=options.model)
         if row.state == "waiting" and by == "program" and not self._sessions.driving(session):
             raise SessionBusy(f"the session {session} waits for an answer; the message was not taken", hint="neuralclaw approvals list")
@@ -45,7 +46,7 @@ class SessionDesk:
                 await self._sessions.give_back(lease)
             raise
         await self._go_on(session, lease, wish or Wish(approvals=options.approvals, present=options.origin.present))
-        return entry
+        return entry, row.last_turn if row.state == "waiting" and not queued else None
 
     async def steer(self, session: str, text: str, *, by: str, key: str | None = None) -> int:
         """Accept a message for a session whose turn may run in any process; it is seen before the next model call."""
@@ -63,11 +64,11 @@ class SessionDesk:
             withdrawn = [Draft(q.turn, ApprovalResolved(approval_id=q.question.approval_id, decision="no", by="withdrawn")) for q in questions]
         turn = row.last_turn if row.state in ("running", "waiting", "unfinished") and not inbound.queued else row.last_turn + 1
         try:
-            entries = await self._store.append(row.session, [*withdrawn, Draft(turn, inbound)])
+            entries = await self._store.append(row.session, [Draft(turn, inbound), *withdrawn])
         except DuplicateInbound as before:
             return before.entry
         self.notify(entries)
-        return entries[-1].entry
+        return entries[0].entry
 
     async def _go_on(self, session: str, lease: Lease | None, wish: Wish) -> None:
         if lease is not None:

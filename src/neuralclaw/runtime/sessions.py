@@ -71,6 +71,7 @@ class Drive:
         self.scope = anyio.CancelScope()
         self.done = anyio.Event()
         self.again = False
+        self.ending = False
         self.journal: Journal | None = None
 
 
@@ -83,7 +84,15 @@ class Sessions:
         self._slots = anyio.CapacityLimiter(max_sessions)
 
     def driving(self, session: str) -> bool:
-        return session in self._drives
+        """Whether a turn of this session runs here, or the next one is about to."""
+        drive = self._drives.get(session)
+        return drive is not None and not drive.ending
+
+    async def settled(self, session: str) -> None:
+        """Returns when no drive of this session is just giving its lease back."""
+        drive = self._drives.get(session)
+        if drive is not None and drive.ending:
+            await drive.done.wait()
 
     async def take(self, session: str) -> Lease:
         """The lease of a session that this process does not drive yet. Raises `SessionBusy` when its turn runs elsewhere."""
@@ -108,6 +117,7 @@ class Sessions:
 
     async def wake(self, session: str, wish: Wish) -> None:
         """See to it that what waits in the session is taken up, by this process or by the one that holds it."""
+        await self.settled(session)
         drive = self._drives.get(session)
         if drive is not None:
             drive.again = True
@@ -145,6 +155,7 @@ class Sessions:
         except NeuralClawError as error:
             failure = error
         finally:
+            drive.ending = True
             await self.give_back(drive.lease)
             del self._drives[drive.session]
             drive.done.set()

@@ -40,6 +40,7 @@ class Gate:
             workspace=action.workspace,
             hash=hash,
             envelope=envelope,
+            verdict=verdict,
         )
 
     async def judge(self, action: Action) -> Verdict:

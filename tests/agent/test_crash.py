@@ -1,0 +1,226 @@
+"""Killed at any moment, a turn goes on from its last finished step; a finished call never runs twice."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neuralclaw.errors import SessionBusy, TurnSetAside
+from neuralclaw.testing import EventCapture, FunctionProvider, Reply, ScriptedProvider
+from neuralclaw.types.messages import Request, ToolMessage
+
+from .kit import agent
+from .steps import steps, tools
+
+pytestmark = pytest.mark.anyio
+
+ROOT = str(Path(__file__).parents[2])
+
+CHILD = """
+import anyio, os, signal, sys
+from neuralclaw import Agent
+from neuralclaw.testing import FunctionProvider
+home, work, where, effect, root = sys.argv[1:]
+sys.path.insert(0, root)
+from tests.agent.steps import steps, tools
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+async def think(request):
+    if where == f"model {len(provider.requests)}":
+        die()
+    return steps(request)
+
+provider = FunctionProvider(think)
+
+async def main():
+    async with Agent.open(home=home, workspace=work, provider=provider, tools=tools(work, effect, die if where == "inside" else None)) as a:
+        async with a.turn("go", session="s") as events:
+            async for event in events:
+                print(event.body.type, event.entry, getattr(event.body, "call_id", ""), flush=True)
+                if event.body.type == where:
+                    die()
+
+anyio.run(main)
+"""
+
+STUCK = """
+import anyio, os, signal, sys
+from neuralclaw import Agent
+from neuralclaw.testing import FunctionProvider
+
+async def die(request):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+async def main():
+    async with Agent.open(home=sys.argv[1], workspace=sys.argv[2], provider=FunctionProvider(die)) as a:
+        async with a.resume("s") as events:
+            async for event in events:
+                pass
+
+anyio.run(main)
+"""
+
+THINKING = """
+import anyio, sys
+from neuralclaw import Agent
+from neuralclaw.testing import FunctionProvider
+
+async def wait(request):
+    print("thinking", flush=True)
+    await anyio.sleep_forever()
+
+async def main():
+    async with Agent.open(home=sys.argv[1], workspace=sys.argv[2], provider=FunctionProvider(wait)) as a:
+        await a.ask("go", session="s")
+
+anyio.run(main)
+"""
+
+
+def crash(home: Path, where: str, effect: str = "pure") -> list[list[str]]:
+    """Run a turn in a process that is killed at `where` (an event, `model N`, or `inside` the second tool); the durable events it had printed."""
+    work = home.parent / "work"
+    work.mkdir()
+    command = [sys.executable, "-c", CHILD, str(home), str(work), where, effect, ROOT]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    return [line.split() for line in done.stdout.splitlines() if " None" not in line]
+
+
+def again(home: Path, effect: str = "pure", **options: Any) -> Any:
+    """The agent of the next process, with the same model and tools."""
+    return agent(home, provider=FunctionProvider(think), tools=tools(str(home.parent / "work"), effect), **options)
+
+
+async def think(request: Request) -> Reply:
+    return steps(request)
+
+
+def ran(home: Path) -> list[str]:
+    """What the tools did, in all processes."""
+    return (home.parent / "work" / "ran").read_text().splitlines()
+
+
+KILLS = ["inbound", "turn.started", "message", "decision", "tool.started", "tool.finished", "model 1", "model 2", "model 3"]
+
+
+@pytest.mark.invariant("journal.finished-once")
+@pytest.mark.invariant("journal.one-result")
+@pytest.mark.parametrize("where", KILLS)
+async def test_a_killed_turn_is_finished_by_the_next_process_and_nothing_finished_runs_twice(home: Path, where: str) -> None:
+    printed = crash(home, where)
+    async with again(home) as a:
+        (row,) = await a.do("sessions.list", unfinished=True)
+        assert row["state"] == "unfinished"
+        async with a.resume("s") as stream:
+            seen = await EventCapture().drain(stream)
+        shown = await a.do("sessions.show", session="s")
+        report = await a.do("audit.verify")
+    end = seen.one("turn.finished")
+    assert (end.turn, end.status) == (1, "done")
+    assert [e["call_id"] for e in shown["events"] if e["type"] == "tool.finished"] == ["c1", "c2"]
+    times = {"c1": ran(home).count("first"), "c2": ran(home).count("second")}
+    assert all(times[line[2]] == 1 for line in printed if line[0] == "tool.finished")
+    assert times["c1"] <= 1
+    assert report.ok
+    assert [[e["type"], str(e["entry"])] for e in shown["events"]][: len(printed)] == [line[:2] for line in printed]
+
+
+@pytest.mark.parametrize("effect", ["pure", "idempotent"])
+async def test_an_interrupted_call_that_may_be_repeated_is_run_again_without_asking(home: Path, effect: str) -> None:
+    crash(home, "inside", effect)
+    async with again(home, effect) as a, a.resume("s") as stream:
+        seen = await EventCapture().drain(stream)
+    assert seen.one("tool.finished").content == "two"
+    assert ran(home) == ["first", "second", "second"]
+
+
+@pytest.mark.invariant("journal.unfinished-asked")
+@pytest.mark.parametrize("mode", ["none", "auto"])
+async def test_an_interrupted_once_call_is_never_run_again_by_a_mode(home: Path, mode: str) -> None:
+    crash(home, "inside", "once")
+    provider = ScriptedProvider("The second step may have happened.")
+    second = tools(str(home.parent / "work"), "once")
+    async with agent(home, provider=provider, tools=second, approvals=mode) as a, a.resume("s") as stream:
+        seen = await EventCapture().drain(stream)
+    finished = seen.one("tool.finished")
+    assert finished.ok is False
+    assert finished.error.startswith("may have happened")
+    told = [m.content for m in provider.requests[0].messages if isinstance(m, ToolMessage)][-1]
+    assert told.startswith("may have happened")
+    assert ran(home) == ["first", "second"]
+
+
+@pytest.mark.invariant("journal.unfinished-asked")
+@pytest.mark.parametrize(("answer", "expected"), [("once", ["first", "second", "second"]), ("no", ["first", "second"])])
+async def test_a_person_decides_whether_an_interrupted_once_call_is_run_again(home: Path, answer: str, expected: list[str]) -> None:
+    crash(home, "inside", "once")
+
+    async def approver(question: object) -> str:
+        return answer
+
+    async with again(home, "once", approver=approver) as a, a.resume("s") as stream:
+        seen = await EventCapture().drain(stream)
+    assert "may have happened" in seen.one("approval.requested").reasons[0]
+    assert seen.one("tool.finished").ok is (answer == "once")
+    assert ran(home) == expected
+
+
+async def test_recover_finishes_every_unfinished_turn_of_the_home(home: Path) -> None:
+    crash(home, "model 2")
+    async with again(home) as a:
+        async with a.recover() as stream:
+            seen = await EventCapture().drain(stream)
+        rows = await a.do("sessions.list", unfinished=True)
+    assert seen.one("turn.finished").status == "done"
+    assert rows == []
+
+
+async def test_a_turn_that_makes_no_progress_in_three_starts_is_set_aside(home: Path) -> None:
+    crash(home, "model 2")
+    work = home.parent / "work"
+    for _ in range(3):
+        died = subprocess.run([sys.executable, "-c", STUCK, str(home), str(work)], capture_output=True, timeout=30, check=False)
+        assert died.returncode == -signal.SIGKILL, died.stderr
+    async with again(home) as a:
+        with pytest.raises(TurnSetAside, match="turn 1"):
+            async with a.resume("s") as stream:
+                await EventCapture().drain(stream)
+        (row,) = await a.do("sessions.list")
+        assert row["state"] == "set_aside"
+        async with a.resume("s", retry=True) as stream:
+            seen = await EventCapture().drain(stream)
+        (row,) = await a.do("sessions.list")
+    assert seen.one("turn.finished").status == "done"
+    assert row["state"] == "idle"
+
+
+async def test_resuming_what_is_finished_shows_its_end_again(home: Path) -> None:
+    async with agent(home, "the answer") as a:
+        await a.ask("hi", session="s")
+    async with agent(home) as a, a.resume("s") as stream:
+        seen = await EventCapture().drain(stream)
+    assert seen.types == ["turn.finished"]
+    assert seen.one("turn.finished").text == "the answer"
+
+
+@pytest.mark.invariant("sessions.one-turn")
+async def test_a_session_that_runs_in_another_process_is_busy_and_says_where_until_that_dies(home: Path) -> None:
+    work = home.parent / "work"
+    work.mkdir()
+    with subprocess.Popen([sys.executable, "-c", THINKING, str(home), str(work)], stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "thinking\n"
+        async with agent(home, "done") as a:
+            with pytest.raises(SessionBusy, match=str(other.pid)):
+                await a.ask("me too", session="s")
+            other.send_signal(signal.SIGKILL)
+            other.wait()
+            async with a.resume("s") as stream:
+                seen = await EventCapture().drain(stream)
+    assert seen.one("turn.finished").status == "done"
