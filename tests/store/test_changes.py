@@ -21,6 +21,20 @@ async def test_a_subscriber_begins_with_the_call_and_not_with_its_first_look(hom
             assert await anext(batches) == written
 
 
+async def test_what_was_written_before_the_first_look_is_seen_once(home: Path) -> None:
+    async with kit.opened(home) as store:
+        await store.append("a", [kit.message()] * 5)
+        batches = store.changes(2)
+        await store.append("a", [kit.message()] * 5)
+        seen: list[int] = []
+        with anyio.fail_after(5):
+            while seen[-1:] != [10]:
+                seen += [e.entry for e in await anext(batches)]
+            await store.append("a", [kit.message()])
+            seen += [e.entry for e in await anext(batches)]
+        assert seen == [3, 4, 5, 6, 7, 8, 9, 10, 11]
+
+
 @pytest.mark.invariant("sessions.no-delay")
 async def test_a_slow_subscriber_delays_nobody_and_misses_nothing(home: Path) -> None:
     async with kit.opened(home) as store:
@@ -31,6 +45,7 @@ async def test_a_slow_subscriber_delays_nobody_and_misses_nothing(home: Path) ->
             with anyio.fail_after(5):
                 quick_seen += [e.entry for e in await anext(quick)]
         assert quick_seen == list(range(1, 5001))
+        assert sum(len(batch) for batch in slow._buffer) <= 2048  # the rest is read from the journal again
         slow_seen: list[int] = []
         with anyio.fail_after(5):
             while len(slow_seen) < 5000:

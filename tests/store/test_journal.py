@@ -178,6 +178,21 @@ async def test_a_barrier_changes_a_row_and_is_shared_by_all_who_wait(home: Path)
         assert before + 1 < syncs() < before + 50
 
 
+async def test_a_barrier_is_one_commit_under_full_synchronous(home: Path) -> None:
+    async with kit.opened(home) as store:
+        await store.append("a", [kit.message()])
+        await store.barrier()  # idle from here on: nothing is left to sync
+        assert store._writer is not None
+        connection = store._writer._tables.connection
+        statements: list[str] = []
+        connection.set_trace_callback(lambda sql: statements.append(" ".join(sql.split()[:4])))
+        await store.append("a", [kit.message()])
+        await store.barrier()
+        connection.set_trace_callback(None)
+    wanted = ["PRAGMA synchronous = FULL", "BEGIN IMMEDIATE", "UPDATE meta SET value", "COMMIT", "PRAGMA synchronous = NORMAL"]
+    assert [s for s in statements if s in wanted][-5:] == wanted
+
+
 async def test_a_write_is_synced_soon_though_nobody_waits(home: Path) -> None:
     async with kit.opened(home) as store:
         before = kit.raw(home).execute("SELECT value FROM meta WHERE name = 'syncs'").fetchone()
@@ -204,6 +219,9 @@ async def test_only_the_owner_can_read_the_home(home: Path) -> None:
         assert {"neuralclaw.db", "neuralclaw.db-wal"} < modes.keys()
         assert set(modes.values()) == {0o600}
         assert len(list((inner / "locks").iterdir())) == 2  # the upgrade's and this process's
+    inner.chmod(0o755)
+    async with kit.opened(inner):
+        assert stat.S_IMODE(inner.stat().st_mode) == 0o700
 
 
 async def test_what_belongs_to_no_session_stands_in_home_and_is_no_session(home: Path) -> None:

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from neuralclaw.errors import LeaseLost, SessionNotFound
@@ -90,6 +91,14 @@ async def test_a_message_that_was_seen_is_not_pending_and_a_queued_one_is(home: 
         assert await state(store) == "unfinished"
         await store.append("a", [kit.started(2, inbound=4), kit.message(turn=2, seen=4), kit.finished(2)])
         assert await state(store) == "idle"
+
+
+async def test_a_turn_that_says_again_that_it_starts_counts_once(home: Path) -> None:
+    async with kit.opened(home) as store:
+        await store.append("a", [kit.inbound(), kit.started(), kit.started(), kit.finished(), kit.inbound(turn=2), kit.started(2, inbound=5)])
+        row = await store.session("a")
+        assert row is not None
+        assert (row.turns, row.last_turn) == (2, 2)
 
 
 async def test_a_prefix_finds_its_session_or_names_the_candidates(home: Path) -> None:
@@ -187,6 +196,26 @@ async def test_a_rebuild_gives_the_same_rows(home: Path) -> None:
 
 
 @pytest.mark.invariant("audit.erasure-shown")
+async def test_rebuilding_and_erasing_amid_many_writers_spoils_nothing(home: Path) -> None:
+    async with kit.opened(home) as store:
+        await kit.a_life(store, "old")
+
+        async def writes(session: str) -> None:
+            await kit.a_life(store, session)
+
+        async with anyio.create_task_group() as group:
+            for i in range(60):
+                group.start_soon(writes, f"s{i}")
+                if i % 20 == 10:
+                    group.start_soon(store.rebuild)
+                    group.start_soon(store.erase, "old", [i // 10], "owner")
+        before = derived(home)
+        await store.rebuild()
+        assert derived(home) == before
+        report = await store.verify()
+        assert (report.ok, report.erased) == (True, 3)
+
+
 async def test_erasing_takes_bodies_keys_and_results_and_leaves_a_record_that_verifies(home: Path) -> None:
     secret = "the-secret-word"
     async with kit.opened(home) as store:
