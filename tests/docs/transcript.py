@@ -11,6 +11,9 @@ from typing import NamedTuple
 
 from .pages import HOME, ROOT, Step, fits, ids, pages, steps
 
+SECONDS = 60
+"""How long one block may take; then it and all it started are stopped, with exit code 124."""
+
 
 class Difference(NamedTuple):
     """A step that did not do what its page shows: where, the reason, and the output as it is now."""
@@ -36,7 +39,7 @@ class Terminal:
 
     def run(self, command: str) -> tuple[int, str]:
         """Exit code and what it printed, standard error among it, with the home's path as the pages write it."""
-        shell = ["bash", "--norc", "-euo", "pipefail", "-c", command.replace(HOME, str(self.home))]
+        shell = ["timeout", "-k", "2", str(SECONDS), "bash", "--norc", "-euo", "pipefail", "-c", command.replace(HOME, str(self.home))]
         done = subprocess.run(
             shell,
             cwd=self.workspace,
@@ -45,7 +48,6 @@ class Terminal:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=60,
             check=False,
         )
         return done.returncode, done.stdout.replace(str(self.home), HOME)
