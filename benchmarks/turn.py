@@ -11,10 +11,12 @@ import argparse
 import asyncio
 import json
 import multiprocessing
+import os
 import resource
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -227,7 +229,23 @@ async def thin(url: str) -> AsyncGenerator[Turn]:
         await net.aclose()
 
 
-CONTENDERS: dict[str, Contender] = {"sdk": sdk, "sdk_aiohttp": sdk_aiohttp, "sdk_raw": sdk_raw, "thin": thin}
+@asynccontextmanager
+async def agent(url: str) -> AsyncGenerator[Turn]:
+    """The whole product: each turn in a session of its own, journal on disk, gate, chain, events and tools included."""
+    from neuralclaw import Agent
+
+    with tempfile.TemporaryDirectory() as home:
+        environ = {"PATH": os.environ["PATH"], "HOME": home}
+        settings = {"llm.providers": {"instant": {"api": "chat", "base_url": url}}}
+        async with Agent.open(home=f"{home}/data", workspace=home, model="instant:instant", settings=settings, environ=environ) as opened:
+
+            async def turn(number: int) -> str:
+                return (await opened.ask(QUESTION, session=f"turn-{number}")).text
+
+            yield turn
+
+
+CONTENDERS: dict[str, Contender] = {"sdk": sdk, "sdk_aiohttp": sdk_aiohttp, "sdk_raw": sdk_raw, "thin": thin, "agent": agent}
 BASELINE = "sdk"
 
 

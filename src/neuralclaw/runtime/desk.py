@@ -38,12 +38,12 @@ class SessionDesk:
         row = await self._store.create_session(session, origin=options.origin.who, workspace=options.workspace, title=title(text), model=options.model)
         if row.state == "waiting" and by == "program" and not self._sessions.driving(session):
             raise SessionBusy(f"the session {session} waits for an answer; the message was not taken", hint="neuralclaw approvals list")
-        lease = None if self._sessions.driving(session) else await self._sessions.take(session)
+        lease = await self._sessions.claim(session)
         try:
             entry = await self._accept(row, Inbound(text=text, key=key or secrets.token_hex(8), by=by, queued=queued, options=options))
         except BaseException:
             if lease is not None:
-                await self._sessions.give_back(lease)
+                await self._sessions.give_back(session, lease)
             raise
         await self._go_on(session, lease, wish or Wish(approvals=options.approvals, present=options.origin.present))
         return entry, row.last_turn if row.state == "waiting" and not queued else None

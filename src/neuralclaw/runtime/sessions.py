@@ -81,6 +81,7 @@ class Sessions:
     def __init__(self, kit: Kit, tasks: TaskGroup, *, max_sessions: int) -> None:
         self._kit, self._tasks = kit, tasks
         self._drives: dict[str, Drive] = {}
+        self._claims: dict[str, anyio.Event] = {}  # leases of this process that no drive has yet
         self._slots = anyio.CapacityLimiter(max_sessions)
 
     def driving(self, session: str) -> bool:
@@ -94,35 +95,62 @@ class Sessions:
         if drive is not None and drive.ending:
             await drive.done.wait()
 
-    async def take(self, session: str) -> Lease:
-        """The lease of a session that this process does not drive yet. Raises `SessionBusy` when its turn runs elsewhere."""
-        lease = await self._kit.store.acquire(lease_name(session))
-        if lease is None:
-            holder = await self._kit.store.holder(lease_name(session))
-            raise SessionBusy(
-                f"the session {session} is busy: its turn runs in {holder or 'another process'}",
-                hint="wait for it, answer or cancel it from here, or use another --session",
-            )
+    async def claim(self, session: str) -> Lease | None:
+        """The lease of a session, to be handed to `start` or `give_back`; None when this process drives the session already.
+
+        Raises `SessionBusy` when its turn runs elsewhere.
+        """
+        while True:
+            drive = self._drives.get(session)
+            if drive is not None and not drive.ending:
+                return None
+            if drive is not None:
+                await drive.done.wait()
+            elif session in self._claims:
+                await self._claims[session].wait()
+            else:
+                return await self._take(session)
+
+    async def _take(self, session: str) -> Lease:
+        self._claims[session] = anyio.Event()
+        lease = None
+        try:
+            lease = await self._kit.store.acquire(lease_name(session))
+            if lease is None:
+                holder = await self._kit.store.holder(lease_name(session))
+                raise SessionBusy(
+                    f"the session {session} is busy: its turn runs in {holder or 'another process'}",
+                    hint="wait for it, answer or cancel it from here, or use another --session",
+                )
+        finally:
+            if lease is None:
+                self._unclaim(session)
         return lease
 
-    async def give_back(self, lease: Lease) -> None:
+    def _unclaim(self, session: str) -> None:
+        claim = self._claims.pop(session, None)
+        if claim is not None:
+            claim.set()
+
+    async def give_back(self, session: str, lease: Lease) -> None:
         with anyio.CancelScope(shield=True):
             await self._kit.store.release(lease)
+        self._unclaim(session)
 
     def start(self, session: str, lease: Lease, wish: Wish) -> None:
         """Drive the session in the background until nothing is left to do, then give the lease back."""
         drive = Drive(session, lease, wish)
         self._drives[session] = drive
+        self._unclaim(session)
         self._tasks.start_soon(self._drive, drive)
 
     async def wake(self, session: str, wish: Wish) -> None:
         """See to it that what waits in the session is taken up, by this process or by the one that holds it."""
-        await self.settled(session)
-        drive = self._drives.get(session)
-        if drive is not None:
-            drive.again = True
-            return
-        self.start(session, await self.take(session), wish)
+        lease = await self.claim(session)
+        if lease is not None:
+            self.start(session, lease, wish)
+        else:
+            self._drives[session].again = True
 
     def cancel(self, session: str) -> None:
         """Stop the run of this session, if this process has one."""
@@ -156,7 +184,7 @@ class Sessions:
             failure = error
         finally:
             drive.ending = True
-            await self.give_back(drive.lease)
+            await self.give_back(drive.session, drive.lease)
             del self._drives[drive.session]
             drive.done.set()
         if failure is not None:
