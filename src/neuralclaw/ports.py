@@ -6,8 +6,9 @@ from typing import Any, Protocol
 
 from .types.actions import Action, Answer, Answers, FactSheet, Grant, Question, Scope, Verdict, Wants
 from .types.entries import Draft, Entry, Event
+from .types.events import Inbound
 from .types.messages import ModelEvent, ModelInfo, Request
-from .types.options import ApprovalsMode, TurnOptions
+from .types.options import ApprovalsMode
 from .types.rows import FileChange, Lease, OpenQuestion, OutboxItem, Result, SessionRow, VerifyReport
 from .types.tools import ToolContext, ToolResult, ToolSpec
 
@@ -236,7 +237,7 @@ class Subscriber(Protocol):
 class Desk(Protocol):
     """What a person can do, whatever channel they sit at."""
 
-    async def send(self, session: str, text: str, *, options: TurnOptions, by: str, key: str | None = None, queued: bool = False) -> tuple[int, int | None]:
+    async def send(self, session: str, inbound: Inbound) -> tuple[int, int | None]:
         """Accept a message: its entry number, and the turn it goes on with where it begins none. A key that was accepted before gives the entry it had."""
         ...
 

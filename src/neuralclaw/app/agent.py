@@ -12,16 +12,17 @@ import msgspec
 from anyio.abc import TaskGroup
 
 from .. import config
+from ..config import process
 from ..errors import AgentError, SessionBusy, TurnSetAside, WorkspaceError
 from ..ports import Provider
 from ..runtime.asker import JournalAsker
 from ..runtime.bus import Bus
-from ..runtime.desk import SessionDesk, Verb
+from ..runtime.desk import SessionDesk, Verb, new_key
 from ..runtime.sessions import Kit, Sessions, Wish
 from ..runtime.verbs import find_session
 from ..types.actions import AnswerDecision, Origin, Question, Shown, Who
 from ..types.entries import HOME, Event
-from ..types.events import TurnFinished
+from ..types.events import Inbound, TurnFinished
 from ..types.judging import Trust
 from ..types.options import ApprovalsMode, TurnOptions
 from .parts import Parts
@@ -99,7 +100,7 @@ class Agent:
         value in place of all configuration, or values above it by key. `recover`: take over every unfinished turn of the home.
         Raises `ConfigError` for what is configured wrongly and `StoreError` for a home that cannot be used.
         """
-        loaded = load_settings(home, os.environ if environ is None else environ, settings)
+        loaded = load_settings(home, process.environ if environ is None else environ, settings)
         parts = await Parts.open(loaded, provider=provider, tools=tools)
         try:
             seat = Seat(
@@ -210,7 +211,8 @@ class Agent:
         """Send a message and follow the turn it starts or steers."""
         await self._parts.models.thinking(options.model)
         wish = Wish(approvals=options.approvals, present=options.origin.present, retry=retry)
-        entry, turn = await self.desk.send(session, text, options=options, by=self._seat.who, key=key, queued=queued, wish=wish)
+        inbound = Inbound(text=text, key=key or new_key(), by=self._seat.who, queued=queued, options=options)
+        entry, turn = await self.desk.send(session, inbound, wish=wish)
         async with self._followed(session, TurnFilter(inbound=entry, number=turn), after=entry - 1) as events:
             yield events
 

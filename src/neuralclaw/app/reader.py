@@ -1,11 +1,11 @@
 """A home opened for reading alone: works on a full disk, a read-only home and beside running processes."""
 
-import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
 from .. import config
+from ..config import process
 from ..errors import NeuralClawError
 from ..runtime.desk import Verb
 from ..runtime.verbs import reading_verbs
@@ -28,7 +28,7 @@ class ReadingDesk:
 @asynccontextmanager
 async def reader(home: str | None = None, *, environ: Mapping[str, str] | None = None) -> AsyncIterator[ReadingDesk]:
     """The reading desk of a home. It does not need a configuration that can be read."""
-    folder, _ = config.places(home, environ if environ is not None else os.environ)
+    folder, _ = config.places(home, environ if environ is not None else process.environ)
     store = await SqliteStore.open(folder, clock=SystemClock(), readonly=True)
     try:
         yield ReadingDesk(reading_verbs(store))

@@ -10,8 +10,7 @@ from ..ports import Store
 from ..types.actions import AnswerDecision
 from ..types.entries import Draft, Entry
 from ..types.events import ApprovalResolved, Cancel, Inbound
-from ..types.options import TurnOptions
-from ..types.rows import DuplicateInbound, Lease, SessionRow
+from ..types.rows import DuplicateInbound, SessionRow
 from .asker import JournalAsker
 from .bus import Bus, Subscription
 from .sessions import Sessions, Wish
@@ -26,32 +25,35 @@ class SessionDesk:
     def __init__(self, store: Store, bus: Bus, sessions: Sessions, asker: JournalAsker, verbs: Mapping[str, Verb]) -> None:
         self._store, self._bus, self._sessions, self._asker, self._verbs = store, bus, sessions, asker, verbs
 
-    async def send(
-        self, session: str, text: str, *, options: TurnOptions, by: str, key: str | None = None, queued: bool = False, wish: Wish | None = None
-    ) -> tuple[int, int | None]:
+    async def send(self, session: str, inbound: Inbound, *, wish: Wish = Wish()) -> tuple[int, int | None]:  # noqa: B008  # a frozen value
         """Accept a message and see to it that it is taken up; returns its entry number, and the turn it goes on with if it begins none.
 
-        A person's message to a parked session withdraws its open questions. Raises `SessionBusy` when the session's turn runs in
-        another process and the message is not to steer it.
+        `inbound.options` must be set: they are the session's when it is new. A person's message to a parked session withdraws its open
+        questions. Raises `SessionBusy` when the session's turn runs in another process, or waits for an answer and a program sends this.
         """
+        options = inbound.options
+        assert options is not None, "a message that may begin a turn says what the turn runs under"
         await self._sessions.settled(session)
-        row = await self._store.create_session(session, origin=options.origin.who, workspace=options.workspace, title=title(text), model=options.model)
-        if row.state == "waiting" and by == "program" and not self._sessions.driving(session):
+        row = await self._store.create_session(session, origin=options.origin.who, workspace=options.workspace, title=title(inbound.text), model=options.model)
+        if row.state == "waiting" and inbound.by == "program" and not self._sessions.driving(session):
             raise SessionBusy(f"the session {session} waits for an answer; the message was not taken", hint="neuralclaw approvals list")
         lease = await self._sessions.claim(session)
         try:
-            entry = await self._accept(row, Inbound(text=text, key=key or secrets.token_hex(8), by=by, queued=queued, options=options))
+            entry = await self._accept(row, inbound)
         except BaseException:
             if lease is not None:
                 await self._sessions.give_back(session, lease)
             raise
-        await self._go_on(session, lease, wish or Wish(approvals=options.approvals, present=options.origin.present))
-        return entry, row.last_turn if row.state == "waiting" and not queued else None
+        if lease is not None:
+            self._sessions.start(session, lease, wish)
+        else:
+            await self._sessions.wake(session, wish)
+        return entry, row.last_turn if row.state == "waiting" and not inbound.queued else None
 
     async def steer(self, session: str, text: str, *, by: str, key: str | None = None) -> int:
         """Accept a message for a session whose turn may run in any process; it is seen before the next model call."""
         row = await self._row(session)
-        entry = await self._accept(row, Inbound(text=text, key=key or secrets.token_hex(8), by=by))
+        entry = await self._accept(row, Inbound(text=text, key=key or new_key(), by=by))
         if self._sessions.driving(session):
             await self._sessions.wake(session, Wish())
         return entry
@@ -69,12 +71,6 @@ class SessionDesk:
             return before.entry
         self.notify(entries)
         return entries[0].entry
-
-    async def _go_on(self, session: str, lease: Lease | None, wish: Wish) -> None:
-        if lease is not None:
-            self._sessions.start(session, lease, wish)
-        else:
-            await self._sessions.wake(session, wish)
 
     async def resume(self, session: str, wish: Wish) -> None:
         """Take up what is unfinished or waits in the session."""
@@ -124,6 +120,11 @@ class SessionDesk:
         if row is None:
             raise SessionNotFound(f"there is no session {session}", hint="neuralclaw sessions list")
         return row
+
+
+def new_key() -> str:
+    """A key for a message that came without one."""
+    return secrets.token_hex(8)
 
 
 def title(text: str) -> str:
