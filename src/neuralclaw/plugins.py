@@ -13,7 +13,9 @@ PARTS = {
     "provider.names": "neuralclaw.providers.known:names",
     "provider.with_key": "neuralclaw.providers.known:with_key",
     "net": "neuralclaw.sandbox.net:HttpNet",
-    "safety.explain": "neuralclaw.safety.explain:explain",
+    "explain": "neuralclaw.app.explain:explain",
+    "policy_file": "neuralclaw.config.policyfile:check",
+    "rules": "neuralclaw.safety.catalogue:rules",
     "doctor": "neuralclaw.app.doctor:checks",
 }
 

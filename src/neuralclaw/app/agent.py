@@ -2,7 +2,6 @@
 
 import os
 import re
-import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Literal
@@ -17,12 +16,13 @@ from ..errors import AgentError, SessionBusy, TurnSetAside, WorkspaceError
 from ..ports import Provider
 from ..runtime.asker import JournalAsker
 from ..runtime.bus import Bus
-from ..runtime.desk import SessionDesk, Verb, new_key
+from ..runtime.desk import SessionDesk, Verb
 from ..runtime.sessions import Kit, Sessions, Wish
 from ..runtime.verbs import find_session
 from ..types.actions import AnswerDecision, Origin, Question, Shown, Who
 from ..types.entries import HOME, Event
 from ..types.events import Inbound, TurnFinished
+from ..types.ids import new_id
 from ..types.judging import Trust
 from ..types.options import ApprovalsMode, TurnOptions
 from .parts import Parts
@@ -32,7 +32,6 @@ from .verbs import agent_verbs
 SESSION_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 LEAVE_SECONDS = 3.0
 """How long leaving a turn early may wait for its end to be recorded."""
-_ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -211,7 +210,7 @@ class Agent:
         """Send a message and follow the turn it starts or steers."""
         await self._parts.models.thinking(options.model)
         wish = Wish(approvals=options.approvals, present=options.origin.present, retry=retry)
-        inbound = Inbound(text=text, key=key or new_key(), by=self._seat.who, queued=queued, options=options)
+        inbound = Inbound(text=text, key=key or new_id(16), by=self._seat.who, queued=queued, options=options)
         entry, turn = await self.desk.send(session, inbound, wish=wish)
         async with self._followed(session, TurnFilter(inbound=entry, number=turn), after=entry - 1) as events:
             yield events
@@ -330,7 +329,7 @@ def real_directory(path: str | os.PathLike[str] | None) -> str:
 def new_session(name: str | None) -> str:
     """The name, checked, or a new one of 10 characters."""
     if name is None:
-        return "".join(secrets.choice(_ALPHABET) for _ in range(10))
+        return new_id()
     if not SESSION_ID.fullmatch(name) or name == HOME:
         raise AgentError(f"{name[:80]!r} cannot be the name of a session", hint="1 to 64 letters, digits, dots, dashes and underscores; home is reserved")
     return name

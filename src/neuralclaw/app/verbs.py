@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 
-from .. import config
 from ..errors import ConfigError, ToolNotFoundError
 from ..plugins import load
 from ..runtime.desk import SessionDesk, Verb
@@ -82,17 +81,17 @@ class Verbs:
 
     async def explain(self, **asked: Any) -> dict[str, Any]:
         """What the gate would decide about a command, address, path or call, and why. Runs nothing."""
-        return as_dict(await load("safety.explain")(self._parts, {"workspace": self._workspace, "trust": self._trust, **asked}))
+        return as_dict(await load("explain")(self._parts, {"workspace": self._workspace, "trust": self._trust, **asked}))
 
     async def rules(self) -> list[dict[str, Any]]:
         """The rules in force: the owner's, then the built-in ones."""
         owner = [{"id": f"owner.{r.id}", "decision": str(r.decision), "reason": r.reason} for r in self._parts.policy.rules]
-        return [*owner, *load("safety.rules")()]
+        return [*owner, *load("rules")()]
 
     async def check(self, *, file: str) -> dict[str, Any]:
         """Whether a policy file (a YAML or JSON list of rules, or a whole configuration) can be used."""
         try:
-            config.check_policy(file)
+            load("policy_file")(file)
         except ConfigError as error:
             return {"ok": False, "errors": error.text.splitlines()}
         return {"ok": True, "errors": []}

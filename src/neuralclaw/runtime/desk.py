@@ -1,6 +1,5 @@
 """What a person or program can do with sessions, whatever channel they sit at, and from any process."""
 
-import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, cast
@@ -10,6 +9,7 @@ from ..ports import Store
 from ..types.actions import AnswerDecision
 from ..types.entries import Draft, Entry
 from ..types.events import ApprovalResolved, Cancel, Inbound
+from ..types.ids import new_id
 from ..types.rows import DuplicateInbound, SessionRow
 from .asker import JournalAsker
 from .bus import Bus, Subscription
@@ -53,7 +53,7 @@ class SessionDesk:
     async def steer(self, session: str, text: str, *, by: str, key: str | None = None) -> int:
         """Accept a message for a session whose turn may run in any process; it is seen before the next model call."""
         row = await self._row(session)
-        entry = await self._accept(row, Inbound(text=text, key=key or new_key(), by=by))
+        entry = await self._accept(row, Inbound(text=text, key=key or new_id(16), by=by))
         if self._sessions.driving(session):
             await self._sessions.wake(session, Wish())
         return entry
@@ -120,11 +120,6 @@ class SessionDesk:
         if row is None:
             raise SessionNotFound(f"there is no session {session}", hint="neuralclaw sessions list")
         return row
-
-
-def new_key() -> str:
-    """A key for a message that came without one."""
-    return secrets.token_hex(8)
 
 
 def title(text: str) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 
 from ..ports import Clock, Facts
 from ..types.actions import Action, Answers, Envelope, FactSheet, Grant, RuleMatch, Verdict, action_hash
+from ..types.ids import new_id
 from ..types.judging import Decision, Risk, Tier
 from ..types.options import Policy
 from ..types.signals import Denied, Parked
@@ -21,7 +22,7 @@ DAY = 86_400.0
 class Gate:
     """Judges every call under one policy. `make_id` gives approval ids; tests may inject their own."""
 
-    def __init__(self, policy: Policy, facts: Facts, clock: Clock, *, make_id: Callable[[], str] = questions.new_id) -> None:
+    def __init__(self, policy: Policy, facts: Facts, clock: Clock, *, make_id: Callable[[], str] = new_id) -> None:
         self._policy, self._facts, self._clock, self._make_id = policy, facts, clock, make_id
 
     async def authorize(self, action: Action, answers: Answers) -> Grant:

@@ -1,7 +1,5 @@
 """Questions to a person, and what a standing answer covers."""
 
-import secrets
-import string
 from collections.abc import Callable
 from posixpath import dirname
 from typing import Any
@@ -11,13 +9,6 @@ from ..types.options import Policy
 from .analysis import Analysis
 from .findings import AUTO_RULES
 from .paths import in_data_home, is_system, person_home
-
-ALPHABET = string.ascii_letters + string.digits
-
-
-def new_id() -> str:
-    """Ten random letters and digits."""
-    return "".join(secrets.choice(ALPHABET) for _ in range(10))
 
 
 def build(action: Action, verdict: Verdict, scopes: tuple[Scope, ...], *, hash: str, expires: float, make_id: Callable[[], str]) -> Question:

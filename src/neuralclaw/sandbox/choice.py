@@ -1,6 +1,5 @@
 """Which sandbox runs programs here: the strongest that a trial run has shown to work."""
 
-import shutil
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
@@ -106,6 +105,8 @@ async def choose(preferred: Preferred, *, path_env: str, hidden: tuple[str, ...]
 
 def _trial(path_env: str, hidden: tuple[str, ...]) -> tuple[Bubblewrap | None, TrialResult]:
     check = "sandbox.bubblewrap"
+    import shutil  # with its compressors it costs start-up 3 ms
+
     bwrap = shutil.which("bwrap", path=path_env)
     if bwrap is None:
         return None, TrialResult(check, False, "bwrap is not installed", "Install the package bubblewrap.")

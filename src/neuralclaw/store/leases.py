@@ -6,7 +6,6 @@ Alive is a lock, not a clock: the system frees a dead process's `flock` at once,
 import contextlib
 import fcntl
 import os
-import secrets
 
 from ..types.rows import Lease
 from .journal import check_lease
@@ -49,7 +48,7 @@ class Presence:
         self._home = home
         self._sweep()
         while True:
-            self.holder = f"{os.getpid()}-{secrets.token_hex(5)}"
+            self.holder = f"{os.getpid()}-{os.urandom(5).hex()}"
             self._path = os.path.join(locks(home), self.holder)  # noqa: PTH118
             self._fd = os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
             with contextlib.suppress(BlockingIOError):

@@ -1,6 +1,5 @@
 """`terminal`: a command in the sandbox, by argv where it has no operators, else by bash."""
 
-import shlex
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -93,6 +92,8 @@ def argv_of(command: str) -> list[str]:
         raise ToolError("the command is empty")
     if "\0" in command:
         raise ToolError("the command holds a zero byte, which no program can be given")
+    import shlex  # costs start-up time, and few calls come here
+
     words = shlex.split(command) if _is_simple(command) else []
     if words and words[0] not in _SHELL_WORDS:
         return words
