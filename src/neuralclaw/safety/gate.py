@@ -11,7 +11,8 @@ from ..types.options import Policy
 from ..types.signals import Denied, Parked
 from ..types.tools import ToolSpec
 from . import questions
-from .analysis import Analysis, analyse
+from .analysis import analyse
+from .questions import Judged
 from .rules import decide
 
 log = logging.getLogger(__name__)
@@ -27,12 +28,13 @@ class Gate:
 
     async def authorize(self, action: Action, answers: Answers) -> Grant:
         """A grant for exactly this call. Raises `Denied(verdict)`, or `Parked(question)` when a person must answer and has not yet."""
-        verdict, envelope, analysis = await self._guarded(action)
+        judged = await self._guarded(action)
+        verdict, envelope = judged.verdict, judged.envelope
         if verdict.decision is Decision.FORBID:
             raise Denied(verdict)
         hash = action_hash(action, envelope)
         if verdict.decision is Decision.ASK:
-            self._answered(action, answers, verdict, analysis, hash)
+            self._answered(action, answers, judged, hash)
         return Grant(
             session=action.session,
             call_id=action.call_id,
@@ -46,43 +48,44 @@ class Gate:
 
     async def judge(self, action: Action) -> Verdict:
         """The verdict without answers and without a grant: what `policy explain` and `--dry-run` show."""
-        return (await self._guarded(action))[0]
+        return (await self._guarded(action)).verdict
 
     def standing(self, hosts: Sequence[str] = (), read: Sequence[str] = (), write: Sequence[str] = ()) -> Grant:
         """A grant for what the owner configured, to be made at start. No tool call can use it: it has no call and no tool."""
         envelope = Envelope(read=tuple(read), write=tuple(write), hosts=tuple(hosts), network=bool(hosts))
         return Grant(session="", call_id="", tool="", arguments={}, workspace="", hash="", envelope=envelope)
 
-    async def _guarded(self, action: Action) -> tuple[Verdict, Envelope, Analysis]:
+    async def _guarded(self, action: Action) -> Judged:
         """The top-level guard of the kernel: whatever fails while judging means no."""
         try:
             return await self._judge(action)
         except Exception as error:
             log.warning("the gate could not judge a call: %s: %s", type(error).__name__, error)
             verdict = failed(f"the safety check itself failed ({type(error).__name__}: {error}), so the call is refused")
-            return verdict, Envelope(), Analysis()
+            return Judged(verdict)
 
-    async def _judge(self, action: Action) -> tuple[Verdict, Envelope, Analysis]:
+    async def _judge(self, action: Action) -> Judged:
         if not isinstance(action.spec, ToolSpec):
-            return failed("the tool is not known, so the call is refused", rule="tool.unknown"), Envelope(), Analysis()
+            return Judged(failed("the tool is not known, so the call is refused", rule="tool.unknown"))
         analysis = analyse(action, self._policy)
         sheet = FactSheet() if analysis.wants is None else await self._facts.look(action, analysis.wants)
         findings = decide(action, self._policy, analysis, sheet)
-        return findings.verdict(), findings.envelope(), analysis
+        return Judged(findings.verdict(), findings.envelope(), analysis, sheet)
 
-    def _answered(self, action: Action, answers: Answers, verdict: Verdict, analysis: Analysis, hash: str) -> None:
+    def _answered(self, action: Action, answers: Answers, judged: Judged, hash: str) -> None:
         """Returns when a person said yes to this very call or to its scope; raises `Denied` after a no, `Parked` without an answer."""
+        verdict = judged.verdict
         answer = answers.by_hash.get(hash)
         if answer is not None and answer.decision in ("once", "session", "always"):
             return
         if answer is not None:
             said = answer.by if answer.by in ("withdrawn", "expired", "cancelled") else "a no"
             raise Denied(refused(verdict, f"the question about it was answered with {said}" if said == "a no" else f"the question about it was {said}"))
-        scopes = questions.scopes_of(action, self._policy, analysis, verdict)
+        scopes = questions.scopes_of(action, self._policy, judged.analysis, verdict)
         if questions.covered(scopes, answers.standing):
             return
         expires = self._clock.now() + self._policy.expire_days * DAY
-        raise Parked(questions.build(action, verdict, scopes, hash=hash, expires=expires, make_id=self._make_id))
+        raise Parked(questions.build(action, judged, scopes, hash=hash, expires=expires, make_id=self._make_id))
 
 
 def failed(reason: str, *, rule: str = "gate.error") -> Verdict:

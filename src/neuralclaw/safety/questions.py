@@ -1,24 +1,37 @@
 """Questions to a person, and what a standing answer covers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from posixpath import dirname
 from typing import Any
 
-from ..types.actions import Action, Question, Scope, Shown, Verdict
+import msgspec
+
+from ..types.actions import Action, Envelope, FactSheet, PathFact, Question, Scope, Shown, Verdict
 from ..types.options import Policy
+from ..types.tools import Touch
 from .analysis import Analysis
 from .findings import AUTO_RULES
 from .paths import in_data_home, is_system, person_home
 
 
-def build(action: Action, verdict: Verdict, scopes: tuple[Scope, ...], *, hash: str, expires: float, make_id: Callable[[], str]) -> Question:
+class Judged(msgspec.Struct, frozen=True):
+    """An action as it was judged: the verdict, what a grant would allow, and what both rest on."""
+
+    verdict: Verdict
+    envelope: Envelope = Envelope()
+    analysis: Analysis = Analysis()
+    sheet: FactSheet = FactSheet()
+
+
+def build(action: Action, judged: Judged, scopes: tuple[Scope, ...], *, hash: str, expires: float, make_id: Callable[[], str]) -> Question:
     """The question about one call. Without a scope that a standing answer could cover, only `once` and `no` are offered."""
+    verdict = judged.verdict
     choices = ("once", "session", "always", "no") if scopes else ("once", "no")
     return Question(
         approval_id=make_id(),
         call_id=action.call_id,
         hash=hash,
-        action=Shown(tool=action.spec.name, show=shown(action)),
+        action=Shown(tool=action.spec.name, show=shown(action), diff=diff(action, judged.sheet.paths)),
         risk=verdict.risk,
         tier=verdict.tier,
         reasons=verdict.reasons,
@@ -29,6 +42,36 @@ def build(action: Action, verdict: Verdict, scopes: tuple[Scope, ...], *, hash: 
         auto=verdict.auto,
         verdict=verdict,
     )
+
+
+def diff(action: Action, facts: Sequence[PathFact]) -> str | None:
+    """The change as a unified diff, where the tool says which arguments make it and the file's text is known."""
+    for touch in action.spec.touches:
+        fact = next((f for f in facts if f.op in ("write", "delete")), None)
+        after = None if fact is None or (fact.exists and fact.text is None) else changed(action, touch, fact.text or "")
+        if fact is not None and after is not None:
+            return unified(fact.path, fact.text or "", after)
+    return None
+
+
+def changed(action: Action, touch: Touch, before: str) -> str | None:
+    """The file's text after the call."""
+    arguments = action.arguments
+    if touch.kind == "delete":
+        return ""
+    if touch.content is not None:
+        return str(arguments.get(touch.content, ""))
+    if touch.replaces is not None:
+        old, new = (str(arguments.get(name, "")) for name in touch.replaces)
+        return before.replace(old, new, -1 if arguments.get("all") else 1)
+    return None
+
+
+def unified(path: str, before: str, after: str) -> str:
+    import difflib  # costs start-up time, and only questions come here
+
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), path, path, lineterm="", n=3)
+    return "\n".join(lines)
 
 
 def shown(action: Action) -> str:

@@ -23,6 +23,10 @@ Confinement = Literal["container", "bubblewrap", "process"]
 Kind = Literal["file", "directory", "other", "missing"]
 
 
+SHOWN_BYTES = 64 * 1024
+"""Files up to this size are shown as a diff when a person is asked about a change."""
+
+
 class SystemFacts:
     """Looks up what the gate names. `confinement` tells the sandbox an execution would get; it may block for its trial run.
 
@@ -80,6 +84,7 @@ def _fact(want: PathWant, cwd: str, roots: Sequence[str]) -> PathFact:
     path = os.path.join(cwd, want.path)
     resolved = _last_link_kept(path) if want.op == "delete" else os.path.realpath(path)
     kind = _kind(resolved)
+    digest, text = _content(resolved) if kind == "file" and want.op in ("write", "delete") else (None, None)
     return PathFact(
         path=want.path,
         op=want.op,
@@ -87,7 +92,8 @@ def _fact(want: PathWant, cwd: str, roots: Sequence[str]) -> PathFact:
         exists=kind != "missing",
         kind=kind,
         inside=any(beneath(resolved, root) for root in roots),
-        digest=_digest(resolved) if kind == "file" and want.op in ("write", "delete") else None,
+        digest=digest,
+        text=text,
     )
 
 
@@ -109,13 +115,22 @@ def _kind(real: str) -> Kind:
     return "directory" if stat.S_ISDIR(mode) else "other"
 
 
-def _digest(real: str) -> str | None:
+def _content(real: str) -> tuple[str | None, str | None]:
+    """SHA-256 of a file, and its text where that is UTF-8 and short enough to be shown."""
     fd = -1
     with suppress(FileNotFoundError):
         fd = opener()(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY, 0)
     if fd < 0:
-        return None
+        return None, None
     try:
-        return digest_of(fd)
+        return digest_of(fd), _shown(os.pread(fd, SHOWN_BYTES + 1, 0))
     finally:
         os.close(fd)
+
+
+def _shown(data: bytes) -> str | None:
+    if len(data) > SHOWN_BYTES:
+        return None
+    with suppress(UnicodeDecodeError):
+        return data.decode()
+    return None

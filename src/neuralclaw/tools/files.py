@@ -94,7 +94,7 @@ def list_files(files: Files) -> FunctionTool:
 def write_file(files: Files) -> FunctionTool:
     """The tool `write_file`."""
 
-    @tool(risk="MEDIUM", effect="idempotent", category="files", aliases=["file_write"], touches=[Touch("path", "write")])
+    @tool(risk="MEDIUM", effect="idempotent", category="files", aliases=["file_write"], touches=[Touch("path", "write", content="content")])
     async def write_file(grant: Grant, path: str, content: str) -> ToolResult:
         """Write a text file (UTF-8), replacing what was there. Directories above it are made.
 
@@ -113,7 +113,7 @@ def write_file(files: Files) -> FunctionTool:
 def edit_file(files: Files) -> FunctionTool:
     """The tool `edit_file`, whose probe can tell by digests whether an interrupted edit happened."""
 
-    @tool(risk="MEDIUM", effect="reconcilable", category="files", touches=[Touch("path", "write")])
+    @tool(risk="MEDIUM", effect="reconcilable", category="files", touches=[Touch("path", "write", replaces=("old", "new"))])
     async def edit_file(grant: Grant, path: str, old: str, new: str, all: bool = False) -> ToolResult:
         """Replace text in a file: `old` must stand there exactly as given, and only once unless `all` is true.
 
