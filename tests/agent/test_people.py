@@ -300,3 +300,25 @@ async def test_when_everybody_leaves_open_questions_are_refused(home: Path, vict
         seen = await answered_while_running(a, lambda _: a.leave("s"), session="s")
     assert seen.one("turn.finished").status == "needs_approval"
     assert victim.exists()
+
+
+@pytest.mark.invariant("gate.expired-refuses")
+async def test_an_expired_question_is_answered_no_and_the_turn_goes_on_without_the_call(home: Path, victim: Path) -> None:
+    async with agent(home, DELETE, approvals="park", settings={"approvals.expire_days": 1e-9}) as a:
+        await events(a, session="s")
+        (question,) = await a.do("approvals.list")
+    async with agent(home, "it was not deleted") as a, a.resume("s") as stream:
+        resumed = await EventCapture().drain(stream)
+    assert resumed.one("approval.resolved").approval_id == question["approval_id"]
+    assert (resumed.one("approval.resolved").decision, resumed.one("approval.resolved").by) == ("no", "expired")
+    assert resumed.one("turn.finished").text == "it was not deleted"
+    assert victim.exists()
+
+
+async def test_a_late_yes_to_an_expired_question_counts_for_nothing(home: Path, victim: Path) -> None:
+    async with agent(home, DELETE, approvals="park", settings={"approvals.expire_days": 1e-9}) as a:
+        await events(a, session="s")
+        (question,) = await a.do("approvals.list")
+        with pytest.raises(AlreadyAnswered, match="expired"):
+            await a.answer(question["approval_id"], "once")
+    assert victim.exists()

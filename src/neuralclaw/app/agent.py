@@ -281,7 +281,7 @@ def assemble(parts: Parts, seat: Seat, tasks: TaskGroup, approver: Approver | No
     )
     sessions = Sessions(kit, tasks, max_sessions=parts.loaded.settings.agent.max_sessions)
     verbs: dict[str, Verb] = {}
-    desk = SessionDesk(parts.store, bus, sessions, asker, verbs)
+    desk = SessionDesk(parts.store, parts.clock, bus, sessions, asker, verbs)
     agent = Agent(parts, seat, desk, bus, asker, sessions)
     verbs.update(agent_verbs(parts, desk, agent.turn, seat.workspace, seat.trust))
     return agent

@@ -196,10 +196,8 @@ def exit_code(finished: TurnFinished) -> int:
 
 
 def mode(given: ApprovalsMode | None, *, present: bool) -> ApprovalsMode | None:
-    """How questions are treated: what was given, `ask` where somebody is there; to ask nobody is to refuse."""
-    if present:
-        return given or "ask"
-    return "none" if given == "ask" else given
+    """How questions are treated: what was given, else `ask` where somebody is there. Who asks for `ask` elsewhere waits for another terminal."""
+    return given or ("ask" if present else None)
 
 
 async def newest(agent: Agent, here: str) -> str:

@@ -1,6 +1,7 @@
 """Brings a question to whoever may answer it: waits for the answer in the journal, from whichever process it comes."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
 
 import anyio
 
@@ -8,12 +9,17 @@ from ..errors import AlreadyAnswered
 from ..ports import Store
 from ..types.actions import Answer, AnswerDecision, Question
 from ..types.entries import Draft, Entry
-from ..types.events import ApprovalResolved
+from ..types.events import ApprovalRequested, ApprovalResolved
 from ..types.options import ApprovalsMode
 from ..types.signals import Parked
 
 Approver = Callable[[str, Question], Awaitable[AnswerDecision]]
 """A program that answers in the person's place: session and question in, decision out."""
+
+
+def expired(question: ApprovalRequested, now: float) -> bool:
+    """Whether a question's time is over; `now` in epoch seconds."""
+    return datetime.fromisoformat(question.expires).timestamp() <= now
 
 
 class JournalAsker:

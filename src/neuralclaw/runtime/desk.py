@@ -4,14 +4,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import AbstractAsyncContextManager
 from typing import Any, cast
 
-from ..errors import NeuralClawError, SessionBusy, SessionNotFound
-from ..ports import Store
+from ..errors import AlreadyAnswered, NeuralClawError, SessionBusy, SessionNotFound
+from ..ports import Clock, Store
 from ..types.actions import AnswerDecision
-from ..types.entries import Draft, Entry
+from ..types.entries import HOME, Draft, Entry
 from ..types.events import ApprovalResolved, Cancel, Inbound
 from ..types.ids import new_id
 from ..types.rows import DuplicateInbound, SessionRow
-from .asker import JournalAsker
+from .asker import JournalAsker, expired
 from .bus import Bus, Subscription
 from .sessions import Sessions, Wish
 
@@ -22,8 +22,8 @@ DECISIONS = ("once", "session", "always", "no")
 class SessionDesk:
     """The `Desk` over the sessions of one home."""
 
-    def __init__(self, store: Store, bus: Bus, sessions: Sessions, asker: JournalAsker, verbs: Mapping[str, Verb]) -> None:
-        self._store, self._bus, self._sessions, self._asker, self._verbs = store, bus, sessions, asker, verbs
+    def __init__(self, store: Store, clock: Clock, bus: Bus, sessions: Sessions, asker: JournalAsker, verbs: Mapping[str, Verb]) -> None:
+        self._store, self._clock, self._bus, self._sessions, self._asker, self._verbs = store, clock, bus, sessions, asker, verbs
 
     async def send(self, session: str, inbound: Inbound, *, wish: Wish = Wish()) -> tuple[int, int | None]:  # noqa: B008  # a frozen value
         """Accept a message and see to it that it is taken up; returns its entry number, and the turn it goes on with if it begins none.
@@ -81,7 +81,12 @@ class SessionDesk:
         if decision not in DECISIONS:
             raise NeuralClawError(f"{decision!r} is no answer", hint=f"answer with one of {', '.join(DECISIONS)}")
         found = [q for q in await self._store.questions(open_only=False) if q.question.approval_id == approval_id]
-        session, turn = (found[0].session, found[0].turn) if found else ("home", 0)
+        session, turn = (found[0].session, found[0].turn) if found else (HOME, 0)
+        if found and found[0].answer is None and expired(found[0].question, self._clock.now()):
+            self.notify(await self._store.append(session, [Draft(turn, ApprovalResolved(approval_id=approval_id, decision="no", by="expired"))]))
+            raise AlreadyAnswered(
+                f"the question {approval_id} expired at {found[0].question.expires}; nothing was run", hint=f"neuralclaw run --resume {session}"
+            )
         body = ApprovalResolved(approval_id=approval_id, decision=cast(AnswerDecision, decision), by=by, value=dict(value) if value else None)
         self.notify(await self._store.append(session, [Draft(turn, body)]))
 

@@ -6,7 +6,6 @@ subscribes to the bus.
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 
 import anyio
 import msgspec
@@ -23,6 +22,7 @@ from ..types.entries import Draft, Entry
 from ..types.events import ApprovalResolved, Cancel, ErrorEvent, Inbound, TurnStarted
 from ..types.options import ApprovalsMode, TurnOptions
 from ..types.rows import Lease
+from .asker import expired
 from .bus import Bus
 
 STARTS_WITHOUT_PROGRESS = 3
@@ -264,9 +264,8 @@ class Sessions:
             raise error
         if drive.wish.retry:
             await store.set_aside(drive.session, False)
-        now = datetime.fromtimestamp(self._kit.clock.now(), UTC).isoformat()
         for question in state.open_questions():
-            if question.expires < now:
+            if expired(question, self._kit.clock.now()):
                 await journal.append(ApprovalResolved(approval_id=question.approval_id, decision="no", by="expired"))
 
     async def _run(self, drive: Drive, journal: Journal) -> None:
