@@ -1,4 +1,4 @@
-"""Facts of common models, as their makers published them in mid-2026; settings win over them (`llm.providers.NAME.models`).
+"""Facts of common models; settings win over them (`llm.providers.NAME.models`). Prices are those of the PyPI package genai-prices 0.2.3.
 
 A name stands for every longer name that begins with it (`gpt-4o` for `gpt-4o-2024-11-20`), the longest match wins. What is not
 here has a window of 128,000 tokens, tools, no images and no known price. Prices are USD per million tokens.
@@ -23,26 +23,18 @@ SHIPPED: dict[str, dict[str, ModelInfo]] = {
         "gpt-4.1": _m(1_047_576, 2, 8, 0.5, images=True),
         "gpt-4.1-mini": _m(1_047_576, 0.4, 1.6, 0.1, images=True),
         "gpt-4.1-nano": _m(1_047_576, 0.1, 0.4, 0.025, images=True),
-        "gpt-5": _m(400_000, images=True),
+        "gpt-5": _m(400_000, 1.25, 10, 0.125, images=True),
         "o3": _m(200_000, 2, 8, 0.5, images=True),
         "o4-mini": _m(200_000, 1.1, 4.4, 0.275, images=True),
     },
     "groq": {
         "llama-3.3-70b-versatile": _m(131_072, 0.59, 0.79),
         "llama-3.1-8b-instant": _m(131_072, 0.05, 0.08),
-        "openai/gpt-oss-120b": _m(131_072),
-        "openai/gpt-oss-20b": _m(131_072),
-    },
-    "mistral": {
-        "mistral-large": _m(131_072, images=True),
-        "mistral-small": _m(131_072, images=True),
-    },
-    "deepseek": {
-        "deepseek-chat": _m(131_072),
-        "deepseek-reasoner": _m(131_072),
+        "openai/gpt-oss-120b": _m(131_072, 0.15, 0.6, 0.075),
+        "openai/gpt-oss-20b": _m(131_072, 0.075, 0.3, 0.0375),
     },
     "google": {
-        "gemini-2.5-flash": _m(1_048_576, images=True),
+        "gemini-2.5-flash": _m(1_048_576, 0.3, 2.5, 0.03, images=True),
         "gemini-2.5-pro": _m(1_048_576, images=True),
     },
     "xai": {
