@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from ..errors import ConfigError, ToolNotFoundError
+from ..errors import ToolNotFoundError
 from ..plugins import load
 from ..runtime.desk import SessionDesk, Verb
 from ..runtime.sessions import lease_name
@@ -90,11 +90,8 @@ class Verbs:
 
     async def check(self, *, file: str) -> dict[str, Any]:
         """Whether a policy file (a YAML or JSON list of rules, or a whole configuration) can be used."""
-        try:
-            load("policy_file")(file)
-        except ConfigError as error:
-            return {"ok": False, "errors": error.text.splitlines()}
-        return {"ok": True, "errors": []}
+        errors: list[str] = load("policy_file")(file)
+        return {"ok": not errors, "errors": errors}
 
     async def config(self) -> list[dict[str, Any]]:
         return [value._asdict() for value in self._parts.loaded.values]
