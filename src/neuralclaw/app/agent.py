@@ -195,6 +195,17 @@ class Agent:
         """Answer a question of any session. Raises `UnknownQuestion` or `AlreadyAnswered`."""
         await self.desk.answer(approval_id, decision, by=self._seat.who, value=value)
 
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What the person should know before the first turn: about the settings, the workspace, and who says yes."""
+        told = list(self.settings.notices)
+        workspace = self._seat.workspace
+        if workspace in self._parts.policy.protected_paths:
+            told.append(f"The workspace {workspace} is more than one task should write to: it is read-only. Name another with --workspace DIR.")
+        if self._seat.approvals == "auto":
+            told.append("Approvals: auto. What asks for risk up to HIGH, its tier up to execute, or a program off the list runs without asking in this run.")
+        return tuple(told)
+
     async def leave(self, session: str) -> None:
         """Nobody is there any more for this session: its open questions are answered no, by nobody."""
         await self._asker.leave(session)

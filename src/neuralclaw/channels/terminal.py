@@ -24,6 +24,7 @@ from .screen import Screen, exact
 LETTERS = {"y": "once", "s": "session", "a": "always", "n": "no"}
 _MEANING = {"once": "[y] once", "session": "[s] this session", "always": "[a] always", "no": "[n] no"}
 _SHOWN_ARGUMENT = 200
+UNCONFINED = "Commands run as plain processes here: limited, but free to read every file and to use the network. neuralclaw doctor says why."
 _UNANSWERED = ("failed", "cancelled", "limit", "timed_out")
 """Status of a turn whose text is no answer but tells what was done so far."""
 
@@ -39,6 +40,7 @@ class View:
     def __init__(self, out: Screen, err: Screen, *, tools: bool, verbose: bool, answer: bool = True) -> None:
         self.out, self.err, self._answer = out, err, answer
         self._tools, self._verbose = tools, verbose
+        self._warned = False
         self._streamed = ""
         self._told: set[tuple[str, str]] = set()
         self._limit = ""
@@ -99,6 +101,9 @@ class View:
 
     def _tool(self, body: ToolStarted | ToolFinished) -> None:
         self._streamed = ""
+        if isinstance(body, ToolFinished) and body.metadata.get("sandbox") == "process" and not self._warned:
+            self._warned = True
+            self.err.line(UNCONFINED, "yellow")
         if isinstance(body, ToolStarted):
             if self._tools:
                 self.err.line(f"> {body.name} {_arguments(body.arguments)}", "dim")

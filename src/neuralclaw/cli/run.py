@@ -146,6 +146,8 @@ async def _open(args: argparse.Namespace, text: str | None, sink: Sink, stop: St
         session = args.resume or args.session
         if args.newest:
             session = await newest(agent, here(args.workspace))
+        for notice in agent.notices:
+            err.line(notice, "yellow")
         await tell_unfinished(agent, err, session)
         return exit_code(await follow(agent, _turn(agent, args, text, session), sink, person, stop))
 

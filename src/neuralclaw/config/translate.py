@@ -25,6 +25,7 @@ def policy(settings: Settings, *, home: str, person_home: str) -> Policy:
         rules=safety.rules,
         allowed_paths=tuple(dict.fromkeys(real(path, person_home) for path in settings.tools.filesystem.allowed_paths)),
         protected_paths=tuple(dict.fromkeys(real(path, person_home) for path in ("/", person_home, home) if path)),
+        home_dir=real(person_home, "") if person_home else "",
         expire_days=settings.approvals.expire_days,
     )
 
