@@ -1,0 +1,187 @@
+"""Expansion: nodes of the shell grammar become words, with what is known of variables, the directory and substitutions."""
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from .words import EMPTY, Piece, Word, ansi_c, bare, finish, in_double_quotes, quoted, text_of
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_DEFAULT = re.compile(r"\$\{([A-Za-z_]\w*):?[-=]([^$`{}\\'\"]*)\}")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+NUMBERS = frozenset("?#$!")
+LENGTH = re.compile(r"\$\{#\w+\}")
+
+
+class Flow(msgspec.Struct):
+    """What a piece of shell code writes to its standard output: its exact text where that is known, and where it comes from."""
+
+    output: str | None = None
+    fetched: bool = False
+    decoded: bool = False
+
+    def then(self, other: "Flow") -> "Flow":
+        """The output of both, one after the other."""
+        output = None if self.output is None or other.output is None else self.output + other.output
+        return Flow(output, self.fetched or other.fetched, self.decoded or other.decoded)
+
+
+class Scene:
+    """What is known where a command stands: the directory (None: unknown) and variables (text, whether it is sure)."""
+
+    __slots__ = ("cwd", "home", "variables")
+
+    def __init__(self, cwd: str | None, home: str, variables: dict[str, tuple[str, bool]]) -> None:
+        self.cwd, self.home, self.variables = cwd, home, variables
+
+    def copy(self) -> "Scene":
+        return Scene(self.cwd, self.home, dict(self.variables))
+
+    def tilde(self, head: str) -> str | None:
+        """The directory that `~`, `~+` or `~name` stands for, or None."""
+        if head == "~":
+            return self.home or None
+        if head == "~+":
+            return self.cwd
+        name = head[1:]
+        return None if not re.fullmatch(r"[a-z_][\w-]*", name) else "/root" if name == "root" else f"/home/{name}"
+
+    def value(self, name: str) -> tuple[str, bool]:
+        """A variable's text and whether that is sure. One that nobody set counts as empty and unsure."""
+        if name in self.variables:
+            return self.variables[name]
+        if name == "HOME" and self.home:
+            return self.home, True
+        if name == "PWD" and self.cwd is not None:
+            return self.cwd, True
+        if name == "IFS":
+            return " ", True
+        return "", False
+
+
+class Expander:
+    """Resolves words. `run` analyses the code of a substitution and says what it writes."""
+
+    def __init__(self, run: Callable[["Node"], Flow]) -> None:
+        self._run = run
+
+    def words(self, node: "Node", scene: Scene) -> list[Word]:
+        """The words that a node becomes."""
+        return finish(self._piece(node, scene), text_of(node), scene.tilde)
+
+    def one(self, node: "Node", scene: Scene) -> Word:
+        """The node as a single word, as in an assignment or after a redirection: not split."""
+        piece = self._piece(node, scene)
+        piece.text = re.sub(r"[ \t\n]", lambda m: quoted(m.group()), piece.text)
+        words = finish(piece, text_of(node), scene.tilde)
+        if len(words) == 1:
+            return words[0]
+        return Word(" ".join(w.text for w in words), not words and piece.known, text_of(node), False, piece.fetched, piece.decoded)
+
+    def _piece(self, node: "Node", scene: Scene) -> Piece:
+        kind = node.type
+        if kind in ("word", "number", "variable_name", "regex", "test_operator", "extglob_pattern"):
+            return self._bare(node, scene)
+        if kind == "raw_string":
+            return Piece(quoted(text_of(node)[1:-1]))
+        if kind == "ansi_c_string":
+            return Piece(quoted(ansi_c(text_of(node)[2:-1])))
+        if kind in ("string", "translated_string"):
+            return self._string(node, scene)
+        if kind in ("concatenation", "command_name"):
+            return self._joined(node, scene)
+        if kind in ("simple_expansion", "expansion"):
+            return self._variable(node, scene)
+        if kind in ("command_substitution", "process_substitution"):
+            return self._substitution(node)
+        if kind == "arithmetic_expansion":
+            return self._arithmetic(node, scene)
+        if kind == "brace_expression":
+            return Piece(text_of(node))
+        self._inner(node, scene)
+        return Piece("", known=False)
+
+    def _bare(self, node: "Node", scene: Scene) -> Piece:
+        if node.named_child_count:
+            self._inner(node, scene)
+            return Piece("", known=False)
+        text = text_of(node)
+        known = not (node.type == "extglob_pattern" or re.search(r"[@!+*?]\(", text))
+        return Piece(bare(text), known)
+
+    def _joined(self, node: "Node", scene: Scene) -> Piece:
+        whole = Piece()
+        position = node.start_byte
+        for child in node.children:
+            if child.start_byte > position:
+                whole.known = False
+            whole.add(self._piece(child, scene) if child.is_named else Piece(bare(text_of(child))))
+            position = child.end_byte
+        return whole
+
+    def _string(self, node: "Node", scene: Scene) -> Piece:
+        """Double quotes: what no child covers is literal text."""
+        source, start = node.text or b"", node.start_byte
+        whole, position = Piece(EMPTY), node.start_byte
+        children = [c for c in node.children if c.is_named and c.type != "string_content"]
+        end = node.end_byte - 1
+        position += source.index(b'"') + 1
+        for child in children:
+            leading = len(text_of(child)) - len(text_of(child).lstrip(" \t\n")) if child.type == "command_substitution" else 0
+            literal = source[position - start : child.start_byte + leading - start].decode("utf-8", "replace")
+            whole.text += quoted(in_double_quotes(literal)) if literal else ""
+            piece = self._piece(child, scene)
+            piece.text = quoted(_unmarked(piece.text)) if piece.text else ""
+            whole.add(piece)
+            position = child.end_byte
+        literal = source[position - start : end - start].decode("utf-8", "replace")
+        whole.text += quoted(in_double_quotes(literal)) if literal else ""
+        return whole
+
+    def _variable(self, node: "Node", scene: Scene) -> Piece:
+        source = text_of(node)
+        name = source[1:] if node.type == "simple_expansion" else source[2:-1]
+        if name in NUMBERS or LENGTH.fullmatch(source):
+            return Piece("0")
+        if _NAME.fullmatch(name):
+            text, known = scene.value(name)
+            return Piece(_protected(text), known)
+        default = _DEFAULT.fullmatch(source)
+        if default is not None:
+            text, known = scene.value(default.group(1))
+            return Piece(_protected(text or default.group(2)), known and bool(text))
+        self._inner(node, scene)
+        return Piece("", known=False)
+
+    def _substitution(self, node: "Node") -> Piece:
+        flow = self._run(node)
+        if node.type == "process_substitution":
+            return Piece(quoted("/dev/fd/63"), True, flow.fetched, flow.decoded)
+        known = flow.output is not None
+        return Piece(_protected((flow.output or "").rstrip("\n")), known, flow.fetched, flow.decoded)
+
+    def _arithmetic(self, node: "Node", scene: Scene) -> Piece:
+        """A number. It is understood when it holds only numbers and variables."""
+        self._inner(node, scene)
+        return Piece("0", known=bool(re.fullmatch(r"\$\(\([\w\s+*/%()$<>=!&|^~?:,-]*\)\)", text_of(node))) and "$(" not in text_of(node)[3:])
+
+    def _inner(self, node: "Node", scene: Scene) -> None:
+        """Analyse substitutions anywhere below a node whose own value stays unknown."""
+        for child in node.named_children:
+            if child.type in ("command_substitution", "process_substitution"):
+                self._run(child)
+            else:
+                self._inner(child, scene)
+
+
+def _protected(text: str) -> str:
+    """The value of an expansion: split and matched against files, but its braces, commas and tildes are plain text."""
+    return "".join(quoted(c) if c in "{},~" else c for c in text)
+
+
+def _unmarked(text: str) -> str:
+    return "".join(chr(ord(c) - 0xE000) if 0xE000 < ord(c) < 0xE07F else c for c in text if c != EMPTY)

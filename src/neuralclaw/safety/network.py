@@ -1,0 +1,93 @@
+"""What the download programs do."""
+
+from ..types.judging import Power, Risk
+from .judgement import Judgement
+from .words import Word
+
+CURL_VALUED = "oTdFHXAbceuUmCrwxyYzKEPQtD"
+CURL_SENDS = ("-T", "-d", "-F", "--upload-file", "--data", "--form", "--json", "--post")
+CURL_WRITES = (
+    "-o",
+    "-O",
+    "-D",
+    "-c",
+    "-J",
+    "--output",
+    "--remote-name",
+    "--dump-header",
+    "--cookie-jar",
+    "--trace",
+    "--stderr",
+    "--libcurl",
+    "--etag-save",
+    "--hsts",
+    "--alt-svc",
+)
+
+
+def _matches(text: str, names: tuple[str, ...]) -> bool:
+    return any(
+        text == n or text.startswith(n + "=") or (n.startswith("--") and text.startswith(n)) or (not n.startswith("--") and text.startswith(n)) for n in names
+    )
+
+
+def curl(found: Judgement) -> None:
+    """A download; sending files or data is a greater risk, and `-o` writes."""
+    args = found.call.args
+    found.act(Risk.MEDIUM, "it uses the network", Power.NETWORK)
+    found.sends = True
+    for place, word in enumerate(args):
+        text = word.text
+        if not word.known:
+            found.unclear()
+        value = args[place + 1] if place + 1 < len(args) else None
+        cluster = text[1:] if text.startswith("-") and not text.startswith("--") else ""
+        if _matches(text, CURL_SENDS):
+            found.act(Risk.HIGH, "it sends data to another machine", Power.NETWORK)
+            if (value is not None and value.text.startswith("@")) or text in ("-T", "--upload-file"):
+                found.read(value or Word(""))
+        if _matches(text, CURL_WRITES) or any(c in "oOJD" for c in cluster.split("H")[0] if cluster[:1] not in ("H", "X", "A", "u", "d", "F", "b", "e", "w")):
+            found.powers.add(Power.WRITE)
+            if value is not None and text.endswith(("o", "--output", "D", "--dump-header", "-c", "--cookie-jar")):
+                found.change(value, "write")
+            elif text.startswith(("--output=", "-o")) and len(text) > 2:
+                found.change(Word(text.partition("=")[2] or text[2:]), "write")
+        if text in ("-K", "--config") or text.startswith("-K"):
+            found.act(Risk.HIGH, "its options come from a file", Power.EXECUTE)
+        if text.startswith("file:"):
+            found.read(Word("/" + text.removeprefix("file:").lstrip("/").removeprefix("localhost/")))
+
+
+def wget(found: Judgement) -> None:
+    """A download into a file, or to standard output with `-O -`; sending data is a greater risk."""
+    args = found.call.args
+    found.act(Risk.MEDIUM, "it uses the network", Power.NETWORK)
+    found.sends = True
+    to_stdout = spider = False
+    for place, word in enumerate(args):
+        text = word.text
+        if not word.known:
+            found.unclear()
+        value = args[place + 1] if place + 1 < len(args) else Word("")
+        if text.startswith(("--post", "--body", "--method")):
+            found.act(Risk.HIGH, "it sends data to another machine", Power.NETWORK)
+        if text.startswith(("--use-askpass", "-i", "-e", "--execute", "--config")):
+            found.act(Risk.HIGH, f"{text} can make it do anything", Power.EXECUTE)
+        if text.startswith("--output-document="):
+            value = Word(text.partition("=")[2], word.known)
+        if text.startswith("--output-document") or (text.startswith("-") and not text.startswith("--") and text.endswith("O")):
+            to_stdout = value.text == "-"
+            if not to_stdout:
+                found.change(value, "write")
+        to_stdout |= text.startswith("-") and text.endswith("O-")
+        spider |= text == "--spider"
+    if not (to_stdout or spider):
+        found.powers.add(Power.WRITE)
+
+
+def runner(found: Judgement) -> None:
+    """Fetches a package and runs it."""
+    found.act(Risk.MEDIUM, "it fetches and runs packages", Power.NETWORK, Power.EXECUTE)
+    found.sends = True
+    if any(not w.known for w in found.call.args):
+        found.unclear()

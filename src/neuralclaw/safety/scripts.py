@@ -1,0 +1,239 @@
+"""Programs that carry a program of their own in their arguments: sed, awk, tar, interpreters."""
+
+import re
+
+from ..types.judging import Power, Risk
+from .blocks import block, forks
+from .judgement import Judgement
+from .line import Block
+from .programs import SHELLS
+from .words import Word
+
+_ADDRESS = r"(?:\d+(?:~\d+)?|\$|/(?:\\.|[^/\\\n])*/[IM]*|\\(?P<d%d>.).*?(?P=d%d)|[+~]\d+)"
+_ADDRESSES = re.compile(rf"(?:{_ADDRESS % (1, 1)}(?:\s*,\s*{_ADDRESS % (2, 2)})?\s*!?\s*)?")
+_PLAIN = re.compile(r"[{}pdDgGhHxnNPqQlFz=](?:\s*\d+)?")
+_TEXT = re.compile(r"[aic](?:\\\n|\s).*?(?:\n|$)|[aic]\S.*?(?:\n|$)|[btT:]\s*\w*|#.*?(?:\n|$)", re.DOTALL)
+_SUBST_FLAGS = re.compile(r"[gpiImM0-9]*")
+
+
+def sed_only_reads(script: str) -> bool:
+    """Whether a sed script neither writes files (`w`) nor runs commands (`e`). Whatever is not recognised counts as doing so."""
+    place = 0
+    while place < len(script):
+        if script[place] in " \t\n;":
+            place += 1
+            continue
+        match = _ADDRESSES.match(script, place)
+        place = match.end() if match is not None else place
+        if place >= len(script):
+            return False
+        if script[place] in "sy":
+            end = _after_delimited(script, place)
+            if end is None:
+                return False
+            place = end
+            continue
+        plain = _PLAIN.match(script, place) or _TEXT.match(script, place)
+        if plain is None:
+            return False
+        place = plain.end()
+    return True
+
+
+def _after_delimited(script: str, place: int) -> int | None:
+    """The end of `s/…/…/flags` or `y/…/…/`, or None when it is unfinished or its flags do more than replace."""
+    if place + 1 >= len(script) or script[place + 1] in "\\\n":
+        return None
+    delimiter, seen, i = script[place + 1], 1, place + 2
+    while i < len(script) and seen < 3:
+        if script[i] == "\\":
+            i += 1
+        elif script[i] == delimiter:
+            seen += 1
+        i += 1
+    if seen < 3:
+        return None
+    flags = _SUBST_FLAGS.match(script, i)
+    end = flags.end() if flags is not None else i
+    return end if end >= len(script) or script[end] in " \t\n;}" else None
+
+
+def sed(found: Judgement) -> None:
+    """A read when neither an option nor the script writes or runs anything."""
+    found.powers.add(Power.READ)
+    args = list(found.call.args)
+    scripts: list[Word] = []
+    files: list[Word] = []
+    place = 0
+    while place < len(args):
+        word, text = args[place], args[place].text
+        if text in ("-e", "--expression") and place + 1 < len(args):
+            place += 1
+            scripts.append(args[place])
+        elif text.startswith("--expression="):
+            scripts.append(Word(text.partition("=")[2], word.known))
+        elif text.startswith(("-i", "--in-place")) or re.fullmatch(r"-[nErsuz]*i.*", text):
+            found.act(Risk.MEDIUM, "it changes files in place", Power.WRITE)
+        elif re.fullmatch(r"-[nErsuzl]*e", text) and place + 1 < len(args):
+            place += 1
+            scripts.append(args[place])
+        elif text.startswith("-") and len(text) > 1:
+            if not (re.fullmatch(r"-[nErsuz]+", text) or text in ("--quiet", "--silent", "--regexp-extended", "--separate", "--null-data", "--sandbox", "--")):
+                found.act(Risk.MEDIUM, f"{text} is not understood", Power.EXECUTE)
+        else:
+            files.append(word)
+        place += 1
+    if not scripts and files:
+        scripts.append(files.pop(0))
+    _script(found, scripts, "sed")
+    if found.call.fed:
+        found.act(Risk.MEDIUM, "its options come from standard input", Power.EXECUTE)
+    for word in files:
+        (found.read if Power.WRITE not in found.powers else lambda w: found.change(w, "write"))(word)
+
+
+def _script(found: Judgement, scripts: list[Word], kind: str) -> None:
+    for word in scripts:
+        if not word.known:
+            found.unclear()
+        ok = sed_only_reads(word.text) if kind == "sed" else awk_only_reads(word.text)
+        if not ok:
+            found.act(Risk.MEDIUM, "its script may write files or run commands", Power.WRITE, Power.EXECUTE)
+
+
+_STRINGS = re.compile(r'"(?:\\.|[^"\\\n])*"')
+_REGEXES = re.compile(r"(^\s*|[~(!,{;]\s*|&&\s*|\|\|\s*)/(?:\\.|[^/\\\n])+/")
+_AWK_RUNS = re.compile(r"\bsystem\b|(?<!\|)\|(?!\|)|\bgetline\b|@\w|/inet|\bclose\b|\bFUNCTAB\b|\bSYMTAB\b")
+_AWK_WRITES = re.compile(r"\bprintf?\b[^;}\n]*>")
+
+
+def awk_only_reads(script: str) -> bool:
+    """Whether an awk program has no `system`, no pipe and no output to a file."""
+    bare = _REGEXES.sub(lambda m: m.group(1), _STRINGS.sub('""', script))
+    return _AWK_RUNS.search(bare) is None and _AWK_WRITES.search(bare) is None and "/inet" not in script
+
+
+def awk(found: Judgement) -> None:
+    """A read when its program is given on the line and neither writes nor runs anything."""
+    found.powers.add(Power.READ)
+    args = list(found.call.args)
+    place = 0
+    while place < len(args):
+        text = args[place].text
+        if text in ("-F", "-v"):
+            place += 2
+        elif text.startswith(("-F", "-v")):
+            place += 1
+        elif text == "--":
+            place += 1
+            break
+        elif text.startswith("-") and len(text) > 1:
+            found.act(Risk.MEDIUM, f"{text} may load a program that is not on the line", Power.EXECUTE, Power.WRITE)
+            place += 2 if text in ("-f", "-i", "-l", "-e", "-E") else 1
+        else:
+            break
+    if any(not w.known for w in args):
+        found.unclear()
+    if place < len(args) and found.only_reads:
+        _script(found, [args[place]], "awk")
+    for word in args[place + 1 :]:
+        found.read(word)
+
+
+def tar(found: Judgement) -> None:
+    """Listing is a read; everything else writes, and several options run programs."""
+    args = [w.text for w in found.call.args]
+    first = args[0] if args else ""
+    listing = re.fullmatch(r"-?[vzjJa]*t[vzjJaf]*", first) is not None or first == "--list"
+    plain = all(not a.startswith("-") or a in ("--list", "--verbose") for a in args[1:])
+    if any(not w.known for w in found.call.args) or found.call.fed:
+        found.unclear()
+    if listing and plain:
+        for word in found.call.args[1:]:
+            found.read(word)
+        return
+    powers = [Power.WRITE]
+    if any(
+        a.startswith(("--checkpoint-action", "--to-command", "--use-compress-program", "-I", "--rsh-command", "--info-script", "--new-volume-script"))
+        for a in args
+    ):
+        powers.append(Power.EXECUTE)
+    found.act(Risk.MEDIUM, "it packs or unpacks files", *powers)
+    extracts = "x" in first.lstrip("-")[:8] or "--extract" in args
+    target = next((found.call.args[i + 1] for i, a in enumerate(args[:-1]) if a in ("-C", "--directory")), None)
+    if target is not None and extracts:
+        found.change(target, "write")
+    elif not extracts:
+        for word in found.call.args[2:]:
+            found.read(word)
+            found.recursive(word)
+        if len(args) > 1:
+            found.change(found.call.args[1], "write")
+
+
+def unzip(found: Judgement) -> None:
+    if found.call.args and found.call.args[0].text in ("-l", "-Z", "-v", "-t") and all(w.known for w in found.call.args):
+        for word in found.call.args[1:]:
+            found.read(word)
+        return
+    found.act(Risk.MEDIUM, "it unpacks files", Power.WRITE)
+
+
+def runner(found: Judgement) -> None:
+    """Runs what a file of the directory says."""
+    found.act(Risk.MEDIUM, "it runs what the project's files say", Power.EXECUTE)
+    if any(not w.known for w in found.call.args):
+        found.unclear()
+
+
+def source(found: Judgement) -> None:
+    found.act(Risk.MEDIUM, "it runs a file as shell code", Power.EXECUTE)
+    for word in found.call.args[:1]:
+        found.read(word)
+
+
+def interpreter(found: Judgement) -> None:
+    """Code in a file, on the line, or from standard input; the last is a greater risk and judged with the pipe."""
+    found.act(Risk.MEDIUM, "it runs code", Power.EXECUTE)
+    if any(not w.known for w in found.call.args):
+        found.unclear()
+
+
+CODE_FLAGS = frozenset({"-c", "-e", "-E", "--eval", "-p", "--print", "-r", "-m", "-ne", "-pe", "-ane", "-lane", "-nle", "-le", "-we"})
+_CALLS = re.compile(
+    r"(?:system|popen|run|call|Popen|check_output|check_call|exec\w*|execSync|spawn\w*|getoutput|shell_exec|passthru)\s*\(?\s*\[?\s*([\"'])(.*?)\1", re.DOTALL
+)
+_BACKTICKS = re.compile(r"`([^`]+)`")
+_TREES = re.compile(r"(?:rmtree|rmSync|rm_rf|remove_tree|removedirs|rmdirSync)\s*\(?\s*([\"'])(.*?)\1")
+
+
+def takes_stdin(name: str, args: tuple[Word, ...]) -> bool:
+    """Whether an interpreter called like this reads its program from standard input."""
+    shell = name in SHELLS
+    skip = False
+    for word in args:
+        text = word.text
+        if skip:
+            skip = False
+        elif text in ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0") or (shell and re.fullmatch(r"-[a-z]*s[a-z]*", text)):
+            return True
+        elif (shell and text in ("-o", "-O", "+o", "+O", "--rcfile", "--init-file")) or (not shell and text in ("-W", "-X", "-I")):
+            skip = True
+        elif text in CODE_FLAGS or (shell and re.fullmatch(r"-[a-z]*c[a-z]*", text)) or (not text.startswith("-") and text):
+            return False
+    return True
+
+
+def code_of(name: str, args: tuple[Word, ...]) -> list[Word]:
+    """Program text that stands on an interpreter's command line."""
+    return [args[i + 1] for i, w in enumerate(args[:-1]) if w.text in CODE_FLAGS - {"-m"} or (name in ("perl", "ruby") and re.fullmatch(r"-\w*[eE]", w.text))]
+
+
+def shell_calls(code: str) -> list[str]:
+    """Command lines that program text hands to a shell, as far as they stand in it as plain strings."""
+    found = [m.group(2) for m in _CALLS.finditer(code)] + [m.group(1) for m in _BACKTICKS.finditer(code)]
+    return found + [f"rm -r '{m.group(2)}'" for m in _TREES.finditer(code)]
+
+
+def code_blocks(code: str) -> list[Block]:
+    return [block("block.fork_bomb")] if forks(code) else []
