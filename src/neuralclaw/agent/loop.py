@@ -67,7 +67,7 @@ async def go_on(run: Run) -> None:
             await run.journal.append(limit)
         elif (answer := state.answer) is None:
             await think(run)
-        elif run.tools.tools() and not state.nudged and promises_work(answer.text):
+        elif not state.nudged and promises_work(answer.text) and run.tools.tools() and run.provider.info(run.model).language:
             await run.journal.append(Nudge(text=GO_ON))
         else:
             await finish(run, "done", answer.text)

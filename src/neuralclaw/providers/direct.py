@@ -19,7 +19,7 @@ class DirectProvider:
     """First proposes the call, then ends with its result as the answer."""
 
     def info(self, model: str) -> ModelInfo:
-        return ModelInfo(price=Price(0.0, 0.0))
+        return ModelInfo(price=Price(0.0, 0.0), language=False)
 
     def count(self, request: Request) -> int:
         return 0

@@ -139,3 +139,5 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     tools: bool = True
     images: bool = False
     price: Price | None = None
+    language: bool = True
+    """A language model. The grammar and direct calls are none, and are not asked to go on after a promise."""
