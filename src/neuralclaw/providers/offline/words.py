@@ -10,9 +10,10 @@ POLITE = (
 
 def steps(text: str) -> list[str]:
     """The parts between `then`s that stand outside quotes, polite words and surrounding space taken off."""
-    parts, start, word = [], 0, ""
+    parts, start = [], 0
     for end, word in _words_outside_quotes(text):
-        if word.strip(",;.").lower() == "then":
+        before = text[start : end - len(word)].rstrip()
+        if word.strip(",;.").lower() == "then" and not before.endswith(";"):  # `; then` belongs to a shell's `if`
             parts.append(text[start : end - len(word)])
             start = end
     parts.append(text[start:])
