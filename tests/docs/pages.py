@@ -22,7 +22,8 @@ NOTE = re.compile(r"<!-- *(.*?) *-->")
 # Written forms that differ from run to run, each with the pattern that any run fits.
 VARYING = (
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:\.\d+)?Z?",
-    r"\b[0-9a-f]{64}\b",
+    r"\b[0-9a-f]{64}\b|(?<=head )[0-9a-f]{16}\b",
+    r"\b\d+ records\b",
     r'"duration_ms": ?\d+',
     r"\b\d+(?:\.\d+)? m?s\b",
 )
@@ -100,7 +101,7 @@ def fits(shown: str, known: list[str]) -> re.Pattern[str]:
         if kind == "any":
             pattern += r"(?:.*\n)*?"
         elif kind.startswith("v"):
-            pattern += VARYING[int(kind[1:])]
+            pattern += f"(?:{VARYING[int(kind[1:])]})"
         else:
             pattern += f"(?P={kind})" if kind in seen else rf"(?P<{kind}>[A-Za-z0-9]{{10}})"
             seen.add(kind)
