@@ -12,6 +12,7 @@ PARTS = {
     "provider.resolve": "neuralclaw.providers.known:resolve",
     "provider.names": "neuralclaw.providers.known:names",
     "provider.with_key": "neuralclaw.providers.known:with_key",
+    "sandbox": "neuralclaw.sandbox.choice:ChosenSandbox",
     "net": "neuralclaw.sandbox.net:HttpNet",
     "explain": "neuralclaw.app.explain:explain",
     "policy_file": "neuralclaw.config.policyfile:check",

@@ -21,7 +21,7 @@ def check(name: str, ok: bool, text: str, *, fix: str | None = None, needed: boo
 async def checks(parts: Parts, *, rebuilt: bool) -> list[dict[str, Any]]:
     """Every check, those that need a trial run in a worker thread."""
     found = [python(), config(parts), home(parts, rebuilt), await record(parts), await model(parts)]
-    trials = await anyio.to_thread.run_sync(parts.sandbox.trials)
+    trials = await anyio.to_thread.run_sync(parts.sandbox.real.trials)
     chosen = parts.sandbox.name
     for trial in trials:
         used = " (used for commands)" if trial.check == f"sandbox.{chosen}" else ""

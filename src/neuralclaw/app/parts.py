@@ -9,9 +9,9 @@ import msgspec
 
 from .. import config
 from ..agent.prompt import system_prompt
+from ..plugins import load
 from ..ports import Clock, Provider
 from ..safety.gate import Gate
-from ..sandbox.choice import ChosenSandbox
 from ..sandbox.environment import clean_env
 from ..sandbox.facts import SystemFacts
 from ..sandbox.files import ConfinedFiles
@@ -21,6 +21,7 @@ from ..tools.registry import Registry
 from ..tools.terminal import TerminalSettings
 from ..types.options import Policy
 from .clock import SystemClock
+from .late import LateSandbox
 from .models import Models
 
 
@@ -31,7 +32,9 @@ class Parts:
         settings, env = loaded.settings, loaded.env
         self.loaded, self.store, self.clock = loaded, store, clock
         self.policy: Policy = config.policy(settings, home=loaded.home, person_home=env.get("HOME", ""))
-        self.sandbox = ChosenSandbox(settings.tools.terminal.sandbox, path_env=env.get("PATH", ""), hidden=hidden_paths(loaded.home, env))
+        self.sandbox = LateSandbox(
+            lambda: load("sandbox")(settings.tools.terminal.sandbox, path_env=env.get("PATH", ""), hidden=hidden_paths(loaded.home, env))
+        )
         facts = SystemFacts(self.policy, lambda: self.sandbox.name, env.get("PATH", ""))
         self.gate = Gate(self.policy, facts, clock)
         self.models = Models(loaded, self.gate, clock, given=provider)

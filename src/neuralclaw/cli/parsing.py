@@ -41,6 +41,10 @@ class Command:
 class _Parser(argparse.ArgumentParser):
     """Raises `UsageError` where argparse would leave the program."""
 
+    def _get_formatter(self) -> argparse.HelpFormatter:
+        """With a width of our own: to ask for the terminal's, argparse loads `shutil` and its compressors for every option it is given."""
+        return self.formatter_class(prog=self.prog, width=100)  # type: ignore[call-arg]  # every formatter of argparse takes it
+
     def error(self, message: str) -> NoReturn:
         raise UsageError(message, hint=f"{self.prog} --help shows what it takes")
 

@@ -2,7 +2,6 @@
 
 import ipaddress
 from functools import cache
-from urllib.parse import urlsplit
 
 import msgspec
 
@@ -59,6 +58,8 @@ def parse(text: str) -> Url:
     """The parts of a web address that the gate judges. Never raises."""
     if any(ord(c) <= 32 or ord(c) == 127 for c in text) or "\\" in text:
         return Url(text, problem="it holds spaces, control characters or backslashes")
+    from urllib.parse import urlsplit  # costs start-up time, and few calls name an address
+
     try:
         parts = urlsplit(text)
         host, port = parts.hostname or "", parts.port
