@@ -1,0 +1,34 @@
+"""Parts that most runs do not need, loaded when they are first used."""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import anyio.to_thread
+
+from ..ports import ExecResult, Sandbox
+from ..types.actions import Grant
+
+
+class LateSandbox:
+    """The sandbox of this process behind the `Sandbox` port; `make` loads and builds the real one when a program is first judged or run."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make, self._lock = make, threading.Lock()
+        self._made: Any = None
+
+    @property
+    def real(self) -> Any:
+        with self._lock:
+            if self._made is None:
+                self._made = self._make()
+            return self._made
+
+    @property
+    def name(self) -> Any:
+        """What confines an execution; the first time this blocks for a trial run."""
+        return self.real.name
+
+    async def exec(self, grant: Grant, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float | None, max_bytes: int) -> ExecResult:
+        sandbox: Sandbox = await anyio.to_thread.run_sync(lambda: self.real)
+        return await sandbox.exec(grant, argv, cwd=cwd, env=env, timeout=timeout, max_bytes=max_bytes)
