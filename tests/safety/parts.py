@@ -7,7 +7,7 @@ from neuralclaw.safety.gate import Gate
 from neuralclaw.types.actions import Action, Answer, Answers, FactSheet, PathFact, Verdict, Wants
 from neuralclaw.types.judging import Effect, Power, Risk, Trust
 from neuralclaw.types.options import Policy
-from neuralclaw.types.tools import Touch, ToolSpec
+from neuralclaw.types.tools import ToolSpec, Touch
 
 WORKSPACE = "/home/ann/project"
 LISTED = tuple(

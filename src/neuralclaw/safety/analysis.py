@@ -60,6 +60,8 @@ def _values(action: Action, touch: Touch) -> Iterator[str]:
     for item in values:
         if not isinstance(item, str):
             raise TypeError(f"{touch.argument} is no text")
+        if "\0" in item:
+            raise ValueError(f"{touch.argument} holds a zero byte")
         if item or touch.kind != "cwd":
             yield item
 

@@ -31,6 +31,8 @@ FIND_VALUED = frozenset(
     " -context -D".split()
 )
 FIND_RUN = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+SCRIPTED = frozenset("find sed gsed awk gawk mawk nawk tar source . eval".split())
+"""Programs whose arguments are programs: one yes never covers another call of them."""
 TAKES_VALUE = {"head": "nc", "tail": "ncs", "cut": "bcdf", "touch": "drt", "mkdir": "m", "install": "mogt", "truncate": "sr", "cp": "St", "mv": "St"}
 
 
@@ -56,6 +58,8 @@ def judge(call: Call) -> Judgement:
         _builtin(found)
     else:
         found.act(Risk.MEDIUM, "what it does is not known", Power.EXECUTE)
+    if (name in SCRIPTED and not found.only_reads) or (name in READERS and not found.only_reads):
+        found.subject = ""
     return found
 
 

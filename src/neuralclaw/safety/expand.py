@@ -1,7 +1,7 @@
 """Expansion: nodes of the shell grammar become words, with what is known of variables, the directory and substitutions."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -69,18 +69,23 @@ class Expander:
     def __init__(self, run: Callable[["Node"], Flow]) -> None:
         self._run = run
 
-    def words(self, node: "Node", scene: Scene) -> list[Word]:
-        """The words that a node becomes."""
-        return finish(self._piece(node, scene), text_of(node), scene.tilde)
+    def joined(self, nodes: "Sequence[Node]", scene: Scene) -> list[Word]:
+        """Nodes that stand side by side without a blank are one word, also where the grammar takes them for several."""
+        whole = Piece()
+        for node in nodes:
+            whole.add(self._piece(node, scene))
+        return finish(whole, "".join(text_of(n) for n in nodes), scene.tilde)
 
-    def one(self, node: "Node", scene: Scene) -> Word:
-        """The node as a single word, as in an assignment or after a redirection: not split."""
-        piece = self._piece(node, scene)
+    def one(self, nodes: "Sequence[Node]", scene: Scene) -> Word:
+        """The nodes as a single word, as in an assignment or after a redirection: not split."""
+        piece, source = Piece(), "".join(text_of(n) for n in nodes)
+        for node in nodes:
+            piece.add(self._piece(node, scene))
         piece.text = re.sub(r"[ \t\n]", lambda m: quoted(m.group()), piece.text)
-        words = finish(piece, text_of(node), scene.tilde)
+        words = finish(piece, source, scene.tilde)
         if len(words) == 1:
             return words[0]
-        return Word(" ".join(w.text for w in words), not words and piece.known, text_of(node), False, piece.fetched, piece.decoded)
+        return Word(" ".join(w.text for w in words), not words and piece.known, source, False, piece.fetched, piece.decoded)
 
     def _piece(self, node: "Node", scene: Scene) -> Piece:
         kind = node.type
@@ -145,9 +150,11 @@ class Expander:
     def _variable(self, node: "Node", scene: Scene) -> Piece:
         source = text_of(node)
         name = source[1:] if node.type == "simple_expansion" else source[2:-1]
+        if name in ("@", "*"):
+            return Piece(_protected(scene.value(name)[0]), scene.value(name)[1])
         if name in NUMBERS or LENGTH.fullmatch(source):
             return Piece("0")
-        if _NAME.fullmatch(name):
+        if _NAME.fullmatch(name) or name.isdigit():
             text, known = scene.value(name)
             return Piece(_protected(text), known)
         default = _DEFAULT.fullmatch(source)

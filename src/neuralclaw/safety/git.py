@@ -57,7 +57,7 @@ def judge(found: Judgement) -> None:
         found.powers.add(Power.READ)
         return
     sub, rest = args[place].text, [w.text for w in args[place + 1 :]]
-    found.subject = f"git {sub}"
+    found.subject = f"git {sub}" if found.only_reads else ""
     if not args[place].known:
         found.act(Risk.HIGH, "its subcommand cannot be resolved", Power.EXECUTE)
     elif sub in READS or (sub == "reflog" and not rest) or (sub in LISTS and _lists(sub, rest)):

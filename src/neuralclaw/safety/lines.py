@@ -9,7 +9,7 @@ from . import owner
 from .analysis import Analysis
 from .findings import Findings
 from .line import Command, Line
-from .paths import SCRATCH, in_data_home, is_device, is_startup, is_system, under
+from .paths import HARMLESS_DEVICES, SCRATCH, in_data_home, is_device, is_startup, is_system, under
 from .places import fact_for, guard, roots
 
 
@@ -61,6 +61,8 @@ def _form(findings: Findings, policy: Policy, line: Line) -> None:
 def _stray(program: str, action: Action, policy: Policy, sheet: FactSheet) -> bool:
     """A program that is not what its name says: it lies where anybody, or the agent itself, may have put it."""
     resolved = sheet.programs.get(program)
+    if "/" in program and not program.startswith("/"):
+        return True
     if resolved is None:
         return "/" in program
     return any(under(resolved, place) for place in (*roots(action, policy), *SCRATCH) if place != "/")
@@ -99,6 +101,7 @@ def _command(findings: Findings, action: Action, policy: Policy, command: Comman
 
 def _place(findings: Findings, fact: PathFact, action: Action, policy: Policy) -> None:
     if in_data_home(fact.resolved, policy, action.workspace):
+        findings.raise_risk(Risk.HIGH)
         findings.forbid("path.protected", f"{fact.resolved} belongs to the agent's own data, which no tool call may touch", f"a path in {action.workspace}")
     guard(findings, fact.resolved)
     if fact.path != fact.resolved:
@@ -107,6 +110,8 @@ def _place(findings: Findings, fact: PathFact, action: Action, policy: Policy) -
 
 def _change(findings: Findings, fact: PathFact, policy: Policy) -> None:
     path = fact.resolved
+    if path in HARMLESS_DEVICES or fact.path in HARMLESS_DEVICES:
+        return
     if is_device(path):
         findings.raise_risk(Risk.CRITICAL)
         findings.forbid("block.device", f"it writes to the device {path}", "a regular file, or /dev/null")

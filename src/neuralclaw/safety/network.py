@@ -1,6 +1,7 @@
 """What the download programs do."""
 
 from ..types.judging import Power, Risk
+from .addresses import parse
 from .judgement import Judgement
 from .words import Word
 
@@ -31,6 +32,13 @@ def _matches(text: str, names: tuple[str, ...]) -> bool:
     )
 
 
+def _subject(found: Judgement) -> None:
+    """A standing answer covers the download from one host, never sending data and never a configuration file."""
+    urls = [parse(w.text) for w in found.call.args if "://" in w.text]
+    one = len(urls) == 1 and urls[0].problem is None and found.risk is Risk.MEDIUM
+    found.subject = f"{found.call.name} {urls[0].host}" if one else ""
+
+
 def curl(found: Judgement) -> None:
     """A download; sending files or data is a greater risk, and `-o` writes."""
     args = found.call.args
@@ -56,6 +64,7 @@ def curl(found: Judgement) -> None:
             found.act(Risk.HIGH, "its options come from a file", Power.EXECUTE)
         if text.startswith("file:"):
             found.read(Word("/" + text.removeprefix("file:").lstrip("/").removeprefix("localhost/")))
+    _subject(found)
 
 
 def wget(found: Judgement) -> None:
@@ -83,11 +92,13 @@ def wget(found: Judgement) -> None:
         spider |= text == "--spider"
     if not (to_stdout or spider):
         found.powers.add(Power.WRITE)
+    _subject(found)
 
 
 def runner(found: Judgement) -> None:
     """Fetches a package and runs it."""
     found.act(Risk.MEDIUM, "it fetches and runs packages", Power.NETWORK, Power.EXECUTE)
     found.sends = True
+    found.subject = f"{found.call.name} {found.call.args[0].text}" if found.call.args and not found.call.args[0].text.startswith("-") else ""
     if any(not w.known for w in found.call.args):
         found.unclear()

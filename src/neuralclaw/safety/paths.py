@@ -44,8 +44,9 @@ def data_homes(policy: Policy) -> tuple[str, ...]:
 
 def in_data_home(path: str, policy: Policy, workspace: str) -> bool:
     """Whether `path` is the agent's own data. A workspace inside the data home is not, all around it is."""
+    wild = any(c in path for c in "*?[")
     for root in data_homes(policy):
-        if under(path, root) and not (workspace != root and under(workspace, root) and under(path, workspace)):
+        if (under(path, root) or (wild and matches(path, root))) and not (workspace != root and under(workspace, root) and under(path, workspace)):
             return True
     return False
 
@@ -55,7 +56,7 @@ def holds_data_home(path: str, policy: Policy, workspace: str) -> bool:
     if workspace != "/" and under(path, workspace):
         return any(under(root, path) for root in data_homes(policy))
     homes = (person_home(policy), *data_homes(policy))
-    return path in ("/", "/home", "/etc", "/root") or any(root and under(root, path) for root in homes)
+    return path in ("/", "/home", "/root") or any(root and under(root, path) for root in homes)
 
 
 def is_system(path: str) -> bool:

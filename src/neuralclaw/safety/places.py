@@ -38,6 +38,7 @@ def judge(findings: Findings, action: Action, policy: Policy, analysis: Analysis
 
 def _place(findings: Findings, fact: PathFact, action: Action, policy: Policy) -> None:
     if in_data_home(fact.resolved, policy, action.workspace):
+        findings.raise_risk(Risk.HIGH)
         findings.forbid("path.protected", f"{fact.resolved} belongs to the agent's own data, which no tool call may touch", f"a path in {action.workspace}")
     elif not fact.inside:
         findings.forbid(
@@ -54,6 +55,7 @@ def guard(findings: Findings, resolved: str) -> None:
     """Known places of secrets: password hashes are never read, keys and tokens only after a person said yes."""
     kind = secret(resolved)
     if kind == "forbid":
+        findings.raise_risk(Risk.HIGH)
         findings.forbid("path.secrets", f"{resolved} holds password hashes", "a file without secrets")
     elif kind == "ask":
         findings.raise_risk(Risk.HIGH)

@@ -103,14 +103,14 @@ ACTS: dict[str, Act] = {
     **dict.fromkeys(("nc", "ncat", "netcat", "socat"), Act((N, X), Risk.HIGH, "it opens raw network connections")),
     **dict.fromkeys(("ssh", "mosh", "scp", "sftp", "rclone"), Act((N, X), Risk.HIGH, "it works on another machine")),
     **dict.fromkeys(("kill", "pkill", "killall", "xkill"), Act((X,), Risk.HIGH, "it ends processes")),
-    **dict.fromkeys(("crontab", "at", "batch", "systemd-run"), Act((W, X), Risk.HIGH, "it plans commands for later")),
+    **dict.fromkeys(("at", "batch", "systemd-run"), Act((W, X), Risk.HIGH, "it plans commands for later")),
 }
 
 SYSTEM_CHANGES = frozenset(
     "systemctl service mount umount swapon swapoff iptables ip6tables nft ufw firewall-cmd useradd userdel usermod groupadd groupdel passwd chpasswd visudo"
     " insmod rmmod modprobe sysctl chroot unshare nsenter setcap hostnamectl timedatectl localectl apt apt-get aptitude dpkg yum dnf rpm pacman apk zypper snap"
     " flatpak brew docker podman nerdctl kubectl update-alternatives ldconfig depmod update-grub grub-install efibootmgr hwclock ip ifconfig route arp tc"
-    " hostname loginctl losetup kexec fdisk sfdisk gdisk sgdisk parted cryptsetup lvm vgremove lvremove pvremove zpool zfs".split()
+    " hostname loginctl losetup kexec fdisk sfdisk gdisk sgdisk parted cryptsetup lvm vgremove lvremove pvremove zpool zfs crontab".split()
 )
 SYSTEM_READS: dict[str, frozenset[str]] = {
     "systemctl": frozenset("status list-units list-unit-files is-active is-enabled show cat list-timers --version".split()),

@@ -91,7 +91,7 @@ def scopes_of(action: Action, policy: Policy, analysis: Analysis, verdict: Verdi
     tool = action.spec.name
     if analysis.line is not None:
         commands = [c for c in analysis.line.commands if not c.only_reads]
-        if not commands or any(not c.subject or c.critical for c in commands):
+        if not commands or any(not c.subject or c.critical or "/" in c.program for c in commands):
             return ()
         return tuple(dict.fromkeys(Scope("program", c.subject, tool) for c in commands))
     if analysis.urls:

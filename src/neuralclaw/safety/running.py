@@ -1,65 +1,24 @@
 """Carrying out a simple command in thought: wrappers come off, inner shell code is analysed, what remains is judged."""
 
-from collections.abc import Callable, Sequence
-from fnmatch import fnmatchcase
+from collections.abc import Sequence
 
 import msgspec
 
 from ..types.judging import Power, Risk
-from ..types.options import Policy
 from . import blocks, scripts
-from .blocks import Call
 from .commands import judge
-from .expand import Flow, Scene
-from .line import Block, Command
+from .expand import Flow
 from .paths import absolute
-from .programs import BUILTINS, DECODERS, INTERPRETERS, READERS, SHELLS, variable_risk
+from .programs import BUILTINS, DECODERS, INTERPRETERS, SHELLS
+from .special import SPECIAL, name_of, wrapper
+from .state import Simple, State, call_of, unresolved
 from .words import Word, ansi_c
-from .wrappers import WRAPPERS, inner
+from .wrappers import WRAPPERS
 
 MAX_DEPTH = 10
-MAX_COMMANDS = 300
-REMOTE = frozenset({"ssh"})
 QUIET = frozenset({"true", "false", ":", "cd", "test", "[", "export", "set", "unset", "local", "readonly", "declare", "wait"})
-
-
-class Simple(msgspec.Struct, frozen=True, kw_only=True):
-    """A simple command with its surroundings. `stdin` None: nothing is piped in."""
-
-    words: tuple[Word, ...]
-    scene: Scene
-    via: tuple[str, ...] = ()
-    stdin: Flow | None = None
-    fed: bool = False
-    spread: bool = False
-    depth: int = 0
-
-    def inside(self, words: Sequence[Word], via: str, **changes: object) -> "Simple":
-        """The command that a wrapper runs."""
-        return msgspec.structs.replace(self, words=tuple(words), via=(*self.via, via), depth=self.depth + 1, **changes)
-
-
-class State:
-    """What the analysis of one command line has found so far."""
-
-    __slots__ = ("blocks", "broken", "calls", "commands", "fetched", "functions", "parse", "policy", "understood", "workspace")
-
-    def __init__(self, policy: Policy, workspace: str, parse: Callable[[str, Simple, str], Flow]) -> None:
-        self.policy, self.workspace, self.parse = policy, workspace, parse
-        self.commands: list[Command] = []
-        self.blocks: list[Block] = []
-        self.understood, self.broken = True, False
-        self.functions: set[str] = set()
-        self.fetched: set[str] = set()
-
-    def block(self, found: Block) -> None:
-        if found not in self.blocks:
-            self.blocks.append(found)
-
-    def add(self, command: Command) -> None:
-        if len(self.commands) >= MAX_COMMANDS:
-            raise ValueError("the command line has too many commands to judge")
-        self.commands.append(command)
+KEYWORDS = frozenset({"{", "}", "!", "if", "then", "else", "elif", "while", "until", "do"})
+"""Words of the shell's own grammar that, behind `time` or `coproc`, stand where a program is expected."""
 
 
 def run(state: State, simple: Simple) -> Flow:
@@ -69,48 +28,29 @@ def run(state: State, simple: Simple) -> Flow:
     if not simple.words:
         return Flow("")
     first = simple.words[0]
-    name = _name(first)
+    name = name_of(first)
     if first.fetched or first.decoded:
         state.block(blocks.block("block.download_run"))
     if not first.known or first.glob:
-        return _unresolved(state, simple, name)
-    if name in state.functions and "/" not in first.text:
-        return Flow()
+        return unresolved(state, simple, name)
+    if first.text in state.functions:
+        return state.functions[first.text](simple)
+    if first.text in KEYWORDS:
+        state.understood = False
+        return run(state, msgspec.structs.replace(simple, words=simple.words[1:], depth=simple.depth + 1))
     special = SPECIAL.get(name)
     if special is not None:
         flow = special(state, simple, name)
         if flow is not None:
             return flow
     elif name in WRAPPERS:
-        return _wrapper(state, simple, name)
-    return _plain(state, simple, name)
+        return wrapper(state, simple, name)
+    return plain(state, simple, name)
 
 
-def _name(word: Word) -> str:
-    """The program's name without its directory; a name with wildcards is taken for the most dangerous one that it fits."""
-    name = word.text.rsplit("/", 1)[-1]
-    if word.glob:
-        return next((bad for bad in blocks.NAMES if fnmatchcase(bad, name)), name)
-    return name
-
-
-def _unresolved(state: State, simple: Simple, name: str) -> Flow:
-    """Which program runs is not known until it runs. What it may be is checked against the blocks all the same."""
-    state.understood = False
-    for found in blocks.check(_call(state, simple, name)):
-        state.block(found)
-    argv = tuple(w.shown for w in simple.words)
-    why = "which program it runs cannot be resolved before it runs"
-    state.add(Command(argv=argv, via=simple.via, powers=frozenset({Power.EXECUTE}), risk=Risk.HIGH, only_reads=False, reason=why, program=""))
-    return Flow(None, any(w.fetched for w in simple.words), True)
-
-
-def _call(state: State, simple: Simple, name: str) -> Call:
-    return Call(name=name, words=simple.words, cwd=simple.scene.cwd, workspace=state.workspace, policy=state.policy, fed=simple.fed, spread=simple.spread)
-
-
-def _plain(state: State, simple: Simple, name: str) -> Flow:
-    call = _call(state, simple, name)
+def plain(state: State, simple: Simple, name: str) -> Flow:
+    """Judge a command that runs no other."""
+    call = call_of(state, simple, name)
     for found in blocks.check(call):
         state.block(found)
     judged = judge(call)
@@ -184,12 +124,15 @@ def _directory(simple: Simple, name: str) -> None:
 
 
 def _downloaded(state: State, simple: Simple, name: str) -> None:
-    """A program or script that the same line downloaded."""
+    """A program or script that the same line downloaded or wrote."""
     words = simple.words if name in INTERPRETERS or name in ("source", ".") else simple.words[:1]
     for word in words:
         if word.text and not word.text.startswith("-") and ("/" in word.text or word is not simple.words[0]):
             if absolute(word.text, simple.scene.cwd or "/") in state.fetched:
                 state.block(blocks.block("block.download_run", what=word.text))
+            written = state.contents.get(absolute(word.text, simple.scene.cwd or "/"))
+            if written:
+                state.parse(written, msgspec.structs.replace(simple, stdin=None), name)
 
 
 def _interpreter(state: State, simple: Simple, name: str) -> None:
@@ -214,193 +157,3 @@ def _interpreter(state: State, simple: Simple, name: str) -> None:
     elif stdin.output is not None:
         for line in scripts.shell_calls(stdin.output):
             state.parse(line, msgspec.structs.replace(simple, stdin=None), name)
-
-
-def _wrapper(state: State, simple: Simple, name: str) -> Flow:
-    """Take one wrapper off and judge what it runs."""
-    wrapper = WRAPPERS[name]
-    found = inner(simple.words, wrapper, assignments=name in ("env", "sudo", "doas"))
-    for blocked in blocks.check(_call(state, simple, name)):
-        state.block(blocked)
-    if not found.sure:
-        state.understood = False
-        _suffixes(state, simple)
-    for option in found.options:
-        variable, equals, _ = option.text.partition("=")
-        if equals and variable.isidentifier():
-            environment(state, simple, variable)
-    rest = simple.words[found.start :]
-    if not rest or name in REMOTE or name in blocks.PRIVILEGE:
-        _plain(state, simple, name)
-        if not rest:
-            return Flow()
-    if wrapper.joined:
-        return state.parse(" ".join(w.text for w in rest), simple, name)
-    return run(state, simple.inside(rest, name))
-
-
-def _suffixes(state: State, simple: Simple) -> None:
-    """Where the inner command begins is not sure: the blocks look at every place where it may."""
-    for i in range(1, len(simple.words)):
-        words = simple.words[i:]
-        for found in blocks.check(_call(state, msgspec.structs.replace(simple, words=words), _name(words[0]))):
-            state.block(found)
-
-
-def environment(state: State, simple: Simple, variable: str) -> None:
-    """A variable given to a program: one that decides which code runs is a great risk."""
-    risk = variable_risk(variable)
-    if risk is Risk.LOW:
-        return
-    why = f"{variable} decides which code runs" if risk is Risk.HIGH else f"{variable} may change what the program does"
-    state.add(Command(argv=(f"{variable}=…",), via=simple.via, powers=frozenset({Power.EXECUTE}), risk=risk, only_reads=False, reason=why))
-
-
-def _shell(state: State, simple: Simple, name: str) -> Flow | None:
-    """`bash -c TEXT` runs its text; other uses of a shell run code from a file or from standard input."""
-    args = simple.words[1:]
-    place = 0
-    inline = False
-    while place < len(args):
-        text = args[place].text
-        if text in ("-o", "+o", "-O", "+O", "--rcfile", "--init-file"):
-            place += 2
-            continue
-        if not text.startswith(("-", "+")) or text in ("-", "--"):
-            break
-        inline |= not text.startswith("--") and "c" in text
-        place += 1
-    if place < len(args) and args[place].text == "--":
-        place += 1
-    if not inline or place >= len(args):
-        return None
-    script = args[place]
-    if script.fetched or script.decoded or (simple.fed and simple.stdin is not None and simple.stdin.fetched):
-        state.block(blocks.block("block.download_run", what=name))
-    if not script.known or simple.fed:
-        _unresolved(state, simple, name)
-    scene = Scene(simple.scene.cwd, simple.scene.home, dict(simple.scene.variables))
-    for number, word in enumerate(args[place + 1 :]):
-        scene.variables[str(number)] = (word.text, word.known)
-    scene.variables["@"] = scene.variables["*"] = (" ".join(w.text for w in args[place + 2 :]), all(w.known for w in args[place + 2 :]))
-    return state.parse(script.text, msgspec.structs.replace(simple, scene=scene), f"{name} -c")
-
-
-def _eval(state: State, simple: Simple, name: str) -> Flow | None:
-    args = simple.words[1:]
-    if any(w.fetched or w.decoded for w in args):
-        state.block(blocks.block("block.download_run", what=name))
-    if not all(w.known for w in args):
-        _unresolved(state, simple, name)
-    words = args[:1] if name == "trap" else args
-    return state.parse(" ".join(w.text for w in words), simple, name)
-
-
-def _xargs(state: State, simple: Simple, name: str) -> Flow | None:
-    """The inner command gets further arguments from standard input: known ones when a plain `echo` feeds it."""
-    found = inner(simple.words, WRAPPERS["xargs"])
-    if not found.sure:
-        state.understood = False
-        _suffixes(state, simple)
-    rest = list(simple.words[found.start :]) or [Word("echo")]
-    text = simple.stdin.output if simple.stdin is not None else None
-    if text is not None and not found.options:
-        return run(state, simple.inside([*rest, *(Word(t) for t in text.split())], name, stdin=None))
-    if text is not None:
-        run(state, simple.inside([*rest, *(Word(t) for t in text.split())], name, stdin=None))
-    return run(state, simple.inside(rest, name, fed=True))
-
-
-def _find(state: State, simple: Simple, name: str) -> Flow | None:
-    """Commands behind `-exec` are judged with the places where the search begins in place of `{}`."""
-    args = simple.words[1:]
-    starts = blocks.find_starts(args) or (Word("."),)
-    place = 0
-    while place < len(args):
-        if args[place].text in ("-exec", "-execdir", "-ok", "-okdir"):
-            end = next((i for i in range(place + 1, len(args)) if args[i].text in (";", "+")), len(args))
-            words: list[Word] = []
-            for word in args[place + 1 : end]:
-                words += starts if word.text == "{}" else [word]
-            spread = any(w.text == "{}" for w in args[place + 1 : end])
-            fed = not words or words[0].text.rsplit("/", 1)[-1] not in READERS
-            run(state, simple.inside(words or [Word("", known=False)], f"find {args[place].text}", spread=spread, stdin=None, fed=fed and False))
-            place = end
-        place += 1
-    return None
-
-
-def _env(state: State, simple: Simple, name: str) -> Flow | None:
-    """`env -S` splits a text; without a command it prints the environment."""
-    for place, word in enumerate(simple.words[1:], 1):
-        text = word.text
-        if text in ("-S", "--split-string", "-vS") and place + 1 < len(simple.words):
-            return state.parse(" ".join(w.text for w in simple.words[place + 1 :]), simple, "env -S")
-        if text.startswith(("-S", "--split-string=")):
-            start = text.partition("=")[2] if text.startswith("--") else text[2:]
-            return state.parse(" ".join([start, *(w.text for w in simple.words[place + 1 :])]), simple, "env -S")
-    if inner(simple.words, WRAPPERS["env"], assignments=True).start >= len(simple.words):
-        state.add(
-            Command(argv=tuple(w.shown for w in simple.words), via=simple.via, program=simple.words[0].text, subject="env", powers=frozenset({Power.READ}))
-        )
-        return Flow()
-    return _wrapper(state, simple, name)
-
-
-def _su(state: State, simple: Simple, name: str) -> Flow | None:
-    words = simple.words
-    for place, word in enumerate(words[:-1]):
-        if word.text in ("-c", "--command"):
-            state.parse(words[place + 1].text, simple, name)
-        elif word.text.startswith("--command="):
-            state.parse(word.text.partition("=")[2], simple, name)
-    return None
-
-
-def _command(state: State, simple: Simple, name: str) -> Flow | None:
-    """`command -v NAME` only looks a program up."""
-    if len(simple.words) > 1 and simple.words[1].text in ("-v", "-V"):
-        state.add(Command(argv=tuple(w.shown for w in simple.words), via=simple.via, powers=frozenset({Power.READ}), subject="command"))
-        return Flow()
-    return _wrapper(state, simple, name)
-
-
-def _flock(state: State, simple: Simple, name: str) -> Flow | None:
-    for place, word in enumerate(simple.words[:-1]):
-        if word.text in ("-c", "--command"):
-            _plain(state, msgspec.structs.replace(simple, words=simple.words[:place]), name)
-            return state.parse(simple.words[place + 1].text, simple, name)
-    return _wrapper(state, simple, name) if name != "script" else None
-
-
-def _parallel(state: State, simple: Simple, name: str) -> Flow | None:
-    """Its command is shell text; what follows `:::` are arguments. Without a command every line of its input is one."""
-    found = inner(simple.words, WRAPPERS["parallel"])
-    rest = simple.words[found.start :]
-    cut = next((i for i, w in enumerate(rest) if w.text.startswith(":::")), len(rest))
-    arguments = rest[cut + 1 :]
-    state.understood = False
-    if cut == 0:
-        if simple.stdin is not None and (simple.stdin.fetched or simple.stdin.decoded):
-            state.block(blocks.block("block.download_run", what=name))
-        for word in arguments:
-            state.parse(word.text, simple, name)
-        _plain(state, simple, name)
-        return Flow()
-    text = " ".join(w.text for w in rest[:cut])
-    return state.parse(" ".join([text, *(w.text for w in arguments)]), msgspec.structs.replace(simple, fed=not arguments), name)
-
-
-SPECIAL: dict[str, Callable[[State, Simple, str], Flow | None]] = {
-    **dict.fromkeys(SHELLS, _shell),
-    "eval": _eval,
-    "trap": _eval,
-    "xargs": _xargs,
-    "find": _find,
-    "env": _env,
-    "su": _su,
-    "command": _command,
-    "flock": _flock,
-    "script": _flock,
-    "parallel": _parallel,
-}

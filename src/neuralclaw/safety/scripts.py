@@ -182,6 +182,8 @@ def unzip(found: Judgement) -> None:
 def runner(found: Judgement) -> None:
     """Runs what a file of the directory says."""
     found.act(Risk.MEDIUM, "it runs what the project's files say", Power.EXECUTE)
+    plain = all(re.fullmatch(r"[\w.-]+", w.text) and not w.text.startswith("-") for w in found.call.args)
+    found.subject = " ".join([found.call.name, *(w.text for w in found.call.args)]) if plain else ""
     if any(not w.known for w in found.call.args):
         found.unclear()
 
@@ -195,6 +197,8 @@ def source(found: Judgement) -> None:
 def interpreter(found: Judgement) -> None:
     """Code in a file, on the line, or from standard input; the last is a greater risk and judged with the pipe."""
     found.act(Risk.MEDIUM, "it runs code", Power.EXECUTE)
+    first = found.call.args[0] if found.call.args else Word("-")
+    found.subject = "" if first.text.startswith("-") else f"{found.call.name} {first.text}"
     if any(not w.known for w in found.call.args):
         found.unclear()
 

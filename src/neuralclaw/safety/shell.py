@@ -1,21 +1,22 @@
 """Command lines, parsed with a real shell grammar (tree-sitter-bash) and walked as a shell would: pipes, lists, loops, functions."""
 
 import re
-from collections.abc import Callable, Mapping
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from ..types.actions import PathWant
 from ..types.judging import Power, Risk
 from ..types.options import Policy
 from . import blocks
 from .expand import Expander, Flow, Scene
 from .line import Command, Line
-from .paths import HARMLESS_DEVICES, absolute, is_device, person_home
+from .paths import absolute, person_home
 from .programs import variable_risk
-from .running import MAX_DEPTH, Simple, State, environment, run
+from .redirects import Redirects
+from .running import MAX_DEPTH, plain, run
+from .state import Simple, State, environment, positional
+from .syntax import FOLLOW, ODD, WALKED, WORDS, called, continued, parser, side_by_side, side_by_side_words
 from .words import Word, text_of
 
 if TYPE_CHECKING:
@@ -24,24 +25,6 @@ if TYPE_CHECKING:
 MAX_TEXT = 60_000
 """Characters of a command line; a longer one is not judged."""
 MAX_LOOP = 16
-WALKED = frozenset(
-    "program compound_statement do_group else_clause elif_clause if_statement while_statement case_statement case_item c_style_for_statement".split()
-)
-WORDS = frozenset(
-    "word string raw_string ansi_c_string translated_string concatenation simple_expansion expansion command_substitution process_substitution number"
-    " arithmetic_expansion brace_expression extglob_pattern regex variable_name".split()
-)
-WRITING = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
-_ODD = re.compile("[\x00-\x08\x0b-\x1f\x7f\u0085\u00a0\u1680\u2000-\u200f\u2028-\u202f\u205f\u2060\u3000\ue000-\uf8ff\ufeff]")
-
-
-@cache
-def _parser() -> Callable[[bytes], Any]:
-    """The grammar, loaded when the first command line is judged."""
-    import tree_sitter_bash
-    from tree_sitter import Language, Parser
-
-    return Parser(Language(tree_sitter_bash.language())).parse
 
 
 def analyse(text: str, *, cwd: str, workspace: str, policy: Policy, env: Mapping[str, str]) -> Line:
@@ -66,33 +49,14 @@ def analyse(text: str, *, cwd: str, workspace: str, policy: Policy, env: Mapping
     )
 
 
-def _continued(text: str) -> str:
-    """The text with its line continuations joined, as a shell does outside single quotes."""
-    if "\\\n" not in text:
-        return text
-    out: list[str] = []
-    single = double = False
-    i = 0
-    while i < len(text):
-        c = text[i]
-        if c == "\\" and not single and i + 1 < len(text):
-            out.append("" if text[i + 1] == "\n" else text[i : i + 2])
-            i += 2
-            continue
-        if c == "'" and not double:
-            single = not single
-        elif c == '"' and not single:
-            double = not double
-        out.append(c)
-        i += 1
-    return "".join(out)
-
-
 class _Walk:
     """One walk over a command line. `plain` stays true while it is one program without operators."""
 
     def __init__(self, policy: Policy, workspace: str) -> None:
-        self.state = State(policy, workspace, self.text)
+        self.state = State(policy, workspace, parse=self.text, run=run, judge=plain)
+        self._redirects = Redirects(self.state, self._joined, self._one)
+        self._active: set[str] = set()
+        self._called: set[str] = set()
         self.plain = True
         self._current = Simple(words=(), scene=Scene(None, "", {}))
         self._expander = Expander(self._substitution)
@@ -103,10 +67,10 @@ class _Walk:
         if simple.depth >= MAX_DEPTH:
             raise ValueError("commands are nested too deeply to judge")
         self.plain &= not via
-        if _ODD.search(text):
+        if ODD.search(text):
             self.state.understood = False
-        joined = _continued(text)
-        root: Node = _parser()(joined.encode("utf-8", "replace")).root_node
+        joined = continued(text)
+        root: Node = parser()(joined.encode("utf-8", "replace")).root_node
         if root.has_error:
             self.state.broken = True
             self._crude(joined, simple)
@@ -115,6 +79,9 @@ class _Walk:
 
     def finish(self) -> None:
         """Functions that call themselves: a fork bomb when copies run side by side, else code whose end is unknown."""
+        for name, call in list(self.state.functions.items()):
+            if name not in self._called:
+                call(Simple(words=(Word(name),), scene=Scene(None, "", {})))
         for name in self._defined:
             reached, parallel, todo = set[str](), False, [name]
             while todo:
@@ -129,7 +96,7 @@ class _Walk:
 
     def _crude(self, text: str, simple: Simple) -> None:
         """Where the grammar fails, the blocks still look at every stretch between operators."""
-        for part in re.split(r"[;&|\n(){}`]+", text)[:200]:
+        for part in re.split(r"[;&|\n()`]+", re.sub(r"[{},]", " ", text))[:200]:
             words = [Word(re.sub(r"[\\'\"]", "", w)) for w in part.split()]
             for i in range(min(len(words), 8)):
                 name = words[i].text.rsplit("/", 1)[-1]
@@ -166,14 +133,17 @@ class _Walk:
         return flow
 
     def _words(self, node: "Node", at: Simple) -> list[Word]:
+        return self._joined([node], at)
+
+    def _joined(self, nodes: "Sequence[Node]", at: Simple) -> list[Word]:
         before, self._current = self._current, at
-        words = self._expander.words(node, at.scene)
+        words = self._expander.joined(nodes, at.scene)
         self._current = before
         return words
 
-    def _one(self, node: "Node", at: Simple) -> Word:
+    def _one(self, nodes: "Sequence[Node]", at: Simple) -> Word:
         before, self._current = self._current, at
-        word = self._expander.one(node, at.scene)
+        word = self._expander.one(nodes, at.scene)
         self._current = before
         return word
 
@@ -258,10 +228,24 @@ class _Walk:
         if body is None:
             self.state.understood = False
             return Flow("")
-        self._defined[name] = (_called(body), _side_by_side(body))
-        self.state.functions.add(name)
-        self._maybe(body, msgspec.structs.replace(at, scene=at.scene.copy()))
+        self._defined[name] = (called(body), side_by_side(body))
+
+        def call(simple: Simple) -> Flow:
+            return self._call(name, body, simple)
+
+        self.state.functions[name] = call
         return Flow("")
+
+    def _call(self, name: str, body: "Node", simple: Simple) -> Flow:
+        """A function's body, walked with the arguments and the input of this call."""
+        self._called.add(name)
+        if name in self._active:
+            return Flow()
+        self._active.add(name)
+        positional(simple.scene, simple.words)
+        flow = self._walk(body, msgspec.structs.replace(simple, words=(), via=(*simple.via, name), depth=simple.depth + 1))
+        self._active.discard(name)
+        return Flow(None, flow.fetched, flow.decoded)
 
     # -- assignments and tests
 
@@ -273,7 +257,7 @@ class _Walk:
         self.plain = False
         target, value = node.child_by_field_name("name"), node.child_by_field_name("value")
         name = text_of(target) if target is not None else ""
-        word = self._one(value, at) if value is not None and value.type != "array" else Word("", known=value is None)
+        word = self._one([value], at) if value is not None and value.type != "array" else Word("", known=value is None)
         if value is not None and value.type == "array":
             self._all(value, at)
         old = at.scene.variables.get(name, ("", False)) if "+=" in text_of(node)[: len(name) + 2] else ("", True)
@@ -336,15 +320,17 @@ class _Walk:
         words: list[Word] = []
         assigned: list[str] = []
         given = at
-        for child in node.named_children:
+        for group in side_by_side_words(node.named_children):
+            child = group[0]
             if child.type == "variable_assignment":
+                self.state.understood &= len(group) == 1
                 scene = at.scene.copy()
                 assigned.append(self._assign(child, msgspec.structs.replace(at, scene=scene)))
             elif child.type in ("file_redirect", "heredoc_redirect", "herestring_redirect"):
-                given, extra = self._redirect(child, given)
+                given, extra = self._redirects.redirect(child, given)
                 words += extra
             elif child.type != "comment":
-                words += self._words(child, at)
+                words += self._joined(group, at)
         words += more
         for name in assigned:
             environment(self.state, at, name)
@@ -356,120 +342,32 @@ class _Walk:
         """Redirections are judged first, then the statement reads what they feed it; a here-document's line may go on behind its mark."""
         self.plain = False
         body = node.child_by_field_name("body")
-        given, more, rests = at, [], []
-        for child in node.children_by_field_name("redirect"):
-            given, extra = self._redirect(child, given)
+        redirects = node.children_by_field_name("redirect")
+        given, more = at, []
+        for child in redirects:
+            given, extra = self._redirects.redirect(child, given)
             more += extra
-            rests += [c for c in child.named_children if child.type == "heredoc_redirect" and c.type in FOLLOW]
         if body is None:
-            flow = run(self.state, msgspec.structs.replace(given, words=tuple(more))) if more else Flow("")
+            flow = run(self.state, msgspec.structs.replace(given, words=tuple(more)))
         elif body.type == "command":
             flow = self._command(body, given, more)
         else:
             self.state.understood &= not more
             flow = self._walk(body, given)
-        for rest in rests:
-            self._walk(rest, msgspec.structs.replace(at, stdin=flow))
-        for child in node.children_by_field_name("redirect"):
+        for child in redirects:
             self._catch(child, at, flow)
+            for rest in child.named_children if child.type == "heredoc_redirect" else ():
+                if rest.type in FOLLOW:
+                    piped = rest.type == "pipeline"
+                    self._walk(rest, msgspec.structs.replace(at, stdin=flow if piped else at.stdin))
         return flow
 
     def _catch(self, node: "Node", at: Simple, flow: Flow) -> None:
-        """What a download writes into a file is remembered."""
-        if node.type == "file_redirect" and flow.fetched:
+        """What a download or a plain `echo` writes into a file is remembered."""
+        if node.type == "file_redirect" and (flow.fetched or flow.output):
             for target in node.children_by_field_name("destination")[:1]:
-                word = self._one(target, at)
-                self.state.fetched.add(absolute(word.text, at.scene.cwd or "/"))
-
-    def _redirect(self, node: "Node", at: Simple) -> tuple[Simple, list[Word]]:
-        """The command's surroundings after a redirection, and words of the command that the grammar took for targets."""
-        self.plain = False
-        if node.type == "herestring_redirect":
-            words = [w for c in node.named_children if c.type in WORDS for w in [self._one(c, at)]]
-            word = words[0] if words else Word("", known=False)
-            return msgspec.structs.replace(at, stdin=Flow(word.text if word.known else None, word.fetched, word.decoded)), []
-        if node.type == "heredoc_redirect":
-            return self._heredoc(node, at)
-        operator = next((c.type for c in node.children if not c.is_named), "")
-        targets = node.children_by_field_name("destination")
-        extra = [w for t in targets[1:] for w in self._words(t, at)]
-        if not targets:
-            self.state.understood &= operator in (">&-", "<&-")
-            return at, extra
-        word = self._one(targets[0], at)
-        return self._target(operator, word, at), extra
-
-    def _target(self, operator: str, word: Word, at: Simple) -> Simple:
-        if operator in ("<&", ">&") and (word.text.isdigit() or word.text in ("-", "")):
-            self.state.understood &= word.known
-            return at
-        if not word.known:
-            self.state.understood = False
-            self._touch(at, Risk.MEDIUM, "where it writes cannot be resolved", Power.WRITE, None, word, operator in WRITING)
-            return at
-        path = absolute(word.text, at.scene.cwd or "/")
-        if at.scene.cwd is None and not word.text.startswith("/"):
-            self.state.understood = False
-        if path.startswith(("/dev/tcp/", "/dev/udp/")):
-            self._touch(at, Risk.HIGH, "it opens a raw network connection", Power.NETWORK, None, word, True)
-            return msgspec.structs.replace(at, stdin=Flow(None, True)) if operator in ("<", "<>", "<&") else at
-        if operator in WRITING:
-            if path == "/proc/sysrq-trigger":
-                self.state.block(blocks.block("block.shutdown", what=path))
-            if is_device(path):
-                self.state.block(blocks.block("block.device", what=path))
-            if path not in HARMLESS_DEVICES and not path.startswith("/dev/fd/"):
-                self._touch(at, Risk.MEDIUM, "it writes files", Power.WRITE, PathWant(path, "write"), word, True)
-            return at
-        self._touch(at, Risk.LOW, "", Power.READ, PathWant(path, "read"), word, False)
-        return msgspec.structs.replace(at, stdin=Flow(None, word.fetched or path in self.state.fetched, word.decoded))
-
-    def _touch(self, at: Simple, risk: Risk, why: str, power: Power, want: PathWant | None, word: Word, writes: bool) -> None:
-        """A redirection stands in the list of commands as what it is."""
-        sign = ">" if writes else "<"
-        command = Command(
-            argv=(sign, word.shown),
-            via=at.via,
-            powers=frozenset({power}),
-            risk=risk,
-            only_reads=not writes,
-            reason=why,
-            wants=(want,) if want is not None and not word.glob else (),
-        )
-        self.state.understood &= not word.glob
-        if writes or want is not None:
-            self.state.add(command)
-
-    def _heredoc(self, node: "Node", at: Simple) -> tuple[Simple, list[Word]]:
-        body = next((c for c in node.named_children if c.type == "heredoc_body"), None)
-        extra: list[Word] = []
-        for child in node.named_children:
-            if child.type == "file_redirect":
-                at, more = self._redirect(child, at)
-                extra += more
-            elif child.type in WORDS:
-                extra += self._words(child, at)
-        if body is None:
-            return msgspec.structs.replace(at, stdin=Flow("")), extra
-        flow = Flow(text_of(body))
-        for child in body.named_children:
-            if child.type != "heredoc_content":
-                words = self._words(child, at)
-                flow = Flow(None, flow.fetched or any(w.fetched for w in words), flow.decoded or any(w.decoded for w in words))
-        return msgspec.structs.replace(at, stdin=flow), extra
-
-
-FOLLOW = frozenset("command pipeline list redirected_statement subshell compound_statement if_statement while_statement for_statement".split())
-
-
-def _called(node: "Node") -> set[str]:
-    """The names of all commands below a node."""
-    found = {text_of(node)} if node.type == "command_name" else set()
-    for child in node.named_children:
-        found |= _called(child)
-    return found
-
-
-def _side_by_side(node: "Node") -> bool:
-    """Whether something below a node is piped or put into the background."""
-    return any(c.type in ("&", "|", "|&") or _side_by_side(c) for c in node.children)
+                word = self._one([target], at)
+                path = absolute(word.text, at.scene.cwd or "/")
+                if flow.fetched:
+                    self.state.fetched.add(path)
+                self.state.contents[path] = self.state.contents.get(path, "") + (flow.output or "")

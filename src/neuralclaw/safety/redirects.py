@@ -1,0 +1,105 @@
+"""Redirections: what they write and read, and what they feed a command."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ..types.actions import PathWant
+from ..types.judging import Power, Risk
+from . import blocks
+from .expand import Flow
+from .line import Command
+from .paths import HARMLESS_DEVICES, absolute, is_device
+from .state import Simple, State
+from .syntax import WORDS, side_by_side_words
+from .words import Word, text_of
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+WRITING = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
+
+
+class Redirects:
+    """Judges the redirections of one walk. `words` and `one` resolve a node to words and to a single word."""
+
+    def __init__(self, state: State, words: "Callable[[Sequence[Node], Simple], list[Word]]", one: "Callable[[Sequence[Node], Simple], Word]") -> None:
+        self._state, self._words, self._one = state, words, one
+
+    def redirect(self, node: "Node", at: Simple) -> tuple[Simple, list[Word]]:
+        """The command's surroundings after a redirection, and words of the command that the grammar took for targets."""
+        if node.type == "herestring_redirect":
+            words = [w for c in node.named_children if c.type in WORDS for w in [self._one([c], at)]]
+            word = words[0] if words else Word("", known=False)
+            return msgspec.structs.replace(at, stdin=Flow(word.text if word.known else None, word.fetched, word.decoded)), []
+        if node.type == "heredoc_redirect":
+            return self._heredoc(node, at)
+        operator = next((c.type for c in node.children if not c.is_named), "")
+        targets = node.children_by_field_name("destination")
+        groups = side_by_side_words(targets)
+        extra = [w for group in groups[1:] for w in self._words(group, at)]
+        if not targets:
+            self._state.understood &= operator in (">&-", "<&-")
+            return at, extra
+        word = self._one(groups[0], at)
+        return self._target(operator, word, at), extra
+
+    def _target(self, operator: str, word: Word, at: Simple) -> Simple:
+        if operator in ("<&", ">&") and (word.text.isdigit() or word.text in ("-", "")):
+            self._state.understood &= word.known
+            return at
+        if not word.known:
+            self._state.understood = False
+            self._touch(at, Risk.MEDIUM, "where it writes cannot be resolved", Power.WRITE, None, word, operator in WRITING)
+            return at
+        path = absolute(word.text, at.scene.cwd or "/")
+        if at.scene.cwd is None and not word.text.startswith("/"):
+            self._state.understood = False
+        if path.startswith(("/dev/tcp/", "/dev/udp/")):
+            self._touch(at, Risk.HIGH, "it opens a raw network connection", Power.NETWORK, None, word, True)
+            return msgspec.structs.replace(at, stdin=Flow(None, True)) if operator in ("<", "<>", "<&") else at
+        if operator in WRITING:
+            if path == "/proc/sysrq-trigger":
+                self._state.block(blocks.block("block.shutdown", what=path))
+            if is_device(path):
+                self._state.block(blocks.block("block.device", what=path))
+            if path not in HARMLESS_DEVICES and not path.startswith("/dev/fd/"):
+                self._touch(at, Risk.MEDIUM, "it writes files", Power.WRITE, PathWant(path, "write"), word, True)
+            return at
+        self._touch(at, Risk.LOW, "", Power.READ, PathWant(path, "read"), word, False)
+        return msgspec.structs.replace(at, stdin=Flow(None, word.fetched or path in self._state.fetched, word.decoded))
+
+    def _touch(self, at: Simple, risk: Risk, why: str, power: Power, want: PathWant | None, word: Word, writes: bool) -> None:
+        """A redirection stands in the list of commands as what it is."""
+        sign = ">" if writes else "<"
+        command = Command(
+            argv=(sign, word.shown),
+            via=at.via,
+            powers=frozenset({power}),
+            risk=risk,
+            only_reads=not writes,
+            reason=why,
+            wants=(want,) if want is not None and not word.glob else (),
+        )
+        self._state.understood &= not word.glob
+        if writes or want is not None:
+            self._state.add(command)
+
+    def _heredoc(self, node: "Node", at: Simple) -> tuple[Simple, list[Word]]:
+        body = next((c for c in node.named_children if c.type == "heredoc_body"), None)
+        extra: list[Word] = []
+        for child in node.named_children:
+            if child.type == "file_redirect":
+                at, more = self.redirect(child, at)
+                extra += more
+            elif child.type in WORDS:
+                extra += self._words([child], at)
+        if body is None:
+            return msgspec.structs.replace(at, stdin=Flow("")), extra
+        flow = Flow(text_of(body))
+        for child in body.named_children:
+            if child.type != "heredoc_content":
+                words = self._words([child], at)
+                flow = Flow(None, flow.fetched or any(w.fetched for w in words), flow.decoded or any(w.decoded for w in words))
+        return msgspec.structs.replace(at, stdin=flow), extra

@@ -1,0 +1,98 @@
+"""What the walk over a command line carries along: the command at hand, and all that was found so far."""
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from ..types.judging import Power, Risk
+from ..types.options import Policy
+from . import blocks
+from .blocks import Call
+from .expand import Flow, Scene
+from .line import Block, Command
+from .programs import variable_risk
+from .words import Word
+
+MAX_COMMANDS = 300
+
+
+class Simple(msgspec.Struct, frozen=True, kw_only=True):
+    """A simple command with its surroundings. `stdin` None: nothing is piped in."""
+
+    words: tuple[Word, ...]
+    scene: Scene
+    via: tuple[str, ...] = ()
+    stdin: Flow | None = None
+    fed: bool = False
+    spread: bool = False
+    depth: int = 0
+
+    def inside(self, words: Sequence[Word], via: str, **changes: object) -> "Simple":
+        """The command that a wrapper runs."""
+        return msgspec.structs.replace(self, words=tuple(words), via=(*self.via, via), depth=self.depth + 1, **changes)
+
+
+class State:
+    """What the analysis of one command line has found so far."""
+
+    __slots__ = ("blocks", "broken", "commands", "contents", "fetched", "functions", "judge", "parse", "policy", "run", "understood", "workspace")
+
+    def __init__(
+        self,
+        policy: Policy,
+        workspace: str,
+        *,
+        parse: Callable[[str, Simple, str], Flow],
+        run: "Callable[[State, Simple], Flow]",
+        judge: "Callable[[State, Simple, str], Flow]",
+    ) -> None:
+        """`parse` analyses shell code under a wrapper, `run` carries out a simple command, `judge` judges one that is no wrapper."""
+        self.policy, self.workspace = policy, workspace
+        self.parse, self.run, self.judge = parse, run, judge
+        self.commands: list[Command] = []
+        self.blocks: list[Block] = []
+        self.understood, self.broken = True, False
+        self.functions: dict[str, Callable[[Simple], Flow]] = {}
+        self.fetched: set[str] = set()
+        self.contents: dict[str, str] = {}
+
+    def block(self, found: Block) -> None:
+        if found not in self.blocks:
+            self.blocks.append(found)
+
+    def add(self, command: Command) -> None:
+        if len(self.commands) >= MAX_COMMANDS:
+            raise ValueError("the command line has too many commands to judge")
+        self.commands.append(command)
+
+
+def call_of(state: State, simple: Simple, name: str) -> Call:
+    return Call(name=name, words=simple.words, cwd=simple.scene.cwd, workspace=state.workspace, policy=state.policy, fed=simple.fed, spread=simple.spread)
+
+
+def unresolved(state: State, simple: Simple, name: str) -> Flow:
+    """Which program runs is not known until it runs. What it may be is checked against the blocks all the same."""
+    state.understood = False
+    for found in blocks.check(call_of(state, simple, name)):
+        state.block(found)
+    argv = tuple(w.shown for w in simple.words)
+    why = "which program it runs cannot be resolved before it runs"
+    state.add(Command(argv=argv, via=simple.via, powers=frozenset({Power.EXECUTE}), risk=Risk.HIGH, only_reads=False, reason=why, program=""))
+    return Flow(None, any(w.fetched for w in simple.words), True)
+
+
+def environment(state: State, simple: Simple, variable: str) -> None:
+    """A variable given to a program: one that decides which code runs is a great risk."""
+    risk = variable_risk(variable)
+    if risk is Risk.LOW:
+        return
+    why = f"{variable} decides which code runs" if risk is Risk.HIGH else f"{variable} may change what the program does"
+    state.add(Command(argv=(f"{variable}=…",), via=simple.via, powers=frozenset({Power.EXECUTE}), risk=risk, only_reads=False, reason=why))
+
+
+def positional(scene: Scene, words: Sequence[Word]) -> None:
+    """Set `$0`, `$1`, … and `$@` from a call's words."""
+    for number, word in enumerate(words):
+        scene.variables[str(number)] = (word.text, word.known)
+    every = (" ".join(w.text for w in words[1:]), all(w.known for w in words[1:]))
+    scene.variables["@"] = scene.variables["*"] = every
