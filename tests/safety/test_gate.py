@@ -132,6 +132,7 @@ async def test_a_no_is_a_denial_and_says_so() -> None:
     assert denied.value.verdict.rules[0].id == "approval.no"
 
 
+@pytest.mark.invariant("gate.as-judged")
 async def test_an_answer_holds_only_for_what_was_judged() -> None:
     call = action(DELETE, path="b.txt")
     path = WORKSPACE + "/b.txt"
@@ -224,6 +225,7 @@ class Silent:
 
 
 @pytest.mark.parametrize("facts", [Broken(), Silent()])
+@pytest.mark.invariant("gate.crash-refuses")
 async def test_a_check_that_fails_or_learns_nothing_means_no(facts: Any) -> None:
     judged = Gate(POLICY, facts, FakeClock())
     for call in (action(READ, path="a"), action(FETCH, url="https://example.com")):
@@ -232,6 +234,7 @@ async def test_a_check_that_fails_or_learns_nothing_means_no(facts: Any) -> None
         assert [r.id for r in denied.value.verdict.rules] == ["gate.error"]
 
 
+@pytest.mark.invariant("gate.unknown-refuses")
 async def test_a_call_without_a_known_tool_or_with_unreadable_arguments_is_refused() -> None:
     unknown: Any = action(None)  # type: ignore[arg-type]
     assert [r.id for r in (await gate().judge(unknown)).rules] == ["tool.unknown"]
