@@ -34,6 +34,32 @@ class Nobody:
         pass
 
 
+class Elsewhere:
+    """Nobody sits here, but somebody may answer from another terminal, as long as standard input stays open: its end means that nobody is there."""
+
+    def __init__(self, lines: Lines | None) -> None:
+        self._lines = lines
+        self._session = ""
+        self._begun = anyio.Event()
+
+    def saw(self, event: Event) -> None:
+        self._session = event.session
+        self._begun.set()
+
+    async def serve(self, agent: Agent) -> None:
+        while self._lines is not None and await self._lines.next() is not None:
+            pass
+        await self._begun.wait()
+        await agent.leave(self._session)
+
+
+def elsewhere() -> Person:
+    """Whoever may be there when `ask` is wanted and no terminal is at hand."""
+    if sys.stdin is None:
+        return Elsewhere(None)
+    return Nobody() if sys.stdin.isatty() else Elsewhere(Lines(sys.stdin.fileno()))
+
+
 class AtTerminal:
     """A person who is asked on standard error and types the answer. Standard input is read only while a question is open."""
 

@@ -18,7 +18,7 @@ from ..types.options import ApprovalsMode
 from . import output
 from .failure import CODES, CONFIGURATION
 from .parsing import Command, UsageError, choice, clean, count, input_text, not_yet, positive
-from .persons import AtTerminal, Nobody, Person, Program
+from .persons import AtTerminal, Nobody, Person, Program, elsewhere
 from .sinks import JsonSink, Sink, StreamSink, TextSink
 from .stopping import CANCELLED, Stop
 
@@ -143,6 +143,8 @@ async def _open(args: argparse.Namespace, text: str | None, sink: Sink, stop: St
                     raise UsageError("standard input ended without a message")
         elif at_terminal and approvals == "ask":
             person = AtTerminal(err, Lines(sys.stdin.fileno()))
+        elif approvals == "ask":
+            person = elsewhere()
         session = args.resume or args.session
         if args.newest:
             session = await newest(agent, here(args.workspace))
@@ -198,7 +200,7 @@ def exit_code(finished: TurnFinished) -> int:
 
 
 def mode(given: ApprovalsMode | None, *, present: bool) -> ApprovalsMode | None:
-    """How questions are treated: what was given, else `ask` where somebody is there. Who asks for `ask` elsewhere waits for another terminal."""
+    """How questions are treated: what was given, else `ask` where somebody is there. With `ask` and no terminal, answers may come from another one."""
     return given or ("ask" if present else None)
 
 

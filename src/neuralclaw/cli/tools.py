@@ -14,7 +14,7 @@ from ..types.entries import Event
 from ..types.events import ToolFinished
 from . import output, verbs
 from .parsing import Command, UsageError, choice, input_text, with_json
-from .persons import AtTerminal, Nobody
+from .persons import AtTerminal, Nobody, Person, elsewhere
 from .run import APPROVALS, TRUST, exit_code, follow, mode
 from .sinks import TextSink
 from .stopping import CANCELLED, Stop
@@ -86,7 +86,9 @@ async def _one(args: argparse.Namespace, arguments: dict[str, Any], stop: Stop) 
     ) as agent:
         tool = await agent.do("tools.show", name=args.name)
         text = msgspec.json.encode({"tool": tool["name"], "arguments": arguments}).decode()
-        person = AtTerminal(err, Lines(sys.stdin.fileno())) if present and approvals == "ask" else Nobody()
+        person: Person = Nobody()
+        if approvals == "ask":
+            person = AtTerminal(err, Lines(sys.stdin.fileno())) if present else elsewhere()
         sink = _Result()
         ended = await follow(agent, agent.turn(text, session=args.session, model="direct:call"), sink, person, stop)
     if sink.finished is None:
