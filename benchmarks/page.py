@@ -1,0 +1,111 @@
+"""Runs the measurements of the product and writes `docs/benchmarks.md` from what they print.
+
+    python benchmarks/page.py            prints the page
+    python benchmarks/page.py --write    writes it
+
+Run it on a machine that does nothing else. The page shows ratios within one run; the milliseconds only say what machine it was.
+"""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+PAGE = HERE.parent / "docs" / "benchmarks.md"
+
+TEMPLATE = """\
+# Benchmarks
+
+Made by `python benchmarks/page.py --write` on {cores} cores, Python {python}, {system}. Every figure is a ratio to something that ran in turn
+with it in the same run; milliseconds differ from machine to machine.
+
+## Start
+
+`python benchmarks/startup.py`: the whole process, median of its runs.
+
+| command | ms | times `python -c pass` | at most |
+|---|---:|---:|---:|
+{start}
+
+## A turn
+
+`python benchmarks/turn.py`: two streamed model calls and one call of a `pure` tool against an instant server on loopback. `sdk` is a bare
+loop on the official `openai` package, without journal, gate or tools of its own; `agent` is the whole product, with its journal on disk,
+hash chain, gate and events. Best of the rounds, each contender in a process of its own.
+
+| contender | ms a turn | of `sdk` | tasks a second, 1,000 at once | times `sdk` |
+|---|---:|---:|---:|---:|
+{turn}
+
+Wanted: a turn of `agent` at most 1.00 of `sdk`, and at least 2.5 times its tasks a second.
+
+## A long session
+
+`python benchmarks/long_session.py`: median of 80 turns around turn 100 and around turn 1,000 of one session, with a model that answers at once.
+
+| turn | ms | ratio | wanted |
+|---|---:|---:|---:|
+{session}
+
+## Parts
+
+`python benchmarks/store_append.py` and `python benchmarks/sandbox_exec.py`:
+
+```text
+{store}
+{sandbox}
+```
+"""
+
+WANTED = {"--version": "3", "--help": "3", "run (offline)": "15"}
+
+
+def output(script: str, *arguments: str) -> str:
+    """What a benchmark prints. Keys of services are kept from it."""
+    environ = {k: v for k, v in os.environ.items() if not k.endswith("_API_KEY")}
+    command = [sys.executable, str(HERE / script), *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True, env=environ).stdout.rstrip()
+
+
+def figures(script: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(output(script, "--json"))
+    return found
+
+
+def page() -> str:
+    start, turn, session = figures("startup.py"), figures("turn.py"), figures("long_session.py")
+    base = start["python -c pass"]
+    sdk = turn["sdk"]
+    early, late = session["turn 100"], session["turn 1000"]
+    return TEMPLATE.format(
+        cores=os.cpu_count(),
+        python=platform.python_version(),
+        system=platform.system(),
+        start="\n".join(f"| `{name}` | {ms:.0f} | {ms / base:.1f} | {WANTED.get(name, '')} |" for name, ms in start.items()),
+        turn="\n".join(
+            f"| `{name}` | {f['ms']:.1f} | {f['ms'] / sdk['ms']:.2f} | {f['tasks_per_second']:.0f} | {f['tasks_per_second'] / sdk['tasks_per_second']:.1f} |"
+            for name, f in turn.items()
+        ),
+        session=f"| 100 | {early:.2f} | 1.00 | |\n| 1,000 | {late:.2f} | {late / early:.2f} | at most 1.10 |",
+        store=output("store_append.py"),
+        sandbox=output("sandbox_exec.py"),
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true")
+    text = page()
+    if parser.parse_args().write:
+        PAGE.write_text(text)
+    else:
+        print(text)
+
+
+if __name__ == "__main__":
+    main()
