@@ -1,5 +1,6 @@
 """Expansion: nodes of the shell grammar become words, with what is known of variables, the directory and substitutions."""
 
+import ast
 import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
 _DEFAULT = re.compile(r"\$\{([A-Za-z_]\w*):?[-=]([^$`{}\\'\"]*)\}")
 _NAME = re.compile(r"[A-Za-z_]\w*")
+_UNSEEN = re.compile(r"[@!+*?]\(|(?<!\\)\$.|(?<!\\)`|(?<!\\)\s")
+"""In a plain word: patterns and expansions that the grammar did not see."""
 NUMBERS = frozenset("?#$!")
 LENGTH = re.compile(r"\$\{#\w+\}")
 
@@ -71,16 +74,11 @@ class Expander:
 
     def joined(self, nodes: "Sequence[Node]", scene: Scene) -> list[Word]:
         """Nodes that stand side by side without a blank are one word, also where the grammar takes them for several."""
-        whole = Piece()
-        for node in nodes:
-            whole.add(self._piece(node, scene))
-        return finish(whole, "".join(text_of(n) for n in nodes), scene.tilde)
+        return finish(self._together(nodes, scene), "".join(text_of(n) for n in nodes), scene.tilde)
 
     def one(self, nodes: "Sequence[Node]", scene: Scene) -> Word:
         """The nodes as a single word, as in an assignment or after a redirection: not split."""
-        piece, source = Piece(), "".join(text_of(n) for n in nodes)
-        for node in nodes:
-            piece.add(self._piece(node, scene))
+        piece, source = self._together(nodes, scene), "".join(text_of(n) for n in nodes)
         piece.text = re.sub(r"[ \t\n]", lambda m: quoted(m.group()), piece.text)
         words = finish(piece, source, scene.tilde)
         if len(words) == 1:
@@ -98,7 +96,7 @@ class Expander:
         if kind in ("string", "translated_string"):
             return self._string(node, scene)
         if kind in ("concatenation", "command_name"):
-            return self._joined(node, scene)
+            return self._together(node.children, scene)
         if kind in ("simple_expansion", "expansion"):
             return self._variable(node, scene)
         if kind in ("command_substitution", "process_substitution"):
@@ -115,17 +113,29 @@ class Expander:
             self._inner(node, scene)
             return Piece("", known=False)
         text = text_of(node)
-        known = not (node.type == "extglob_pattern" or re.search(r"[@!+*?]\(", text))
+        known = not (node.type == "extglob_pattern" or _UNSEEN.search(text))
         return Piece(bare(text), known)
 
-    def _joined(self, node: "Node", scene: Scene) -> Piece:
+    def _together(self, nodes: "Sequence[Node]", scene: Scene) -> Piece:
+        """Neighbours as one word. A `$` before double quotes means a translated string and says nothing itself; braces right
+        behind `$name` would change the name, and a gap between the nodes is something the grammar did not show."""
         whole = Piece()
-        position = node.start_byte
-        for child in node.children:
-            if child.start_byte > position:
+        for place, node in enumerate(nodes):
+            before = nodes[place - 1] if place else None
+            after = nodes[place + 1] if place + 1 < len(nodes) else None
+            if before is not None and node.start_byte > before.end_byte:
                 whole.known = False
-            whole.add(self._piece(child, scene) if child.is_named else Piece(bare(text_of(child))))
-            position = child.end_byte
+            if before is not None and before.type != "$" and text_of(before).endswith("$"):
+                whole.known = False
+            if node.type == "$":
+                translated = after is not None and text_of(after).startswith('"')
+                whole.known &= translated or len(nodes) == 1
+                whole.add(Piece(bare(text_of(node)[:-1] if translated else text_of(node))))
+                continue
+            piece = self._piece(node, scene) if node.is_named else Piece(bare(text_of(node)))
+            if before is not None and before.type == "simple_expansion" and piece.text.startswith("{"):
+                whole.known = False
+            whole.add(piece)
         return whole
 
     def _string(self, node: "Node", scene: Scene) -> Piece:
@@ -166,15 +176,18 @@ class Expander:
 
     def _substitution(self, node: "Node") -> Piece:
         flow = self._run(node)
+        if text_of(node).startswith("$`"):
+            flow = Flow(None, flow.fetched, flow.decoded)
         if node.type == "process_substitution":
             return Piece(quoted("/dev/fd/63"), True, flow.fetched, flow.decoded)
         known = flow.output is not None
         return Piece(_protected((flow.output or "").rstrip("\n")), known, flow.fetched, flow.decoded)
 
     def _arithmetic(self, node: "Node", scene: Scene) -> Piece:
-        """A number. It is understood when it holds only numbers and variables."""
+        """A number, where it can be worked out here."""
         self._inner(node, scene)
-        return Piece("0", known=bool(re.fullmatch(r"\$\(\([\w\s+*/%()$<>=!&|^~?:,-]*\)\)", text_of(node))) and "$(" not in text_of(node)[3:])
+        number = calculate(text_of(node)[3:-2])
+        return Piece("" if number is None else str(number), known=number is not None)
 
     def _inner(self, node: "Node", scene: Scene) -> None:
         """Analyse substitutions anywhere below a node whose own value stays unknown."""
@@ -192,3 +205,28 @@ def _protected(text: str) -> str:
 
 def _unmarked(text: str) -> str:
     return "".join(chr(ord(c) - 0xE000) if 0xE000 < ord(c) < 0xE07F else c for c in text if c != EMPTY)
+
+
+def calculate(text: str) -> int | None:
+    """The value of plain integer arithmetic (`+ - * / %`, parentheses), or None."""
+    if not re.fullmatch(r"[\d+*/%()\s-]{1,80}", text):
+        return None
+    try:
+        return _value(ast.parse(text.strip(), mode="eval").body)
+    except (SyntaxError, ZeroDivisionError, TypeError):
+        return None
+
+
+def _value(node: ast.AST) -> int:
+    if isinstance(node, ast.Constant) and isinstance(node.value, int):
+        return node.value
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
+        return -_value(node.operand) if isinstance(node.op, ast.USub) else _value(node.operand)
+    if isinstance(node, ast.BinOp):
+        a, b = _value(node.left), _value(node.right)
+        if isinstance(node.op, ast.Add | ast.Sub | ast.Mult):
+            return a + b if isinstance(node.op, ast.Add) else a - b if isinstance(node.op, ast.Sub) else a * b
+        if isinstance(node.op, ast.Div | ast.Mod):
+            quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+            return quotient if isinstance(node.op, ast.Div) else a - b * quotient
+    raise TypeError("not plain arithmetic")

@@ -16,7 +16,7 @@ from .programs import variable_risk
 from .redirects import Redirects
 from .running import MAX_DEPTH, plain, run
 from .state import Simple, State, environment, positional
-from .syntax import FOLLOW, ODD, WALKED, WORDS, called, continued, parser, side_by_side, side_by_side_words
+from .syntax import FOLLOW, HIDDEN_BLANK, ODD, WALKED, WORDS, called, continued, parser, side_by_side, side_by_side_words
 from .words import Word, text_of
 
 if TYPE_CHECKING:
@@ -70,6 +70,8 @@ class _Walk:
         if ODD.search(text):
             self.state.understood = False
         joined = continued(text)
+        if HIDDEN_BLANK.search(joined) or HIDDEN_BLANK.search(text):
+            self.state.understood = False
         root: Node = parser()(joined.encode("utf-8", "replace")).root_node
         if root.has_error:
             self.state.broken = True
@@ -152,8 +154,12 @@ class _Walk:
         self.plain = False
         at = self._current
         inside = msgspec.structs.replace(at, scene=at.scene.copy(), stdin=None, fed=False, spread=False, depth=at.depth + 1)
-        if text_of(node).lstrip().startswith("`") and "\\" in text_of(node):
-            return self.text(re.sub(r"\\([`\\$])", r"\1", text_of(node).strip()[1:-1]), inside, "`")
+        source = text_of(node).strip()
+        if source.startswith("`") and ("\\" in source or "`" in source[1:-1]):
+            parts = re.split(r"(?<!\\)`", source[1:-1])
+            self.state.understood &= len(parts) == 1
+            flows = [self.text(re.sub(r"\\([`\\$])", r"\1", part), inside, "") for part in parts]
+            return flows[0] if len(parts) == 1 else Flow(None, any(f.fetched for f in flows), any(f.decoded for f in flows))
         return self._all(node, inside)
 
     def _on_list(self, node: "Node", at: Simple) -> Flow:
@@ -320,7 +326,7 @@ class _Walk:
         words: list[Word] = []
         assigned: list[str] = []
         given = at
-        for group in side_by_side_words(node.named_children):
+        for group in side_by_side_words(node.children):
             child = group[0]
             if child.type == "variable_assignment":
                 self.state.understood &= len(group) == 1

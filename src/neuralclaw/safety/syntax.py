@@ -17,7 +17,10 @@ WORDS = frozenset(
     "word string raw_string ansi_c_string translated_string concatenation simple_expansion expansion command_substitution process_substitution number"
     " arithmetic_expansion brace_expression extglob_pattern regex variable_name".split()
 )
+NO_WORDS = frozenset("file_redirect heredoc_redirect herestring_redirect comment subshell".split())
 FOLLOW = frozenset("command pipeline list redirected_statement subshell compound_statement if_statement while_statement for_statement".split())
+HIDDEN_BLANK = re.compile(r"(?:\$\(|`)[^'\"]*\\[ \t\v\f]|\$\\[ \t\v\f]")
+"""An escaped blank inside a substitution, which the grammar would take for a mere blank."""
 ODD = re.compile("[\x00-\x08\x0b-\x1f\x7f\u0085\u00a0\u1680\u2000-\u200f\u2028-\u202f\u205f\u2060\u3000\ue000-\uf8ff\ufeff]")
 """Characters that a shell and a reader of the text may take for different things."""
 
@@ -32,25 +35,21 @@ def parser() -> Callable[[bytes], Any]:
 
 
 def continued(text: str) -> str:
-    """The text with its line continuations joined, as a shell does outside single quotes."""
-    if "\\\n" not in text:
+    """The text with line continuations joined and escaped blanks in quotes, which the grammar would take for mere blanks."""
+    if not re.search(r"\\[\n \t\v\f]", text):
         return text
-    out: list[str] = []
-    single = double = False
-    i = 0
-    while i < len(text):
-        c = text[i]
-        if c == "\\" and not single and i + 1 < len(text):
-            out.append("" if text[i + 1] == "\n" else text[i : i + 2])
-            i += 2
-            continue
-        if c == "'" and not double:
-            single = not single
-        elif c == '"' and not single:
-            double = not double
-        out.append(c)
-        i += 1
-    return "".join(out)
+    return _PIECES.sub(_rewritten, text)
+
+
+_PIECES = re.compile(r"""(?P<skip>\$'(?:\\.|[^'\\])*'|'[^']*'|(?:^|(?<=[\s;&|()]))\#[^\n]*)|(?P<double>"(?:\\.|[^"\\])*")|(?P<escape>\\.)""", re.DOTALL)
+
+
+def _rewritten(match: re.Match[str]) -> str:
+    escape = match.group("escape")
+    if escape is not None:
+        return "" if escape == "\\\n" else f"'{escape[1]}'" if escape[1] in " \t\v\f" else escape
+    double = match.group("double")
+    return match.group() if double is None else re.sub(r"(\\[^\n])|\\\n", lambda m: m.group(1) or "", double)
 
 
 def called(node: "Node") -> set[str]:
@@ -71,8 +70,7 @@ def side_by_side_words(nodes: "Sequence[Node]") -> "list[list[Node]]":
     groups: list[list[Node]] = []
     for node in nodes:
         before = groups[-1][-1] if groups else None
-        joins = (*WORDS, "command_name")
-        if before is not None and before.end_byte == node.start_byte and before.type in (*joins, "variable_assignment") and node.type in joins:
+        if before is not None and before.end_byte == node.start_byte and before.type not in NO_WORDS and node.type not in (*NO_WORDS, "variable_assignment"):
             groups[-1].append(node)
         else:
             groups.append([node])
