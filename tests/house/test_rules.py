@@ -4,6 +4,8 @@ import ast
 import re
 from collections.abc import Iterator
 
+import pytest
+
 from .source import ROOT, Module, files_of_tests, functions, imports, modules, nodes
 
 GATE = "safety/gate.py"
@@ -63,6 +65,24 @@ def grants_made(module: Module) -> Iterator[int]:
 
 def test_only_the_gate_makes_a_grant() -> None:
     assert [f"{module.path}:{line}" for module in modules() if module.path != GATE for line in grants_made(module)] == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Grant(session='s')",
+        "actions.Grant(session='s')",
+        "from x import Grant as Permit",
+        "Permit = Grant",
+        "class Mine(Grant): pass",
+        "msgspec.convert(data, Grant)",
+        "msgspec.json.decode(data, type=Grant)",
+        "object.__new__(Grant)",
+        "copy.replace(grant, envelope=wider)",
+    ],
+)
+def test_every_way_to_make_a_grant_is_noticed(line: str) -> None:
+    assert list(grants_made(Module("neuralclaw.tools.x", "tools", "tools/x.py", line, ast.parse(line)))) == [1]
 
 
 def test_the_gate_does_make_grants() -> None:
