@@ -40,6 +40,7 @@ def judge(call: Call) -> Judgement:
     """What the command does. A program that no table knows executes unknown code."""
     found = Judgement(call)
     name = call.name
+    found.understood = all(w.known for w in call.args)
     if name in VERSIONED and len(call.args) == 1 and call.args[0].text in VERSION and call.args[0].known:
         found.powers.add(Power.READ)
     elif name in SPECIAL:
@@ -75,9 +76,6 @@ def _reader(found: Judgement, reader: Reader) -> None:
             found.act(Risk.MEDIUM, f"{option} makes it do more than read", Power.WRITE)
     if call.fed and (reader.bad or reader.bad_long):
         found.act(Risk.MEDIUM, "its options come from standard input", Power.EXECUTE)
-    for word in call.args:
-        if not word.known:
-            found.unclear()
     _operands(found, reader)
 
 
@@ -157,8 +155,6 @@ def _act(found: Judgement, act: Act) -> None:
     found.act(act.risk, act.why, *act.powers)
     found.sends = Power.NETWORK in act.powers
     operands = positionals(call.args, TAKES_VALUE.get(call.name, act.valued))
-    if any(not w.known for w in call.args):
-        found.unclear()
     if act.op == "mode":
         operands = operands[1:]
     changed = operands[-1:] if act.last else operands
@@ -195,7 +191,7 @@ def _subcommand(found: Judgement) -> None:
         found.sends = Power.NETWORK in powers
     else:
         found.powers.add(Power.READ)
-    if any(not w.known for w in call.args) or call.fed:
+    if call.fed:
         found.unclear()
 
 
