@@ -59,7 +59,7 @@ class Seat(msgspec.Struct, frozen=True, kw_only=True):
     """For whom this agent works: what its turns run under unless they say otherwise."""
 
     workspace: str
-    model: str
+    model: str | None
     approvals: ApprovalsMode
     trust: Trust
     who: Who
@@ -104,7 +104,7 @@ class Agent:
         try:
             seat = Seat(
                 workspace=real_directory(workspace),
-                model=parts.models.full_name(model),
+                model=model,
                 approvals=approvals or ("ask" if approver else "none"),
                 trust=Trust(trust or loaded.settings.agent.default_trust_level),
                 who=who,
@@ -254,7 +254,7 @@ class Agent:
         if timeout is not None:
             limits = msgspec.structs.replace(limits, seconds=timeout)
         return TurnOptions(
-            model=self._parts.models.full_name(model) if model else seat.model,
+            model=self._parts.models.full_name(model or seat.model),
             workspace=seat.workspace,
             trust=Trust(trust) if trust else seat.trust,
             approvals=approvals or seat.approvals,
