@@ -1,0 +1,36 @@
+"""All built-in rules with what they decide and why: what `policy rules` shows."""
+
+from .blocks import TABLE
+
+OTHERS = (
+    ("gate.error", "forbid", "the safety check itself failed"),
+    ("tool.unknown", "forbid", "the tool is not known"),
+    ("approval.no", "forbid", "a person said no to this very call"),
+    ("path.outside", "forbid", "a file tool works in the workspace and the allowed paths only; a command that writes elsewhere asks"),
+    ("path.protected", "forbid", "the agent's own data is not touched by any call"),
+    ("path.special", "forbid", "it is no regular file or directory"),
+    ("path.secrets", "ask", "keys and passwords lie there"),
+    ("path.readonly", "ask", "a home directory or / is too much to be a writable workspace unasked"),
+    ("url.refused", "forbid", "only plain http and https addresses are fetched"),
+    ("url.unresolved", "forbid", "the host has no address"),
+    ("url.address", "forbid", "private, loopback, link-local and metadata addresses are not connected to"),
+    ("shell.strict", "forbid", "with tools.terminal.shell strict: one program, no operators"),
+    ("shell.syntax", "ask", "the command cannot be read as shell code"),
+    ("program.unlisted", "ask", "the program is not on the list, and the command does not only read; forbid with safety.unlisted_commands"),
+    ("tool.confirmation", "ask", "the tool is configured to ask every time"),
+    ("risk.low", "ask", "its risk is in safety.require_confirmation_for"),
+    ("risk.medium", "ask", "its risk is in safety.require_confirmation_for"),
+    ("risk.high", "ask", "its risk is in safety.require_confirmation_for"),
+    ("risk.critical", "ask", "its risk is in safety.require_confirmation_for"),
+    ("tier.read", "ask", "its tier is above what the trust level allows"),
+    ("tier.write", "ask", "its tier is above what the trust level allows"),
+    ("tier.execute", "ask", "its tier is above what the trust level allows"),
+    ("tier.system-critical", "ask", "what changes the system itself always asks"),
+)
+
+
+def rules() -> list[dict[str, str | None]]:
+    """Every built-in rule, those that forbid for good first."""
+    shown: list[dict[str, str | None]] = [{"id": rule.id, "decision": "forbid", "reason": rule.reason, "alternative": rule.alternative} for rule in TABLE]
+    shown += [{"id": name, "decision": decision, "reason": reason, "alternative": None} for name, decision, reason in OTHERS]
+    return shown
