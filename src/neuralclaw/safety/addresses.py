@@ -1,9 +1,12 @@
 """Web addresses: which may be fetched, and which network addresses are never connected to (row M6)."""
 
-import ipaddress
 from functools import cache
+from typing import TYPE_CHECKING
 
 import msgspec
+
+if TYPE_CHECKING:
+    import ipaddress
 
 REFUSED = (
     ("0.0.0.0/8", "this host"),
@@ -40,7 +43,9 @@ REFUSED = (
 
 
 @cache
-def _networks() -> tuple[tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, str], ...]:
+def _networks() -> "tuple[tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, str], ...]":
+    import ipaddress
+
     return tuple((ipaddress.ip_network(network), what) for network, what in REFUSED)
 
 
@@ -75,6 +80,8 @@ def parse(text: str) -> Url:
 
 
 def _named(text: str, host: str, port: int | None) -> Url:
+    import ipaddress  # costs start-up time, and few calls name an address
+
     try:
         return Url(text, host, port, literal=str(ipaddress.ip_address(host)))
     except ValueError:
@@ -93,6 +100,8 @@ def _named(text: str, host: str, port: int | None) -> Url:
 
 def refusal(address: str) -> str | None:
     """What kind of place a network address is that must not be connected to, or None when it is a public one."""
+    import ipaddress
+
     try:
         parsed = ipaddress.ip_address(address.split("%", 1)[0])
     except ValueError:

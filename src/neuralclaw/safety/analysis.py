@@ -1,8 +1,6 @@
 """From an action to what it touches: pure, before any fact is known."""
 
 from collections.abc import Callable, Iterator
-from functools import cache
-from importlib import import_module
 
 import msgspec
 
@@ -33,15 +31,8 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True):
 NOTHING = Analysis()
 
 
-@cache
-def shell() -> Callable[..., Line]:
-    """The analysis of command lines: a grammar and sixteen modules, loaded with the first command that is judged."""
-    analyse_line: Callable[..., Line] = import_module(".shell", __package__).analyse
-    return analyse_line
-
-
-def analyse(action: Action, policy: Policy) -> Analysis:
-    """Paths, addresses and the command line of a call. `wants` is None when no fact is needed."""
+def analyse(action: Action, policy: Policy, shell: Callable[..., Line]) -> Analysis:
+    """Paths, addresses and the command line of a call, which `shell` reads. `wants` is None when no fact is needed."""
     if not action.spec.touches:
         return NOTHING
     paths: list[PathWant] = []
@@ -51,7 +42,7 @@ def analyse(action: Action, policy: Policy) -> Analysis:
     for touch in action.spec.touches:
         for value in _values(action, touch):
             if touch.kind == "command":
-                line = shell()(value, cwd=cwd, workspace=action.workspace, policy=policy, env=_environment(action))
+                line = shell(value, cwd=cwd, workspace=action.workspace, policy=policy, env=_environment(action))
             elif touch.kind == "url":
                 urls.append(parse(value))
             elif touch.kind != "cwd":

@@ -11,6 +11,7 @@ import msgspec
 from ..types.options import Policy
 from .line import Block
 from .paths import absolute, is_device, is_root_or_home, matches
+from .patterns import late
 from .words import Word
 
 
@@ -152,8 +153,8 @@ NAMES = (*PRIVILEGE, *POWER_OFF, "rm", "dd", "mkfs", "chmod", "init", "telinit",
 """Programs that a name with wildcards is compared with."""
 DEVICE_WRITERS = frozenset("tee cp mv install shred truncate sponge rsync".split())
 
-_OCTAL_777 = re.compile(r"0*[0-7]?777")
-_CODE_FORK = re.compile(r"\bwhile\b.*\bfork\b|\bfork\b.*\bwhile\b|\bfork\b.*\bfor\s*\(;;\)|\bfor\s*\(;;\).*\bfork\b", re.DOTALL)
+_OCTAL_777 = late(r"0*[0-7]?777")
+_CODE_FORK = late(r"\bwhile\b.*\bfork\b|\bfork\b.*\bwhile\b|\bfork\b.*\bfor\s*\(;;\)|\bfor\s*\(;;\).*\bfork\b", re.DOTALL)
 
 
 def block(rule: str, *, what: str = "", argv: tuple[str, ...] = (), places: tuple[str, ...] = (), releasable: bool = False) -> Block:

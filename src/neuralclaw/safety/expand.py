@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from .patterns import late
 from .words import EMPTY, Piece, Word, ansi_c, bare, finish, in_double_quotes, quoted, text_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_DEFAULT = re.compile(r"\$\{([A-Za-z_]\w*):?[-=]([^$`{}\\'\"]*)\}")
-_NAME = re.compile(r"[A-Za-z_]\w*")
-_UNSEEN = re.compile(r"[@!+*?]\(|(?<!\\)\$.|(?<!\\)`|(?<!\\)\s")
+_DEFAULT = late(r"\$\{([A-Za-z_]\w*):?[-=]([^$`{}\\'\"]*)\}")
+_NAME = late(r"[A-Za-z_]\w*")
+_UNSEEN = late(r"[@!+*?]\(|(?<!\\)\$.|(?<!\\)`|(?<!\\)\s")
 """In a plain word: patterns and expansions that the grammar did not see."""
 NUMBERS = frozenset("?#$!")
-LENGTH = re.compile(r"\$\{#\w+\}")
+LENGTH = late(r"\$\{#\w+\}")
 
 
 class Flow(msgspec.Struct):

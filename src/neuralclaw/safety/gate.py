@@ -12,6 +12,7 @@ from ..types.signals import Denied, Parked
 from ..types.tools import ToolSpec
 from . import questions
 from .analysis import analyse
+from .line import Line
 from .questions import Judged
 from .rules import decide
 
@@ -21,10 +22,12 @@ DAY = 86_400.0
 
 
 class Gate:
-    """Judges every call under one policy. `make_id` gives approval ids; tests may inject their own."""
+    """Judges every call under one policy. `shell` is `safety.shell.analyse`, handed in so that a start without commands does not load it;
+    `make_id` gives approval ids.
+    """
 
-    def __init__(self, policy: Policy, facts: Facts, clock: Clock, *, make_id: Callable[[], str] = new_id) -> None:
-        self._policy, self._facts, self._clock, self._make_id = policy, facts, clock, make_id
+    def __init__(self, policy: Policy, facts: Facts, clock: Clock, shell: Callable[..., Line], *, make_id: Callable[[], str] = new_id) -> None:
+        self._policy, self._facts, self._clock, self._shell, self._make_id = policy, facts, clock, shell, make_id
 
     async def authorize(self, action: Action, answers: Answers) -> Grant:
         """A grant for exactly this call. Raises `Denied(verdict)`, or `Parked(question)` when a person must answer and has not yet."""
@@ -67,7 +70,7 @@ class Gate:
     async def _judge(self, action: Action) -> Judged:
         if not isinstance(action.spec, ToolSpec):
             return Judged(failed("the tool is not known, so the call is refused", rule="tool.unknown"))
-        analysis = analyse(action, self._policy)
+        analysis = analyse(action, self._policy, self._shell)
         sheet = FactSheet() if analysis.wants is None else await self._facts.look(action, analysis.wants)
         findings = decide(action, self._policy, analysis, sheet)
         return Judged(findings.verdict(), findings.envelope(), analysis, sheet)

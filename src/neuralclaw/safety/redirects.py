@@ -51,13 +51,15 @@ class Redirects:
             return at
         if not word.known:
             self._state.understood = False
-            self._touch(at, Risk.MEDIUM, "where it writes cannot be resolved", Power.WRITE, None, word, operator in WRITING)
+            sign = ">" if operator in WRITING else "<"
+            self._touch(at, (sign, word.shown), Risk.MEDIUM, "where it writes cannot be resolved", Power.WRITE, None)
             return at
         path = absolute(word.text, at.scene.cwd or "/")
+        self._state.understood &= not word.glob
         if at.scene.cwd is None and not word.text.startswith("/"):
             self._state.understood = False
         if path.startswith(("/dev/tcp/", "/dev/udp/")):
-            self._touch(at, Risk.HIGH, "it opens a raw network connection", Power.NETWORK, None, word, True)
+            self._touch(at, (">", word.shown), Risk.HIGH, "it opens a raw network connection", Power.NETWORK, None)
             return msgspec.structs.replace(at, stdin=Flow(None, True)) if operator in ("<", "<>", "<&") else at
         if operator in WRITING:
             if path == "/proc/sysrq-trigger":
@@ -65,26 +67,15 @@ class Redirects:
             if is_device(path):
                 self._state.block(blocks.block("block.device", what=path))
             if path not in HARMLESS_DEVICES and not path.startswith("/dev/fd/"):
-                self._touch(at, Risk.MEDIUM, "it writes files", Power.WRITE, PathWant(path, "write"), word, True)
+                self._touch(at, (">", word.shown), Risk.MEDIUM, "it writes files", Power.WRITE, PathWant(path, "write"))
             return at
-        self._touch(at, Risk.LOW, "", Power.READ, PathWant(path, "read"), word, False)
+        self._touch(at, ("<", word.shown), Risk.LOW, "", Power.READ, PathWant(path, "read"))
         return msgspec.structs.replace(at, stdin=Flow(None, word.fetched or path in self._state.fetched, word.decoded))
 
-    def _touch(self, at: Simple, risk: Risk, why: str, power: Power, want: PathWant | None, word: Word, writes: bool) -> None:
+    def _touch(self, at: Simple, argv: tuple[str, str], risk: Risk, why: str, power: Power, want: PathWant | None) -> None:
         """A redirection stands in the list of commands as what it is."""
-        sign = ">" if writes else "<"
-        command = Command(
-            argv=(sign, word.shown),
-            via=at.via,
-            powers=frozenset({power}),
-            risk=risk,
-            only_reads=not writes,
-            reason=why,
-            wants=(want,) if want is not None and not word.glob else (),
-        )
-        self._state.understood &= not word.glob
-        if writes or want is not None:
-            self._state.add(command)
+        wants = (want,) if want is not None else ()
+        self._state.add(Command(argv=argv, via=at.via, powers=frozenset({power}), risk=risk, only_reads=risk is Risk.LOW, reason=why, wants=wants))
 
     def _heredoc(self, node: "Node", at: Simple) -> tuple[Simple, list[Word]]:
         body = next((c for c in node.named_children if c.type == "heredoc_body"), None)

@@ -6,14 +6,15 @@ from ..types.judging import Power, Risk
 from .blocks import block, forks
 from .judgement import Judgement
 from .line import Block
+from .patterns import late
 from .programs import SHELLS
 from .words import Word
 
 _ADDRESS = r"(?:\d+(?:~\d+)?|\$|/(?:\\.|[^/\\\n])*/[IM]*|\\(?P<d%d>.).*?(?P=d%d)|[+~]\d+)"
-_ADDRESSES = re.compile(rf"(?:{_ADDRESS % (1, 1)}(?:\s*,\s*{_ADDRESS % (2, 2)})?\s*!?\s*)?")
-_PLAIN = re.compile(r"[{}pdDgGhHxnNPqQlFz=](?:\s*\d+)?")
-_TEXT = re.compile(r"[aic](?:\\\n|\s).*?(?:\n|$)|[aic]\S.*?(?:\n|$)|[btT:]\s*\w*|#.*?(?:\n|$)", re.DOTALL)
-_SUBST_FLAGS = re.compile(r"[gpiImM0-9]*")
+_ADDRESSES = late(rf"(?:{_ADDRESS % (1, 1)}(?:\s*,\s*{_ADDRESS % (2, 2)})?\s*!?\s*)?")
+_PLAIN = late(r"[{}pdDgGhHxnNPqQlFz=](?:\s*\d+)?")
+_TEXT = late(r"[aic](?:\\\n|\s).*?(?:\n|$)|[aic]\S.*?(?:\n|$)|[btT:]\s*\w*|#.*?(?:\n|$)", re.DOTALL)
+_SUBST_FLAGS = late(r"[gpiImM0-9]*")
 
 
 def sed_only_reads(script: str) -> bool:
@@ -101,10 +102,10 @@ def _script(found: Judgement, scripts: list[Word], kind: str) -> None:
             found.act(Risk.MEDIUM, "its script may write files or run commands", Power.WRITE, Power.EXECUTE)
 
 
-_STRINGS = re.compile(r'"(?:\\.|[^"\\\n])*"')
-_REGEXES = re.compile(r"(^\s*|[~(!,{;]\s*|&&\s*|\|\|\s*)/(?:\\.|[^/\\\n])+/")
-_AWK_RUNS = re.compile(r"\bsystem\b|(?<!\|)\|(?!\|)|\bgetline\b|@\w|/inet|\bclose\b|\bFUNCTAB\b|\bSYMTAB\b")
-_AWK_WRITES = re.compile(r"\bprintf?\b[^;}\n]*>")
+_STRINGS = late(r'"(?:\\.|[^"\\\n])*"')
+_REGEXES = late(r"(^\s*|[~(!,{;]\s*|&&\s*|\|\|\s*)/(?:\\.|[^/\\\n])+/")
+_AWK_RUNS = late(r"\bsystem\b|(?<!\|)\|(?!\|)|\bgetline\b|@\w|/inet|\bclose\b|\bFUNCTAB\b|\bSYMTAB\b")
+_AWK_WRITES = late(r"\bprintf?\b[^;}\n]*>")
 
 
 def awk_only_reads(script: str) -> bool:
@@ -204,11 +205,11 @@ def interpreter(found: Judgement) -> None:
 
 
 CODE_FLAGS = frozenset({"-c", "-e", "-E", "--eval", "-p", "--print", "-r", "-m", "-ne", "-pe", "-ane", "-lane", "-nle", "-le", "-we"})
-_CALLS = re.compile(
+_CALLS = late(
     r"(?:system|popen|run|call|Popen|check_output|check_call|exec\w*|execSync|spawn\w*|getoutput|shell_exec|passthru)\s*\(?\s*\[?\s*([\"'])(.*?)\1", re.DOTALL
 )
-_BACKTICKS = re.compile(r"`([^`]+)`")
-_TREES = re.compile(r"(?:rmtree|rmSync|rm_rf|remove_tree|removedirs|rmdirSync)\s*\(?\s*([\"'])(.*?)\1")
+_BACKTICKS = late(r"`([^`]+)`")
+_TREES = late(r"(?:rmtree|rmSync|rm_rf|remove_tree|removedirs|rmdirSync)\s*\(?\s*([\"'])(.*?)\1")
 
 
 def takes_stdin(name: str, args: tuple[Word, ...]) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from .patterns import late
 from .words import text_of
 
 if TYPE_CHECKING:
@@ -19,9 +20,9 @@ WORDS = frozenset(
 )
 NO_WORDS = frozenset("file_redirect heredoc_redirect herestring_redirect comment subshell".split())
 FOLLOW = frozenset("command pipeline list redirected_statement subshell compound_statement if_statement while_statement for_statement".split())
-HIDDEN_BLANK = re.compile(r"(?:\$\(|`)[^'\"]*\\[ \t\v\f]|\$\\[ \t\v\f]")
+HIDDEN_BLANK = late(r"(?:\$\(|`)[^'\"]*\\[ \t\v\f]|\$\\[ \t\v\f]")
 """An escaped blank inside a substitution, which the grammar would take for a mere blank."""
-ODD = re.compile("[\x00-\x08\x0b-\x1f\x7f\u0085\u00a0\u1680\u2000-\u200f\u2028-\u202f\u205f\u2060\u3000\ue000-\uf8ff\ufeff]")
+ODD = late("[\x00-\x08\x0b-\x1f\x7f\u0085\u00a0\u1680\u2000-\u200f\u2028-\u202f\u205f\u2060\u3000\ue000-\uf8ff\ufeff]")
 """Characters that a shell and a reader of the text may take for different things."""
 
 
@@ -41,7 +42,7 @@ def continued(text: str) -> str:
     return _PIECES.sub(_rewritten, text)
 
 
-_PIECES = re.compile(r"""(?P<skip>\$'(?:\\.|[^'\\])*'|'[^']*'|(?:^|(?<=[\s;&|()]))\#[^\n]*)|(?P<double>"(?:\\.|[^"\\])*")|(?P<escape>\\.)""", re.DOTALL)
+_PIECES = late(r"""(?P<skip>\$'(?:\\.|[^'\\])*'|'[^']*'|(?:^|(?<=[\s;&|()]))\#[^\n]*)|(?P<double>"(?:\\.|[^"\\])*")|(?P<escape>\\.)""", re.DOTALL)
 
 
 def _rewritten(match: re.Match[str]) -> str:

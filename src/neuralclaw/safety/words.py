@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from .patterns import late
+
 if TYPE_CHECKING:
     from tree_sitter import Node
 
@@ -20,9 +22,9 @@ MAX_BRACES = 64
 
 _DECODE = {MARK + i: i for i in range(1, 127)} | {ord(EMPTY): None}
 _SIMPLE = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v", "\\": "\\", "'": "'", '"': '"', "?": "?"}
-_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|0?[0-7]{1,3}|c.|.)", re.DOTALL)
-_BRACE = re.compile(r"\{([^{}]*)\}")
-_RANGE = re.compile(r"(-?\d{1,4}|[A-Za-z])\.\.(-?\d{1,4}|[A-Za-z])(?:\.\.(-?\d{1,3}))?")
+_ESCAPE = late(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|0?[0-7]{1,3}|c.|.)", re.DOTALL)
+_BRACE = late(r"\{([^{}]*)\}")
+_RANGE = late(r"(-?\d{1,4}|[A-Za-z])\.\.(-?\d{1,4}|[A-Za-z])(?:\.\.(-?\d{1,3}))?")
 
 
 class Word(msgspec.Struct, frozen=True):
