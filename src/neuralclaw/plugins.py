@@ -16,6 +16,7 @@ PARTS = {
     "net": "neuralclaw.sandbox.net:HttpNet",
     "explain": "neuralclaw.app.explain:explain",
     "policy_file": "neuralclaw.config.policyfile:check",
+    "shell": "neuralclaw.safety.shell:analyse",
     "rules": "neuralclaw.safety.catalogue:rules",
     "doctor": "neuralclaw.app.doctor:checks",
 }

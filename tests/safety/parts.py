@@ -4,6 +4,7 @@ from posixpath import normpath
 from typing import Any
 
 from neuralclaw.safety.gate import Gate
+from neuralclaw.safety.shell import analyse
 from neuralclaw.types.actions import Action, Answer, Answers, FactSheet, PathFact, Verdict, Wants
 from neuralclaw.types.judging import Effect, Power, Risk, Trust
 from neuralclaw.types.options import Policy
@@ -90,7 +91,7 @@ def action(tool: ToolSpec, *, workspace: str = WORKSPACE, trust: Trust = Trust.L
 
 
 def gate(policy: Policy = POLICY, facts: FakeFacts | None = None) -> Gate:
-    return Gate(policy, facts or FakeFacts(), FakeClock(), make_id=lambda: "Q123456789")
+    return Gate(policy, facts or FakeFacts(), FakeClock(), analyse, make_id=lambda: "Q123456789")
 
 
 async def judge(command: str, *, policy: Policy = POLICY, facts: FakeFacts | None = None, trust: Trust = Trust.LOW, workspace: str = WORKSPACE) -> Verdict:

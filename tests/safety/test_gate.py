@@ -10,6 +10,7 @@ import pytest
 import neuralclaw
 from neuralclaw.errors import PermissionDeniedError
 from neuralclaw.safety.gate import Gate
+from neuralclaw.safety.shell import analyse
 from neuralclaw.types.actions import Action, Answers, FactSheet, Scope, Wants
 from neuralclaw.types.judging import Decision, Risk, Tier, Trust
 from neuralclaw.types.options import OwnerRule, Policy
@@ -107,7 +108,7 @@ async def test_a_question_shows_what_it_is_about_and_when_it_ends() -> None:
 
 
 async def test_approval_ids_are_ten_letters_and_digits() -> None:
-    judged = Gate(POLICY, FakeFacts(), FakeClock())
+    judged = Gate(POLICY, FakeFacts(), FakeClock(), analyse)
     with pytest.raises(Parked) as parked:
         await judged.authorize(action(DELETE, path="b"), NONE)
     id = parked.value.question.approval_id
@@ -133,6 +134,7 @@ async def test_a_no_is_a_denial_and_says_so() -> None:
 
 
 @pytest.mark.invariant("gate.as-judged")
+@pytest.mark.invariant("gate.one-call")
 async def test_an_answer_holds_only_for_what_was_judged() -> None:
     call = action(DELETE, path="b.txt")
     path = WORKSPACE + "/b.txt"
@@ -224,16 +226,18 @@ class Silent:
         return FactSheet()
 
 
+@pytest.mark.invariant("gate.crash-refuses")
 @pytest.mark.parametrize("facts", [Broken(), Silent()])
 @pytest.mark.invariant("gate.crash-refuses")
 async def test_a_check_that_fails_or_learns_nothing_means_no(facts: Any) -> None:
-    judged = Gate(POLICY, facts, FakeClock())
+    judged = Gate(POLICY, facts, FakeClock(), analyse)
     for call in (action(READ, path="a"), action(FETCH, url="https://example.com")):
         with pytest.raises(Denied) as denied:
             await judged.authorize(call, NONE)
         assert [r.id for r in denied.value.verdict.rules] == ["gate.error"]
 
 
+@pytest.mark.invariant("gate.unknown-refuses")
 @pytest.mark.invariant("gate.unknown-refuses")
 async def test_a_call_without_a_known_tool_or_with_unreadable_arguments_is_refused() -> None:
     unknown: Any = action(None)  # type: ignore[arg-type]

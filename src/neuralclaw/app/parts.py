@@ -36,7 +36,7 @@ class Parts:
             lambda: load("sandbox")(settings.tools.terminal.sandbox, path_env=env.get("PATH", ""), hidden=hidden_paths(loaded.home, env))
         )
         facts = SystemFacts(self.policy, lambda: self.sandbox.name, env.get("PATH", ""))
-        self.gate = Gate(self.policy, facts, clock)
+        self.gate = Gate(self.policy, facts, clock, read_command)
         self.models = Models(loaded, self.gate, clock, given=provider)
         self.files = ConfinedFiles(os.path.join(loaded.home, "preimages"))  # noqa: PTH118
         terminal = settings.tools.terminal
@@ -87,6 +87,11 @@ class Parts:
     async def aclose(self) -> None:
         await self.models.aclose()
         await self.store.aclose()
+
+
+def read_command(text: str, **scene: Any) -> Any:
+    """The shell analysis, loaded with the first command that is judged: a grammar and sixteen modules."""
+    return load("shell")(text, **scene)
 
 
 def hidden_paths(home: str, env: Mapping[str, str]) -> tuple[str, ...]:
