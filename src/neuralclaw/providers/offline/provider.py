@@ -1,23 +1,9 @@
 """The grammar as a `Provider`: it proposes calls and, once their results stand in the request, answers with them."""
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Sequence
 
-from ...types.messages import (
-    ChatMessage,
-    Failure,
-    Finished,
-    ModelEvent,
-    ModelInfo,
-    Price,
-    Reply,
-    Request,
-    TextPart,
-    ToolCall,
-    ToolMessage,
-    Usage,
-    UserMessage,
-)
+from ...types.messages import ChatMessage, Failure, Reply, Request, ToolCall, ToolMessage, Usage, UserMessage
+from ..computed import ComputedProvider
 from .grammar import HELP, NotUnderstood, Step, asks_for_help, greets, parse
 
 FREE = Usage(usd=0.0)
@@ -25,28 +11,11 @@ ONE_BY_ONE = 7
 """So many steps are proposed one a reply, each after the one before it succeeded; what follows comes in one reply, within the turn's ten."""
 
 
-class OfflineProvider:
+class OfflineProvider(ComputedProvider):
     """Deterministic, without network and without a language model; model name `grammar`."""
 
-    def info(self, model: str) -> ModelInfo:
-        return ModelInfo(price=Price(0.0, 0.0), language=False)
-
-    def count(self, request: Request) -> int:
-        """Nothing is counted: there are no tokens."""
-        return 0
-
-    def stream(self, request: Request) -> AbstractAsyncContextManager[AsyncIterator[ModelEvent]]:
-        return self._stream(request)
-
-    @asynccontextmanager
-    async def _stream(self, request: Request) -> AsyncIterator[AsyncIterator[ModelEvent]]:
-        yield self._events(request)
-
-    async def _events(self, request: Request) -> AsyncIterator[ModelEvent]:
-        reply = answer(request)
-        for line in reply.text.splitlines(keepends=True):
-            yield TextPart(line)
-        yield Finished(reply)
+    def reply(self, request: Request) -> Reply:
+        return answer(request)
 
 
 def answer(request: Request) -> Reply:

@@ -1,0 +1,34 @@
+"""Providers that are no model: a function from the request to the reply."""
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+from ..types.messages import Finished, ModelEvent, ModelInfo, Price, Reply, Request, TextPart
+
+
+class ComputedProvider:
+    """Behind the `Provider` port, deterministic and free: a subclass says what `reply` is. The text is streamed line by line."""
+
+    def reply(self, request: Request) -> Reply:
+        """The same reply every time for the same request."""
+        raise NotImplementedError
+
+    def info(self, model: str) -> ModelInfo:
+        return ModelInfo(price=Price(0.0, 0.0), language=False)
+
+    def count(self, request: Request) -> int:
+        """Nothing is counted: there are no tokens."""
+        return 0
+
+    def stream(self, request: Request) -> AbstractAsyncContextManager[AsyncIterator[ModelEvent]]:
+        return self._stream(request)
+
+    @asynccontextmanager
+    async def _stream(self, request: Request) -> AsyncIterator[AsyncIterator[ModelEvent]]:
+        yield self._events(request)
+
+    async def _events(self, request: Request) -> AsyncIterator[ModelEvent]:
+        reply = self.reply(request)
+        for line in reply.text.splitlines(keepends=True):
+            yield TextPart(line)
+        yield Finished(reply)
