@@ -3,6 +3,7 @@
 import io
 import os
 import pty
+import select
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -99,6 +100,14 @@ def test_over_a_pipe_the_answer_is_printed_once_and_nothing_else() -> None:
     ]
 
 
+def lines_of(screen: int, count: int) -> list[str]:
+    """The next `count` lines of a terminal; they may come in pieces."""
+    shown = ""
+    while shown.count("\n") < count and select.select([screen], [], [], 5)[0]:
+        shown += os.read(screen, 4096).decode()
+    return shown.replace("\r", "").splitlines()
+
+
 def test_at_a_terminal_the_answer_streams_and_what_was_retried_is_void() -> None:
     with terminal() as (out, screen):
         view = View(Screen(out, plain=True), Screen(out, plain=True), tools=False, verbose=False)
@@ -107,8 +116,8 @@ def test_at_a_terminal_the_answer_streams_and_what_was_retried_is_void() -> None
         view.show(event(TextDelta(text="rig")))
         view.show(event(TextDelta(text="ht\x1b]0;x\x07")))
         view.show(event(TurnFinished(status="done", text="right\x1b]0;x\x07")))
-        shown = os.read(screen, 4096).decode()
-    assert shown.replace("\r", "").splitlines() == [
+        shown = lines_of(screen, 4)
+    assert shown == [
         "wro",
         "(the answer so far is void)",
         "🤖 LLM error: cut. Retrying… (after attempt 1, in 0.0 s)",
