@@ -21,7 +21,10 @@ class ToolCall(msgspec.Struct, frozen=True):
 
 
 class UserMessage(msgspec.Struct, frozen=True, tag="user"):
+    """What a person or program said. `kind` is for providers that are no model: what began the turn, what was sent during it, or the loop's own word."""
+
     text: str
+    kind: Literal["task", "steering", "nudge"] = "task"
 
 
 class AssistantMessage(msgspec.Struct, frozen=True, tag="assistant"):
@@ -31,11 +34,12 @@ class AssistantMessage(msgspec.Struct, frozen=True, tag="assistant"):
 
 
 class ToolMessage(msgspec.Struct, frozen=True, tag="tool"):
-    """The result of call `call_id`, as the model reads it."""
+    """The result of call `call_id`, as the model reads it. `ok` None: not known here."""
 
     call_id: str
     name: str
     content: str
+    ok: bool | None = None
 
 
 ChatMessage = UserMessage | AssistantMessage | ToolMessage
