@@ -1,4 +1,4 @@
-"""The offline provider: no key, no network, no language model. A fixed grammar of everyday requests that proposes tool calls."""
+"""The offline provider: a fixed grammar instead of a language model. It needs no key and no network."""
 
 from .provider import OfflineProvider
 

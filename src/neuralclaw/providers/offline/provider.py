@@ -1,72 +1,147 @@
-"""The grammar as a `Provider`: it proposes calls and, once their results stand in the request, answers with them."""
+"""The provider itself: what was asked and what came of it so far decide the next reply. It keeps nothing between two calls."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
-from ...types.messages import ChatMessage, Failure, Reply, Request, ToolCall, ToolMessage, Usage, UserMessage
-from ..computed import ComputedProvider
-from .grammar import HELP, NotUnderstood, Step, asks_for_help, greets, parse
+from ...types.messages import (
+    AssistantMessage,
+    ChatMessage,
+    Failure,
+    Finished,
+    ModelEvent,
+    ModelInfo,
+    Price,
+    Reply,
+    Request,
+    TextPart,
+    ToolCall,
+    ToolMessage,
+    Usage,
+    UserMessage,
+)
+from .grammar import Step, Unclear, groups, missing, nearest, parse, said
 
-FREE = Usage(usd=0.0)
-ONE_BY_ONE = 7
-"""So many steps are proposed one a reply, each after the one before it succeeded; what follows comes in one reply, within the turn's ten."""
+MODEL = "grammar"
+PARTS = 50
+"""An answer is streamed line by line, a long one in at most this many parts."""
 
 
-class OfflineProvider(ComputedProvider):
-    """Deterministic, without network and without a language model; model name `grammar`."""
+class OfflineProvider:
+    """Proposes one tool call after the other, as the sentence says, and answers with their results. Deterministic; costs nothing.
 
-    def reply(self, request: Request) -> Reply:
-        return answer(request)
+    It has no way to run anything itself. A sentence that is not understood, or whose tool does not stand here, is a failure of the
+    model; a failed or refused step is not: its text is part of the answer, and the steps after it are left.
+    """
+
+    def info(self, model: str) -> ModelInfo:
+        return ModelInfo(context=1_000_000, price=Price(0.0, 0.0, 0.0))
+
+    def count(self, request: Request) -> int:
+        return 0
+
+    def stream(self, request: Request) -> AbstractAsyncContextManager[AsyncIterator[ModelEvent]]:
+        return self._stream(request)
+
+    @asynccontextmanager
+    async def _stream(self, request: Request) -> AsyncIterator[AsyncIterator[ModelEvent]]:
+        yield _events(answer(request))
+
+
+async def _events(reply: Reply) -> AsyncIterator[ModelEvent]:
+    for part in _parts(reply.text):
+        yield TextPart(part)
+    yield Finished(reply)
+
+
+def _parts(text: str) -> Iterator[str]:
+    lines = text.splitlines(keepends=True)
+    size = -(-len(lines) // PARTS) or 1
+    for first in range(0, len(lines), size):
+        yield "".join(lines[first : first + size])
 
 
 def answer(request: Request) -> Reply:
-    """The reply to a request: the same one every time."""
-    text, results = last_request(request.messages)
-    if asks_for_help(text):
-        return Reply(text=HELP, model="grammar", usage=FREE)
-    if greets(text):
-        return Reply(text='Hello. I am the offline provider, no language model; "help" shows what I understand.', model="grammar", usage=FREE)
-    try:
-        steps = parse(text)
-    except NotUnderstood as error:
-        return not_understood(str(error))
-    return next_reply(steps, results, {tool.name for tool in request.tools})
+    """The reply to a request: the next calls, the answer, or what is not understood."""
+    tools = {tool.name for tool in request.tools}
+    sentences, outcomes = _turn(request.messages)
+    texts: list[str] = []
+    taken = 0
+    for place, sentence in enumerate(sentences):
+        steps = parse(sentence)
+        problem = _problem(steps, tools)
+        if problem is not None and place == 0:
+            return Reply(stop="error", model=MODEL, usage=Usage(usd=0.0), failure=problem)
+        if problem is not None or isinstance(steps, Unclear):
+            texts.append(problem.text if problem else "")
+            continue
+        walk = Walk(steps, outcomes[taken:], tools)
+        taken += walk.taken
+        texts += walk.texts
+        if walk.next:
+            calls = tuple(ToolCall(f"step-{taken + i}", step.tool, dict(step.arguments)) for i, step in enumerate(walk.next, 1))
+            return Reply(tool_calls=calls, stop="tools", model=MODEL, usage=Usage(usd=0.0))
+    texts += [outcome.content for outcome in outcomes] if not sentences else []
+    return Reply(text=_joined(texts), model=MODEL, usage=Usage(usd=0.0))
 
 
-def last_request(messages: Sequence[ChatMessage]) -> tuple[str, list[ToolMessage]]:
-    """What the person said last, and the results that came after it."""
-    results: list[ToolMessage] = []
-    for message in reversed(messages):
-        if isinstance(message, UserMessage):
-            return message.text, results[::-1]
-        if isinstance(message, ToolMessage):
-            results.append(message)
-    return "", []
+def _turn(messages: Sequence[ChatMessage]) -> tuple[list[str], list[ToolMessage]]:
+    """The sentences of this turn, the task first, and the results since."""
+    begin = next((i for i in range(len(messages) - 1, -1, -1) if isinstance(m := messages[i], UserMessage) and m.kind == "task"), 0)
+    turn = messages[begin:]
+    sentences = [m.text for m in turn if isinstance(m, UserMessage) and m.kind != "nudge"]
+    proposed = {call.id for m in turn if isinstance(m, AssistantMessage) for call in m.tool_calls}
+    return sentences, [m for m in turn if isinstance(m, ToolMessage) and m.call_id in proposed]
 
 
-def next_reply(steps: Sequence[Step], results: Sequence[ToolMessage], tools: set[str]) -> Reply:
-    """Propose the next step, or answer when all are done, one has failed, or its tool is not there."""
-    done = [result.content for result in results]
-    left = steps[len(results) :]
-    if left and results and failed(results[-1]):
-        return said([*done, f"Not run after that: {'; '.join(step.said for step in left)}."])
-    if not left:
-        return said(done)
-    if left[0].tool not in tools:
-        return said([*done, f"{left[0].said!r} needs the tool {left[0].tool}, which does not stand in this version yet. help shows what works."])
-    now = left[:1] if len(results) < ONE_BY_ONE else [step for step in left if step.tool in tools]
-    calls = tuple(ToolCall(f"call_{len(results) + place}", step.tool, step.arguments) for place, step in enumerate(now, 1))
-    return Reply(tool_calls=calls, stop="tools", model="grammar", usage=FREE)
+class Walk:
+    """How far the results reach into the steps: their texts, how many were taken, and the steps to propose next."""
+
+    def __init__(self, steps: list[Step], outcomes: Sequence[ToolMessage], tools: Collection[str]) -> None:
+        self.texts: list[str] = []
+        self.taken = 0
+        self.next: list[Step] = []
+        results: dict[int, ToolMessage] = {}
+        stopped = False
+        for group in groups(steps):
+            if stopped:
+                break
+            if self.taken + len(group) > len(outcomes):
+                self.next = group
+                return
+            for step in group:
+                results[id(step)] = outcomes[self.taken]
+                stopped = stopped or _failed(outcomes[self.taken])
+                self.taken += 1
+        left = [step.words for step in steps if step.tool and id(step) not in results]
+        for step in steps:
+            if step.talk:
+                self.texts.append(said(step, tools))
+            elif id(step) in results:
+                self.texts.append(results[id(step)].content)
+        if left:
+            self.texts.append(f"Not done, because a step before failed: {'; '.join(left)}")
 
 
-def failed(result: ToolMessage) -> bool:
-    return result.content.startswith(("ERROR: ", "Exit code: ", "may have happened"))
+def _failed(outcome: ToolMessage) -> bool:
+    """Whether a step failed; where the message does not say, by how a failure reads (INTERFACE.md, Tools)."""
+    return not outcome.ok if outcome.ok is not None else outcome.content.startswith(("ERROR:", "Exit code:"))
 
 
-def said(parts: Sequence[str]) -> Reply:
-    return Reply(text="\n".join(part.removesuffix("\n") for part in parts), model="grammar", usage=FREE)
+def _problem(steps: list[Step] | Unclear, tools: Collection[str]) -> Failure | None:
+    if isinstance(steps, Unclear):
+        if not steps.words:
+            return Failure("LLMError", "offline: there is nothing to do; say help for the sentences it knows", hint="help")
+        near = nearest(steps.words)
+        shown = steps.words if len(steps.words) <= 200 else f"{steps.words[:200]}…"
+        meant = f" (did you mean {near}?)" if near else ""
+        return Failure("LLMError", f"offline: not understood: {shown}{meant}; it is no language model, say help for the sentences it knows", hint="help")
+    lacking = missing(steps, tools)
+    if lacking is None:
+        return None
+    return Failure("LLMError", f"offline: the tool {lacking.tool} does not stand yet here, so nothing was done of: {lacking.words}", hint="help")
 
 
-def not_understood(part: str) -> Reply:
-    shown = part if len(part) <= 80 else part[:79] + "…"
-    text = f'offline: not understood: {shown!r}. This is no language model; "help" shows the requests it knows'
-    return Reply(stop="error", failure=Failure("LLMError", text, hint="neuralclaw run help"), model="grammar", usage=FREE)
+def _joined(texts: Sequence[str]) -> str:
+    """The texts one after the other, each on its own line; a blank line between them where one is longer than a line."""
+    bare = [text.rstrip("\n") for text in texts]
+    return ("\n\n" if any("\n" in text for text in bare) else "\n").join(bare)

@@ -1,92 +1,92 @@
-"""Cutting sentences into parts: quotes, `then`, polite words. Plain string work, no regular expressions: it is on the way of every start."""
+"""Taking sentences apart: leading and trailing words that carry nothing, names, keywords."""
 
-QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’", "«": "»"}
+from .quoting import is_quoted, mask, unquoted
 
-POLITE = (
-    "please ", "kindly ", "can you ", "could you ", "would you ", "will you ", "i want you to ", "i would like you to ", "i'd like you to ", "i need you to ",
-    "hey ", "ok ", "okay ", "now ", "first ", "next ", "finally ", "also ", "and ", "then ", "just ", "go and ", "go ahead and ", "let us ", "let's ",
-)  # fmt: skip
+POLITE = frozenset(
+    "please can could would will you kindly i want need like to i'd hey ok okay now next first finally also and just neuralclaw let's lets go ahead".split()
+)
+"""Words that may stand before a step in any number."""
 
+FILLERS = ("the", "a", "an", "my", "this", "that", "file", "called", "named", "text", "contents", "content", "of")
+NO_NAMES = frozenset("it them this that all everything file files folder directory here".split())
+"""Words that are no name unless they stand in quotes, so that `delete everything` or `read it` names nothing."""
 
-def steps(text: str) -> list[str]:
-    """The parts between `then`s that stand outside quotes, polite words and surrounding space taken off."""
-    parts, start = [], 0
-    for end, word in _words_outside_quotes(text):
-        before = text[start : end - len(word)].rstrip()
-        if word.strip(",;.").lower() == "then" and not before.endswith(";"):  # `; then` belongs to a shell's `if`
-            parts.append(text[start : end - len(word)])
-            start = end
-    parts.append(text[start:])
-    cleaned = [polite(part.strip().rstrip(",;").strip()) for part in parts]
-    cleaned = [part.removesuffix(" and").rstrip(",;").strip() if i + 1 < len(cleaned) else part for i, part in enumerate(cleaned)]
-    return [part for part in cleaned if part]
+ENDINGS = ("please", "for me", "to me", "now", "thanks", "thank you", "again")
 
 
-def _words_outside_quotes(text: str) -> list[tuple[int, str]]:
-    """(end, word) of every word that does not stand in quotes. A quote opens at the beginning of a word only, so that `don't` is a word."""
-    found, start, closing = [], 0, ""
-    for place, letter in enumerate(text):
-        if closing:
-            if letter == closing and (place + 1 == len(text) or not text[place + 1].isalnum()):
-                closing = ""
-            continue
-        if letter in QUOTES and (place == 0 or text[place - 1].isspace() or text[place - 1] in "(="):
-            if text.find(QUOTES[letter], place + 1) >= 0:
-                closing = QUOTES[letter]
-                continue
-        if letter.isspace():
-            if place > start:
-                found.append((place, text[start:place]))
-            start = place + 1
-    if not closing and start < len(text):
-        found.append((len(text), text[start:]))
-    return found
+def first_word(text: str) -> tuple[str, str]:
+    """The first word in lower case without a comma or colon at its end, and the rest."""
+    word, *rest = text.split(None, 1) or [""]
+    return word.lower().rstrip(",:"), rest[0].strip() if rest else ""
 
 
-def polite(text: str) -> str:
-    """The request itself, without what people say before and after it."""
-    while (word := next((p for p in POLITE if text.lower().startswith(p)), None)) is not None:
-        text = text[len(word) :].lstrip(" ,")
-    lower = text.lower()
-    for ending in (" please", ", please", " for me", ", thanks", " thanks"):
-        if lower.endswith(ending):
-            text = text[: -len(ending)].rstrip()
-            lower = text.lower()
-    return text
+def without_polite(text: str) -> str:
+    """The step without the words that are only polite. Text of nothing else stays as it is."""
+    rest = text.strip()
+    while True:
+        word, after = first_word(rest)
+        if word not in POLITE or not after:
+            return rest
+        rest = after
 
 
-def plain(text: str) -> str:
-    """A sentence's end without its full stop, question or exclamation mark; `.` and `..` as places stay."""
-    text = text.strip()
-    while len(text) > 1 and (text[-1] in "?!" or (text[-1] == "." and text[-2].isalnum())):
-        text = text[:-1].rstrip()
-    return text
+def dropped(text: str, *words: str) -> str:
+    """The text without these words (or phrases) at its beginning, in any order and number; the last word is never dropped."""
+    rest = text.strip()
+    while True:
+        folded = mask(rest)
+        word = next((w for w in words if folded.startswith((f"{w} ", f"{w}: ")) and rest[len(w) + 1 :].strip()), None)
+        if word is None:
+            return rest
+        rest = rest[len(word) :].lstrip(":").strip()
 
 
-def unquoted(text: str) -> str:
-    """The text without the quotes around all of it."""
-    text = text.strip()
-    if len(text) >= 2 and QUOTES.get(text[0]) == text[-1] and text.find(text[-1], 1) == len(text) - 1:
-        return text[1:-1]
-    return text
+def trimmed(text: str) -> str:
+    """The text without polite words and punctuation at its end. A final dot stays where it is a path's (`.`, `..`, `src/.`)."""
+    rest = text.strip()
+    while True:
+        bare = rest.rstrip("?!,; \t\r\n")
+        if bare.endswith(".") and bare.rstrip(".")[-1:] not in ("", "/", "\\") and not bare.endswith(".."):
+            bare = bare[:-1]
+        ending = next((e for e in ENDINGS if mask(bare).endswith(f" {e}")), "")
+        bare = bare[: len(bare) - len(ending)].rstrip() if ending else bare
+        if bare == rest:
+            return rest
+        rest = bare
 
 
-def after(text: str, *openings: str) -> str | None:
-    """What follows the first of these openings that the text begins with (or is), else None. Case does not count."""
-    lower = text.lower()
-    for opening in openings:
-        if lower == opening:
-            return ""
-        if lower.startswith(opening) and (opening[-1] in ":$" or lower[len(opening)].isspace()):
-            return text[len(opening) :].strip()
-    return None
+def name(text: str, *fillers: str) -> str | None:
+    """A file's or directory's name: one word, or quoted. None when it is neither."""
+    return exact_name(dropped(trimmed(text), *FILLERS, *fillers))
 
 
-def cut(text: str, *between: str, last: bool = False) -> tuple[str, str] | None:
-    """Both sides of the first (or last) of these words that stands between two others, outside quotes."""
-    spots = [(end - len(word), end) for end, word in _words_outside_quotes(text) if word.lower() in between]
-    spots = [(start, end) for start, end in spots if text[:start].strip() and text[end:].strip()]
-    if not spots:
+def exact_name(text: str) -> str | None:
+    """The text as a name if it is one word, or quoted."""
+    if is_quoted(text):
+        return unquoted(text) or None
+    return text if text and text.lower() not in NO_NAMES and not any(c.isspace() or c == "\0" for c in text) else None
+
+
+def directory(text: str) -> str | None:
+    """A directory's name; here, and nothing at all, are the workspace."""
+    if mask(trimmed(text)) in ("the workspace", "my workspace", "this workspace"):
+        return "."
+    rest = dropped(trimmed(text), *FILLERS, "current", "directory", "folder", "files", "all")
+    folded = mask(rest)
+    if not folded or folded in NO_NAMES:
+        return "."
+    for ending in (" directory", " folder"):
+        if folded.endswith(ending):
+            rest = rest[: -len(ending)]
+    return name(rest)
+
+
+def parted(text: str, *keywords: str, last: bool = False) -> tuple[str, str] | None:
+    """What stands before and after the first (or last) of these words outside quotes; None when none is there."""
+    folded = f" {mask(text)} "
+    found = [(folded.rfind(f" {word} ") if last else folded.find(f" {word} "), len(word)) for word in keywords]
+    places = [(at, size) for at, size in found if at >= 0]
+    if not places:
         return None
-    start, end = spots[-1] if last else spots[0]
-    return text[:start].strip(), text[end:].strip()
+    at, size = max(places) if last else min(places, key=lambda place: (place[0], -place[1]))
+    return text[: max(at - 1, 0)].strip(), text[at + size :].strip()

@@ -1,0 +1,282 @@
+"""What each sentence proposes. A rule gets what follows its verb and gives the call as (tool, arguments), or None when it does not fit."""
+
+from collections.abc import Callable
+from typing import Any
+
+from .questions import PHRASES, about_files, arithmetic, spelled, url
+from .quoting import is_quoted, mask, unquoted
+from .words import directory, dropped, exact_name, first_word, name, parted, trimmed
+
+Call = tuple[str, dict[str, Any]]
+Rule = Callable[[str], Call | None]
+
+SPECIAL = frozenset("\\^$.|?*+()[]{}")
+
+
+def _list(rest: str) -> Call | None:
+    if mask(trimmed(rest)).split()[-1:] in (["processes"], ["programs"]):
+        return "process_list", {}
+    rest = dropped(rest, "me", "all", "the", "files", "everything", "entries", "contents", "content", "of", "in", "inside", "under", "from")
+    return _path("list_files", directory(rest))
+
+
+def _read(rest: str) -> Call | None:
+    if (page := url(rest)) is not None:
+        return "web_fetch", {"url": page}
+    lines: dict[str, int] = {}
+    rest = dropped(rest, "me", "the")
+    words = mask(rest).split()
+    if len(words) > 4 and words[0] == "first" and words[1].isdecimal() and words[2] == "lines":
+        lines = {"limit": int(words[1])} if len(words[1]) < 10 else {}
+        pieces = parted(rest, "of", "from", "in")
+        rest = pieces[1] if pieces else ""
+    found = name(rest)
+    return None if found is None else ("read_file", {"path": found, **lines})
+
+
+def _show(rest: str) -> Call | None:
+    rest = dropped(rest, "me", "us")
+    if (known := phrase(dropped(rest, "the", "my"))) is not None:
+        return known
+    folded = mask(trimmed(dropped(rest, "the", "all", "my")))
+    if folded.split()[:1] in (["files"], ["folder"], ["directory"]) or folded.endswith((" folder", " directory")) or folded == "everything":
+        return _list(dropped(rest, "the", "all", "my"))
+    return about_files(dropped(rest, "what is", "what's")) if folded.startswith(("what is ", "what's ")) else _read(rest)
+
+
+def _print(rest: str) -> Call | None:
+    return ("echo", {"text": unquoted(rest)}) if is_quoted(rest) else _show(rest)
+
+
+def _cat(rest: str) -> Call | None:
+    return _path("read_file", exact_name(rest)) or _text("terminal", "command", f"cat {rest}" if rest else "")
+
+
+def _ls(rest: str) -> Call | None:
+    return ("terminal", {"command": f"ls {rest}"}) if rest.startswith("-") or " -" in mask(rest) else _list(rest)
+
+
+def _search(rest: str) -> Call | None:
+    web = dropped(rest, "the")
+    if mask(web).startswith(("web ", "internet ")):
+        return _text("web_search", "query", dropped(first_word(web)[1], "for"))
+    named = mask(rest).startswith("for ")
+    rest = dropped(rest, "for", "the text", "the word", "text")
+    pieces = parted(rest, "in", "inside", "within", last=True)
+    if pieces is None and not named and (turned := parted(rest, "for")) is not None:
+        pieces = turned[1], turned[0]
+    text, place = pieces or (rest, ".")
+    path = directory(dropped(place, "all", "the", "my", "files", "in"))
+    return _matching(text, path)
+
+
+def _matching(text: str, path: str | None) -> Call | None:
+    """Lines that hold the text as it is: what a pattern would read otherwise is escaped."""
+    text = unquoted(text) if is_quoted(text) else trimmed(text)
+    if not text or path is None:
+        return None
+    return "search_files", {"pattern": "".join(f"\\{c}" if c in SPECIAL else c for c in text), "path": path}
+
+
+def _find(rest: str) -> Call | None:
+    if " -" in mask(rest):
+        return "terminal", {"command": f"find {rest}"}
+    rest = dropped(trimmed(rest), "all", "me", "the", "for")
+    pieces = parted(rest, "in", "inside", "under", "below", last=True)
+    what, where = pieces or (rest, "")
+    path = directory(where)
+    files = mask(what).startswith(("files ", "file ")) or mask(what).endswith(" files")
+    pattern = dropped(what, "files", "file", "called", "named", "matching", "like", "with name", "with the name")
+    pattern = pattern[: -len(" files")] if mask(pattern).endswith(" files") else pattern
+    if not files and (is_quoted(pattern) or not (pieces is None or "*" in pattern or "?" in pattern)):
+        return _matching(what, path)
+    wanted = name(pattern)
+    return None if wanted is None or path is None else ("find_files", {"pattern": wanted, "path": path})
+
+
+def _write(rest: str) -> Call | None:
+    if mask(dropped(rest, "a", "the", "new")).startswith("file ") and parted(rest, "with", "containing"):
+        return _create(rest)
+    pieces = parted(rest, "to", "into", "as", last=True) or parted(rest, "in", last=True)
+    if pieces is None or not pieces[0]:
+        return None
+    path = name(pieces[1], "new")
+    return None if path is None else ("write_file", {"path": path, "content": unquoted(pieces[0])})
+
+
+def _create(rest: str) -> Call | None:
+    bare = dropped(rest, "a", "an", "the", "new", "empty")
+    kind = first_word(bare)[0]
+    if kind in ("folder", "directory"):
+        found = name(bare, "folder", "directory")
+        return None if found is None else ("terminal", {"command": f"mkdir -p -- {_shell_word(found)}"})
+    pieces = parted(bare, "with the text", "with text", "with the content", "with content", "with contents", "containing", "saying", "with")
+    if pieces is None and kind != "file" and bare == rest:
+        return None
+    path = name(pieces[0] if pieces else bare, "new", "empty")
+    return None if path is None else ("write_file", {"path": path, "content": unquoted(pieces[1]) if pieces else ""})
+
+
+def _make(rest: str) -> Call | None:
+    kind = first_word(dropped(rest, "a", "an", "the", "new", "empty", "text"))[0]
+    return _create(rest) if kind in ("file", "folder", "directory") else None
+
+
+def _edit(rest: str) -> Call | None:
+    pieces = parted(rest, "replace", "replacing", "change", "and replace", "and change", "to replace")
+    if pieces is None or not pieces[0]:
+        return None
+    return _replacement(pieces[1], pieces[0].rstrip(":,"))
+
+
+def _replace(rest: str) -> Call | None:
+    pieces = parted(rest, "in", last=True)
+    return None if pieces is None else _replacement(pieces[0], pieces[1])
+
+
+def _replacement(change: str, file: str) -> Call | None:
+    every = mask(change).startswith(("all ", "every "))
+    change = dropped(change, "all", "every", "occurrences of", "occurrence of") if every else change
+    pieces, path = parted(change, "with", "by") or parted(change, "to"), name(file)
+    if pieces is None or path is None or not unquoted(pieces[0]):
+        return None
+    arguments: dict[str, Any] = {"path": path, "old": unquoted(pieces[0]), "new": unquoted(pieces[1])}
+    return "edit_file", arguments | ({"all": True} if every else {})
+
+
+def _in(rest: str) -> Call | None:
+    """`in FILE replace A with B`."""
+    return _edit(rest)
+
+
+def _delete(rest: str) -> Call | None:
+    return _path("delete_file", exact_name(dropped(trimmed(rest), "the", "my", "file", "called", "named")))
+
+
+def _rm(rest: str) -> Call | None:
+    return ("terminal", {"command": f"rm {rest}"}) if rest.startswith("-") else _delete(rest)
+
+
+def _run(rest: str) -> Call | None:
+    folded = rest.lower()
+    for words in ("the command:", "the command ", "command:", "command "):
+        if folded.startswith(words) and rest[len(words) :].strip():
+            rest = rest[len(words) :].strip()
+            break
+    return _text("terminal", "command", rest)
+
+
+def _fetch(rest: str) -> Call | None:
+    page = url(dropped(rest, "the", "me", "page", "website", "site", "url", "from", "at", "address"), bare=True)
+    return None if page is None else ("web_fetch", {"url": page})
+
+
+def _get(rest: str) -> Call | None:
+    page = url(rest)
+    return None if page is None else ("web_fetch", {"url": page})
+
+
+def _check(rest: str) -> Call | None:
+    page = url(dropped(rest, "the", "url", "site", "website", "if", "whether"))
+    return None if page is None else ("http_check", {"url": page})
+
+
+def _remember(rest: str) -> Call | None:
+    return _text("remember", "text", dropped(rest, "that"))
+
+
+def _recall(rest: str) -> Call | None:
+    rest = rest if is_quoted(rest) else trimmed(rest)
+    return _text("recall", "query", dropped(rest, "what you know about", "what i said about", "everything about", "about"))
+
+
+def _forget(rest: str) -> Call | None:
+    return _text("forget", "id", name(rest) or "")
+
+
+def _calculate(rest: str) -> Call | None:
+    rest = unquoted(rest) if is_quoted(rest) else rest.strip().rstrip("?=.! ")
+    return _text("calculate", "expression", spelled(rest))
+
+
+def _echo(rest: str) -> Call | None:
+    return _text("echo", "text", rest)
+
+
+def _about(rest: str) -> Call | None:
+    return ("about_me", {}) if mask(trimmed(rest)) in ("yourself", "you", "me", "your tools", "me about yourself") else None
+
+
+def _text(tool: str, argument: str, text: str) -> Call | None:
+    """A call with one text, its quotes taken off."""
+    text = unquoted(text)
+    return (tool, {argument: text}) if text.strip() else None
+
+
+def _path(tool: str, path: str | None) -> Call | None:
+    return None if path is None else (tool, {"path": path})
+
+
+def _shell_word(text: str) -> str:
+    return "'" + text.replace("'", "'\\''") + "'" if any(not (c.isalnum() or c in "._-/") for c in text) else text
+
+
+def _program(program: str) -> Rule:
+    """A program's name at the beginning: the sentence is its command line."""
+    return lambda rest: ("terminal", {"command": f"{program} {rest}".strip()})
+
+
+def _words(rules: dict[str, Rule]) -> dict[str, Rule]:
+    return {word: rule for words, rule in rules.items() for word in words.split()}
+
+
+VERBS: dict[str, Rule] = _words(
+    {
+        "list dir": _list,
+        "ls": _ls,
+        "read open view": _read,
+        "cat": _cat,
+        "show display see": _show,
+        "print": _print,
+        "search grep look": _search,
+        "find locate": _find,
+        "write save put": _write,
+        "create touch": _create,
+        "make": _make,
+        "edit": _edit,
+        "replace change substitute": _replace,
+        "in": _in,
+        "delete remove erase": _delete,
+        "rm": _rm,
+        "run execute exec $": _run,
+        "fetch download visit browse": _fetch,
+        "get": _get,
+        "check": _check,
+        "remember memorize memorise": _remember,
+        "recall": _recall,
+        "forget": _forget,
+        "calculate calc compute evaluate": _calculate,
+        "echo say repeat": _echo,
+        "describe introduce tell about": _about,
+    }
+) | {program: _program(program) for program in ("git", "pwd", "head", "tail", "wc", "df", "du")}
+
+
+def phrase(text: str) -> Call | None:
+    """The call of a fixed sentence."""
+    tool = PHRASES.get(" ".join(mask(text).rstrip(" .?!").replace("’", "'").split()))
+    return (tool, {}) if tool else None
+
+
+def proposed(step: str) -> Call | None:
+    """The call that one step asks for, or None when it is not understood."""
+    if (known := phrase(step)) is not None:
+        return known
+    verb, rest = first_word(step)
+    rule = VERBS.get(verb)
+    if rule is not None:
+        return rule(rest)
+    if (question := about_files(step)) is not None:
+        return question
+    expression = arithmetic(step)
+    return None if expression is None else ("calculate", {"expression": expression})
