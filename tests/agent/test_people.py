@@ -145,7 +145,7 @@ async def test_a_persons_message_to_a_parked_session_withdraws_the_question(home
         seen = await events(a, "never mind", session="s")
     assert seen.one("approval.resolved").by == "withdrawn"
     assert seen.one("turn.finished").turn == 1
-    assert UserMessage("never mind") in provider.requests[-1].messages
+    assert UserMessage("never mind", "steering") in provider.requests[-1].messages
     assert victim.exists()
 
 
@@ -194,7 +194,7 @@ async def test_a_steering_message_is_seen_before_the_next_model_call(home: Path)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(interrupt)
             seen = await events(a, session="s")
-    assert provider.requests[1].messages[-1] == UserMessage("also greet me")
+    assert provider.requests[1].messages[-1] == UserMessage("also greet me", "steering")
     assert len(seen.of("turn.finished")) == 1
     assert seen.one("turn.finished").text == "both done"
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from ..types.entries import Entry
 from ..types.events import Inbound, Message, Nudge, ToolFinished, TurnStarted
 from ..types.labels import NONE, Labels, join
-from ..types.messages import AssistantMessage, ChatMessage, ToolMessage, UserMessage
+from ..types.messages import AssistantMessage, ChatMessage, ToolCall, ToolMessage, UserMessage
 
 NOT_FINISHED = "ERROR: no result was recorded for this call"
 
@@ -54,14 +54,14 @@ class Conversation:
         elif isinstance(body, ToolFinished):
             self._results[body.call_id] = body
         elif isinstance(body, Nudge):
-            self._tail.append(UserMessage(body.text))
+            self._tail.append(UserMessage(body.text, "nudge"))
 
     def messages(self, *, last_turns: int = 0, max_messages: int = 0) -> tuple[ChatMessage, ...]:
         """Everything up to now, messages not yet seen by the model at the end.
 
         Only the newest `last_turns` turns (0: all), and at most `max_messages` messages (0: no limit), never a call without its result.
         """
-        ending = [*self._settled(), *(UserMessage(i.text) for _, _, i in self._waiting)]
+        ending = [*self._settled(), *(UserMessage(i.text, "steering") for _, _, i in self._waiting)]
         first = self._turn - last_turns
         kept = [m for m, turn in zip(self._done, self._turns, strict=True) if not last_turns or turn > first]
         return tuple(_newest([*kept, *ending], max_messages))
@@ -73,7 +73,7 @@ class Conversation:
     def _add_seen(self, seen: int) -> None:
         for number, _, inbound in self._waiting:
             if number <= seen:
-                self._add(UserMessage(inbound.text))
+                self._add(UserMessage(inbound.text, "steering"))
         self._waiting = [w for w in self._waiting if w[0] > seen]
 
     def _settle(self) -> None:
@@ -86,10 +86,17 @@ class Conversation:
         if self._reply is None:
             return self._tail
         reply = self._reply
-        results = [ToolMessage(c.id, c.name, r.content if (r := self._results.get(c.id)) else NOT_FINISHED) for c in reply.tool_calls]
+        results = [result_of(c, self._results.get(c.id)) for c in reply.tool_calls]
         if not reply.text and not reply.tool_calls:
             return self._tail
         return [AssistantMessage(reply.text, reply.tool_calls, reply.reasoning), *results, *self._tail]
+
+
+def result_of(call: ToolCall, finished: ToolFinished | None) -> ToolMessage:
+    """The call's result as the model reads it."""
+    if finished is None:
+        return ToolMessage(call.id, call.name, NOT_FINISHED, False)
+    return ToolMessage(call.id, call.name, finished.content, finished.ok)
 
 
 def _newest(messages: list[ChatMessage], limit: int) -> list[ChatMessage]:
