@@ -1,139 +1,396 @@
-"""The offline provider: the sentences of INTERFACE.md and their everyday variants, through the real agent where it matters."""
+"""The offline provider as the loop sees it: requests in, proposals and answers out."""
 
-from collections.abc import Sequence
+import time
 from pathlib import Path
 
+import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuralclaw.providers.offline import OfflineProvider
-from neuralclaw.providers.offline.grammar import NotUnderstood, parse
-from neuralclaw.providers.offline.provider import answer
-from neuralclaw.types.messages import AssistantMessage, Finished, Reply, Request, ToolDef, ToolMessage, UserMessage
-from tests.agent.kit import agent, events
+from neuralclaw.types.messages import AssistantMessage, ChatMessage, Finished, ModelEvent, Reply, Request, TextPart, ToolDef, ToolMessage, UserMessage
+from tests.agent.kit import agent
+from tests.agent.kit import events as turn_events
 
-TOOLS = ("list_files", "read_file", "search_files", "find_files", "write_file", "edit_file", "delete_file", "terminal", "calculate", "echo", "system_info")
+pytestmark = pytest.mark.anyio
 
-SENTENCES = [
+TOOLS = (
+    "list_files read_file search_files find_files write_file edit_file delete_file terminal calculate"
+    " system_info disk_info network_info process_list echo about_me"
+).split()
+LATER = "web_fetch web_search http_check remember recall forget".split()
+
+
+def request(*messages: ChatMessage, tools: list[str] | None = None) -> Request:
+    names = TOOLS + LATER if tools is None else tools
+    return Request(model="grammar", messages=messages, tools=tuple(ToolDef(n, "", {"type": "object"}) for n in names))
+
+
+async def events(asked: Request) -> list[ModelEvent]:
+    async with OfflineProvider().stream(asked) as stream:
+        return [event async for event in stream]
+
+
+async def reply(asked: Request) -> Reply:
+    finished = (await events(asked))[-1]
+    assert isinstance(finished, Finished)
+    return finished.reply
+
+
+async def ask(text: str, *, tools: list[str] | None = None) -> Reply:
+    return await reply(request(UserMessage(text), tools=tools))
+
+
+async def proposals(text: str) -> list[tuple[str, dict[str, object]]]:
+    """The calls of a whole turn in which every call goes well."""
+    messages: list[ChatMessage] = [UserMessage(text)]
+    calls: list[tuple[str, dict[str, object]]] = []
+    while (answer := await reply(request(*messages))).stop == "tools":
+        calls += [(call.name, call.arguments) for call in answer.tool_calls]
+        messages += [AssistantMessage(answer.text, answer.tool_calls), *(ToolMessage(c.id, c.name, "done", True) for c in answer.tool_calls)]
+    assert answer.failure is None, answer.failure
+    return calls
+
+
+def took(answer: Reply, *contents: str, ok: bool | None = None) -> list[ChatMessage]:
+    """The reply and the results of its calls as the next request holds them."""
+    results = [ToolMessage(call.id, call.name, content, ok) for call, content in zip(answer.tool_calls, contents, strict=True)]
+    return [AssistantMessage(answer.text, answer.tool_calls), *results]
+
+
+PROMISED = [
+    ("list src", "list_files", {"path": "src"}),
     ("list .", "list_files", {"path": "."}),
-    ("list the files in src", "list_files", {"path": "src"}),
-    ("ls", "list_files", {"path": "."}),
-    ("What files are in src?", "list_files", {"path": "src"}),
     ("read notes.md", "read_file", {"path": "notes.md"}),
-    ("Please show me the file Notes.md.", "read_file", {"path": "Notes.md"}),
-    ('cat "my notes.md"', "read_file", {"path": "my notes.md"}),
-    ("what is in notes.md?", "read_file", {"path": "notes.md"}),
     ("search TODO in src", "search_files", {"pattern": "TODO", "path": "src"}),
-    ('search for "a (b)" in .', "search_files", {"pattern": r"a \(b\)", "path": "."}),
-    ('find "x" in docs', "search_files", {"pattern": "x", "path": "docs"}),
-    ("find files *.py in src", "find_files", {"pattern": "*.py", "path": "src"}),
-    ("write hello to a.txt", "write_file", {"path": "a.txt", "content": "hello"}),
-    ("write 'one to two' to a.txt", "write_file", {"path": "a.txt", "content": "one to two"}),
-    ("create a file a.txt with hello world", "write_file", {"path": "a.txt", "content": "hello world"}),
-    ('replace "old" with "new" in a.txt', "edit_file", {"path": "a.txt", "old": "old", "new": "new"}),
-    ('edit a.txt: replace "old" with "new"', "edit_file", {"path": "a.txt", "old": "old", "new": "new"}),
-    ("delete a.txt", "delete_file", {"path": "a.txt"}),
-    ("run ls -la | wc -l", "terminal", {"command": "ls -la | wc -l"}),
-    ("run `git status`", "terminal", {"command": "git status"}),
-    ("run echo 'a then b'", "terminal", {"command": "echo 'a then b'"}),
-    ("run if true; then echo yes; fi", "terminal", {"command": "if true; then echo yes; fi"}),
-    ("calculate 6*7", "calculate", {"expression": "6*7"}),
-    ("what is 6 times 7?", "calculate", {"expression": "6 * 7"}),
-    ("6*7", "calculate", {"expression": "6*7"}),
-    ("echo hello", "echo", {"text": "hello"}),
-    ("show me the system info", "system_info", {}),
+    ("write hello world to a.txt", "write_file", {"path": "a.txt", "content": "hello world"}),
+    ("run ls -la | grep x", "terminal", {"command": "ls -la | grep x"}),
     ("fetch https://example.com/a?b=c", "web_fetch", {"url": "https://example.com/a?b=c"}),
+    ("remember the boiler is old", "remember", {"text": "the boiler is old"}),
+    ("recall the boiler", "recall", {"query": "the boiler"}),
+    ("calculate (2+3)*4", "calculate", {"expression": "(2+3)*4"}),
+    ("system info", "system_info", {}),
+]
+
+EVERYDAY = [
+    ("show me the file notes.md", "read_file", {"path": "notes.md"}),
+    ("Could you please read Notes.MD for me?", "read_file", {"path": "Notes.MD"}),
+    ("cat notes.md", "read_file", {"path": "notes.md"}),
+    ('read "my notes.md"', "read_file", {"path": "my notes.md"}),
+    ("read the first 5 lines of log.txt", "read_file", {"path": "log.txt", "limit": 5}),
+    ("What is in notes.md?", "read_file", {"path": "notes.md"}),
+    ("what is in src?", "list_files", {"path": "src"}),
+    ("ls", "list_files", {"path": "."}),
+    ("list the files in the folder src", "list_files", {"path": "src"}),
+    ("list ..", "list_files", {"path": ".."}),
+    ("delete FILE", "delete_file", {"path": "FILE"}),
+    ("ls -la src", "terminal", {"command": "ls -la src"}),
+    ("cat a b", "terminal", {"command": "cat a b"}),
+    ("git status", "terminal", {"command": "git status"}),
+    ("what's 6 times 7?", "calculate", {"expression": "6 * 7"}),
+    ("what is 6*7?", "calculate", {"expression": "6*7"}),
+    ("sqrt(16) + 1", "calculate", {"expression": "sqrt(16) + 1"}),
+    ('find "x" in .', "search_files", {"pattern": "x", "path": "."}),
+    ("search src for TODO", "search_files", {"pattern": "TODO", "path": "src"}),
+    ("search for x+y in src", "search_files", {"pattern": "x\\+y", "path": "src"}),
+    ("find files *.py", "find_files", {"pattern": "*.py", "path": "."}),
+    ("find all *.py files in src", "find_files", {"pattern": "*.py", "path": "src"}),
+    ("create a file a.txt with hello", "write_file", {"path": "a.txt", "content": "hello"}),
+    ("create an empty file a.txt", "write_file", {"path": "a.txt", "content": ""}),
+    ("save 'hello then bye' as a.txt", "write_file", {"path": "a.txt", "content": "hello then bye"}),
+    ("delete the file x.txt please", "delete_file", {"path": "x.txt"}),
+    ('edit f.txt replace "a" with "b"', "edit_file", {"path": "f.txt", "old": "a", "new": "b"}),
+    ("in f.txt replace all a with b", "edit_file", {"path": "f.txt", "old": "a", "new": "b", "all": True}),
+    ("echo Hello!", "echo", {"text": "Hello!"}),
+    ("run echo it's fine", "terminal", {"command": "echo it's fine"}),
+    ('RUN "ls -la"', "terminal", {"command": "ls -la"}),
+    ("who are you?", "about_me", {}),
+    ("What can you do?", "about_me", {}),
+    ("how much disk space is left?", "disk_info", {}),
+    ("fetch example.com.", "web_fetch", {"url": "https://example.com"}),
+    ("search the web for boilers", "web_search", {"query": "boilers"}),
+    ("what do you know about boilers?", "recall", {"query": "boilers"}),
+    ("give me the system info", "system_info", {}),
+    ("show me the processes", "process_list", {}),
+    ('cat "my notes.md"', "read_file", {"path": "my notes.md"}),
+    ('edit a.txt: replace "old" with "new"', "edit_file", {"path": "a.txt", "old": "old", "new": "new"}),
+    ("run `git status`", "terminal", {"command": "git status"}),
     ("remember that the boiler is old", "remember", {"text": "the boiler is old"}),
     ("recall 'the boiler'", "recall", {"query": "the boiler"}),
-    ("who are you?", "about_me", {}),
+    ("work out 3 squared", "calculate", {"expression": "3 **2"}),
+    ("create a folder docs", "terminal", {"command": "mkdir -p -- docs"}),
 ]
 
 
-@pytest.mark.parametrize(("sentence", "tool", "arguments"), SENTENCES)
-def test_a_sentence_stands_for_one_call(sentence: str, tool: str, arguments: dict[str, str]) -> None:
-    assert [(s.tool, s.arguments) for s in parse(sentence)] == [(tool, arguments)]
+@pytest.mark.parametrize(("sentence", "tool", "arguments"), PROMISED + EVERYDAY, ids=lambda value: value if isinstance(value, str) else "")
+async def test_a_sentence_proposes_its_call(sentence: str, tool: str, arguments: dict[str, object]) -> None:
+    assert await proposals(sentence) == [(tool, arguments)]
 
 
-def test_then_joins_sentences_and_quotes_hold_it_back() -> None:
-    steps = parse("List . then write 'now then' to a.txt, and then read a.txt. Then calculate 1+1")
-    assert [s.tool for s in steps] == ["list_files", "write_file", "read_file", "calculate"]
-    assert steps[1].arguments["content"] == "now then"
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "make me a sandwich",
+        "what is the capital of France?",
+        "delete everything",
+        "delete a b",
+        "read it",
+        "read my diary about cats",
+        "2026",
+        "sudo reboot",
+        "write x",
+    ],
+)
+async def test_what_is_not_understood_proposes_nothing_fails_and_points_to_help(sentence: str) -> None:
+    answer = await ask(sentence)
+    assert answer.stop == "error"
+    assert answer.tool_calls == ()
+    assert answer.failure is not None
+    assert answer.failure.kind == "LLMError"
+    assert not answer.failure.retryable
+    assert sentence in answer.failure.text
+    assert "help" in answer.failure.text
 
 
-def request(text: str, results: Sequence[str] = (), tools: Sequence[str] = TOOLS) -> Request:
-    done = [m for i, r in enumerate(results) for m in (AssistantMessage(""), ToolMessage(f"c{i}", "x", r))]
-    return Request(model="grammar", messages=(UserMessage(text), *done), tools=tuple(ToolDef(t, "", {}) for t in tools))
+async def test_a_slip_of_the_key_gets_the_nearest_verb() -> None:
+    answer = await ask("lst .")
+    assert answer.failure is not None
+    assert "did you mean list?" in answer.failure.text
 
 
-def test_steps_are_proposed_one_after_the_other_and_the_answer_is_their_results() -> None:
-    text = "calculate 1+1 then calculate 2+2"
-    assert [c.arguments for c in answer(request(text)).tool_calls] == [{"expression": "1+1"}]
-    assert [c.arguments for c in answer(request(text, ["2"])).tool_calls] == [{"expression": "2+2"}]
-    assert answer(request(text, ["2", "4"])) == Reply(text="2\n4", model="grammar", usage=answer(request(text)).usage)
+async def test_one_step_that_is_not_understood_keeps_all_of_them_from_being_done() -> None:
+    answer = await ask("delete a.txt then frobnicate")
+    assert answer.stop == "error"
+    assert answer.failure is not None
+    assert "frobnicate" in answer.failure.text
 
 
-def test_after_a_failed_step_the_rest_is_not_run_and_that_is_said() -> None:
-    reply = answer(request("read a then read b", ["ERROR: there is no file a"]))
-    assert not reply.tool_calls
-    assert "ERROR: there is no file a" in reply.text
-    assert "read b" in reply.text
+async def test_a_tool_that_does_not_stand_is_named_before_anything_is_done() -> None:
+    answer = await ask("list . then fetch https://example.com", tools=TOOLS)
+    assert answer.tool_calls == ()
+    assert answer.failure is not None
+    assert "web_fetch does not stand yet" in answer.failure.text
 
 
-def test_many_steps_fit_into_one_turn() -> None:
-    text = " then ".join(f"calculate {n}+{n}" for n in range(20))
-    replies, results = 0, []
-    while (reply := answer(request(text, results))).tool_calls:
-        results += ["ok"] * len(reply.tool_calls)
+@pytest.mark.parametrize(
+    ("sentence", "commands"),
+    [
+        ('run echo "a then b" then list .', ['echo "a then b"', "."]),
+        ("run if true; then echo hi; fi then list src", ["if true; then echo hi; fi", "src"]),
+        ("run echo a\\ then\\ b, then list src", ["echo a\\ then\\ b", "src"]),
+        ("run make and then run ls", ["make", "ls"]),
+        ("list a; then list b, Then: list c", ["a", "b", "c"]),
+        ("list then.d then list b", ["then.d", "b"]),
+        ("echo \"one then two\" then echo 'three then four'", ["one then two", "three then four"]),
+    ],
+)
+async def test_then_divides_steps_but_not_inside_quotes_or_a_shells_own(sentence: str, commands: list[str]) -> None:
+    calls = await proposals(sentence)
+    assert [next(iter(arguments.values())) for _, arguments in calls] == commands
+
+
+async def test_steps_are_proposed_one_by_one_and_the_answer_is_their_results_one_after_the_other() -> None:
+    messages: list[ChatMessage] = [UserMessage("list . then read README.md then calculate 6*7")]
+    for content in ("README.md (3 bytes)", "hi\n", "42"):
+        answer = await reply(request(*messages))
+        assert len(answer.tool_calls) == 1
+        messages += took(answer, content)
+    answer = await reply(request(*messages))
+    assert answer.stop == "end"
+    assert answer.text == "README.md (3 bytes)\nhi\n42"
+    assert answer.usage.usd == 0.0
+
+
+@pytest.mark.parametrize(("content", "ok"), [("ERROR: no such file", None), ("no such file", False), ("Exit code: 2\nbad", None)])
+async def test_a_failed_step_stops_those_after_it_and_the_answer_says_so(content: str, ok: bool | None) -> None:
+    task = UserMessage("read a.txt then delete b.txt")
+    answer = await reply(request(task))
+    answer = await reply(request(task, *took(answer, content, ok=ok)))
+    assert answer.stop == "end"
+    assert content in answer.text
+    assert "Not done, because a step before failed: delete b.txt" in answer.text
+
+
+async def test_a_file_that_only_looks_like_an_error_stops_nothing_where_its_success_is_known() -> None:
+    task = UserMessage("read app.log then list .")
+    answer = await reply(request(task))
+    answer = await reply(request(task, *took(answer, "ERROR: disk full", ok=True)))
+    assert [call.name for call in answer.tool_calls] == ["list_files"]
+
+
+async def test_an_earlier_turn_is_not_gone_on_with() -> None:
+    first = UserMessage("list a then list b")
+    answer = await reply(request(first))
+    later = await reply(request(first, *took(answer, "ERROR: not run: cancelled"), UserMessage("calculate 1+1")))
+    assert [call.name for call in later.tool_calls] == ["calculate"]
+    ended = await reply(request(UserMessage("frobnicate"), UserMessage("calculate 1+1")))
+    assert ended.failure is None
+
+
+async def test_a_message_during_the_turn_is_done_after_the_task_and_answered_with_it() -> None:
+    messages: list[ChatMessage] = [UserMessage("read a then read b")]
+    answer = await reply(request(*messages))
+    messages += [*took(answer, "ERROR: a: not found"), UserMessage("calculate 6*7", "steering"), UserMessage("frobnicate", "steering")]
+    answer = await reply(request(*messages))
+    assert [call.name for call in answer.tool_calls] == ["calculate"]
+    answer = await reply(request(*messages, *took(answer, "42")))
+    text = answer.text
+    assert answer.stop == "end"
+    assert (
+        text.index("a: not found") < text.index("Not done, because a step before failed: read b") < text.index("42") < text.index("not understood: frobnicate")
+    )
+
+
+async def test_the_loops_own_nudge_gets_the_same_answer_again() -> None:
+    task = UserMessage("read a.txt")
+    called = await reply(request(task))
+    messages = [task, *took(called, "I will do it.")]
+    answer = await reply(request(*messages))
+    again = await reply(request(*messages, AssistantMessage(answer.text), UserMessage("You said what you would do", "nudge")))
+    assert again == answer
+
+
+async def test_many_steps_that_only_read_fit_into_the_loops_model_calls() -> None:
+    sentence = " then ".join(f"read f{i}" for i in range(30))
+    messages: list[ChatMessage] = [UserMessage(sentence)]
+    replies = 0
+    while (answer := await reply(request(*messages))).stop == "tools":
         replies += 1
-    assert len(results) == 20
+        messages += took(answer, *(str(call.arguments["path"]) for call in answer.tool_calls))
     assert replies < 10
+    assert answer.text.split() == [f"f{i}" for i in range(30)]
 
 
-def test_a_request_whose_tool_does_not_stand_is_answered_by_saying_so() -> None:
-    reply = answer(request("fetch https://example.com"))
-    assert "web_fetch" in reply.text
-    assert "does not stand" in reply.text
+async def test_many_steps_that_write_fit_too_the_last_of_them_together() -> None:
+    sentence = " then ".join(f"write {i} to f{i}" for i in range(20))
+    messages: list[ChatMessage] = [UserMessage(sentence)]
+    sizes = []
+    while (answer := await reply(request(*messages))).stop == "tools":
+        sizes.append(len(answer.tool_calls))
+        messages += took(answer, *("Created" for _ in answer.tool_calls))
+    assert sizes == [1] * 7 + [13]
 
 
-def test_what_it_does_not_understand_is_a_failure_that_points_to_help() -> None:
-    reply = answer(request("compose a sonnet about list files"))
-    assert reply.stop == "error"
-    assert reply.failure is not None
-    assert "help" in reply.failure.text
+async def test_writes_keep_their_order_among_many_steps() -> None:
+    sentence = " then ".join(f"write {i} to f{i} then read f{i}" for i in range(5))
+    first = await ask(sentence)
+    assert [call.name for call in first.tool_calls] == ["write_file"]
+    assert [name for name, _ in await proposals(sentence)] == ["write_file", "read_file"] * 5
 
 
-def test_help_says_that_it_is_no_language_model() -> None:
-    assert "no language model" in answer(request("help")).text
+async def test_help_names_every_promised_sentence_is_honest_and_marks_what_is_not_here() -> None:
+    answer = await ask("help", tools=TOOLS)
+    for words in (
+        "list DIR",
+        "read FILE",
+        "search TEXT in PATH",
+        "write TEXT to FILE",
+        "run COMMAND",
+        "fetch URL",
+        "remember TEXT",
+        "recall TEXT",
+        "calculate EXPR",
+        "system info",
+    ):
+        assert words in answer.text
+    assert "no language model" in answer.text
+    assert "OPENAI_API_KEY" in answer.text
+    lines = {line.strip() for line in answer.text.splitlines()}
+    assert "fetch URL   (not here yet)" in lines
+    assert "list DIR" in lines
 
 
-@given(st.text(max_size=200))
-def test_any_text_gives_one_reply_and_the_same_one_again(text: str) -> None:
-    assert answer(request(text)) == answer(request(text))
+async def test_an_answer_is_streamed_line_by_line() -> None:
+    streamed = await events(request(UserMessage("help")))
+    parts = [event.text for event in streamed if isinstance(event, TextPart)]
+    assert len(parts) > 5
+    assert isinstance(streamed[-1], Finished)
+    assert "".join(parts) == streamed[-1].reply.text
 
 
-@given(st.lists(st.sampled_from([s for s, _, _ in SENTENCES]), min_size=1, max_size=5))
-def test_joined_sentences_keep_their_calls(sentences: list[str]) -> None:
-    try:
-        joined = parse(" then ".join(s.rstrip("?.") for s in sentences))
-    except NotUnderstood as part:
-        raise AssertionError(str(part)) from part
-    assert [s.tool for s in joined] == [parse(s)[0].tool for s in sentences]
+async def test_it_costs_nothing_and_knows_one_model() -> None:
+    provider = OfflineProvider()
+    assert provider.count(request(UserMessage("x"))) == 0
+    price = provider.info("grammar").price
+    assert price is not None
+    assert (price.input, price.output) == (0.0, 0.0)
 
 
-@pytest.mark.anyio
-async def test_it_streams_and_ends_with_the_finished_reply() -> None:
-    async with OfflineProvider().stream(request("help")) as stream:
-        parts = [event async for event in stream]
-    assert isinstance(parts[-1], Finished)
-    assert "".join(p.text for p in parts[:-1]) == parts[-1].reply.text
+VERBS = [
+    "list",
+    "read",
+    "write",
+    "run",
+    "then",
+    "to",
+    "in",
+    "with",
+    "replace",
+    "for",
+    "search",
+    "find",
+    "edit",
+    "calculate",
+    "what is",
+    "please",
+    "the",
+    "all",
+    "6*7",
+]
+SENTENCES = st.lists(
+    st.one_of(st.sampled_from([*VERBS, '"', "'", "`", "a.txt", ".", "..", ";", "if", "\\", "*.py", "-r", "“", "İ"]), st.text(max_size=6)), max_size=12
+)
 
 
-@pytest.mark.anyio
-async def test_it_drives_the_same_loop_and_tools(home: Path) -> None:
+@settings(max_examples=300, deadline=None)
+@given(text=st.one_of(st.text(max_size=80), SENTENCES.map(" ".join)), content=st.text(max_size=20))
+async def test_any_text_gives_exactly_one_finished_reply_and_the_same_one_again(text: str, content: str) -> None:
+    messages: list[ChatMessage] = [UserMessage(text)]
+    for _ in range(14):
+        streamed = await events(request(*messages))
+        assert [type(e) for e in streamed].count(Finished) == 1
+        assert isinstance(streamed[-1], Finished)
+        answer = streamed[-1].reply
+        assert msgspec.json.encode(streamed) == msgspec.json.encode(await events(request(*messages)))
+        assert (answer.failure is not None) == (answer.stop == "error")
+        assert bool(answer.tool_calls) == (answer.stop == "tools")
+        if answer.stop != "tools":
+            return
+        messages += took(answer, *(content for _ in answer.tool_calls))
+    raise AssertionError("the turn does not end")
+
+
+@given(sentences=st.lists(st.sampled_from([words for words, _, _ in PROMISED + EVERYDAY if "it's" not in words]), min_size=1, max_size=5))
+async def test_sentences_joined_by_then_propose_what_each_proposes(sentences: list[str]) -> None:
+    each = [call for sentence in sentences for call in await proposals(sentence)]
+    assert await proposals(" then ".join(sentences)) == each
+
+
+async def test_it_drives_the_same_loop_tools_and_gate_as_a_model(home: Path) -> None:
     async with agent(home, provider=None, model="offline") as a:
-        seen = await events(a, "write 'milk, bread' to shopping.txt then read shopping.txt then calculate 6*7")
-        refused = await events(a, "read /etc/shadow")
+        seen = await turn_events(a, "write 'milk, bread' to shopping.txt then read shopping.txt then calculate 6*7")
+        refused = await turn_events(a, "read /etc/shadow then list .")
     assert seen.one("turn.finished").text.splitlines()[-2:] == ["milk, bread", "42"]
     assert seen.one("turn.started").model == "offline:grammar"
     assert refused.one("turn.finished").status == "denied"
+    assert "Not done, because a step before failed: list ." in refused.one("turn.finished").text
+
+
+async def test_a_file_that_promises_work_is_shown_once(home: Path) -> None:
+    async with agent(home, provider=None, model="offline") as a:
+        seen = await turn_events(a, "echo I will do it now.")
+    assert seen.one("turn.finished").text == "I will do it now."
+    assert len(seen.of("message")) == 2
+
+
+@pytest.mark.parametrize("piece", ["then ", "'a ", '"', "run if ; ", "x", "( ", "list a then "])
+async def test_four_times_the_text_takes_no_more_than_about_four_times_as_long(piece: str) -> None:
+    async def seconds(count: int) -> float:
+        text = "list " + piece * count
+        begun = time.process_time()
+        await ask(text)
+        return time.process_time() - begun
+
+    short = min([await seconds(4000) for _ in range(3)])
+    assert await seconds(16_000) < 10 * short + 0.01

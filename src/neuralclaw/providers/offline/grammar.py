@@ -11,14 +11,15 @@ from .sentences import VERBS, proposed
 from .words import first_word, trimmed, without_polite
 
 TALK = {
-    "help": "help help me|help|what can i say|what can i ask|what do you understand|how do i use this|how does this work|commands|show help|usage|/help",
-    "hello": "hello|hi|hey|hello there|hi there|good morning|good evening|good day",
+    "help": "help help me|help|what can i say|what can i ask|what do you understand|how do i use this|how does this work|how do you work"
+    "|commands|show help|usage|/help",
+    "hello": "hello|hi|hey|hello there|hi there|good morning|good afternoon|good evening|good day",
     "thanks": "thanks|thank you|thank you very much|many thanks",
 }
 PURE = frozenset("list_files read_file search_files find_files web_fetch web_search recall calculate system_info disk_info network_info echo about_me".split())
 """Tools that change nothing: neighbouring calls of these may be proposed together."""
 SEQUENTIAL = 8
-"""Up to here each step is a reply of its own, so that order holds and a failure stops the rest; the loop allows ten model calls."""
+"""Replies with calls in a turn, at most; the loop allows ten model calls. Each step is a reply of its own, so that a failure stops the rest."""
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -58,7 +59,10 @@ def _step(words: str) -> Step | None:
 
 
 def groups(steps: list[Step]) -> list[list[Step]]:
-    """The steps that are proposed in one reply each: one by one, and from the ninth call on neighbours that change nothing together."""
+    """The steps that are proposed in one reply each: one by one where they are few enough, else neighbours that change nothing together.
+
+    What is left for the last reply comes in it at once; the loop keeps apart what touches the same place.
+    """
     calls = [step for step in steps if step.tool]
     if len(calls) <= SEQUENTIAL:
         return [[step] for step in calls]
@@ -68,7 +72,7 @@ def groups(steps: list[Step]) -> list[list[Step]]:
             grouped[-1].append(step)
         else:
             grouped.append([step])
-    return grouped
+    return [*grouped[: SEQUENTIAL - 1], [step for group in grouped[SEQUENTIAL - 1 :] for step in group]] if len(grouped) > SEQUENTIAL else grouped
 
 
 def missing(steps: list[Step], tools: Collection[str]) -> Step | None:

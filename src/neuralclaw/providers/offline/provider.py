@@ -1,63 +1,25 @@
 """The provider itself: what was asked and what came of it so far decide the next reply. It keeps nothing between two calls."""
 
-from collections.abc import AsyncIterator, Collection, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Collection, Sequence
 
-from ...types.messages import (
-    AssistantMessage,
-    ChatMessage,
-    Failure,
-    Finished,
-    ModelEvent,
-    ModelInfo,
-    Price,
-    Reply,
-    Request,
-    TextPart,
-    ToolCall,
-    ToolMessage,
-    Usage,
-    UserMessage,
-)
+from ...types.messages import AssistantMessage, ChatMessage, Failure, Reply, Request, ToolCall, ToolMessage, Usage, UserMessage
+from ..computed import ComputedProvider
 from .grammar import Step, Unclear, groups, missing, nearest, parse, said
 
 MODEL = "grammar"
-PARTS = 50
-"""An answer is streamed line by line, a long one in at most this many parts."""
+FREE = Usage(usd=0.0)
+HELP = "neuralclaw run help"
 
 
-class OfflineProvider:
+class OfflineProvider(ComputedProvider):
     """Proposes one tool call after the other, as the sentence says, and answers with their results. Deterministic; costs nothing.
 
     It has no way to run anything itself. A sentence that is not understood, or whose tool does not stand here, is a failure of the
     model; a failed or refused step is not: its text is part of the answer, and the steps after it are left.
     """
 
-    def info(self, model: str) -> ModelInfo:
-        return ModelInfo(context=1_000_000, price=Price(0.0, 0.0, 0.0))
-
-    def count(self, request: Request) -> int:
-        return 0
-
-    def stream(self, request: Request) -> AbstractAsyncContextManager[AsyncIterator[ModelEvent]]:
-        return self._stream(request)
-
-    @asynccontextmanager
-    async def _stream(self, request: Request) -> AsyncIterator[AsyncIterator[ModelEvent]]:
-        yield _events(answer(request))
-
-
-async def _events(reply: Reply) -> AsyncIterator[ModelEvent]:
-    for part in _parts(reply.text):
-        yield TextPart(part)
-    yield Finished(reply)
-
-
-def _parts(text: str) -> Iterator[str]:
-    lines = text.splitlines(keepends=True)
-    size = -(-len(lines) // PARTS) or 1
-    for first in range(0, len(lines), size):
-        yield "".join(lines[first : first + size])
+    def reply(self, request: Request) -> Reply:
+        return answer(request)
 
 
 def answer(request: Request) -> Reply:
@@ -70,7 +32,7 @@ def answer(request: Request) -> Reply:
         steps = parse(sentence)
         problem = _problem(steps, tools)
         if problem is not None and place == 0:
-            return Reply(stop="error", model=MODEL, usage=Usage(usd=0.0), failure=problem)
+            return Reply(stop="error", model=MODEL, usage=FREE, failure=problem)
         if problem is not None or isinstance(steps, Unclear):
             texts.append(problem.text if problem else "")
             continue
@@ -79,9 +41,9 @@ def answer(request: Request) -> Reply:
         texts += walk.texts
         if walk.next:
             calls = tuple(ToolCall(f"step-{taken + i}", step.tool, dict(step.arguments)) for i, step in enumerate(walk.next, 1))
-            return Reply(tool_calls=calls, stop="tools", model=MODEL, usage=Usage(usd=0.0))
+            return Reply(tool_calls=calls, stop="tools", model=MODEL, usage=FREE)
     texts += [outcome.content for outcome in outcomes] if not sentences else []
-    return Reply(text=_joined(texts), model=MODEL, usage=Usage(usd=0.0))
+    return Reply(text=_joined(texts), model=MODEL, usage=FREE)
 
 
 def _turn(messages: Sequence[ChatMessage]) -> tuple[list[str], list[ToolMessage]]:
@@ -130,15 +92,15 @@ def _failed(outcome: ToolMessage) -> bool:
 def _problem(steps: list[Step] | Unclear, tools: Collection[str]) -> Failure | None:
     if isinstance(steps, Unclear):
         if not steps.words:
-            return Failure("LLMError", "offline: there is nothing to do; say help for the sentences it knows", hint="help")
+            return Failure("LLMError", "offline: there is nothing to do; say help for the sentences it knows", hint=HELP)
         near = nearest(steps.words)
         shown = steps.words if len(steps.words) <= 200 else f"{steps.words[:200]}…"
         meant = f" (did you mean {near}?)" if near else ""
-        return Failure("LLMError", f"offline: not understood: {shown}{meant}; it is no language model, say help for the sentences it knows", hint="help")
+        return Failure("LLMError", f"offline: not understood: {shown}{meant}; it is no language model, say help for the sentences it knows", hint=HELP)
     lacking = missing(steps, tools)
     if lacking is None:
         return None
-    return Failure("LLMError", f"offline: the tool {lacking.tool} does not stand yet here, so nothing was done of: {lacking.words}", hint="help")
+    return Failure("LLMError", f"offline: the tool {lacking.tool} does not stand yet here, so nothing was done of: {lacking.words}", hint=HELP)
 
 
 def _joined(texts: Sequence[str]) -> str:

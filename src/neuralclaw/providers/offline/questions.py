@@ -9,10 +9,11 @@ PHRASES = {
     phrase: tool
     for tool, phrases in {
         "about_me": "who are you|what are you|what can you do|what do you do|about you|about yourself|what tools do you have|which tools do you have|list tools"
-        "|list your tools|show your tools|what model are you|which model are you|who are you really|about me tool",
+        "|list your tools|show your tools|what model are you|which model are you|who are you really|about|about me|what is your name|what's your name",
         "system_info": "system info|system information|info|system|system status|show system info|what system is this|what computer is this"
         "|tell me about this computer|tell me about the system|what is the system info|get system info",
-        "disk_info": "disk info|disk|disk space|disk usage|free space|how much disk space is left|how much space is left|how full is the disk|list disks",
+        "disk_info": "disk info|disk information|disk|disk space|disk usage|free space"
+        "|how much disk space is left|how much space is left|how full is the disk|list disks",
         "network_info": "network info|network|network information|network interfaces|what is my ip|what is my ip address|list network interfaces",
         "process_list": "process list|processes|running processes|list processes|list running processes|ps|what is running|which processes are running",
     }.items()
@@ -21,14 +22,23 @@ PHRASES = {
 """A fixed sentence and the tool that answers it."""
 
 FUNCTIONS = frozenset("sqrt abs round min max sin cos tan log log10 log2 exp floor ceil pi e tau".split())
-SPELLINGS = ((" times ", "*"), (" multiplied by ", "*"), (" x ", "*"), (" plus ", "+"), (" minus ", "-"), (" divided by ", "/"), (" to the power of ", "**"))
+SPELLINGS = {
+    " to the power of ": "**",
+    " multiplied by ": "*",
+    " divided by ": "/",
+    " squared ": "**2",
+    " times ": "*",
+    " plus ": "+",
+    " minus ": "-",
+    " x ": "*",
+}
 OPERATORS = "+-*/%^×·÷−"
 
 
 def spelled(expression: str) -> str:
     """The expression with operators instead of their names: `6 times 7` is `6*7`."""
     text = f" {expression.strip()} "
-    for word, sign in SPELLINGS:
+    for word, sign in SPELLINGS.items():
         at = mask(text).find(word)
         while at >= 0:
             text = f"{text[:at]} {sign} {text[at + len(word) :]}"
@@ -38,7 +48,7 @@ def spelled(expression: str) -> str:
 
 def arithmetic(question: str) -> str | None:
     """The expression that `what is …?`, `how much is …?` or the words alone ask for, or None."""
-    rest = dropped(question.strip().rstrip("?=.! "), "what is", "what's", "whats", "how much is", "how much are", "the result of")
+    rest = dropped(question.strip().rstrip("?=.! "), "what is", "what's", "whats", "how much is", "how much are", "how many is", "the result of")
     expression = spelled(rest)
     if len(expression) > 1000 or not any(c.isdigit() for c in expression):
         return None

@@ -1,6 +1,6 @@
 """Where quotes begin and end in a sentence, and where `then` divides it into steps."""
 
-CLOSING = {'"': '"', "'": "'", "`": "`", "“": "”", "„": "“", "«": "»"}
+CLOSING = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’", "„": "“", "«": "»"}
 SPACE = " \t\r\n\v\f"
 SHELL_VERBS = ("run", "execute", "exec", "$")
 """What follows these is a command: quotes count anywhere in it, and a shell's own `then` belongs to it."""

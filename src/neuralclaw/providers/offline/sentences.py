@@ -62,7 +62,7 @@ def _search(rest: str) -> Call | None:
         return _text("web_search", "query", dropped(first_word(web)[1], "for"))
     named = mask(rest).startswith("for ")
     rest = dropped(rest, "for", "the text", "the word", "text")
-    pieces = parted(rest, "in", "inside", "within", last=True)
+    pieces = parted(rest, "in", "inside", "within", "under", "below", last=True)
     if pieces is None and not named and (turned := parted(rest, "for")) is not None:
         pieces = turned[1], turned[0]
     text, place = pieces or (rest, ".")
@@ -97,6 +97,7 @@ def _find(rest: str) -> Call | None:
 def _write(rest: str) -> Call | None:
     if mask(dropped(rest, "a", "the", "new")).startswith("file ") and parted(rest, "with", "containing"):
         return _create(rest)
+    rest = dropped(rest, "the text", "the words", "text")
     pieces = parted(rest, "to", "into", "as", last=True) or parted(rest, "in", last=True)
     if pieces is None or not pieces[0]:
         return None
@@ -172,7 +173,10 @@ def _fetch(rest: str) -> Call | None:
 
 
 def _get(rest: str) -> Call | None:
-    page = url(rest)
+    """`get URL`, `give me the system info`."""
+    if (known := phrase(dropped(rest, "me", "the", "my"))) is not None:
+        return known
+    page = url(dropped(rest, "me", "the", "page", "site", "website"))
     return None if page is None else ("web_fetch", {"url": page})
 
 
@@ -195,7 +199,8 @@ def _forget(rest: str) -> Call | None:
 
 
 def _calculate(rest: str) -> Call | None:
-    rest = unquoted(rest) if is_quoted(rest) else rest.strip().rstrip("?=.! ")
+    rest = dropped(rest, "out")
+    rest = unquoted(rest) if is_quoted(rest) else rest.rstrip("?=.! ")
     return _text("calculate", "expression", spelled(rest))
 
 
@@ -204,6 +209,8 @@ def _echo(rest: str) -> Call | None:
 
 
 def _about(rest: str) -> Call | None:
+    if (known := phrase(dropped(rest, "me", "the", "my"))) is not None:
+        return known
     return ("about_me", {}) if mask(trimmed(rest)) in ("yourself", "you", "me", "your tools", "me about yourself") else None
 
 
@@ -240,7 +247,7 @@ VERBS: dict[str, Rule] = _words(
         "print": _print,
         "search grep look": _search,
         "find locate": _find,
-        "write save put": _write,
+        "write save put store": _write,
         "create touch": _create,
         "make": _make,
         "edit": _edit,
@@ -250,12 +257,12 @@ VERBS: dict[str, Rule] = _words(
         "rm": _rm,
         "run execute exec $": _run,
         "fetch download visit browse": _fetch,
-        "get": _get,
+        "get give": _get,
         "check": _check,
         "remember memorize memorise": _remember,
         "recall": _recall,
         "forget": _forget,
-        "calculate calc compute evaluate": _calculate,
+        "calculate calc compute evaluate work": _calculate,
         "echo say repeat": _echo,
         "describe introduce tell about": _about,
     }

@@ -64,7 +64,7 @@ def exact_name(text: str) -> str | None:
     """The text as a name if it is one word, or quoted."""
     if is_quoted(text):
         return unquoted(text) or None
-    return text if text and text.lower() not in NO_NAMES and not any(c.isspace() or c == "\0" for c in text) else None
+    return text if text and text not in NO_NAMES and not any(c.isspace() or c == "\0" for c in text) else None
 
 
 def directory(text: str) -> str | None:
