@@ -51,13 +51,13 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Answered:
-    """A resolver with given answers: the first list of a host for the first look-up, and so on; a host without one has no address."""
+    """A resolver with given answers: the first list of a host for the first look-up, and so on. The name `host` stands for any; without one there is no address."""
 
     def __init__(self, answers: Mapping[str, Sequence[Sequence[str]]]) -> None:
         self._answers = {host.lower(): list(lists) for host, lists in answers.items()}
 
     async def __call__(self, host: str) -> Sequence[str]:
-        lists = self._answers.get(host.lower())
+        lists = self._answers.get(host.lower()) or self._answers.get("host")
         if not lists:
             return ()
         return lists.pop(0) if len(lists) > 1 else lists[0]
