@@ -51,7 +51,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Answered:
-    """A resolver with given answers: the first list of a host for the first look-up, and so on. The name `host` stands for any; without one there is no address."""
+    """A resolver with given answers: the first list of a host for the first look-up, and so on; `host` stands for any host."""
 
     def __init__(self, answers: Mapping[str, Sequence[Sequence[str]]]) -> None:
         self._answers = {host.lower(): list(lists) for host, lists in answers.items()}
