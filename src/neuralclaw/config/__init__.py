@@ -1,7 +1,8 @@
 """The settings: frozen values from `config.yaml`, `.env`, the environment and the command line. Only `app` and `cli` import this."""
 
+from .choose import choose_model
 from .load import Loaded, Value, load, places
 from .settings import Settings, schema
 from .translate import limits, policy
 
-__all__ = ["Loaded", "Settings", "Value", "limits", "load", "places", "policy", "schema"]
+__all__ = ["Loaded", "Settings", "Value", "choose_model", "limits", "load", "places", "policy", "schema"]

@@ -2,7 +2,7 @@
 
 import enum
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
@@ -26,11 +26,22 @@ def is_secret(key: str) -> bool:
     return parts[-1] in SECRETS or (parts[0] == "mcp" and any(part in ("env", "headers") for part in parts[3:-1]))
 
 
-def masked(key: str, value: Any) -> Any:
-    """The value as it may be shown: secrets and the password in an address become `[set]`."""
+def names_secret(variable: str) -> bool:
+    """Whether an environment variable of this name holds a secret."""
+    return variable.upper().endswith(("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSPHRASE"))
+
+
+def masked(key: str, value: Any, secrets: Sequence[str] = ()) -> Any:
+    """The value as it may be shown: secrets, wherever they stand in it, and the password in an address become `[set]`."""
     if is_secret(key):
         return None if value is None else "[set]"
-    if isinstance(value, str) and "://" in value and "@" in value:
+    if isinstance(value, list | tuple):
+        return [masked(key, item, secrets) for item in value]
+    if not isinstance(value, str):
+        return value
+    for secret in secrets:
+        value = value.replace(secret, "[set]")
+    if "://" in value and "@" in value:
         scheme, _, rest = value.partition("://")
         authority, slash, path = rest.partition("/")
         return f"{scheme}://[set]@{authority.rpartition('@')[2]}{slash}{path}" if "@" in authority else value
@@ -89,6 +100,9 @@ def keys(kind: Any, prefix: str = "") -> Iterator[str]:
     elif get_origin(kind) is dict:
         yield prefix
         yield from keys(get_args(kind)[1], f"{prefix}.*")
+    elif get_origin(kind) is tuple:
+        yield prefix
+        yield from (key for key in keys(get_args(kind)[0], f"{prefix}[0]") if "]." in key)
     elif isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         if prefix:
             yield prefix
@@ -123,7 +137,8 @@ def suggest_key(root: type, path: str) -> str:
 
 
 def _beside(known: list[str], parts: list[str]) -> bool:
-    return len(known) == len(parts) + 1 and all(k in ("*", p) for k, p in zip(known, parts, strict=False))
+    """Whether a key, in its parts, stands directly under the section of these parts. Every place of a list counts as its first."""
+    return len(known) == len(parts) + 1 and all(k in ("*", p) or k == f"{p.partition('[')[0]}[0]" for k, p in zip(known, parts, strict=False))
 
 
 def suggest_value(kind: Any, value: Any) -> str:

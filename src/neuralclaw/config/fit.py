@@ -44,8 +44,11 @@ class Fit:
         return self._leaf(kind, limits, node, key)
 
     def _problem(self, kind: Any, limits: tuple[msgspec.Meta, ...], node: Node, key: str) -> Any:
-        text = f"{node.place}: {key}: expected {expected(kind, limits)}, found {found(node.value, key)}"
-        self.problems.append(text + suggest_value(kind, node.value))
+        text = f"{node.place}: {key or 'the file'}: expected {expected(kind, limits)}, found {found(node.value, key)}{suggest_value(kind, node.value)}"
+        if node.source.text and key.startswith(LAZY):
+            self.unset[key] = text
+        else:
+            self.problems.append(text)
         return ABSENT
 
     def _note(self, key: str, node: Node) -> None:
@@ -121,19 +124,19 @@ class Fit:
         return tuple(value for value in values if value is not ABSENT and value != "")
 
     def _leaf(self, kind: Any, limits: tuple[msgspec.Meta, ...], node: Node, key: str) -> Any:
-        node, whole = self._expanded(node, key)
-        if node.value is ABSENT:
+        text, whole = self._expanded(node, key)
+        if text is ABSENT:
             return ABSENT
-        value = from_text(kind, node.value) if (node.source.text or whole) and isinstance(node.value, str) else from_value(kind, node.value)
+        value = from_text(kind, text) if (node.source.text or whole) and isinstance(text, str) else from_value(kind, text)
         if value is ABSENT or not all(within(meta, value) for meta in limits):
             return self._problem(kind, limits, node, key)
         self._note(key, node)
         return value
 
-    def _expanded(self, node: Node, key: str) -> tuple[Node, bool]:
-        """The node with `${NAME}` replaced, and whether anything was."""
+    def _expanded(self, node: Node, key: str) -> tuple[Any, bool]:
+        """The node's value with `${NAME}` replaced, and whether anything was. Errors show the value as it was written, not what a variable holds."""
         if not (node.source.expand and isinstance(node.value, str) and "${" in node.value):
-            return node, False
+            return node.value, False
         text, missing, bad = interpolate(node.value, self.env)
         if bad:
             self.problems.append(f"{node.place}: {key}: {bad}")
@@ -143,7 +146,7 @@ class Fit:
                 self.unset[key] = sentence
             else:
                 self.problems.append(sentence)
-        return Node(ABSENT if bad or missing else text, node.source, node.line), True
+        return ABSENT if bad or missing else text, True
 
 
 def required(kind: type[msgspec.Struct]) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ..errors import ConfigError
-from .describe import masked, suggest_key
+from .describe import masked, names_secret, suggest_key
 from .document import Node, Source, merge, node_of, read_dotenv, read_json, read_text
 from .fit import ABSENT, Fit
 from .semantics import check
@@ -61,7 +61,8 @@ class Loaded:
     @property
     def values(self) -> tuple[Value, ...]:
         """Every effective key, in the order of the settings."""
-        return tuple(Value(key, masked(key, value), self.origins.get(key, "default")) for key, value in flat(self.settings, ""))
+        secrets = [value for name, value in self.env.items() if names_secret(name) and len(value) >= 8]
+        return tuple(Value(key, masked(key, value, secrets), self.origins.get(key, "default")) for key, value in flat(self.settings, ""))
 
     def require(self, prefix: str) -> None:
         """Call before a lazy section is used (`telegram`, `llm.providers.NAME`, `mcp.servers.NAME`).
@@ -96,8 +97,10 @@ def load(*, home: str | None, environ: Mapping[str, str], overrides: Mapping[str
     dotenv, dotenv_path = dotenv_file([posixpath.dirname(file)] if file else folders)
     env = {name: value for name, (value, _) in dotenv.items() if value} | {name: value for name, value in environ.items() if value}
     tree = layered(tree, variables(dotenv, dotenv_path, environ), overrides or {})
+    loaded = Loaded(Settings(), data, env)
     if tree is None and "TELEGRAM_BOT_TOKEN" not in env and "TELEGRAM_USER_ID" not in env:
-        return Loaded(Settings(), data, env)
+        loaded.notices = tuple(notices)
+        return loaded
     fit = Fit(env, Settings, problems)
     root = Node({}, Source("defaults", "default")) if tree is None else tree
     settings = fit.fit(Settings, merge(telegram(environ, dotenv, dotenv_path), root), "")
@@ -105,8 +108,7 @@ def load(*, home: str | None, environ: Mapping[str, str], overrides: Mapping[str
         problems += check(settings, fit.nodes)
     if problems or settings is ABSENT:
         raise ConfigError(sentence(problems))
-    loaded = Loaded(settings, data, env)
-    loaded.file, loaded.notices, loaded.origins, loaded.unset = file, (*notices, *fit.former.values()), fit.origins, fit.unset
+    loaded.settings, loaded.file, loaded.notices, loaded.origins, loaded.unset = settings, file, (*notices, *fit.former.values()), fit.origins, fit.unset
     return loaded
 
 

@@ -28,7 +28,8 @@ def read_yaml(text: str, source: Source, problems: list[str]) -> Node:
             loader.dispose()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        place = f"{source.path}:{mark.line + 1}" if mark else source.path
+        last = text.rstrip().count("\n") + 1  # an end that comes too early is marked behind it
+        place = f"{source.path}:{min(mark.line + 1, last)}" if mark else source.path
         raise ConfigError(f"{place}: is not YAML: {error.problem or error.context}") from error
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1 if isinstance(error.position, int) else 1
