@@ -116,6 +116,11 @@ llm: {timeout_seconds: "${SECONDS}"}
     assert settings.llm.timeout_seconds == 2.5
 
 
+def test_an_empty_variable_counts_as_not_set_in_dotenv_too(home: Path) -> None:
+    loaded = load(home, env={"NEURALCLAW_AGENT__NAME": ""}, dotenv="NEURALCLAW_AGENT__NAME=\nNEURALCLAW_AGENT__MAX_RETRIES=\n")
+    assert loaded.settings == Settings()
+
+
 def test_dotenv_fills_variables_below_the_environment(home: Path) -> None:
     loaded = load(home, "agent: {name: '${A}${B}${C}'}", {"B": "b", "C": ""}, dotenv="A=1\nB=2\nC=3\n")
     assert loaded.settings.agent.name == "1b3"
