@@ -172,11 +172,15 @@ class BudgetError(NeuralClawError):
 
 
 class StoreError(NeuralClawError):
-    """The record could not be written or read. `newer` is true when a newer version of the program wrote it."""
+    """The record could not be written or read.
 
-    def __init__(self, text: str, *, hint: str = "", newer: bool = False) -> None:
+    `newer` is true when a newer version of the program wrote it, `unusable` when the home is no place for a record at all.
+    """
+
+    def __init__(self, text: str, *, hint: str = "", newer: bool = False, unusable: bool = False) -> None:
         super().__init__(text, hint=hint)
         self.newer = newer
+        self.unusable = unusable
 
 
 class LeaseLost(StoreError):

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import anyio
 import msgspec
 
+from ..errors import NeuralClawError
 from ..types.actions import Action, Verdict
 from ..types.events import DecisionMade, ToolFinished
 from ..types.judging import Decision
@@ -100,15 +101,27 @@ def refusal_text(verdict: Verdict, by: str) -> str:
 
 async def not_run(run: Run, calls: Sequence[CallState], why: str) -> None:
     """Close calls that will not run any more; one that had begun may have done its work in part. Shielded like `record`."""
-    bodies = [_error(c, f"{why}; it had begun and may have done part of its work" if c.started is not None else why) for c in calls]
+    bodies = [_stopped(c, why) if c.started is not None else _error(c, f"not run: {why}") for c in calls]
     if bodies:
         with anyio.move_on_after(SHIELD_SECONDS, shield=True):
             await run.journal.append(*bodies)
 
 
+def told(error: NeuralClawError) -> str:
+    """An error as the model reads it: what happened, then what to do."""
+    if not error.hint:
+        return error.text
+    return f"{error.text.removesuffix('.')}{'.' if error.hint[0].isupper() else ';'} {error.hint}"
+
+
 async def left(run: Run, call: CallState) -> None:
     """A `once` call that began in an earlier run and that nobody said to repeat."""
     await run.journal.append(_error(call, MAY_HAVE_HAPPENED, bare=True))
+
+
+def _stopped(call: CallState, why: str) -> ToolFinished:
+    closed = _error(call, f"stopped: {why}; it had begun and may have done part of its work")
+    return msgspec.structs.replace(closed, metadata={"stopped": True})
 
 
 def _error(call: CallState, text: str, *, name: str = "", refused: Decision | None = None, bare: bool = False) -> ToolFinished:

@@ -226,6 +226,8 @@ class TurnState:
         for call in self.calls:
             if call.finished is None or call.started is None:
                 state = "not run"
+            elif call.finished.metadata.get("stopped"):
+                state = "stopped"
             else:
                 state = "ok" if call.finished.ok else "failed"
             words.append(f"{call.call.name} ({state})")

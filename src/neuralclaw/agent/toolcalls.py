@@ -50,20 +50,20 @@ async def run_calls(run: Run) -> None:
     """Bring every open call of the last reply to its result. Raises `Parked` when a person must answer and nobody is there now."""
     state, breakers = run.state, run.options.limits
     if state.messages[-1].stop == "length":
-        await results.not_run(run, state.open, "not run: the reply was cut off before its end")
+        await results.not_run(run, state.open, "the reply was cut off before its end")
         return
     group: list[Ready] = []
     for call in tuple(state.open):
         if limits.repeats(state, call, breakers):
             await run_group(run, group)
-            await results.not_run(run, state.open, "not run: the same call with the same arguments came again")
+            await results.not_run(run, state.open, "the same call with the same arguments came again")
             await run.journal.append(limits.repeated(state, call))
             return
         await admit(run, call, group)
         if state.errors_in_row >= breakers.errors:
             break
     await run_group(run, group)
-    await results.not_run(run, state.open, "not run: too many errors before it")
+    await results.not_run(run, state.open, "too many errors before it")
 
 
 async def admit(run: Run, call: CallState, group: list[Ready]) -> None:
@@ -103,7 +103,7 @@ async def prepare(run: Run, call: CallState) -> Action | None:
     try:
         arguments = run.tools.prepare(spec.name, call.call.arguments)
     except ToolValidationError as error:
-        await results.failed(run, call, f"{error.text} {error.hint}".strip())
+        await results.failed(run, call, results.told(error))
         return None
     return _action(run, call, spec, arguments)
 
@@ -260,7 +260,7 @@ async def run_one(run: Run, ready: Ready) -> None:
         raise
     except NeuralClawError as error:
         metadata = getattr(error, "metadata", {})
-        result = ToolResult(ok=False, error=f"{error.text} {error.hint}".strip(), metadata={**metadata, "kind": error.kind})
+        result = ToolResult(ok=False, error=results.told(error), metadata={**metadata, "kind": error.kind})
     finally:
         ready.grant.close()
     await results.record(run, Outcome(ready.call, ready.spec, result, round((run.clock.monotonic() - begun) * 1000)))

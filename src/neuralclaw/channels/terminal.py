@@ -114,7 +114,7 @@ class View:
             if kind:
                 self.err.trouble(kind, body.error or body.content, style="yellow")
             elif self._tools:
-                self.err.line(f"  failed: {body.error or body.content}", "yellow")
+                self.err.line(f"  {'' if body.metadata.get('stopped') else 'failed: '}{body.error or body.content}", "yellow")
         elif self._tools:
             self.err.line(f"  ok, {body.duration_ms} ms{', shortened' if body.truncated else ''}", "dim")
 
@@ -144,6 +144,7 @@ class View:
 
 
 def _arguments(arguments: dict[str, Any]) -> str:
+    arguments = {name: value for name, value in arguments.items() if value is not None}
     text = " ".join(str(v) for v in arguments.values()) if len(arguments) == 1 else ", ".join(f"{k}={v}" for k, v in arguments.items())
     text = text.replace("\n", "\\n")
     return text if len(text) <= _SHOWN_ARGUMENT else text[:_SHOWN_ARGUMENT] + "…"

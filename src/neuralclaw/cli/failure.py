@@ -21,7 +21,7 @@ def code_of(error: BaseException) -> int:
     """The exit code that an error stands for."""
     if isinstance(error, _WRONG_WORD):
         return USAGE
-    if isinstance(error, ConfigError) or (isinstance(error, StoreError) and error.newer):
+    if isinstance(error, ConfigError) or (isinstance(error, StoreError) and (error.newer or error.unusable)):
         return CONFIGURATION
     if isinstance(error, SecurityError):
         return CODES["denied"]

@@ -8,7 +8,7 @@ import msgspec
 
 from ..app import Agent
 from ..channels.lines import Lines
-from ..channels.screen import Screen
+from ..channels.screen import Screen, exact
 from ..channels.terminal import Questions
 from ..errors import AlreadyAnswered, NeuralClawError
 from ..types.entries import Event
@@ -34,15 +34,32 @@ class Nobody:
         pass
 
 
-class Elsewhere:
-    """Nobody sits here, but somebody may answer from another terminal, as long as standard input stays open: its end means that nobody is there."""
+class Told(Nobody):
+    """Nobody types here, but the questions are told on `err`: somebody may answer from another terminal."""
 
-    def __init__(self, lines: Lines | None) -> None:
+    def __init__(self, err: Screen) -> None:
+        self._err = err
+
+    def saw(self, event: Event) -> None:
+        match event.body:
+            case ApprovalRequested(approval_id=question, action=action, choices=choices):
+                self._err.line(f"{action.tool} wants to run: {exact(action.show)}", "bold")
+                self._err.line(f"waits for an answer: neuralclaw approvals answer {question} {'|'.join(choices)}", "yellow")
+            case _:
+                pass
+
+
+class Elsewhere(Told):
+    """The same as long as standard input stays open: its end means that nobody is there."""
+
+    def __init__(self, lines: Lines | None, err: Screen) -> None:
+        super().__init__(err)
         self._lines = lines
         self._session = ""
         self._begun = anyio.Event()
 
     def saw(self, event: Event) -> None:
+        super().saw(event)
         self._session = event.session
         self._begun.set()
 
@@ -53,11 +70,11 @@ class Elsewhere:
         await agent.leave(self._session)
 
 
-def elsewhere() -> Person:
-    """Whoever may be there when `ask` is wanted and no terminal is at hand."""
+def elsewhere(err: Screen) -> Person:
+    """Whoever may be there when `ask` is wanted and no terminal is at hand; the question is told on `err`."""
     if sys.stdin is None:
-        return Elsewhere(None)
-    return Nobody() if sys.stdin.isatty() else Elsewhere(Lines(sys.stdin.fileno()))
+        return Elsewhere(None, err)
+    return Told(err) if sys.stdin.isatty() else Elsewhere(Lines(sys.stdin.fileno()), err)
 
 
 class AtTerminal:
@@ -69,6 +86,7 @@ class AtTerminal:
         self._asked = anyio.Event()
         self._reading = anyio.CancelScope()
         self._session = ""
+        self._typed = ""  # the question that is answered from here
 
     def saw(self, event: Event) -> None:
         self._session = event.session
@@ -78,7 +96,9 @@ class AtTerminal:
                     self._lines.forget()
                 self._questions.add(event.body)
                 self._asked.set()
-            case ApprovalResolved(approval_id=answered):
+            case ApprovalResolved(approval_id=answered, decision=decision, by=by):
+                if by == "owner" and answered != self._typed:
+                    self._err.line(f"answered from another terminal: {decision}", "dim")
                 if self._questions.drop(answered):
                     self._reading.cancel()
             case TurnFinished():
@@ -106,6 +126,7 @@ class AtTerminal:
         decision = self._questions.read(line)
         if decision is None:
             return
+        self._typed = question.approval_id
         try:
             await agent.answer(question.approval_id, decision)
         except AlreadyAnswered as error:

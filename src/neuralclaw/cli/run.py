@@ -144,7 +144,7 @@ async def _open(args: argparse.Namespace, text: str | None, sink: Sink, stop: St
         elif at_terminal and approvals == "ask":
             person = AtTerminal(err, Lines(sys.stdin.fileno()))
         elif approvals == "ask":
-            person = elsewhere()
+            person = elsewhere(err)
         session = args.resume or args.session
         if args.newest:
             session = await newest(agent, here(args.workspace))

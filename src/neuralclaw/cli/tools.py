@@ -88,7 +88,7 @@ async def _one(args: argparse.Namespace, arguments: dict[str, Any], stop: Stop) 
         text = msgspec.json.encode({"tool": tool["name"], "arguments": arguments}).decode()
         person: Person = Nobody()
         if approvals == "ask":
-            person = AtTerminal(err, Lines(sys.stdin.fileno())) if present else elsewhere()
+            person = AtTerminal(err, Lines(sys.stdin.fileno())) if present else elsewhere(err)
         sink = _Result()
         ended = await follow(agent, agent.turn(text, session=args.session, model="direct:call"), sink, person, stop)
     if sink.finished is None:

@@ -1,5 +1,6 @@
 """Opening the database of a home: checks, modes, pragmas, and SQLite's errors in our words."""
 
+import errno
 import fcntl
 import os
 import sqlite3
@@ -21,22 +22,29 @@ def database(home: str) -> str:
 
 def store_error(error: sqlite3.Error | OSError, home: str) -> StoreError:
     """What an error of SQLite or the system means to a person: what happened, what was kept, what to do."""
+    name = getattr(error, "sqlite_errorname", "") or ""
+    kept = "all that was recorded before is kept"
+    if name.startswith("SQLITE_FULL") or (isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)):
+        return StoreError(
+            f"the disk of {home} is full: this step could not be recorded; {kept}",
+            hint="free some space, then go on with: neuralclaw run --resume SESSION (neuralclaw sessions list --unfinished names it)",
+        )
+    read_only = StoreError(
+        f"the record in {home} cannot be written, it is read-only; {kept}", hint="make the directory writable, or choose another with --home"
+    )
     if isinstance(error, OSError):
+        if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM) and os.path.exists(database(home)):  # noqa: PTH110
+            return read_only
         return StoreError(
             f"the data home {home} cannot be used: {error.strerror or error}; nothing was changed",
             hint="check the path and its permissions, or choose another with --home",
-        )
-    name = getattr(error, "sqlite_errorname", "") or ""
-    kept = "all that was recorded before is kept"
-    if name.startswith("SQLITE_FULL"):
-        return StoreError(
-            f"the disk of {home} is full: this step could not be recorded; {kept}", hint="free some space, then go on with: neuralclaw run --resume SESSION"
+            unusable=not os.path.isdir(home),  # noqa: PTH112
         )
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return StoreError(f"another program keeps the record in {home} locked; {kept}", hint="end the program that has neuralclaw.db open, then try again")
     locked_out = name.startswith("SQLITE_CANTOPEN") and os.path.isdir(home) and not os.access(home, os.W_OK)  # noqa: PTH112
     if locked_out or name.startswith(("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH")):
-        return StoreError(f"the record in {home} cannot be written, it is read-only; {kept}", hint="make the directory writable, or choose another with --home")
+        return read_only
     if name.startswith("SQLITE_CANTOPEN"):
         return StoreError(f"the record in {home} cannot be opened; {kept}", hint="check the permissions of the directory and of neuralclaw.db")
     if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR", "SQLITE_SCHEMA")):
@@ -66,12 +74,13 @@ def file_system(path: str, mounts: str = "/proc/self/mounts") -> str:
 def check_home(home: str, *, mounts: str = "/proc/self/mounts") -> None:
     """Refuse a home that is no directory or lies on a network file system."""
     if os.path.lexists(home) and not os.path.isdir(home):  # noqa: PTH112
-        raise StoreError(f"the data home {home} is not a directory; nothing was changed", hint="choose another with --home")
+        raise StoreError(f"the data home {home} is not a directory; nothing was changed", hint="choose another with --home", unusable=True)
     kind = file_system(os.path.realpath(home), mounts)
     if kind in NETWORK:
         raise StoreError(
             f"the data home {home} is on a network file system ({kind}), where locks cannot be relied on; nothing was changed",
             hint="choose a directory on a local disk with --home or NEURALCLAW_HOME",
+            unusable=True,
         )
 
 
