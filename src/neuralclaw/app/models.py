@@ -1,7 +1,10 @@
 """From `P:M` to a model that answers: services by name, the choice where none is configured, retries around each."""
 
+import socket
+
 import msgspec
 
+from .. import config
 from ..config import Loaded
 from ..errors import ConfigError
 from ..plugins import load
@@ -11,6 +14,10 @@ from ..safety.gate import Gate
 
 GIVEN = "given"
 """Provider name of a `Provider` object that was passed to `Agent.open`."""
+OLLAMA_PORT = 11434
+OLLAMA_SECONDS = 0.2
+"""How long the look for a running Ollama may take; on this machine it is refused at once."""
+
 OWN = {"offline": "grammar", "direct": "call"}
 """Providers that are no service, and their one model."""
 
@@ -52,17 +59,17 @@ class Models:
 
     def default(self) -> tuple[str, str]:
         """The configured or chosen model as `P:M` or `P`, and why it is that one."""
-        llm = self._loaded.settings.llm
-        if llm.default_provider:
-            return ":".join(part for part in (llm.default_provider, llm.default_model) if part), self._loaded.origin("llm.default_provider")
-        return self._chosen(llm.default_model)
+        return config.choose_model(self._loaded, lambda *known: load("provider.with_key")(*known), self._ollama_runs)
 
-    def _chosen(self, model: str | None) -> tuple[str, str]:
-        providers = {name: msgspec.to_builtins(p) for name, p in self._loaded.settings.llm.providers.items()}
-        ready = load("provider.with_key")(providers, self._loaded.env) if providers or any(n.endswith("_KEY") for n in self._loaded.env) else []
-        if ready:
-            return ":".join(part for part in (ready[0], model) if part), f"the first service with a key or address: {ready[0]}"
-        return "offline:grammar", "no service is configured and no key is set"
+    def _ollama_runs(self) -> bool:
+        """Whether something listens where Ollama would; a refusal takes no time."""
+        given = self._loaded.env.get("OLLAMA_HOST", "").rpartition("://")[2].partition("/")[0]
+        host, _, port = given.rpartition(":") if ":" in given else (given, "", "")
+        try:
+            socket.create_connection((host or "127.0.0.1", int(port or OLLAMA_PORT)), OLLAMA_SECONDS).close()
+        except (OSError, ValueError):
+            return False
+        return True
 
     def _find(self, model: str) -> tuple[Provider, str]:
         """The provider and the model's name within it."""
