@@ -149,7 +149,7 @@ def unusable_home(stage: Stage) -> None:
     """
     stage.types("echo mine > diary.txt")
     assert stage.types('neuralclaw --home diary.txt run "calculate 6*7"', code=78).out == ""
-    stage.types('neuralclaw --home /proc/here run "calculate 6*7"', code=78)
+    stage.types('neuralclaw --home diary.txt/here run "calculate 6*7"', code=78)
     assert stage.quietly("cat diary.txt").out == "mine\n"
 
 
@@ -166,6 +166,11 @@ def ctrl_c(stage: Stage) -> None:
     assert processes("sleep 301") == []
     stage.types("neuralclaw sessions show nap --after 4")
     assert [e["status"] for e in stage.events("nap") if e["type"] == "turn.finished"] == ["cancelled"]
+    stage.tells("At a question it does the same, and the question is closed.")
+    with stage.terminal("run", "--session", "ask", "run rm shopping.txt") as terminal:
+        terminal.until("[n] no > ")
+        stage.screen('neuralclaw run --session ask "run rm shopping.txt"', terminal, code=stopped(terminal))
+    assert stage.types("neuralclaw approvals list").out == ""
 
 
 def stopped(terminal: Terminal) -> int:
@@ -280,11 +285,22 @@ def killed_run(stage: Stage) -> None:
         stage.shows("Killed")
     until(lambda: processes("sleep 302") == [])
     stage.types("neuralclaw sessions list --unfinished")
-    stage.tells("The finished step is not repeated. The command that was interrupted may have done its work, so it is not run again unless you say so.")
+    stage.tells("The finished step is not repeated. The command that was interrupted may have done its work, so it is not run again unasked. In a script:")
     assert "may have happened" in stage.types("neuralclaw run --resume list").out
-    stage.types("neuralclaw audit verify")
     started = [e["name"] for e in stage.events("list") if e["type"] == "tool.started"]
     assert started.count("write_file") == started.count("terminal") == 1
+    stage.tells("At a terminal you are asked.")
+    stage.types("echo 'test -e half || { touch half; sleep 303; }; echo the rest is done' > work.sh")
+    with stage.terminal("run", "--session", "work", "--approvals", "auto", "run bash work.sh") as terminal:
+        until(lambda: runs("sleep 303"))
+        kill(terminal)
+    with stage.terminal("run", "--resume", "work") as terminal:
+        terminal.until("[n] no > ")
+        terminal.type("y\n")
+        assert terminal.end() == 0, terminal.seen
+        stage.screen("neuralclaw run --resume work", terminal)
+        assert "the rest is done" in terminal.seen
+    stage.types("neuralclaw audit verify")
 
 
 Scene = Callable[[Stage], None]

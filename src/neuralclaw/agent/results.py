@@ -1,13 +1,14 @@
 """The one result of each call: shortened for the model, kept whole, and recorded even while the turn is being cancelled."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 import anyio
 import msgspec
 
-from ..errors import NeuralClawError
+from ..errors import AlreadyAnswered, NeuralClawError
 from ..types.actions import Action, Verdict
-from ..types.events import DecisionMade, ToolFinished
+from ..types.events import ApprovalResolved, DecisionMade, ToolFinished
 from ..types.judging import Decision
 from ..types.labels import NONE, Labels, join
 from ..types.rows import Result
@@ -101,10 +102,18 @@ def refusal_text(verdict: Verdict, by: str) -> str:
 
 async def not_run(run: Run, calls: Sequence[CallState], why: str) -> None:
     """Close calls that will not run any more; one that had begun may have done its work in part. Shielded like `record`."""
-    bodies = [_stopped(c, why) if c.started is not None else _error(c, f"not run: {why}") for c in calls]
+    bodies = [_stopped(c, why) for c in calls]
     if bodies:
         with anyio.move_on_after(SHIELD_SECONDS, shield=True):
+            await _close_questions(run, calls)
             await run.journal.append(*bodies)
+
+
+async def _close_questions(run: Run, calls: Sequence[CallState]) -> None:
+    """Nobody need answer for a call that will not run; whoever just did was faster, and it changes nothing."""
+    for question in [q for call in calls for q in call.questions if q.approval_id not in run.state.answers]:
+        with suppress(AlreadyAnswered):
+            await run.journal.append(ApprovalResolved(approval_id=question.approval_id, decision="no", by="cancelled"))
 
 
 def told(error: NeuralClawError) -> str:
@@ -120,8 +129,8 @@ async def left(run: Run, call: CallState) -> None:
 
 
 def _stopped(call: CallState, why: str) -> ToolFinished:
-    closed = _error(call, f"stopped: {why}; it had begun and may have done part of its work")
-    return msgspec.structs.replace(closed, metadata={"stopped": True})
+    text = f"not run: {why}" if call.started is None else f"stopped: {why}; it had begun and may have done part of its work"
+    return msgspec.structs.replace(_error(call, text), metadata={"stopped": True})
 
 
 def _error(call: CallState, text: str, *, name: str = "", refused: Decision | None = None, bare: bool = False) -> ToolFinished:

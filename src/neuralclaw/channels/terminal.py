@@ -27,6 +27,8 @@ _SHOWN_ARGUMENT = 200
 UNCONFINED = "Commands run as plain processes here: limited, but free to read every file and to use the network. neuralclaw doctor says why."
 _UNANSWERED = ("failed", "cancelled", "limit", "timed_out")
 """Status of a turn whose text is no answer but tells what was done so far."""
+_SEEN_ANYWAY = ("owner", "auto", "cancelled")
+"""Who answers a question in a way that the screen shows otherwise."""
 
 
 class View:
@@ -63,7 +65,7 @@ class View:
                 self.err.line(f"approved by --approvals auto: {name}", "yellow")
             case ApprovalRequested(approval_id=question, choices=choices):
                 self._choices[question] = choices
-            case ApprovalResolved(by=by, decision=decision, approval_id=question) if by != "owner":
+            case ApprovalResolved(by=by, decision=decision, approval_id=question) if by not in _SEEN_ANYWAY:
                 self.err.line(f"question {question}: {decision}, by {by}", "dim")
             case LimitHit(text=text):
                 self._limit = text
