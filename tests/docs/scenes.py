@@ -13,7 +13,7 @@ from collections.abc import Callable
 from tests.cli.program import Terminal
 
 from .pages import ROOT
-from .stage import Stage, kill, made_stage, normalised, processes, runs, service, until
+from .stage import Stage, kill, made_stage, normalised, service, until
 
 PAGE = ROOT / "docs" / "what-you-see.md"
 INTRODUCTION = """\
@@ -161,9 +161,9 @@ def ctrl_c(stage: Stage) -> None:
     task = "run sleep 301 then calculate 6*7"
     with stage.terminal("run", "--session", "nap", "--approvals", "auto", task) as terminal:
         terminal.until("> terminal")
-        until(lambda: runs("sleep 301"))
+        until(lambda: stage.runs("sleep 301"))
         stage.screen(f'neuralclaw run --session nap --approvals auto "{task}"', terminal, code=stopped(terminal))
-    assert processes("sleep 301") == []
+    assert not stage.runs("sleep 301")
     stage.types("neuralclaw sessions show nap --after 4")
     assert [e["status"] for e in stage.events("nap") if e["type"] == "turn.finished"] == ["cancelled"]
     stage.tells("At a question it does the same, and the question is closed.")
@@ -224,7 +224,7 @@ def stubborn_command(stage: Stage) -> None:
     seen = stage.types(f'neuralclaw run --session stubborn {AUTO} "run bash stubborn.sh"')
     assert time.monotonic() - begun < 10
     assert "still here" in seen.out
-    assert processes("stubborn.sh") == []
+    assert not stage.runs("bash stubborn.sh")
     (finished,) = [e for e in stage.events("stubborn") if e["type"] == "tool.finished"]
     assert not finished["ok"]
     stage.tells("Ctrl-C ends it as fast as any other.")
@@ -232,9 +232,9 @@ def stubborn_command(stage: Stage) -> None:
     command = ("run", "--session", "again", "--approvals", "auto", "run bash stubborn.sh")
     with stage.terminal(*command) as terminal:
         terminal.until("> terminal")
-        until(lambda: runs("bash stubborn.sh"))
+        until(lambda: stage.runs("bash stubborn.sh"))
         stage.screen('neuralclaw run --session again --approvals auto "run bash stubborn.sh"', terminal, code=stopped(terminal))
-    assert processes("stubborn.sh") == []
+    assert not stage.runs("bash stubborn.sh")
 
 
 def second_terminal(stage: Stage) -> None:
@@ -283,7 +283,7 @@ def killed_run(stage: Stage) -> None:
         kill(terminal)
         stage.screen(f'neuralclaw run --session list --approvals auto "{task}"', terminal)
         stage.shows("Killed")
-    until(lambda: processes("sleep 302") == [])
+    until(lambda: not stage.runs("sleep 302"))
     stage.types("neuralclaw sessions list --unfinished")
     stage.tells("The finished step is not repeated. The command that was interrupted may have done its work, so it is not run again unasked. In a script:")
     assert "may have happened" in stage.types("neuralclaw run --resume list").out
@@ -292,7 +292,7 @@ def killed_run(stage: Stage) -> None:
     stage.tells("At a terminal you are asked.")
     stage.types("echo 'test -e half || { touch half; sleep 303; }; echo the rest is done' > work.sh")
     with stage.terminal("run", "--session", "work", "--approvals", "auto", "run bash work.sh") as terminal:
-        until(lambda: runs("sleep 303"))
+        until(lambda: stage.runs("sleep 303"))
         kill(terminal)
     with stage.terminal("run", "--resume", "work") as terminal:
         terminal.until("[n] no > ")

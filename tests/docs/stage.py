@@ -181,6 +181,15 @@ class Stage:
         seen = self.quietly(f"neuralclaw sessions show {session} --json")
         return list(json.loads(seen.out)["events"]) if seen.code == 0 else []
 
+    def runs(self, command: str) -> bool:
+        """Whether a program that was started as this runs in the workspace."""
+        for process in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                line = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                if line.strip().endswith(command) and "neuralclaw" not in line and (process / "cwd").readlink() == self.project:
+                    return True
+        return False
+
     def nothing_is_lost(self) -> None:
         """What was recorded at the beginning is there, byte for byte, and the record is whole."""
         assert self.quietly("neuralclaw sessions show earlier --json").out == self._earlier
@@ -278,22 +287,6 @@ def kill(terminal: Terminal) -> None:
     """`kill -9` for the program at a terminal."""
     os.kill(terminal.pid, signal.SIGKILL)
     assert terminal.end() == -signal.SIGKILL
-
-
-def processes(word: str) -> list[str]:
-    """The command lines of this machine that contain a word."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):
-            line = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
-            if word in line:
-                found.append(line)
-    return found
-
-
-def runs(command: str) -> bool:
-    """Whether a program runs that was started as this: neither the agent that was told to, nor the sandbox around it."""
-    return any(command in line for line in processes(command) if "neuralclaw" not in line and "bwrap" not in line)
 
 
 def until(condition: Callable[[], object]) -> None:
