@@ -322,3 +322,15 @@ async def test_a_late_yes_to_an_expired_question_counts_for_nothing(home: Path, 
         with pytest.raises(AlreadyAnswered, match="expired"):
             await a.answer(question["approval_id"], "once")
     assert victim.exists()
+
+
+@pytest.mark.invariant("gate.nobody-refuses")
+async def test_an_approver_that_fails_counts_as_nobody(home: Path, victim: Path) -> None:
+    async def broken(question: Any) -> str:
+        raise RuntimeError("no")
+
+    async with agent(home, DELETE, "kept", approver=broken) as a:
+        seen = await events(a)
+    assert seen.one("approval.resolved").by == "nobody"
+    assert seen.one("turn.finished").status == "needs_approval"
+    assert victim.exists()

@@ -229,3 +229,17 @@ async def test_what_a_tool_wrote_is_recorded_with_its_image_before(home: Path) -
     change = seen.one("tool.finished").metadata["changes"][0]
     assert (home.parent / "work" / "a.txt").read_text() == "new"
     assert next((home / "preimages").rglob(f"*{change['before'][2:]}")).read_text() == "old"
+
+
+async def test_a_provider_that_raises_fails_its_own_turn_and_no_other(home: Path) -> None:
+    async def broken(request: Request) -> Reply:
+        if request.messages[-1].text == "break":
+            raise ValueError("no luck")
+        return Reply("fine")
+
+    async with agent(home, provider=FunctionProvider(broken)) as a:
+        seen = await events(a, "break", session="s")
+        assert (await a.ask("go on", session="s")).text == "fine"
+    end = seen.one("turn.finished")
+    assert (end.status, end.error.kind) == ("failed", "LLMError")
+    assert "no luck" in end.error.text

@@ -11,6 +11,8 @@ from .source import ROOT, Module, files_of_tests, functions, imports, modules, n
 GATE = "safety/gate.py"
 # Top-level guards: {"room/file.py:Class.function": "why everything is caught there"}.
 CATCH_ALL: dict[str, str] = {
+    "agent/loop.py:stream": "a provider is foreign code: one that raises fails its own turn",
+    "runtime/asker.py:JournalAsker._decided": "an approver is foreign code: one that fails is nobody, and nobody means no",
     "cli/main.py:main": "the program's top: every failure becomes one clear line and an exit code",
     "cli/policy.py:_one": "a line of policy explain --batch: any failure inside is forbid",
     "runtime/desk.py:SessionDesk.send": "gives the lease back, then raises again",

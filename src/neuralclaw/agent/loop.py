@@ -3,6 +3,7 @@
 import anyio
 import msgspec
 
+from ..errors import NeuralClawError, StoreError
 from ..types.events import (
     ErrorEvent,
     ErrorInfo,
@@ -76,20 +77,7 @@ async def go_on(run: Run) -> None:
 async def think(run: Run) -> None:
     """One model call, streamed: its parts are passing events, the finished reply is an entry."""
     seen = run.state.last_entry
-    reply: Reply | None = None
-    async with run.provider.stream(build_request(run)) as events:
-        async for event in events:
-            match event:
-                case TextPart(text):
-                    run.show(TextDelta(text=text))
-                case ReasoningPart(text):
-                    run.show(ReasoningDelta(text=text))
-                case Retrying(attempt, wait_ms, reason, model, discard):
-                    await run.journal.append(RetryEvent(attempt=attempt, wait_ms=wait_ms, reason=reason, model=model, discard=discard))
-                case Finished(finished):
-                    reply = finished
-    if reply is None:
-        reply = Reply(stop="error", failure=Failure("LLMUnavailableError", "the model's stream ended without a reply"))
+    reply = await stream(run)
     if reply.failure is not None:
         await run.journal.append(ErrorEvent(kind=reply.failure.kind, text=reply.failure.text, hint=reply.failure.hint))
         return
@@ -105,6 +93,30 @@ async def think(run: Run) -> None:
             ran_ms=run.time.ms,
         )
     )
+
+
+async def stream(run: Run) -> Reply:
+    """The finished reply. The guard around providers: one that raises instead of failing by value ends its own turn and no other."""
+    reply = Reply(stop="error", failure=Failure("LLMUnavailableError", "the model's stream ended without a reply"))
+    try:
+        async with run.provider.stream(build_request(run)) as events:
+            async for event in events:
+                match event:
+                    case TextPart(text):
+                        run.show(TextDelta(text=text))
+                    case ReasoningPart(text):
+                        run.show(ReasoningDelta(text=text))
+                    case Retrying(attempt, wait_ms, reason, model, discard):
+                        await run.journal.append(RetryEvent(attempt=attempt, wait_ms=wait_ms, reason=reason, model=model, discard=discard))
+                    case Finished(finished):
+                        reply = finished
+    except StoreError:
+        raise
+    except NeuralClawError as error:
+        return Reply(stop="error", failure=Failure(error.kind, error.text, error.hint))
+    except Exception as error:
+        return Reply(stop="error", failure=Failure("LLMError", f"the provider failed: {type(error).__name__}: {error}"))
+    return reply
 
 
 def build_request(run: Run) -> Request:

@@ -1,5 +1,6 @@
 """Brings a question to whoever may answer it: waits for the answer in the journal, from whichever process it comes."""
 
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 
@@ -12,6 +13,8 @@ from ..types.entries import Draft, Entry
 from ..types.events import ApprovalRequested, ApprovalResolved
 from ..types.options import ApprovalsMode
 from ..types.signals import Parked
+
+log = logging.getLogger(__name__)
 
 Approver = Callable[[str, Question], Awaitable[AnswerDecision]]
 """A program that answers in the person's place: session and question in, decision out."""
@@ -42,13 +45,23 @@ class JournalAsker:
             if answer is None and session in self._absent:
                 await self.resolve(session, question, "no", "nobody")
             elif answer is None and self._approver is not None:
-                await self.resolve(session, question, await self._approver(session, question), "program")
+                decision, by = await self._decided(session, question)
+                await self.resolve(session, question, decision, by)
             if answer is None:
                 await wake.wait()
                 answer = self._resolved.pop(question.approval_id)
         finally:
             del self._waiting[question.approval_id]
         return Answer(approval_id=question.approval_id, decision=answer.decision, by=answer.by, value=answer.value)
+
+    async def _decided(self, session: str, question: Question) -> tuple[AnswerDecision, str]:
+        """The approver's word and whose it is. The guard around approvers: one that fails is nobody, and nobody means no."""
+        assert self._approver is not None, "asked only where there is one"
+        try:
+            return await self._approver(session, question), "program"
+        except Exception as error:
+            log.warning("the approver failed and counts as nobody: %s: %s", type(error).__name__, error)
+            return "no", "nobody"
 
     async def resolve(self, session: str, question: Question, decision: AnswerDecision, by: str) -> None:
         """Record an answer, unless somebody was faster."""
