@@ -7,7 +7,7 @@ import pytest
 
 from neuralclaw import tool
 from neuralclaw.testing import FunctionProvider, Reply, ScriptedProvider
-from neuralclaw.types.messages import Failure, Request, ToolMessage, UserMessage
+from neuralclaw.types.messages import Failure, ModelInfo, Request, ToolMessage, UserMessage
 
 from .kit import agent, call, calls, events
 
@@ -243,3 +243,16 @@ async def test_a_provider_that_raises_fails_its_own_turn_and_no_other(home: Path
     end = seen.one("turn.finished")
     assert (end.status, end.error.kind) == ("failed", "LLMError")
     assert "no luck" in end.error.text
+
+
+async def test_a_defect_in_one_sessions_turn_reaches_its_follower_and_no_other_session(home: Path) -> None:
+    class Odd(ScriptedProvider):
+        def info(self, model: str) -> ModelInfo:
+            raise ZeroDivisionError("a defect")
+
+    async with agent(home, provider=Odd("Let me look.", "fine")) as a:
+        with pytest.raises(ZeroDivisionError, match="a defect"):
+            await events(a, session="s")
+        (row,) = await a.do("sessions.list", unfinished=True)
+        assert (await a.ask("hello", session="t")).text == "fine"
+    assert row["session"] == "s"

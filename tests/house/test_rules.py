@@ -13,6 +13,7 @@ GATE = "safety/gate.py"
 CATCH_ALL: dict[str, str] = {
     "agent/loop.py:stream": "a provider is foreign code: one that raises fails its own turn",
     "runtime/asker.py:JournalAsker._decided": "an approver is foreign code: one that fails is nobody, and nobody means no",
+    "runtime/sessions.py:Sessions._drive": "a defect in one session's turn reaches its followers and no other session",
     "cli/main.py:main": "the program's top: every failure becomes one clear line and an exit code",
     "cli/policy.py:_one": "a line of policy explain --batch: any failure inside is forbid",
     "runtime/desk.py:SessionDesk.send": "gives the lease back, then raises again",

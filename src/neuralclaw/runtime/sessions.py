@@ -4,6 +4,7 @@
 subscribes to the bus.
 """
 
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
@@ -24,6 +25,8 @@ from ..types.options import ApprovalsMode, TurnOptions
 from ..types.rows import Lease
 from .asker import expired
 from .bus import Bus
+
+log = logging.getLogger(__name__)
 
 STARTS_WITHOUT_PROGRESS = 3
 """A turn that so many starts in a row left without a new entry is set aside (INTERFACE.md, who finishes what)."""
@@ -175,12 +178,15 @@ class Sessions:
                 drive.again = True
 
     async def _drive(self, drive: Drive) -> None:
-        """The guard of a drive: whatever ends it reaches those who follow the session, and the lease is given back."""
+        """The guard of a drive: whatever ends it reaches those who follow the session, never other sessions, and the lease is given back."""
         failure: Exception | None = None
         try:
             async with self._slots:
                 await self._work(drive)
         except NeuralClawError as error:
+            failure = error
+        except Exception as error:
+            log.error("the turn of session %s stopped on a defect of the program (%s) and can be resumed", drive.session, type(error).__name__)
             failure = error
         finally:
             drive.ending = True
