@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from neuralclaw import Agent, tool
-from neuralclaw.errors import AlreadyAnswered, SessionBusy, UnknownQuestion
+from neuralclaw.errors import AlreadyAnswered, UnknownQuestion
 from neuralclaw.testing import EventCapture, FunctionProvider, Reply, ScriptedProvider
 from neuralclaw.types.messages import Request, UserMessage
 from tests.waiting import until
@@ -149,12 +149,33 @@ async def test_a_persons_message_to_a_parked_session_withdraws_the_question(home
     assert victim.exists()
 
 
-async def test_a_programs_message_to_a_parked_session_does_not(home: Path, victim: Path) -> None:
-    async with agent(home, DELETE, approvals="park") as a:
+async def test_a_programs_message_to_a_parked_session_waits_for_the_answer(home: Path, victim: Path) -> None:
+    async with agent(home, DELETE, "kept", "me too done", approvals="park") as a:
         await events(a, session="s")
-        with pytest.raises(SessionBusy):
-            await events(a, "me too", session="s")
-        assert len(await a.do("approvals.list")) == 1
+        (question,) = await a.do("approvals.list")
+        seen = await events(a, "me too", session="s", approvals="none")
+        assert seen.one("inbound").text == "me too"
+        assert seen.one("turn.finished").waiting == (question["approval_id"],)
+        await a.answer(question["approval_id"], "no")
+        async with a.resume("s") as stream:
+            assert (await EventCapture().drain(stream)).one("turn.finished").text == "kept"
+        async with a.resume("s") as stream:
+            later = (await EventCapture().drain(stream)).one("turn.finished")
+    assert (later.turn, later.text) == (2, "me too done")
+
+
+async def test_whoever_takes_up_a_parked_turn_sees_its_question(home: Path, victim: Path) -> None:
+    async with agent(home, DELETE, approvals="park") as a:
+        parked = await events(a, session="s")
+    asked = parked.one("approval.requested")
+    seen = EventCapture()
+    async with agent(home, "gone", approvals="ask", present=True) as a, a.resume("s") as stream:
+        async for event in stream:
+            seen.events.append(event)
+            if event.type == "approval.requested":
+                await a.answer(event.approval_id, "once")
+    assert (seen.one("approval.requested").entry, seen.one("approval.requested").approval_id) == (asked.entry, asked.approval_id)
+    assert seen.one("turn.finished").text == "gone"
 
 
 async def test_a_session_answer_covers_the_next_call_of_its_kind_and_no_other(home: Path, victim: Path) -> None:

@@ -46,6 +46,7 @@ async def test_a_session_is_made_once_and_shown_with_what_its_entries_say(home: 
             usd=None,
             entries=13,
             last_turn=2,
+            open_turn=2,
         )
         await store.append("named", [kit.inbound("x" * 100), kit.started(), kit.message(usd=0.5), kit.message(usd=0.25), kit.finished()])
         named = await store.create_session("named", origin="owner", workspace="/w", title="Given")

@@ -21,7 +21,7 @@ from ..runtime.sessions import Kit, Sessions, Wish
 from ..runtime.verbs import find_session
 from ..types.actions import AnswerDecision, Origin, Question, Shown, Who
 from ..types.entries import HOME, Event
-from ..types.events import Inbound, TurnFinished
+from ..types.events import ApprovalRequested, Inbound, TurnFinished
 from ..types.ids import new_id
 from ..types.judging import Trust
 from ..types.options import ApprovalsMode, TurnOptions
@@ -154,8 +154,10 @@ class Agent:
             async with self._followed(row.session, TurnFilter(number=row.last_turn), after=ends[-1].entry - 1) as events:
                 yield events
             return
-        wanted = TurnFilter(number=row.last_turn + 1 if ended or not row.last_turn else row.last_turn)
-        async with self._followed(row.session, wanted, after=row.entries) as events:
+        number = row.last_turn + 1 if ended or not row.last_turn else row.last_turn
+        waiting = await self._open_questions(row.session)
+        wanted = TurnFilter(number=number, after=row.entries, waiting=waiting)
+        async with self._followed(row.session, wanted, after=min([row.entries + 1, *waiting]) - 1) as events:
             await self.desk.resume(row.session, self._wish(retry=retry, **options))
             yield events
 
@@ -223,8 +225,17 @@ class Agent:
         wish = Wish(approvals=options.approvals, present=options.origin.present, retry=retry)
         inbound = Inbound(text=text, key=key or new_id(16), by=self._seat.who, queued=queued, options=options)
         entry, turn = await self.desk.send(session, inbound, wish=wish)
-        async with self._followed(session, TurnFilter(inbound=entry, number=turn), after=entry - 1) as events:
+        waiting = await self._open_questions(session) if queued or turn is not None else ()
+        wanted = TurnFilter(inbound=entry, number=turn, after=entry - 1, waiting=waiting)
+        async with self._followed(session, wanted, after=min([entry, *waiting]) - 1) as events:
             yield events
+
+    async def _open_questions(self, session: str) -> set[int]:
+        """The entry numbers of the questions of this session that nobody has answered."""
+        store = self._parts.store
+        asked = {q.question.approval_id: q.turn for q in await store.questions(session=session)}
+        entries = await store.read(session, from_turn=min(asked.values()), kinds=("approval.requested",)) if asked else []
+        return {e.entry for e in entries if isinstance(e.body, ApprovalRequested) and e.body.approval_id in asked}
 
     @asynccontextmanager
     async def _followed(self, session: str, wanted: TurnFilter, *, after: int) -> AsyncIterator[AsyncIterator[Event]]:

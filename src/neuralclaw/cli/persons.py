@@ -165,9 +165,11 @@ class Program:
         self._decoder: msgspec.json.Decoder[MessageIn | AnswerIn | CancelIn] = msgspec.json.Decoder(MessageIn | AnswerIn | CancelIn)
         self._lines = Lines(sys.stdin.fileno()) if sys.stdin is not None else None
         self._session = ""
+        self._begun = anyio.Event()
 
     def saw(self, event: Event) -> None:
         self._session = event.session
+        self._begun.set()
 
     async def first(self, agent: Agent) -> str | None:
         """The text of the first message, or None when input ended before one came."""
@@ -178,10 +180,10 @@ class Program:
         return None
 
     async def serve(self, agent: Agent) -> None:
+        await self._begun.wait()  # before, it is not known which session the lines are for
         while (spoken := await self._next()) is not None:
             await self._do(agent, spoken)
-        if self._session:
-            await agent.leave(self._session)
+        await agent.leave(self._session)
 
     async def _next(self) -> MessageIn | AnswerIn | CancelIn | None:
         while self._lines is not None and (line := await self._lines.next()) is not None:

@@ -12,6 +12,7 @@ from ..types.actions import Answer, AnswerDecision, Question
 from ..types.entries import Draft, Entry
 from ..types.events import ApprovalRequested, ApprovalResolved
 from ..types.options import ApprovalsMode
+from ..types.rows import OpenQuestion
 from ..types.signals import Parked
 
 log = logging.getLogger(__name__)
@@ -40,13 +41,14 @@ class JournalAsker:
         wake = anyio.Event()
         self._waiting[question.approval_id] = (session, wake)
         try:
-            known = [q.answer for q in await self._store.questions(session=session, open_only=False) if q.question.approval_id == question.approval_id]
-            answer = known[0] if known else None
+            asked = await self._store.questions(session=session, open_only=False)
+            known = next(q for q in asked if q.question.approval_id == question.approval_id)
+            answer = known.answer
             if answer is None and session in self._absent:
-                await self.resolve(session, question, "no", "nobody")
+                await self.resolve(known, "no", "nobody")
             elif answer is None and self._approver is not None:
                 decision, by = await self._decided(session, question)
-                await self.resolve(session, question, decision, by)
+                await self.resolve(known, decision, by)
             if answer is None:
                 await wake.wait()
                 answer = self._resolved.pop(question.approval_id)
@@ -63,11 +65,11 @@ class JournalAsker:
             log.warning("the approver failed and counts as nobody: %s: %s", type(error).__name__, error)
             return "no", "nobody"
 
-    async def resolve(self, session: str, question: Question, decision: AnswerDecision, by: str) -> None:
+    async def resolve(self, asked: OpenQuestion, decision: AnswerDecision, by: str) -> None:
         """Record an answer, unless somebody was faster."""
-        body = ApprovalResolved(approval_id=question.approval_id, decision=decision, by=by)
+        body = ApprovalResolved(approval_id=asked.question.approval_id, decision=decision, by=by)
         try:
-            entries = await self._store.append(session, [Draft(0, body)])
+            entries = await self._store.append(asked.session, [Draft(asked.turn, body)])
         except AlreadyAnswered:
             return
         self._notify(entries)
@@ -87,10 +89,6 @@ class JournalAsker:
     async def leave(self, session: str) -> None:
         """Nobody is there any more: open questions of this process are answered no by nobody, and so are later ones."""
         self._absent.add(session)
-        for question in await self._store.questions(session=session):
-            if question.question.approval_id in self._waiting:
-                body = ApprovalResolved(approval_id=question.question.approval_id, decision="no", by="nobody")
-                try:
-                    self._notify(await self._store.append(session, [Draft(question.turn, body)]))
-                except AlreadyAnswered:
-                    continue
+        for asked in await self._store.questions(session=session):
+            if asked.question.approval_id in self._waiting:
+                await self.resolve(asked, "no", "nobody")

@@ -4,7 +4,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import AbstractAsyncContextManager
 from typing import Any, cast
 
-from ..errors import AlreadyAnswered, NeuralClawError, SessionBusy, SessionNotFound
+import msgspec
+
+from ..errors import AlreadyAnswered, NeuralClawError, SessionNotFound
 from ..ports import Clock, Store
 from ..types.actions import AnswerDecision
 from ..types.entries import HOME, Draft, Entry
@@ -29,14 +31,14 @@ class SessionDesk:
         """Accept a message and see to it that it is taken up; returns its entry number, and the turn it goes on with if it begins none.
 
         `inbound.options` must be set: they are the session's when it is new. A person's message to a parked session withdraws its open
-        questions. Raises `SessionBusy` when the session's turn runs in another process, or waits for an answer and a program sends this.
+        questions, a program's waits for their answers. Raises `SessionBusy` when the session's turn runs in another process.
         """
         options = inbound.options
         assert options is not None, "a message that may begin a turn says what the turn runs under"
         await self._sessions.settled(session)
         row = await self._store.create_session(session, origin=options.origin.who, workspace=options.workspace, title=title(inbound.text), model=options.model)
         if row.state == "waiting" and inbound.by == "program" and not self._sessions.driving(session):
-            raise SessionBusy(f"the session {session} waits for an answer; the message was not taken", hint="neuralclaw approvals list")
+            inbound, wish = msgspec.structs.replace(inbound, queued=True), Wish()  # its wishes are for its own turn, not for the parked one
         lease = await self._sessions.claim(session)
         try:
             entry = await self._accept(row, inbound)
@@ -48,7 +50,7 @@ class SessionDesk:
             self._sessions.start(session, lease, wish)
         else:
             await self._sessions.wake(session, wish)
-        return entry, row.last_turn if row.state == "waiting" and not inbound.queued else None
+        return entry, row.last_turn if row.state == "waiting" else None
 
     async def steer(self, session: str, text: str, *, by: str, key: str | None = None) -> int:
         """Accept a message for a session whose turn may run in any process; it is seen before the next model call."""
@@ -64,7 +66,7 @@ class SessionDesk:
         if row.state == "waiting" and inbound.by != "program":
             questions = await self._store.questions(session=row.session)
             withdrawn = [Draft(q.turn, ApprovalResolved(approval_id=q.question.approval_id, decision="no", by="withdrawn")) for q in questions]
-        turn = row.last_turn if row.state in ("running", "waiting", "unfinished") and not inbound.queued else row.last_turn + 1
+        turn = row.open_turn if row.open_turn and not inbound.queued else row.last_turn + 1
         try:
             entries = await self._store.append(row.session, [Draft(turn, inbound), *withdrawn])
         except DuplicateInbound as before:
@@ -93,7 +95,8 @@ class SessionDesk:
     async def cancel(self, session: str, *, by: str) -> None:
         """Stop the turn of the session, wherever it runs; a parked or unfinished one ends when it is taken up."""
         row = await self._row(session)
-        self.notify(await self._store.append(session, [Draft(row.last_turn, Cancel(by=by))]))
+        turn = row.open_turn or (max(1, row.last_turn) if row.state == "idle" else row.last_turn + 1)
+        self.notify(await self._store.append(session, [Draft(turn, Cancel(by=by))]))
         self._sessions.cancel(session)
 
     def events(self, session: str, *, after: int | None = None) -> AbstractAsyncContextManager[Subscription]:

@@ -76,7 +76,7 @@ async def find_session(store: Store, name: str) -> SessionRow:
 def listed(row: SessionRow) -> dict[str, Any]:
     """A line of `sessions list` as INTERFACE.md has it."""
     line: dict[str, Any] = msgspec.to_builtins(row)
-    del line["entries"], line["last_turn"]
+    del line["entries"], line["last_turn"], line["open_turn"]
     return line
 
 

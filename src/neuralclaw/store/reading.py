@@ -132,6 +132,7 @@ def _session(c: sqlite3.Connection, row: Sequence[Any], alive: Callable[[str], b
         usd=None if p.unpriced else p.usd,
         entries=p.entries,
         last_turn=p.started,
+        open_turn=p.open_turn,
     )
 
 

@@ -19,7 +19,10 @@ class Lease(msgspec.Struct, frozen=True):
 
 
 class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of `sessions list`. `created` and `updated` are RFC 3339; `last_turn` is the highest turn number, `entries` the highest entry number."""
+    """One line of `sessions list`. `created` and `updated` are RFC 3339; `entries` is the highest entry number.
+
+    `last_turn` is the turn begun last, `open_turn` the same where it has not ended, else 0.
+    """
 
     session: str
     title: str
@@ -33,6 +36,7 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
     usd: float | None
     entries: int = 0
     last_turn: int = 0
+    open_turn: int = 0
 
 
 class OpenQuestion(msgspec.Struct, frozen=True):
