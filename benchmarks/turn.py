@@ -162,8 +162,9 @@ async def sdk_raw(url: str) -> AsyncGenerator[Turn]:
     """The SDK for endpoint, authentication and errors, its raw bytes decoded by our own code, over its aiohttp transport."""
     import openai
 
-    from neuralclaw.providers.chat_reply import ReplyParts
+    from neuralclaw.providers.chat_reply import ChatParts
     from neuralclaw.providers.sse import SSEDecoder
+    from neuralclaw.types.messages import ModelInfo
 
     async with _sdk_client(url, http_client=openai.DefaultAioHttpClient()) as client:
         create = client.chat.completions.with_streaming_response.create
@@ -171,18 +172,18 @@ async def sdk_raw(url: str) -> AsyncGenerator[Turn]:
         async def turn(number: int) -> str:
             messages: list[dict[str, Any]] = [{"role": "user", "content": QUESTION}]
             while True:
-                parts, decoder = ReplyParts(), SSEDecoder()
+                parts, decoder = ChatParts(), SSEDecoder()
                 options = {"include_usage": True}
                 async with create(model="instant", messages=messages, tools=[TOOL], stream=True, stream_options=options) as response:
                     async for data in response.iter_bytes():
                         for event in decoder.feed(data):
-                            if event.data != b"[DONE]":
-                                parts.add(event.data)
-                calls = parts.calls()
+                            parts.add(event)
+                reply = parts.reply(ModelInfo())
+                calls = reply.tool_calls
                 if not calls:
-                    return parts.text
+                    return reply.text
                 wire = [{"id": c.id, "type": "function", "function": {"name": c.name, "arguments": json.dumps(c.arguments)}} for c in calls]
-                messages.append({"role": "assistant", "content": parts.text or None, "tool_calls": wire})
+                messages.append({"role": "assistant", "content": reply.text or None, "tool_calls": wire})
                 messages.extend({"role": "tool", "tool_call_id": c.id, "content": calculate(**c.arguments)} for c in calls)
 
         yield turn

@@ -5,6 +5,12 @@ from typing import Any
 
 PARTS = {
     "provider.chat": "neuralclaw.providers.chat:ChatProvider",
+    "provider.responses": "neuralclaw.providers.responses:ResponsesProvider",
+    "provider.messages": "neuralclaw.providers.messages:MessagesProvider",
+    "provider.ollama": "neuralclaw.providers.ollama:OllamaProvider",
+    "provider.local": "neuralclaw.providers.local:LocalProvider",
+    "provider.fallback": "neuralclaw.providers.fallback:FallbackProvider",
+    "provider.plain_tools": "neuralclaw.providers.plain_tools:PlainTools",
     "provider.direct": "neuralclaw.providers.direct:DirectProvider",
     "provider.offline": "neuralclaw.providers.offline:OfflineProvider",
     "provider.retry": "neuralclaw.providers.retry:RetryProvider",

@@ -13,7 +13,7 @@ from openai.lib.streaming.chat import ChatCompletionStreamState
 
 from neuralclaw.ports import Net, Provider
 from neuralclaw.providers.chat import ChatProvider
-from neuralclaw.providers.chat_reply import ReplyParts
+from neuralclaw.providers.chat_reply import ChatParts
 from neuralclaw.providers.service import Service
 from neuralclaw.providers.sse import SSEDecoder
 from neuralclaw.types.messages import ModelInfo, Price
@@ -85,12 +85,11 @@ async def bench() -> AsyncGenerator[Bench]:
         yield Bench(ChatWire(), server, connections)
 
 
-def assembled(pieces: list[bytes]) -> ReplyParts:
+def assembled(pieces: list[bytes]) -> ChatParts:
     """The reply's parts from the bytes alone, without a network."""
-    decoder, parts = SSEDecoder(), ReplyParts()
+    decoder, parts = SSEDecoder(), ChatParts()
     for found in [found for piece in pieces for found in decoder.feed(piece)] + decoder.close():
-        if found.data != b"[DONE]":
-            parts.add(found.data)
+        parts.add(found)
     return parts
 
 
@@ -112,12 +111,9 @@ def test_every_cut_of_every_stream_gives_the_same_reply(name: str) -> None:
     for data in (recorded.data, recorded.data.replace(b"\n", b"\r\n")):
         for place in range(len(data) + 1):
             parts = assembled([data[:place], data[place:]])
-            assert (parts.text, parts.reasoning, parts.calls(), parts.stop()) == (
-                recorded.reply.text,
-                recorded.reply.reasoning,
-                recorded.reply.tool_calls,
-                recorded.reply.stop,
-            )
+            got = parts.reply(ModelInfo())
+            expected = (recorded.reply.text, recorded.reply.reasoning, recorded.reply.tool_calls, recorded.reply.stop)
+            assert (got.text, got.reasoning, got.tool_calls, got.stop) == expected
 
 
 @pytest.mark.parametrize("name", [name for name, recorded in STREAMS.items() if recorded.standard])

@@ -46,7 +46,7 @@ class Conversation:
             self._settle()
             self._turn = entry.turn
             self._waiting = [w for w in self._waiting if w[0] > body.inbound]
-            self._add(UserMessage(body.text))
+            self._add(UserMessage(body.text, images=body.images))
         elif isinstance(body, Message):
             self._settle()
             self._add_seen(body.seen)
@@ -61,7 +61,7 @@ class Conversation:
 
         Only the newest `last_turns` turns (0: all), and at most `max_messages` messages (0: no limit), never a call without its result.
         """
-        ending = [*self._settled(), *(UserMessage(i.text, "steering") for _, _, i in self._waiting)]
+        ending = [*self._settled(), *(UserMessage(i.text, "steering", i.images) for _, _, i in self._waiting)]
         first = self._turn - last_turns
         kept = [m for m, turn in zip(self._done, self._turns, strict=True) if not last_turns or turn > first]
         return tuple(_newest([*kept, *ending], max_messages))
@@ -73,7 +73,7 @@ class Conversation:
     def _add_seen(self, seen: int) -> None:
         for number, _, inbound in self._waiting:
             if number <= seen:
-                self._add(UserMessage(inbound.text, "steering"))
+                self._add(UserMessage(inbound.text, "steering", inbound.images))
         self._waiting = [w for w in self._waiting if w[0] > seen]
 
     def _settle(self) -> None:
@@ -89,7 +89,7 @@ class Conversation:
         results = [result_of(c, self._results.get(c.id)) for c in reply.tool_calls]
         if not reply.text and not reply.tool_calls:
             return self._tail
-        return [AssistantMessage(reply.text, reply.tool_calls, reply.reasoning), *results, *self._tail]
+        return [AssistantMessage(reply.text, reply.tool_calls, reply.reasoning, reply.state), *results, *self._tail]
 
 
 def result_of(call: ToolCall, finished: ToolFinished | None) -> ToolMessage:

@@ -17,7 +17,7 @@ from ..types.events import (
     TurnFinished,
 )
 from ..types.judging import Decision
-from ..types.messages import Failure, Finished, ReasoningPart, Reply, Request, Retrying, TextPart, ToolCall, ToolDef
+from ..types.messages import Failure, Finished, Notice, ReasoningPart, Reply, Request, Retrying, TextPart, ToolCall, ToolDef
 from ..types.rows import OutboxItem
 from ..types.signals import Parked
 from . import limits, results
@@ -89,6 +89,7 @@ async def think(run: Run) -> None:
             model=reply.model or run.model,
             usage=reply.usage,
             reasoning=reply.reasoning,
+            state=reply.state,
             seen=seen,
             ran_ms=run.time.ms,
         )
@@ -108,6 +109,8 @@ async def stream(run: Run) -> Reply:
                         run.show(ReasoningDelta(text=text))
                     case Retrying(attempt, wait_ms, reason, model, discard):
                         await run.journal.append(RetryEvent(attempt=attempt, wait_ms=wait_ms, reason=reason, model=model, discard=discard))
+                    case Notice(text):
+                        run.show(StatusEvent(text=text))
                     case Finished(finished):
                         reply = finished
     except StoreError:

@@ -92,8 +92,8 @@ class Models:
             self._net = load("net")()
         grant = self._gate.standing(hosts=[found.host])
         policy = load("provider.retry_policy")(attempts=settings.retry.attempts, min_seconds=settings.retry.min_seconds, max_seconds=settings.retry.max_seconds)
-        chat = load("provider.chat")(self._net, grant, found)
-        return load("provider.retry")(chat, self._clock, policy), found.default_model
+        spoken = load(f"provider.{found.api}")(self._net, grant, found)
+        return load("provider.retry")(spoken, self._clock, policy), found.default_model
 
     async def aclose(self) -> None:
         if self._net is not None:

@@ -71,10 +71,13 @@ class ModelPrice(Section, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Model(Section, frozen=True, kw_only=True, omit_defaults=True):
-    """What the owner says of a model; None leaves it to the table that comes with the program. `context` in tokens."""
+    """What the owner says of a model; None leaves it to the table that comes with the program. `context` in tokens.
+
+    `tools`: native calls (true), as JSON in the prompt (false), or `none`.
+    """
 
     context: Positive | None = None
-    tools: bool | None = None
+    tools: bool | Literal["none"] | None = None
     images: bool | None = None
     price: ModelPrice | None = None
 
@@ -93,6 +96,8 @@ class Llm(Section, frozen=True, kw_only=True):
 
     default_provider: str | None = None
     default_model: str | None = None
+    fallback: tuple[str, ...] = ()
+    """Models as `provider:model` that are asked in this order when the chosen one is out."""
     temperature: Annotated[float, Meta(ge=0, le=2)] = 0.7
     max_tokens: Positive = 4096
     top_p: Share = 1.0

@@ -1,205 +1,37 @@
 """OpenAI's Chat Completions, streaming, for every service that speaks it. Why this adapter is our own: docs/decisions/0001."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
-
-import anyio
-import msgspec
-
-from ..errors import SecurityError
-from ..ports import HttpResponse, Net
+from ..ports import Net
 from ..types.actions import Grant
-from ..types.messages import Failure, Finished, ModelEvent, ModelInfo, Reply, Request, Usage
-from . import chat_request, errors, models
-from .chat_reply import ReplyParts, usage_of
+from ..types.messages import ModelInfo, Request
+from . import chat_request
+from .chat_reply import ChatParts
+from .http import Decoder, HttpProvider
 from .service import Service
-from .sse import SSEDecoder, SSEEvent, SSETooLarge
-
-MAX_REPLY_BYTES = 64 * 1024 * 1024
-"""Bytes of a stream, framing included; more is a server gone mad."""
-
-_ERROR_BYTES = 64 * 1024
-_DRAIN_SECONDS = 0.25
-_HEADERS = {"Accept": "text/event-stream", "Accept-Encoding": "identity", "Content-Type": "application/json", "User-Agent": "neuralclaw"}
+from .sse import SSEDecoder
 
 
-class ChatProvider:
-    """A `Provider` over HTTP. `grant` is the standing grant for the service's host.
+class ChatFormat:
+    """`POST /chat/completions`."""
 
-    One instance serves any number of streams at once. What a model refuses among the optional parameters is learned from the
-    service's answer and left out from then on.
-    """
+    path = "/chat/completions"
+    accept = "text/event-stream"
+    optional: tuple[str, ...] = ("stream_options", "temperature", "top_p", "max_tokens", "response_format")
+
+    def headers(self, service: Service) -> dict[str, str]:
+        return {"Authorization": f"Bearer {service.api_key}"} if service.api_key else {}
+
+    def body(self, request: Request, info: ModelInfo, service: Service, without: frozenset[str]) -> bytes:
+        return chat_request.encode(request, info, without=without, echo_reasoning=service.echo_reasoning)
+
+    def decoder(self) -> Decoder:
+        return SSEDecoder()
+
+    def parts(self, request: Request) -> ChatParts:
+        return ChatParts()
+
+
+class ChatProvider(HttpProvider):
+    """A service that speaks Chat Completions."""
 
     def __init__(self, net: Net, grant: Grant, service: Service) -> None:
-        self._net = net
-        self._grant = grant
-        self._service = service
-        self._url = f"{service.base_url}/chat/completions"
-        self._headers = {**_HEADERS, "Authorization": f"Bearer {service.api_key}"} if service.api_key else _HEADERS
-        self._refused: dict[str, frozenset[str]] = {}
-
-    def __repr__(self) -> str:
-        return f"ChatProvider({self._service!r})"
-
-    def info(self, model: str) -> ModelInfo:
-        return models.info(self._service, model)
-
-    def count(self, request: Request) -> int:
-        """A quarter of the bytes of the request's JSON: near enough for English, code and tool schemas, cautious elsewhere. No tokenizer is loaded."""
-        return len(self._body(request, self._without(request.model))) // 4
-
-    def stream(self, request: Request) -> AbstractAsyncContextManager[AsyncIterator[ModelEvent]]:
-        return self._stream(request if request.model else msgspec.structs.replace(request, model=self._service.default_model))
-
-    @asynccontextmanager
-    async def _stream(self, request: Request) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
-        async with aclosing(self._events(request)) as events:
-            yield events
-
-    def _without(self, model: str) -> frozenset[str]:
-        known = self._refused.get(model)
-        return models.refused_parameters(self._service, model) if known is None else known
-
-    def _body(self, request: Request, without: frozenset[str]) -> bytes:
-        return chat_request.encode(request, tools=self.info(request.model).tools, without=without, echo_reasoning=self._service.echo_reasoning)
-
-    async def _events(self, request: Request) -> AsyncGenerator[ModelEvent]:
-        """The parts of the reply, then `Finished`. Asks again at once when the service only refused an optional parameter."""
-        parts = ReplyParts()
-        failure: Failure | None = None
-        again = True
-        while again:
-            again = False
-            without = self._without(request.model)
-            body = self._body(request, without)
-            try:
-                async with self._net.request(self._grant, "POST", self._url, headers=self._headers, body=body, timeout=request.timeout) as response:
-                    if response.status != 200 or not _may_stream(response.headers):
-                        answer = await response.read(_ERROR_BYTES)
-                        again = self._learn(request.model, without, errors.complaint(response.status, answer))
-                        failure = None if again else self._refusal(request.model, response, answer)
-                    else:
-                        async with aclosing(self._read(response, parts)) as events:
-                            async for event in events:
-                                yield event
-                        failure = self._verdict(request.model, parts)
-            except TimeoutError:
-                failure = errors.timed_out(self._service, request.timeout)
-            except OSError as error:
-                failure = self._dropped(parts, error)
-            except SecurityError as error:  # the address lies outside the grant
-                failure = Failure(error.kind, error.text, error.hint)
-            except (msgspec.DecodeError, SSETooLarge) as error:
-                failure = errors.broken(self._service, f"a piece of the stream cannot be read ({error})")
-        yield Finished(self._reply(request.model, parts, failure))
-
-    def _learn(self, model: str, without: frozenset[str], found: errors.Complaint) -> bool:
-        """Whether leaving out one parameter more than `without` is worth a try. Another stream may have learned the same meanwhile."""
-        name = errors.refused_parameter(found, without)
-        if name is None:
-            return False
-        self._refused[model] = self._without(model) | {name}
-        return True
-
-    def _refusal(self, model: str, response: HttpResponse, answer: bytes) -> Failure:
-        """An answer that is no stream."""
-        found = errors.complaint(response.status, answer)
-        if response.status != 200:
-            return errors.failure(found, self._service, model, response.headers)
-        if b'"error"' in answer:
-            return errors.failure(errors.complaint_of(0, _json(answer)), self._service, model, response.headers)
-        return errors.broken(self._service, "it is no stream of events")
-
-    async def _read(self, response: HttpResponse, parts: ReplyParts) -> AsyncGenerator[ModelEvent]:
-        """Feed `parts` until `[DONE]`, an error object or the end of the body."""
-        decoder = SSEDecoder()
-        total = 0
-        async with _closing(response.chunks()) as chunks:
-            async for chunk in chunks:
-                total += len(chunk)
-                if total > MAX_REPLY_BYTES:
-                    raise SSETooLarge(f"more than {MAX_REPLY_BYTES >> 20} MB")
-                ended = _take(decoder.feed(chunk), parts)
-                for part in parts.take():
-                    yield part
-                if parts.done:
-                    await _drain(chunks)
-                if ended:
-                    return
-        _take(decoder.close(), parts)
-        for part in parts.take():
-            yield part
-
-    def _verdict(self, model: str, parts: ReplyParts) -> Failure | None:
-        """None when the stream that ended is a whole answer."""
-        if parts.error is not None:
-            return errors.failure(errors.complaint_of(0, parts.error), self._service, model)
-        if parts.stop() == "error":
-            return errors.withheld(self._service, parts.finish)
-        if parts.finish or (parts.done and parts.seen):
-            return None
-        return errors.broken(self._service, "the stream broke off half-way" if parts.seen else "it is empty")
-
-    def _dropped(self, parts: ReplyParts, error: OSError) -> Failure:
-        if parts.seen:
-            return errors.broken(self._service, "the connection was lost half-way")
-        return errors.no_connection(self._service, str(error))
-
-    def _reply(self, model: str, parts: ReplyParts, failure: Failure | None) -> Reply:
-        info = self.info(model)
-        free = info.price is not None and failure is not None and not parts.seen  # refused before a word was made
-        return Reply(
-            text=parts.text,
-            tool_calls=() if failure else parts.calls(),
-            stop="error" if failure else parts.stop(),
-            model=parts.model or model,
-            reasoning=parts.reasoning,
-            usage=Usage(usd=0.0) if free else usage_of(parts.usage, info),
-            failure=failure,
-        )
-
-
-def _take(events: list[SSEEvent], parts: ReplyParts) -> bool:
-    """Add events to the parts; True once nothing more can follow."""
-    for event in events:
-        if event.data.strip() == b"[DONE]":
-            parts.done = True
-            return True
-        if event.data:
-            parts.add(event.data)
-            if parts.error is not None:
-                return True
-    return False
-
-
-@asynccontextmanager
-async def _closing(chunks: AsyncIterator[bytes]) -> AsyncGenerator[AsyncIterator[bytes]]:
-    """The chunks, closed on leaving where they are a generator, which would otherwise be left to the garbage collector."""
-    try:
-        yield chunks
-    finally:
-        if isinstance(chunks, AsyncGenerator):
-            await chunks.aclose()
-
-
-async def _drain(chunks: AsyncIterator[bytes]) -> None:
-    """Read to the end of a body that has said all, so that the connection can serve again; a slow end is not waited for."""
-    with anyio.move_on_after(_DRAIN_SECONDS):
-        try:
-            async for _ in chunks:
-                pass
-        except OSError:
-            return
-
-
-def _may_stream(headers: Mapping[str, str]) -> bool:
-    """Whether the body may be events: a service that says JSON or HTML sent something else."""
-    kind = next((value for name, value in headers.items() if name.lower() == "content-type"), "").lower()
-    return "json" not in kind and "html" not in kind
-
-
-def _json(data: bytes) -> object:
-    try:
-        return msgspec.json.decode(data)
-    except (msgspec.DecodeError, RecursionError):
-        return data.decode("utf-8", "replace")
+        super().__init__(net, grant, service, ChatFormat())

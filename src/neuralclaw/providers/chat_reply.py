@@ -1,11 +1,12 @@
 """A reply of Chat Completions put together from its chunks, in all the spellings that compatible services use."""
 
-import json
 from typing import Any
 
 import msgspec
 
-from ..types.messages import ModelEvent, ModelInfo, ReasoningPart, StopReason, TextPart, ToolCall, Usage
+from ..types.messages import ModelEvent, ModelInfo, Reply, StopReason, ToolCall, Usage
+from .assembly import Runs, call_of, decode, json_object, number, priced
+from .sse import SSEEvent
 
 
 class _Function(msgspec.Struct):
@@ -42,29 +43,6 @@ class _Chunk(msgspec.Struct):
 
 
 _decoder = msgspec.json.Decoder(_Chunk)
-
-
-def _decode(data: bytes) -> _Chunk:
-    """A chunk; the slower parser takes the halves of characters that services written in JavaScript cut in two."""
-    try:
-        return _decoder.decode(data)
-    except msgspec.ValidationError:
-        raise
-    except RecursionError as error:
-        raise msgspec.DecodeError("nested too deeply") from error
-    except msgspec.DecodeError:
-        if b"\\u" not in data:
-            raise
-        try:
-            return msgspec.convert(json.loads(data), _Chunk)
-        except ValueError as error:
-            raise msgspec.DecodeError(str(error)) from error
-
-
-def _mend(text: str) -> str:
-    """The text with halves of characters joined; a half alone becomes the replacement character."""
-    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-
 
 _STOPS: dict[str, StopReason] = {
     "stop": "end",
@@ -103,41 +81,23 @@ class _Slot:
     def unfinished(self, name: str) -> bool:
         """Whether a delta of that name goes on with this call although its id or index does not say so."""
         text = "".join(self.arguments).strip()
-        return name in ("", self.name) and bool(text) and _object(text) is None
+        return name in ("", self.name) and bool(text) and json_object(text) is None
 
     def call(self, number: int) -> ToolCall:
-        call_id = self.id or f"call_{number}"
-        text = _mend("".join(self.arguments).strip())
-        arguments = _object(text) if text else {}
-        if not self.name:
-            return ToolCall(call_id, "", {}, "the call names no tool")
-        if arguments is None:
-            return ToolCall(call_id, self.name, {}, "the arguments are not a JSON object; send the call again with valid JSON")
-        return ToolCall(call_id, self.name, arguments)
+        return call_of(self.id or f"call_{number}", self.name, "".join(self.arguments))
 
 
-def _object(text: str) -> dict[str, Any] | None:
-    try:
-        value = msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
-class ReplyParts:
+class ChatParts:
     """Collects the chunks of one reply.
 
     `finish` is the service's own finish reason, "" while none has come; `seen`: a choice has come; `done`: `[DONE]` has;
     `error`: the error object that stood in the stream.
     """
 
-    __slots__ = ("_by_index", "_half", "_reasoning", "_slots", "_text", "_waiting", "done", "error", "finish", "model", "seen", "usage")
+    __slots__ = ("_by_index", "_slots", "done", "error", "finish", "model", "runs", "seen", "usage")
 
     def __init__(self) -> None:
-        self._text: list[str] = []
-        self._reasoning: list[str] = []
-        self._waiting: list[tuple[list[str], list[str]]] = []  # (the kind, its run of text) that was not handed out
-        self._half = ""
+        self.runs = Runs()
         self._slots: list[_Slot] = []
         self._by_index: dict[int, _Slot] = {}
         self.model = ""
@@ -147,9 +107,12 @@ class ReplyParts:
         self.usage: dict[str, Any] | None = None
         self.error: Any = None
 
-    def add(self, data: bytes) -> None:
-        """Take in one chunk. Raises `msgspec.DecodeError` when it is no chunk."""
-        chunk = _decode(data)
+    def add(self, event: SSEEvent) -> None:
+        """Take in one chunk, or `[DONE]`. Raises `msgspec.DecodeError` when it is no chunk."""
+        if event.data.strip() == b"[DONE]":
+            self.done = True
+            return
+        chunk = decode(_decoder, event.data)
         if chunk.error:
             self.error = chunk.error
             return
@@ -166,14 +129,18 @@ class ReplyParts:
             if choice.delta is not None:
                 self._delta(choice.delta)
 
+    def take(self) -> list[ModelEvent]:
+        """The parts since the last time."""
+        return self.runs.take()
+
     def _delta(self, delta: _Delta) -> None:
         reasoning = delta.reasoning_content or delta.reasoning  # proxies send the same under both names
         if isinstance(reasoning, str) and reasoning:
-            self._part(reasoning, self._reasoning)
+            self.runs.think(reasoning)
         if delta.content:
             self._content(delta.content)
         if isinstance(delta.refusal, str) and delta.refusal:
-            self._part(delta.refusal, self._text)
+            self.runs.say(delta.refusal)
         for call in delta.tool_calls or ():
             self._call(call)
         if delta.function_call is not None:
@@ -182,38 +149,16 @@ class ReplyParts:
     def _content(self, content: Any) -> None:
         """Text, or Mistral's list of typed pieces."""
         if isinstance(content, str):
-            self._part(content, self._text)
+            self.runs.say(content)
         elif isinstance(content, list):
             for piece in content:
                 if not isinstance(piece, dict):
                     continue
                 if isinstance(piece.get("text"), str):
-                    self._part(piece["text"], self._text)
+                    self.runs.say(piece["text"])
                 for thought in piece.get("thinking") or ():
                     if isinstance(thought, dict) and isinstance(thought.get("text"), str):
-                        self._part(thought["text"], self._reasoning)
-
-    def _part(self, text: str, kind: list[str]) -> None:
-        if self._half or "\ud800" <= text[-1] <= "\udfff":
-            text = self._whole(text)
-        if not text:
-            return
-        kind.append(text)
-        if self._waiting and self._waiting[-1][0] is kind:
-            self._waiting[-1][1].append(text)
-        else:
-            self._waiting.append((kind, [text]))
-
-    def _whole(self, text: str) -> str:
-        """The text after the held half of a character, without the half it ends in, which is held for the next."""
-        text = self._half + text
-        self._half = text[-1] if "\ud800" <= text[-1] <= "\udbff" else ""
-        return _mend(text[:-1] if self._half else text)
-
-    def take(self) -> list[ModelEvent]:
-        """The parts since the last time. Neighbours that one read of the network brought are one part."""
-        waiting, self._waiting = self._waiting, []
-        return [TextPart("".join(run)) if kind is self._text else ReasoningPart("".join(run)) for kind, run in waiting]
+                        self.runs.think(thought["text"])
 
     def _call(self, call: _Call) -> None:
         function = call.function or _Function()
@@ -245,38 +190,40 @@ class ReplyParts:
         return last if not name or last.unfinished(name) else None
 
     @property
-    def text(self) -> str:
-        return "".join(self._text)
+    def withheld(self) -> str:
+        return self.finish if self._stop() == "error" else ""
 
     @property
-    def reasoning(self) -> str:
-        return "".join(self._reasoning)
+    def whole(self) -> bool:
+        return bool(self.finish) or (self.done and self.seen)
 
-    def calls(self) -> tuple[ToolCall, ...]:
-        """The assembled calls, in the order in which they began."""
-        return tuple(slot.call(number) for number, slot in enumerate(self._slots))
-
-    def stop(self) -> StopReason:
+    def _stop(self) -> StopReason:
         """Why the model stopped; calls count as calls even where a service says `stop`."""
         stop = _STOPS.get(self.finish, "end")
         return "tools" if stop == "end" and self._slots else stop
+
+    def reply(self, info: ModelInfo) -> Reply:
+        return Reply(
+            text=self.runs.text,
+            tool_calls=tuple(slot.call(number) for number, slot in enumerate(self._slots)),
+            stop=self._stop(),
+            model=self.model,
+            reasoning=self.runs.reasoning,
+            usage=usage_of(self.usage, info),
+        )
 
 
 def usage_of(wire: dict[str, Any] | None, info: ModelInfo) -> Usage:
     """Tokens and money. Without a usage object from the service both are unknown: zero tokens, no price."""
     if wire is None:
         return Usage()
-    given, made = _number(wire.get("prompt_tokens")), _number(wire.get("completion_tokens"))
+    given, made = number(wire.get("prompt_tokens")), number(wire.get("completion_tokens"))
     details = wire.get("prompt_tokens_details")
-    cached = _number(details.get("cached_tokens")) if isinstance(details, dict) else 0
-    cached = cached or _number(wire.get("prompt_cache_hit_tokens")) or _number(wire.get("cached_tokens"))  # DeepSeek; Moonshot
-    cached = min(cached, given)
+    cached = number(details.get("cached_tokens")) if isinstance(details, dict) else 0
+    cached = cached or number(wire.get("prompt_cache_hit_tokens")) or number(wire.get("cached_tokens"))  # DeepSeek; Moonshot
+    usage = priced(given, cached, made, info)
     if info.price is None:
         cost = wire.get("cost")  # OpenRouter, in USD
-        return Usage(given, cached, made, float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None)
-    kept = info.price.input if info.price.cached is None else info.price.cached
-    return Usage(given, cached, made, ((given - cached) * info.price.input + cached * kept + made * info.price.output) / 1_000_000)
-
-
-def _number(value: Any) -> int:
-    return int(value) if isinstance(value, int | float) and 0 < value < 1e15 else 0
+        known = isinstance(cost, int | float) and not isinstance(cost, bool)
+        return Usage(usage.input, usage.cached, made, float(cost) if known else None)  # type: ignore[arg-type]
+    return usage

@@ -4,39 +4,54 @@ from typing import Any
 
 import msgspec
 
-from ..types.messages import AssistantMessage, ChatMessage, Request, ToolCall, ToolDef, ToolMessage, UserMessage
+from ..types.messages import AssistantMessage, ChatMessage, ModelInfo, Request, ToolCall, ToolDef, ToolMessage, UserMessage
+from .images import data_url, without_images
 
 _encoder = msgspec.json.Encoder()
 _sorted = msgspec.json.Encoder(order="deterministic")  # a journal may give arguments back in another order
 
 
-def encode(request: Request, *, tools: bool, without: frozenset[str], echo_reasoning: bool = False) -> bytes:
+def encode(request: Request, info: ModelInfo, *, without: frozenset[str], echo_reasoning: bool = False) -> bytes:
     """The body of `POST /chat/completions`.
 
     `without` names parameters that the service or model refuses and that are left out. Where `max_tokens` is refused,
     `max_completion_tokens` stands in its place.
     """
-    body: dict[str, Any] = {"model": request.model, "messages": _messages(request, echo_reasoning), "stream": True}
+    body: dict[str, Any] = {"model": request.model, "messages": _messages(request, info, echo_reasoning), "stream": True}
     if "stream_options" not in without:
         body["stream_options"] = {"include_usage": True}
-    if tools and request.tools:
+    if info.tools is True and request.tools:
         body["tools"] = [_tool(tool) for tool in request.tools]
+    if request.answer_schema is not None and "response_format" not in without:
+        body["response_format"] = {"type": "json_schema", "json_schema": {"name": "answer", "schema": request.answer_schema}}
     limit = "max_completion_tokens" if "max_tokens" in without else "max_tokens"
     optional = {"temperature": request.temperature, "top_p": request.top_p, limit: request.max_tokens}
     body |= {name: value for name, value in optional.items() if value is not None and name not in without}
     return _encoder.encode(body)
 
 
-def _messages(request: Request, echo_reasoning: bool) -> list[dict[str, Any]]:
+def _messages(request: Request, info: ModelInfo, echo_reasoning: bool) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = [{"role": "system", "content": request.system}] if request.system else []
-    messages.extend(_message(message, echo_reasoning) for message in request.messages)
+    messages.extend(_message(message, info, echo_reasoning) for message in request.messages)
+    if request.environment:
+        messages.append({"role": "user", "content": request.environment})
     return messages
 
 
-def _message(message: ChatMessage, echo_reasoning: bool) -> dict[str, Any]:
+def _user(message: UserMessage, info: ModelInfo) -> str | list[dict[str, Any]]:
+    """The content: text alone, or text and pictures; a picture that the model cannot see is named."""
+    if not message.images:
+        return message.text
+    if not info.images:
+        return without_images(message)
+    pictures = [{"type": "image_url", "image_url": {"url": data_url(image)}} for image in message.images]
+    return [{"type": "text", "text": message.text}, *pictures]
+
+
+def _message(message: ChatMessage, info: ModelInfo, echo_reasoning: bool) -> dict[str, Any]:
     match message:
         case UserMessage():
-            return {"role": "user", "content": message.text}
+            return {"role": "user", "content": _user(message, info)}
         case ToolMessage():
             return {"role": "tool", "tool_call_id": message.call_id, "content": message.content}
         case AssistantMessage():

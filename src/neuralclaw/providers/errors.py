@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -40,7 +40,6 @@ _QUOTA = re.compile(r"insufficient_quota|exceeded your current quota|billing_har
 _REFUSED = re.compile(
     r"unsupported|not supported|unknown|unrecogni[sz]ed|unexpected|extra (?:inputs|fields)|not permitted|not allowed|does not support", re.IGNORECASE
 )
-_OPTIONAL = ("stream_options", "temperature", "top_p", "max_tokens")
 
 
 class Complaint(msgspec.Struct, frozen=True):
@@ -98,11 +97,11 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode() if value else ""
 
 
-def refused_parameter(found: Complaint, without: frozenset[str]) -> str | None:
-    """The optional parameter that a 400 or 422 complains of: it can be left out, if it was not (`without`)."""
+def refused_parameter(found: Complaint, without: frozenset[str], optional: Sequence[str]) -> str | None:
+    """The parameter among `optional` that a 400 or 422 complains of: it can be left out, if it was not (`without`)."""
     if found.status not in (400, 422) or _CONTEXT.search(found.text) or not _REFUSED.search(found.text):
         return None
-    names = (name for name in _OPTIONAL if name not in without)
+    names = (name for name in optional if name not in without)
     return next((name for name in names if found.param == name or re.search(rf"\b{name}\b", found.message)), None)
 
 

@@ -11,13 +11,17 @@ from .service import Service
 
 
 class Known(msgspec.Struct, frozen=True):
-    """A service by its name: its own address, a default model, the variables that its SDK reads (the first is the one to name)."""
+    """A service by its name: its own address, a default model, the variables that its SDK reads (the first is the one to name).
+
+    `api` is what it speaks at its own address; elsewhere only `messages` and `ollama` are what they are at home, all else is `chat`.
+    """
 
     base_url: str
     model: str
     keys: tuple[str, ...] = ()
     urls: tuple[str, ...] = ()
     echo_reasoning: bool = False
+    api: str = "chat"
 
 
 KNOWN: dict[str, Known] = {

@@ -248,6 +248,7 @@ class Sessions:
         await journal.append(
             TurnStarted(
                 text=inbound.text,
+                images=inbound.images,
                 model=options.model,
                 soul=options.soul,
                 origin=options.origin.who,

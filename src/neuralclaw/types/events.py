@@ -9,7 +9,7 @@ import msgspec
 
 from .actions import AnswerDecision, Shown
 from .judging import Decision, Effect, Risk, Tier
-from .messages import StopReason, ToolCall, Usage
+from .messages import Image, ReasoningState, StopReason, ToolCall, Usage
 from .options import TurnOptions
 
 Status = Literal["done", "failed", "cancelled", "limit", "denied", "needs_approval", "timed_out"]
@@ -34,6 +34,7 @@ class Inbound(Body, frozen=True, kw_only=True, tag="inbound"):
     key: str
     by: str
     queued: bool = False
+    images: tuple[Image, ...] = ()
     options: TurnOptions | None = None
     reply_to: str | None = None
     """Address of a channel that the answer is delivered to; None: whoever reads the events."""
@@ -52,6 +53,7 @@ class TurnStarted(Body, frozen=True, kw_only=True, tag="turn.started"):
     """`inbound` is the entry number of the message that began it; `digests` name settings, policy, prompts and tools of that moment."""
 
     text: str
+    images: tuple[Image, ...] = ()
     model: str
     soul: str
     origin: str
@@ -69,6 +71,7 @@ class Message(Body, frozen=True, kw_only=True, tag="message"):
     model: str
     usage: Usage
     reasoning: str = ""
+    state: ReasoningState | None = None
     seen: int = 0
     ran_ms: int = 0
 

@@ -20,17 +20,38 @@ class ToolCall(msgspec.Struct, frozen=True):
     error: str | None = None
 
 
+class Image(msgspec.Struct, frozen=True):
+    """A picture for the model: its media type (`image/png`, `image/jpeg`, `image/gif` or `image/webp`) and its bytes (Base64 in the journal)."""
+
+    media_type: str
+    data: bytes
+    name: str = ""
+
+
 class UserMessage(msgspec.Struct, frozen=True, tag="user"):
     """What a person or program said. `kind` is for providers that are no model: what began the turn, what was sent during it, or the loop's own word."""
 
     text: str
     kind: Literal["task", "steering", "nudge"] = "task"
+    images: tuple[Image, ...] = ()
+
+
+class ReasoningState(msgspec.Struct, frozen=True):
+    """What a service gave with its reasoning and wants back unchanged to go on from it: signed or encrypted items.
+
+    `items` are the service's own JSON objects, in order; only an adapter of the same wire format `api`, asking the same `model`, sends them back.
+    """
+
+    api: str
+    model: str
+    items: tuple[dict[str, Any], ...]
 
 
 class AssistantMessage(msgspec.Struct, frozen=True, tag="assistant"):
     text: str
     tool_calls: tuple[ToolCall, ...] = ()
     reasoning: str = ""
+    state: ReasoningState | None = None
 
 
 class ToolMessage(msgspec.Struct, frozen=True, tag="tool"):
@@ -54,7 +75,11 @@ class ToolDef(msgspec.Struct, frozen=True):
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """One model call. `model` is the name within the provider (`gpt-4o`), without the provider's own name."""
+    """One model call. `model` is the name within the provider (`gpt-4o`), without the provider's own name.
+
+    `environment` describes the machine at this moment; adapters put it behind the messages, so that it breaks no cached prefix.
+    `answer_schema` is a JSON Schema that the reply's text must fit, where the service can hold the model to one.
+    """
 
     model: str
     messages: tuple[ChatMessage, ...]
@@ -64,6 +89,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     top_p: float | None = None
     max_tokens: int | None = None
     timeout: float = 120.0
+    environment: str = ""
+    answer_schema: dict[str, Any] | None = None
 
 
 class Usage(msgspec.Struct, frozen=True):
@@ -80,13 +107,17 @@ class Usage(msgspec.Struct, frozen=True):
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """A model failure as a value: the error's class name, its sentence, the next step, and what may be done about it."""
+    """A model failure as a value: the error's class name, its sentence, the next step, and what may be done about it.
+
+    `lacks`: what the model cannot do and was asked for (`tools` or `images`): the same without it may work.
+    """
 
     kind: str
     text: str
     hint: str = ""
     retryable: bool = False
     retry_after: float | None = None
+    lacks: Literal["", "tools", "images"] = ""
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,6 +128,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     stop: StopReason = "end"
     model: str = ""
     reasoning: str = ""
+    state: ReasoningState | None = None
     usage: Usage = Usage()
     failure: Failure | None = None
 
@@ -119,13 +151,19 @@ class Retrying(msgspec.Struct, frozen=True, tag="retrying"):
     discard: bool
 
 
+class Notice(msgspec.Struct, frozen=True, tag="notice"):
+    """Something the person should know about how the model is asked: shown, never part of the answer."""
+
+    text: str
+
+
 class Finished(msgspec.Struct, frozen=True, tag="finished"):
     """The last event of every stream."""
 
     reply: Reply
 
 
-ModelEvent = TextPart | ReasoningPart | Retrying | Finished
+ModelEvent = TextPart | ReasoningPart | Retrying | Notice | Finished
 
 
 class Price(msgspec.Struct, frozen=True):
@@ -137,10 +175,13 @@ class Price(msgspec.Struct, frozen=True):
 
 
 class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a model. `context` in tokens."""
+    """What is known of a model. `context` in tokens.
+
+    `tools`: native tool calls (true), tools as JSON in the prompt (false), or no tools at all (`none`).
+    """
 
     context: int = 128_000
-    tools: bool = True
+    tools: bool | Literal["none"] = True
     images: bool = False
     price: Price | None = None
     language: bool = True

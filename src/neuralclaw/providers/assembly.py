@@ -1,0 +1,116 @@
+"""What every wire format needs to put a reply together: runs of text, calls from fragments of JSON, tokens into money."""
+
+import json
+from typing import Any, TypeVar
+
+import msgspec
+
+from ..types.messages import ModelEvent, ModelInfo, ReasoningPart, TextPart, ToolCall, Usage
+
+T = TypeVar("T")
+
+
+def decode(decoder: "msgspec.json.Decoder[T]", data: bytes) -> T:
+    """One event's JSON; the slower parser takes the halves of characters that services written in JavaScript cut in two. Raises `msgspec.DecodeError`."""
+    try:
+        return decoder.decode(data)
+    except msgspec.ValidationError:
+        raise
+    except RecursionError as error:
+        raise msgspec.DecodeError("nested too deeply") from error
+    except msgspec.DecodeError:
+        if b"\\u" not in data:
+            raise
+        try:
+            return msgspec.convert(json.loads(data), decoder.type)
+        except (ValueError, RecursionError) as error:
+            raise msgspec.DecodeError(str(error)) from error
+
+
+def mend(text: str) -> str:
+    """The text with halves of characters joined; a half alone becomes the replacement character."""
+    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+class Runs:
+    """The text and the reasoning of a reply as they arrive; what was not handed out yet waits in runs of one kind."""
+
+    __slots__ = ("_half", "_reasoning", "_text", "_waiting")
+
+    def __init__(self) -> None:
+        self._text: list[str] = []
+        self._reasoning: list[str] = []
+        self._waiting: list[tuple[list[str], list[str]]] = []  # (the kind, its run of text) that was not handed out
+        self._half = ""
+
+    def say(self, text: str) -> None:
+        self._part(text, self._text)
+
+    def think(self, text: str) -> None:
+        self._part(text, self._reasoning)
+
+    def take(self) -> list[ModelEvent]:
+        """The parts since the last time. Neighbours that one read of the network brought are one part."""
+        waiting, self._waiting = self._waiting, []
+        return [TextPart("".join(run)) if kind is self._text else ReasoningPart("".join(run)) for kind, run in waiting]
+
+    @property
+    def text(self) -> str:
+        return "".join(self._text)
+
+    @property
+    def reasoning(self) -> str:
+        return "".join(self._reasoning)
+
+    def _part(self, text: str, kind: list[str]) -> None:
+        if not text:
+            return
+        if self._half or "\ud800" <= text[-1] <= "\udfff":
+            text = self._whole(text)
+        if not text:
+            return
+        kind.append(text)
+        if self._waiting and self._waiting[-1][0] is kind:
+            self._waiting[-1][1].append(text)
+        else:
+            self._waiting.append((kind, [text]))
+
+    def _whole(self, text: str) -> str:
+        """The text after the held half of a character, without the half it ends in, which is held for the next."""
+        text = self._half + text
+        self._half = text[-1] if "\ud800" <= text[-1] <= "\udbff" else ""
+        return mend(text[:-1] if self._half else text)
+
+
+def json_object(text: str) -> dict[str, Any] | None:
+    """The JSON object that the text is, else None."""
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def call_of(call_id: str, name: str, text: str) -> ToolCall:
+    """A call from the text of its arguments ("": none). What cannot be read is not echoed: the call has `{}` and an error."""
+    text = mend(text.strip())
+    arguments = json_object(text) if text else {}
+    if not name:
+        return ToolCall(call_id, "", {}, "the call names no tool")
+    if arguments is None:
+        return ToolCall(call_id, name, {}, "the arguments are not a JSON object; send the call again with valid JSON")
+    return ToolCall(call_id, name, arguments)
+
+
+def priced(given: int, cached: int, made: int, info: ModelInfo) -> Usage:
+    """Tokens with their money, `given` counting the cached ones too; `usd` None where the price is not known."""
+    cached = min(cached, given)
+    if info.price is None:
+        return Usage(given, cached, made)
+    kept = info.price.input if info.price.cached is None else info.price.cached
+    return Usage(given, cached, made, ((given - cached) * info.price.input + cached * kept + made * info.price.output) / 1_000_000)
+
+
+def number(value: Any) -> int:
+    """A count from a service, 0 for what is none."""
+    return int(value) if isinstance(value, int | float) and 0 < value < 1e15 else 0
