@@ -303,3 +303,15 @@ def test_without_a_file_neither_yaml_nor_json_is_imported(home: Path) -> None:
     env = {"PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-S", "-c", code, str(home)], env=env, capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
+
+
+def test_what_a_model_can_do_with_tools_is_true_false_or_none(home: Path) -> None:
+    text = "llm:\n  providers:\n    mine: {base_url: 'http://127.0.0.1:1/v1', models: {a: {tools: true}, b: {tools: false}, c: {tools: none}, d: {}}}\n"
+    models = load(home, text).settings.llm.providers["mine"].models
+    assert [models[name].tools for name in "abcd"] == [True, False, "none", None]
+    with pytest.raises(ConfigError, match=r"models\.a\.tools"):
+        load(home, text.replace("true", "maybe"))
+
+
+def test_the_models_that_are_asked_when_one_is_out_keep_their_order(home: Path) -> None:
+    assert load(home, "llm: {fallback: [ollama:llama3.2, offline]}\n").settings.llm.fallback == ("ollama:llama3.2", "offline")

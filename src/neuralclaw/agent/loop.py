@@ -100,7 +100,7 @@ async def stream(run: Run) -> Reply:
     """The finished reply. The guard around providers: one that raises instead of failing by value ends its own turn and no other."""
     reply = Reply(stop="error", failure=Failure("LLMUnavailableError", "the model's stream ended without a reply"))
     try:
-        async with run.provider.stream(build_request(run)) as events:
+        async with run.provider.stream(await build_request(run)) as events:
             async for event in events:
                 match event:
                     case TextPart(text):
@@ -122,8 +122,8 @@ async def stream(run: Run) -> Reply:
     return reply
 
 
-def build_request(run: Run) -> Request:
-    """What the model is asked: instructions, tools, and the history within its window of turns."""
+async def build_request(run: Run) -> Request:
+    """What the model is asked: instructions, tools, the history within its window of turns, and behind it the environment of this moment."""
     breakers = run.options.limits
     messages = run.journal.conversation.messages(last_turns=breakers.window_turns, max_messages=breakers.max_messages)
     if breakers.max_messages and len(messages) >= breakers.max_messages:
@@ -137,6 +137,7 @@ def build_request(run: Run) -> Request:
         top_p=run.top_p,
         max_tokens=run.max_tokens,
         timeout=run.model_timeout,
+        environment=await run.environment(run.options.workspace) if run.environment is not None else "",
     )
 
 

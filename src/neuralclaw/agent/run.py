@@ -1,6 +1,6 @@
 """What one run of a turn needs, as one value, and the journal as the run sees it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
@@ -76,6 +76,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     max_tokens: int | None = None
     model_timeout: float = 120.0
     outbox: str | None = None
+    environment: Callable[[str], Awaitable[str]] | None = None
+    """Describes the machine and a workspace at this moment, for the model."""
 
     @property
     def state(self) -> TurnState:

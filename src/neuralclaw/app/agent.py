@@ -300,6 +300,7 @@ def assemble(parts: Parts, seat: Seat, tasks: TaskGroup, approver: Approver | No
         thinking=parts.models.thinking,
         system=parts.system,
         digests=parts.digests,
+        environment=parts.environment,
     )
     sessions = Sessions(kit, tasks, max_sessions=parts.loaded.settings.agent.max_sessions)
     verbs: dict[str, Verb] = {}

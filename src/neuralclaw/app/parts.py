@@ -17,6 +17,7 @@ from ..sandbox.facts import SystemFacts
 from ..sandbox.files import ConfinedFiles
 from ..store.sqlite import SqliteStore
 from ..tools.builtin import own_tools, workspace_tools
+from ..tools.environment import Environment
 from ..tools.registry import Registry
 from ..tools.terminal import TerminalSettings
 from ..types.options import Policy
@@ -48,6 +49,7 @@ class Parts:
                 *tools,
             ]
         )
+        self.environment = Environment(clock.monotonic).describe if settings.agent.environment_snapshot else None
         self._digests: dict[str, str] = {}
 
     @classmethod

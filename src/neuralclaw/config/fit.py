@@ -68,7 +68,8 @@ class Fit:
         return node_of([part.strip() for part in text.split(",") if part.strip()], node.source, node.line)
 
     def _optional(self, kind: Any, node: Node, key: str) -> Any:
-        (inner,) = (arg for arg in get_args(kind) if arg is not types.NoneType)
+        inners = [arg for arg in get_args(kind) if arg is not types.NoneType]
+        inner = next((arg for arg in inners if get_origin(arg) is Literal and node.value in get_args(arg)), inners[0])
         if node.value is None or (node.source.text and node.value in ("null", "none")):
             self._note(key, node)
             return None

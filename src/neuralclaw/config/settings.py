@@ -40,6 +40,8 @@ class Agent(Section, frozen=True, kw_only=True):
     reflection: Literal["off", "deliberate", "always"] = "deliberate"
     personality: str | None = None
     default_trust_level: Literal["low", "medium", "high"] = "low"
+    environment_snapshot: bool = True
+    """Whether the model is told workspace, processes, memory, disk, battery and uptime before every call."""
 
 
 class Context(Section, frozen=True, kw_only=True):

@@ -55,6 +55,8 @@ class Kit(msgspec.Struct, frozen=True, kw_only=True):
     thinking: Callable[[str], Awaitable[Thinking]]
     system: Callable[[str], str]
     digests: Callable[[], dict[str, str]]
+    environment: Callable[[str], Awaitable[str]] | None = None
+    """Describes the machine and a workspace for the model; None: switched off."""
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
@@ -305,6 +307,7 @@ class Sessions:
             top_p=thinking.top_p,
             max_tokens=thinking.max_tokens,
             model_timeout=thinking.timeout,
+            environment=kit.environment if thinking.provider.info(thinking.model).language else None,
         )
 
 
