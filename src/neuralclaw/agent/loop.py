@@ -77,6 +77,7 @@ async def go_on(run: Run) -> None:
 async def think(run: Run) -> None:
     """One model call, streamed: its parts are passing events, the finished reply is an entry."""
     seen = run.state.last_entry
+    blind(run)
     reply = await stream(run)
     if reply.failure is not None:
         await run.journal.append(ErrorEvent(kind=reply.failure.kind, text=reply.failure.text, hint=reply.failure.hint))
@@ -94,6 +95,13 @@ async def think(run: Run) -> None:
             ran_ms=run.time.ms,
         )
     )
+
+
+def blind(run: Run) -> None:
+    """Say once, at the turn's first call, that the model cannot see the pictures that came with the task."""
+    started = run.state.started
+    if started is not None and started.images and not run.state.messages and not run.provider.info(run.model).images:
+        run.show(StatusEvent(text=f"{run.options.model} takes no pictures: it is told their names only"))
 
 
 async def stream(run: Run) -> Reply:

@@ -26,6 +26,7 @@ from ..types.ids import new_id
 from ..types.judging import Trust
 from ..types.options import ApprovalsMode, TurnOptions
 from .parts import Parts
+from .pictures import Given, pictures
 from .stream import TurnFilter
 from .verbs import agent_verbs
 
@@ -125,18 +126,25 @@ class Agent:
                 await parts.aclose()
 
     @asynccontextmanager
-    async def turn(self, text: str, *, session: str | None = None, key: str | None = None, **options: Any) -> AsyncIterator[AsyncIterator[Event]]:
+    async def turn(
+        self, text: str, *, session: str | None = None, key: str | None = None, images: Iterable[Given] = (), **options: Any
+    ) -> AsyncIterator[AsyncIterator[Event]]:
         """One turn with this message; its events until it ends or parks. Leaving early cancels it.
+
+        `images`: pictures that belong to it, as paths, bytes or `Image` values (PNG, JPEG, GIF or WebP, at most 5 MB each).
 
         `options`: `model`, `trust`, `approvals`, `max_iterations`, `timeout` (seconds) in place of the agent's own. A second turn of a
         session that is busy in this process waits for the first; one that is busy elsewhere raises `SessionBusy`.
         """
         session = new_session(session)
-        async with self._sent(session, text, self._options(**options), key=key, queued=self._sessions.driving(session)) as events:
+        inbound = self._inbound(text, self._options(**options), queued=self._sessions.driving(session), key=key, images=images)
+        async with self._sent(session, inbound) as events:
             yield events
 
     @asynccontextmanager
-    async def resume(self, session: str, *, text: str | None = None, retry: bool = False, **options: Any) -> AsyncIterator[AsyncIterator[Event]]:
+    async def resume(
+        self, session: str, *, text: str | None = None, images: Iterable[Given] = (), retry: bool = False, **options: Any
+    ) -> AsyncIterator[AsyncIterator[Event]]:
         """Finish the session's unfinished, or parked and answered, turn; then, with `text`, run that as the next one.
 
         With nothing unfinished and no text, the stream is the last turn's end again. `options` as in `turn`.
@@ -145,7 +153,7 @@ class Agent:
         row = await find_session(store, session)
         if text is not None:
             queued = row.state in ("unfinished", "set_aside") or self._sessions.driving(row.session)
-            async with self._sent(row.session, text, self._options(**options), queued=queued, retry=retry) as events:
+            async with self._sent(row.session, self._inbound(text, self._options(**options), queued=queued, images=images), retry=retry) as events:
                 yield events
             return
         ends = await store.read(row.session, from_turn=row.last_turn, kinds=("turn.finished",)) if row.last_turn else []
@@ -185,9 +193,9 @@ class Agent:
                     return event.body
         raise AgentError("the turn ended without a result; what was recorded is kept")
 
-    async def steer(self, text: str, *, session: str) -> int:
+    async def steer(self, text: str, *, session: str, images: Iterable[Given] = ()) -> int:
         """Say something to a session whose turn runs, here or elsewhere; it is seen before the next model call."""
-        return await self.desk.steer(session, text, by=self._seat.who)
+        return await self.desk.steer(session, text, by=self._seat.who, images=pictures(images))
 
     async def cancel(self, session: str) -> None:
         """Stop the session's turn, wherever it runs."""
@@ -216,14 +224,16 @@ class Agent:
         """Run a command by its name: `await agent.do("sessions.list")`."""
         return await self.desk.do(verb, **arguments)
 
+    def _inbound(self, text: str, options: TurnOptions, *, queued: bool, key: str | None = None, images: Iterable[Given] = ()) -> Inbound:
+        return Inbound(text=text, key=key or new_id(16), by=self._seat.who, queued=queued, images=pictures(images), options=options)
+
     @asynccontextmanager
-    async def _sent(
-        self, session: str, text: str, options: TurnOptions, *, key: str | None = None, queued: bool, retry: bool = False
-    ) -> AsyncIterator[AsyncIterator[Event]]:
+    async def _sent(self, session: str, inbound: Inbound, *, retry: bool = False) -> AsyncIterator[AsyncIterator[Event]]:
         """Send a message and follow the turn it starts or steers."""
+        options, queued = inbound.options, inbound.queued
+        assert options is not None, "a message that may begin a turn says what the turn runs under"
         await self._parts.models.thinking(options.model)
         wish = Wish(approvals=options.approvals, present=options.origin.present, retry=retry)
-        inbound = Inbound(text=text, key=key or new_id(16), by=self._seat.who, queued=queued, options=options)
         entry, turn = await self.desk.send(session, inbound, wish=wish)
         waiting = await self._open_questions(session) if queued or turn is not None else ()
         wanted = TurnFilter(inbound=entry, number=turn, after=entry - 1, waiting=waiting)

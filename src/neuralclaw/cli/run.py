@@ -43,6 +43,7 @@ def _options(parser: argparse.ArgumentParser) -> None:
     add("--trust", type=choice(*TRUST), metavar="|".join(TRUST))
     add("--max-iterations", type=count, metavar="N", help="model calls at most")
     add("--timeout", type=positive, metavar="SECONDS", help="running time at most")
+    add("--image", action="append", default=[], metavar="FILE", help="a picture that belongs to the task (may be given several times)")
     add("--retry", action="store_true", help="with --resume: try a turn that was set aside once more")
     add("--mode", type=choice("auto", "direct", "deliberate"), default="auto", help=argparse.SUPPRESS)
     for option in _LATER:
@@ -158,8 +159,8 @@ def _turn(agent: Agent, args: argparse.Namespace, text: str | None, session: str
     options = {"max_iterations": args.max_iterations, "timeout": args.timeout}
     given = {name: value for name, value in options.items() if value is not None}
     if session is not None and (args.resume or args.newest):
-        return agent.resume(session, text=text, retry=args.retry, **given)
-    return agent.turn(text or "", session=session, **given)
+        return agent.resume(session, text=text, images=args.image, retry=args.retry, **given)
+    return agent.turn(text or "", session=session, images=args.image, **given)
 
 
 async def follow(agent: Agent, turn: AbstractAsyncContextManager[Any], sink: Sink, person: Person, stop: Stop) -> TurnFinished:

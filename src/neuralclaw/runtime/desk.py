@@ -12,6 +12,7 @@ from ..types.actions import AnswerDecision
 from ..types.entries import HOME, Draft, Entry
 from ..types.events import ApprovalResolved, Cancel, Inbound
 from ..types.ids import new_id
+from ..types.messages import Image
 from ..types.rows import DuplicateInbound, SessionRow
 from .asker import JournalAsker, expired
 from .bus import Bus, Subscription
@@ -52,10 +53,10 @@ class SessionDesk:
             await self._sessions.wake(session, wish)
         return entry, row.last_turn if row.state == "waiting" else None
 
-    async def steer(self, session: str, text: str, *, by: str, key: str | None = None) -> int:
+    async def steer(self, session: str, text: str, *, by: str, key: str | None = None, images: tuple[Image, ...] = ()) -> int:
         """Accept a message for a session whose turn may run in any process; it is seen before the next model call."""
         row = await self._row(session)
-        entry = await self._accept(row, Inbound(text=text, key=key or new_id(16), by=by))
+        entry = await self._accept(row, Inbound(text=text, key=key or new_id(16), by=by, images=images))
         if self._sessions.driving(session):
             await self._sessions.wake(session, Wish())
         return entry

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from .events import VERSIONS, AnyBody, Durable
+from .events import VERSIONS, AnyBody, Durable, Inbound, TurnStarted
 from .labels import NONE, Labels
 
 HOME = "home"
@@ -70,8 +70,10 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
         return getattr(self.body, name)
 
     def to_dict(self) -> dict[str, Any]:
-        """The object that `--output stream-json` prints: common fields first, then the body's own."""
+        """The object that `--output stream-json` prints: common fields first, then the body's own; of pictures what they are, not their bytes."""
         body: dict[str, Any] = msgspec.to_builtins(self.body)
+        if isinstance(self.body, Inbound | TurnStarted) and self.body.images:
+            body["images"] = [{"media_type": i.media_type, "name": i.name, "bytes": len(i.data)} for i in self.body.images]
         head: dict[str, Any] = {"type": body.pop("type"), "session": self.session, "turn": self.turn, "seq": self.seq, "time": self.time}
         if self.entry is not None:
             head["entry"] = self.entry
