@@ -11,6 +11,7 @@ GROUPS = {
     "run": "run",
     "chat": "chat",
     "recover": "recover",
+    "init": "init",
     "doctor": "doctor",
     "config": "config",
     "sessions": "sessions",
@@ -22,7 +23,7 @@ GROUPS = {
 """Noun -> the file of this package that has its commands."""
 
 LATER = (
-    *("init", "grants", "undo", "redo", "diff", "cost", "backup", "restore", "memory", "mcp", "schedule"),
+    *("grants", "undo", "redo", "diff", "cost", "backup", "restore", "memory", "mcp", "schedule"),
     *("tasks", "plan", "souls", "agents", "prompts", "secrets", "serve"),
 )
 """Nouns that are promised and whose rooms do not stand yet."""

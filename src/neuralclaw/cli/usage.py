@@ -8,6 +8,7 @@ Without a command it opens the chat.
 
   run [TASK]          do one task and print the answer; without TASK it is read from standard input
   recover             finish every turn that was interrupted
+  init                choose a model: finds what is there, asks, checks with a real call
   doctor              what works here, what is missing and how to get it
   config              show, check, schema, path: the settings and where they come from
   sessions            list, show: what was said and done

@@ -40,7 +40,7 @@ class Loaded:
     """The effective settings and where they come from.
 
     `home` is the absolute data directory (it may not exist yet), `file` the configuration file that was read or None, `env` the
-    merged `.env` and environment without empty values, `notices` sentences for the person.
+    merged `.env` and environment without empty values, `dotenv` the line of each of its variables that `.env` gave, `notices` sentences for the person.
     """
 
     def __init__(self, settings: Settings, home: str, env: dict[str, str]) -> None:
@@ -49,6 +49,11 @@ class Loaded:
         self.notices: tuple[str, ...] = ()
         self.origins: dict[str, str] = {}
         self.unset: dict[str, str] = {}
+        self.dotenv: dict[str, int] = {}
+
+    def variable_origin(self, name: str) -> str:
+        """Where a variable of `env` comes from: `.env:3` or `environment NAME`."""
+        return f".env:{self.dotenv[name]}" if name in self.dotenv else f"environment {name}"
 
     def origin(self, key: str) -> str:
         """`default`, `config.yaml:12`, `.env:3`, `environment NAME` or `command line`. Raises `ConfigError` for a key that does not exist."""
@@ -98,6 +103,7 @@ def load(*, home: str | None, environ: Mapping[str, str], overrides: Mapping[str
     env = {name: value for name, (value, _) in dotenv.items() if value} | {name: value for name, value in environ.items() if value}
     tree = layered(tree, variables(dotenv, dotenv_path, environ), overrides or {})
     loaded = Loaded(Settings(), data, env)
+    loaded.dotenv = {name: line for name, (value, line) in dotenv.items() if value and not environ.get(name)}
     if tree is None and "TELEGRAM_BOT_TOKEN" not in env and "TELEGRAM_USER_ID" not in env:
         loaded.notices = tuple(notices)
         return loaded

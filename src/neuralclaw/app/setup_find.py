@@ -1,0 +1,138 @@
+"""What a set-up finds on this machine: services with a key, a running Ollama and its models, GGUF files. Looks, and sends nothing away."""
+
+import os
+import re
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import anyio.to_thread
+import msgspec
+
+from .. import config
+from ..plugins import load
+from ..safety.gate import Gate
+from .setup_reach import listing
+
+LOOK_SECONDS = 1.0
+"""How long the look for model files may take in all."""
+DEEPEST = 6
+OLLAMA_SECONDS = 1.0
+MAGIC = b"GGUF"
+
+_LATER_PART = re.compile(r"-(?!00001)\d{5}-of-\d{5}\.gguf$")
+
+
+class Key(msgspec.Struct, frozen=True):
+    """A service that has what it needs: the variable that holds its key ("" where it needs none) and where that comes from."""
+
+    service: str
+    variable: str
+    origin: str
+
+
+class ModelFile(msgspec.Struct, frozen=True):
+    """A GGUF file and its size in bytes."""
+
+    path: str
+    size: int
+
+
+class Found(msgspec.Struct, frozen=True):
+    """All that was found. `ollama` is its address, "" where none runs; `pulled` are the names of its models."""
+
+    keys: tuple[Key, ...] = ()
+    ollama: str = ""
+    pulled: tuple[str, ...] = ()
+    files: tuple[ModelFile, ...] = ()
+
+
+async def find(loaded: config.Loaded, gate: Gate) -> Found:
+    """Look around: keys in the order in which a service becomes the default, Ollama at its configured address, files in the usual folders."""
+    address, pulled = await ollama(loaded, gate)
+    files = await anyio.to_thread.run_sync(lambda: tuple(model_files(folders(loaded), LOOK_SECONDS)))
+    return Found(keys(loaded), address, pulled, files)
+
+
+def keys(loaded: config.Loaded) -> tuple[Key, ...]:
+    """The services with a key or a configured address."""
+    known = load("provider.known")
+    told = providers(loaded)
+    found = []
+    for name in load("provider.with_key")(told, loaded.env):
+        if name == "ollama":
+            continue
+        names = known[name].keys if name in known else ()
+        variable = next((one for one in names if loaded.env.get(one, "").strip()), "")
+        origin = loaded.variable_origin(variable) if variable else loaded.origins.get(f"llm.providers.{name}.api_key", "llm.providers")
+        found.append(Key(name, variable, origin))
+    return tuple(found)
+
+
+def providers(loaded: config.Loaded) -> dict[str, Any]:
+    """`llm.providers` as plain values."""
+    return {name: msgspec.to_builtins(one) for name, one in loaded.settings.llm.providers.items()}
+
+
+async def ollama(loaded: config.Loaded, gate: Gate) -> tuple[str, tuple[str, ...]]:
+    """The address of a running Ollama and the models it has; ("", ()) where none answers."""
+    service = load("provider.resolve")("ollama", providers(loaded), loaded.env)
+    found = await listing(gate, service, OLLAMA_SECONDS)
+    return (service.base_url.removesuffix("/v1"), found.models or ()) if found.ok else ("", ())
+
+
+def folders(loaded: config.Loaded) -> list[str]:
+    """Where GGUF files lie: the data home, `~/models`, and the folders of LM Studio, Hugging Face and llama.cpp."""
+    env = loaded.env
+    person = env.get("HOME", "")
+    places = [os.path.join(loaded.home, "models")]  # noqa: PTH118
+    if person:
+        cache = env.get("XDG_CACHE_HOME") or os.path.join(person, ".cache")  # noqa: PTH118
+        hub = os.path.join(env.get("HF_HOME") or os.path.join(cache, "huggingface"), "hub")  # noqa: PTH118
+        llama = env.get("LLAMA_CACHE") or os.path.join(cache, "llama.cpp")  # noqa: PTH118
+        inside = [os.path.join(person, name) for name in ("models", ".lmstudio/models", ".cache/lm-studio/models")]  # noqa: PTH118
+        places += [*inside, hub, llama]
+    return list(dict.fromkeys(places))
+
+
+def model_files(places: list[str], seconds: float) -> Iterator[ModelFile]:
+    """GGUF files below the folders, as far as they are found within `seconds`."""
+    deadline = time.monotonic() + seconds
+    for place in places:
+        for path in sorted(_named_gguf(place, deadline)):
+            if is_gguf(path):
+                yield ModelFile(path, os.stat(path).st_size)  # noqa: PTH116
+
+
+def _named_gguf(place: str, deadline: float) -> Iterator[str]:
+    """Files below `place` whose name says that a model can be opened by them: no projector for images, no second part of a split one."""
+    for folder, inner, names in os.walk(place):
+        if time.monotonic() > deadline:
+            return
+        if folder.count(os.sep) - place.count(os.sep) >= DEEPEST:
+            inner.clear()
+        for name in names:
+            lower = name.lower()
+            if lower.endswith(".gguf") and not lower.startswith("mmproj") and not _LATER_PART.search(lower):
+                yield os.path.join(folder, name)  # noqa: PTH118
+
+
+def is_gguf(path: str) -> bool:
+    """Whether the file begins as GGUF files do; False for one that cannot be read."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError:
+        return False
+    try:
+        return os.read(descriptor, len(MAGIC)) == MAGIC
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+
+
+def local_engine() -> str:
+    """The installed library that runs a GGUF file in this process, or ""."""
+    import importlib.util
+
+    return next((name for name in ("openvino_genai", "llama_cpp") if importlib.util.find_spec(name) is not None), "")
