@@ -186,3 +186,5 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     price: Price | None = None
     language: bool = True
     """A language model. The grammar and direct calls are none, and are not asked to go on after a promise."""
+    schema: bool = False
+    """Whether the model can be held to a JSON Schema (`Request.answer_schema`) so firmly that its reply always fits."""
