@@ -247,10 +247,15 @@ async def test_a_provider_that_raises_fails_its_own_turn_and_no_other(home: Path
 
 async def test_a_defect_in_one_sessions_turn_reaches_its_follower_and_no_other_session(home: Path) -> None:
     class Odd(ScriptedProvider):
-        def info(self, model: str) -> ModelInfo:
-            raise ZeroDivisionError("a defect")
+        asked = 0
 
-    async with agent(home, provider=Odd("Let me look.", "fine")) as a:
+        def info(self, model: str) -> ModelInfo:
+            self.asked += 1
+            if self.asked == 1:
+                raise ZeroDivisionError("a defect")
+            return super().info(model)
+
+    async with agent(home, provider=Odd("fine")) as a:
         with pytest.raises(ZeroDivisionError, match="a defect"):
             await events(a, session="s")
         (row,) = await a.do("sessions.list", unfinished=True)
