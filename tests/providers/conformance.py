@@ -33,7 +33,6 @@ from neuralclaw.types.messages import (
 from ..waiting import until
 from .loopback import LoopbackServer, Response, loopback, net
 
-DEEP = b'data: {"usage": ' + b"[" * 100_000 + b"\n\n"
 KEY = "sk-the-secret-key-0123456789"
 REQUEST = Request(
     model="m",
@@ -52,7 +51,13 @@ REQUEST = Request(
 
 
 class Wire(Protocol):
-    """One service's form of everything that the suite needs. A call is (id, name, the text of its arguments)."""
+    """One service's form of everything that the suite needs. A call is (id, name, the text of its arguments).
+
+    `kind` is the media type of its streams; `spare`: how many of a stream's last events an orderly end may lack.
+    """
+
+    kind: str
+    spare: int
 
     def provider(self, net: Net, server: LoopbackServer) -> Provider:
         """A provider of the service `mine` with the key `KEY` (named MINE_API_KEY) and a price of 1, 0.1 cached, 2 for the model `m`."""
@@ -63,6 +68,22 @@ class Wire(Protocol):
         ...
 
     def calls(self, *calls: tuple[str, str, str]) -> list[bytes]: ...
+    def variants(self, data: bytes) -> list[bytes]:
+        """The same stream in other spellings of its framing."""
+        ...
+
+    def malformed(self) -> list[bytes]:
+        """Pieces that are no event of this format."""
+        ...
+
+    def empty(self) -> list[bytes]:
+        """Whole bodies that say nothing."""
+        ...
+
+    def limit(self, body: dict[str, Any]) -> int:
+        """What a request's body says of the longest answer, in tokens."""
+        ...
+
     def authorized(self, headers: dict[str, str]) -> bool: ...
     def refusal(self, why: str) -> Response:
         """The answer to `key`, `model`, `context`, `rate`, `quota`, `overloaded` and `request` (some other 400)."""
@@ -73,11 +94,33 @@ class Wire(Protocol):
         ...
 
 
+class EventStreamWire:
+    """The part of a `Wire` that all formats over server-sent events share."""
+
+    kind = "text/event-stream"
+    spare = 0
+
+    def variants(self, data: bytes) -> list[bytes]:
+        commented = b"\xef\xbb\xbf: hello\n\n" + data.replace(b"\n\n", b"\n\n: still there\n\n")
+        return [data.replace(b"\n", b"\r\n"), data.replace(b"\n", b"\r"), commented]
+
+    def malformed(self) -> list[bytes]:
+        deep = b'data: {"usage": ' + b"[" * 100_000 + b"\n\n"
+        return [b"data: {not json\n\n", b"data: \xff\xfe\n\n", b"data: 17\n\n", b'data: {"choices": 5, "type": 5}\n\n', deep]
+
+    def empty(self) -> list[bytes]:
+        return [b"", b"data: [DONE]\n\n", b": nothing but comments\n\n"]
+
+    def limit(self, body: dict[str, Any]) -> int:
+        return int(body["max_tokens"])
+
+
 class Bench:
     """A server, a provider on it, and what it said."""
 
     def __init__(self, wire: Wire, server: LoopbackServer, net: Net) -> None:
         self.server = server
+        server.kind = wire.kind
         self.provider = wire.provider(net, server)
         self.clock = FakeClock()
 
@@ -125,6 +168,11 @@ class ProviderConformance:
     async def bench(self) -> Any:
         async with AsyncExitStack() as stack:
             yield Bench(self.wire, await stack.enter_async_context(loopback()), await stack.enter_async_context(net()))
+
+    def _begun(self) -> list[bytes]:
+        """A stream up to its first text."""
+        events = self.wire.text("one ", "two")
+        return events[: next(number for number, event in enumerate(events) if b"one" in event) + 1]
 
     async def test_text_arrives_in_parts_and_counts_tokens_and_money(self, bench: Bench) -> None:
         bench.server.says(Response(self.wire.text("Grüße, ", "🌍", " Ende")))
@@ -176,9 +224,7 @@ class ProviderConformance:
             assert await bench.reply() == await bench.reply()
 
     async def test_other_line_ends_and_comments_change_nothing(self, bench: Bench) -> None:
-        data = b"".join(self.wire.text("a", "b"))
-        variants = (data.replace(b"\n", b"\r\n"), data.replace(b"\n", b"\r"), b"\xef\xbb\xbf: hello\n\n" + data.replace(b"\n\n", b"\n\n: still there\n\n"))
-        for variant in variants:
+        for variant in self.wire.variants(b"".join(self.wire.text("a", "b"))):
             bench.server.says(Response([variant]), Response([variant[place : place + 1] for place in range(len(variant))]))
             for _ in range(2):
                 assert (await bench.reply()).text == "ab"
@@ -186,27 +232,27 @@ class ProviderConformance:
     @pytest.mark.parametrize("then", ["cut", "end"])
     async def test_a_stream_that_breaks_off_is_never_an_answer(self, bench: Bench, then: str) -> None:
         for events in (self.wire.text("one ", "two ", "three"), self.wire.calls(("call_a", "weather", '{"city": "Köln"}'))):
-            said = max(number for number, event in enumerate(events) if b"three" in event or b"}" in event.split(b"arguments")[-1])
-            last = len(events) - 1 if then == "cut" else min(said, len(events) - 4)
-            for length in range(last):
+            for length in range(len(events) - (self.wire.spare if then == "end" else 0)):
                 bench.server.says(Response(events[:length], then=then))
                 await bench.fails("LLMUnavailableError", retryable=True)
             half = events[0][: len(events[0]) // 2]
             bench.server.says(Response([half], then=then))
             await bench.fails("LLMUnavailableError", retryable=True)
 
-    @pytest.mark.parametrize("piece", [b"data: {not json\n\n", b"data: \xff\xfe\n\n", b"data: 17\n\n", b'data: {"choices": 5, "type": 5}\n\n', DEEP])
-    async def test_a_malformed_piece_is_a_failure_not_an_answer(self, bench: Bench, piece: bytes) -> None:
+    async def test_a_malformed_piece_is_a_failure_not_an_answer(self, bench: Bench) -> None:
         events = self.wire.text("one ", "two")
-        bench.server.says(Response([events[0], piece, *events[1:]]))
-        await bench.fails("LLMUnavailableError", retryable=True)
+        for piece in self.wire.malformed():
+            bench.server.says(Response([events[0], piece, *events[1:]]))
+            await bench.fails("LLMUnavailableError", retryable=True)
+
+    async def test_status_200_that_says_nothing_is_a_failure(self, bench: Bench) -> None:
+        for body in self.wire.empty():
+            bench.server.says(Response([body] if body else []))
+            await bench.fails("LLMUnavailableError", retryable=True)
 
     @pytest.mark.parametrize(
         ("body", "kind"),
         [
-            (b"", "text/event-stream"),
-            (b"data: [DONE]\n\n", "text/event-stream"),
-            (b": nothing but comments\n\n", "text/event-stream"),
             (b'{"error": {"message": "busy"}}', "application/json"),
             (b'{"choices": [{"message": {"content": "not streamed"}}]}', "application/json"),
             (b"<html><body>Log in first</body></html>", "text/html; charset=utf-8"),
@@ -214,7 +260,7 @@ class ProviderConformance:
         ],
     )
     async def test_status_200_without_a_stream_is_a_failure(self, bench: Bench, body: bytes, kind: str | None) -> None:
-        bench.server.says(Response([body] if body else [], kind=kind))
+        bench.server.says(Response([body], kind=kind))
         await bench.fails("LLMUnavailableError", retryable=True)
 
     async def test_an_error_in_mid_stream_voids_the_answer(self, bench: Bench) -> None:
@@ -261,7 +307,7 @@ class ProviderConformance:
 
     @pytest.mark.parametrize("started", [False, True])
     async def test_silence_ends_with_a_timeout(self, bench: Bench, started: bool) -> None:
-        bench.server.says(Response(self.wire.text("one ", "two")[:2] if started else [], then="hang"))
+        bench.server.says(Response(self._begun() if started else [], then="hang"))
         with anyio.fail_after(5):
             events = await bench.events(msgspec.structs.replace(REQUEST, timeout=0.2))
         last = events[-1]
@@ -278,14 +324,14 @@ class ProviderConformance:
             await bench.fails("LLMUnavailableError", retryable=True)
 
     async def test_leaving_in_mid_stream_closes_the_connection(self, bench: Bench) -> None:
-        bench.server.says(Response(self.wire.text("one ", "two")[:2], then="hang"))
+        bench.server.says(Response(self._begun(), then="hang"))
         async with bench.provider.stream(REQUEST) as events:
             async for _ in events:
                 break
         await until(lambda: bench.server.lost == 1)
 
     async def test_cancelling_in_mid_stream_closes_the_connection(self, bench: Bench) -> None:
-        bench.server.says(Response(self.wire.text("one ", "two")[:2], then="hang"))
+        bench.server.says(Response(self._begun(), then="hang"))
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(bench.events)
             await until(lambda: bench.server.seen)
@@ -305,7 +351,7 @@ class ProviderConformance:
             assert (await bench.reply()).text == "ok"
 
     async def test_many_streams_at_once_do_not_mix(self, bench: Bench) -> None:
-        bench.server.answer = lambda seen: Response(self.wire.text(*(f"{seen.json['max_tokens']}," for _ in range(5))))
+        bench.server.answer = lambda seen: Response(self.wire.text(*(f"{self.wire.limit(seen.json)}," for _ in range(5))))
         replies: dict[int, str] = {}
 
         async def one(number: int) -> None:

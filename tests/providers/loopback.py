@@ -17,7 +17,7 @@ EVENT_STREAM = "text/event-stream"
 class Response:
     """What the server says next: its `pieces` one by one, then the end of the body, at once or `late`.
 
-    `cut`: then the connection is reset; `hang`: then nothing more comes.
+    `kind` is its media type: "" the server's, None no header. `cut`: then the connection is reset; `hang`: then nothing more comes.
     """
 
     def __init__(
@@ -26,14 +26,13 @@ class Response:
         *,
         status: int = 200,
         headers: Mapping[str, str] | None = None,
-        kind: str | None = EVENT_STREAM,
+        kind: str | None = "",
         then: str = "end",
     ) -> None:
         self.pieces = list(pieces)
         self.status = status
         self.headers = dict(headers or {})
-        if kind:
-            self.headers.setdefault("Content-Type", kind)
+        self.kind = kind
         assert then in ("end", "late", "cut", "hang")
         self.then = then
 
@@ -63,6 +62,8 @@ class LoopbackServer:
         self.connections = 0
         self.lost = 0
         self.port = 0
+        self.kind = EVENT_STREAM
+        """Media type of responses that name none."""
 
     @property
     def url(self) -> str:
@@ -87,7 +88,9 @@ class LoopbackServer:
         seen = Seen(head[0].split()[1], headers, await reader.readexactly(int(headers.get("content-length", "0"))))
         self.seen.append(seen)
         response = self.answer(seen) if self.answer else self.script.pop(0) if len(self.script) > 1 else self.script[0]
-        lines = [f"HTTP/1.1 {response.status} X", "Transfer-Encoding: chunked", *(f"{name}: {value}" for name, value in response.headers.items())]
+        kind = self.kind if response.kind == "" else response.kind
+        named = {"Content-Type": kind} | response.headers if kind else response.headers
+        lines = [f"HTTP/1.1 {response.status} X", "Transfer-Encoding: chunked", *(f"{name}: {value}" for name, value in named.items())]
         writer.write(("\r\n".join(lines) + "\r\n\r\n").encode())
         for piece in response.pieces:
             writer.write(b"%x\r\n%b\r\n" % (len(piece), piece))

@@ -18,7 +18,7 @@ from neuralclaw.providers.service import Service
 from neuralclaw.providers.sse import SSEDecoder
 from neuralclaw.types.messages import ModelInfo, Price
 
-from .conformance import KEY, REQUEST, Bench, ProviderConformance
+from .conformance import KEY, REQUEST, Bench, EventStreamWire, ProviderConformance
 from .loopback import LoopbackServer, Response, Seen, grant_for, loopback, net
 from .refusals import REFUSALS
 from .streams import STREAMS, USAGE, call, chunk
@@ -36,7 +36,9 @@ def service(server: LoopbackServer, **more: Any) -> Service:
     return Service(name="mine", base_url=server.url, api_key=KEY, key_name="MINE_API_KEY", **more)
 
 
-class ChatWire:
+class ChatWire(EventStreamWire):
+    spare = 2  # the usage and [DONE]
+
     def provider(self, net: Net, server: LoopbackServer) -> Provider:
         told = service(server, models={"m": ModelInfo(price=Price(1, 2, 0.1))})
         return ChatProvider(net, grant_for(told.host), told)
