@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from .types.actions import Action, Answer, Answers, FactSheet, Grant, Question, Scope, Verdict, Wants
 from .types.entries import Draft, Entry, Event
@@ -138,6 +138,26 @@ class Files(Protocol):
     async def list(self, grant: Grant, path: str) -> Sequence[DirEntry]: ...
     def walk(self, grant: Grant, path: str) -> AsyncIterator[DirEntry]:
         """All below `path`, directories before what they hold, names sorted, links not followed."""
+        ...
+
+
+class Converted(Protocol):
+    """How a conversion ended: with its `output`, or because time, memory for the output or the child itself gave out (`detail` says how)."""
+
+    @property
+    def ended(self) -> Literal["done", "time", "size", "crash"]: ...
+    @property
+    def output(self) -> bytes: ...
+    @property
+    def detail(self) -> str: ...
+
+
+class Converter(Protocol):
+    """Runs `main` of one of our own modules on bytes that nobody vouches for, where they can do no harm: in a process without files and network,
+    bounded in time and memory. Nothing of it is left when `convert` returns or is cancelled."""
+
+    async def convert(self, module: str, data: bytes) -> Converted:
+        """Raises `ToolError` when no process can be started."""
         ...
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from neuralclaw.sandbox.converter import ChildConverter
 from neuralclaw.sandbox.environment import clean_env
 from neuralclaw.sandbox.files import ConfinedFiles
 from neuralclaw.sandbox.process import ProcessSandbox
@@ -30,4 +31,9 @@ def workspace(tmp_path: Path) -> Path:
 def registry(tmp_path: Path) -> Registry:
     files = ConfinedFiles(str(tmp_path / "preimages"))
     environment = clean_env(os.environ)
-    return Registry([*workspace_tools(files, ProcessSandbox(), environment), *own_tools(kept, lambda: {"name": "NeuralClaw", "tools": ["echo"]}, 40_000)])
+    return Registry(
+        [
+            *workspace_tools(files, ProcessSandbox(), environment, converter=ChildConverter()),
+            *own_tools(kept, lambda: {"name": "NeuralClaw", "tools": ["echo"]}, 40_000),
+        ]
+    )

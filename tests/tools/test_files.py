@@ -81,17 +81,15 @@ async def test_a_character_the_encoding_has_not_is_refused(registry: Registry, w
     [
         ("a.bin", b"\x00\x01\x02" * 100, "a binary file of 300 bytes"),
         ("a.png", b"\x89PNG\r\n\x1a\n" + b"\0" * 20, "a PNG image of 28 bytes"),
-        ("a.pdf", b"%PDF-1.7\nabc", "a PDF document of 12 bytes"),
-        ("a.docx", b"PK\x03\x04" + b"\0" * 30, "a Word document"),
+        ("a.pdf", b"%PDF-1.7\nabc", "a.pdf is a damaged PDF"),
+        ("a.docx", b"PK\x03\x04" + b"\0" * 30, "a.docx is no Word document"),
         ("a.so", b"\x7fELF" + b"\x01\0" * 9, r"a program \(ELF\)"),
     ],
 )
 async def test_what_is_no_text_is_named_with_its_size(registry: Registry, workspace: Path, name: str, data: bytes, match: str) -> None:
     (workspace / name).write_bytes(data)
-    with pytest.raises(ToolError, match=match) as caught:
+    with pytest.raises(ToolError, match=match):
         await call(registry, workspace, "read_file", path=name)
-    if name.endswith((".pdf", ".docx")):
-        assert "not built in yet" in caught.value.hint
 
 
 async def test_a_very_large_file_is_read_in_part_and_says_so(registry: Registry, workspace: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from neuralclaw.safety.gate import Gate
 from neuralclaw.safety.shell import analyse
 from neuralclaw.sandbox.choice import ChosenSandbox
+from neuralclaw.sandbox.converter import ChildConverter
 from neuralclaw.sandbox.environment import clean_env
 from neuralclaw.sandbox.facts import SystemFacts
 from neuralclaw.sandbox.files import ConfinedFiles
@@ -48,7 +49,7 @@ class Gated:
         policy = Policy(programs=("cat", "echo", "ls", "wc"), allowed_paths=())
         facts = SystemFacts(policy, lambda: self.sandbox.name, environment["PATH"])
         self.gate = Gate(policy, facts, Wall(), analyse)
-        self.registry = Registry([*workspace_tools(ConfinedFiles(str(data)), self.sandbox, environment), *own_tools(kept, dict)])
+        self.registry = Registry([*workspace_tools(ConfinedFiles(str(data)), self.sandbox, environment, converter=ChildConverter()), *own_tools(kept, dict)])
         self.workspace = workspace
         self.asked = 0
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import anyio.to_thread
 
-from ..ports import ExecResult, Sandbox
+from ..ports import Converted, Converter, ExecResult, Sandbox
 from ..types.actions import Grant
 
 
@@ -32,3 +32,16 @@ class LateSandbox:
     async def exec(self, grant: Grant, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float | None, max_bytes: int) -> ExecResult:
         sandbox: Sandbox = await anyio.to_thread.run_sync(lambda: self.real)
         return await sandbox.exec(grant, argv, cwd=cwd, env=env, timeout=timeout, max_bytes=max_bytes)
+
+
+class LateConverter:
+    """The converter of documents behind its port, made when the first document is read or written."""
+
+    def __init__(self, make: Callable[[], Converter]) -> None:
+        self._make = make
+        self._made: Converter | None = None
+
+    async def convert(self, module: str, data: bytes) -> Converted:
+        if self._made is None:
+            self._made = self._make()
+        return await self._made.convert(module, data)

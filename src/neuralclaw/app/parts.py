@@ -22,7 +22,7 @@ from ..tools.registry import Registry
 from ..tools.terminal import TerminalSettings
 from ..types.options import Policy
 from .clock import SystemClock
-from .late import LateSandbox
+from .late import LateConverter, LateSandbox
 from .models import Models
 
 
@@ -44,7 +44,7 @@ class Parts:
         terminal_settings = TerminalSettings(working_dir=terminal.working_dir, timeout=terminal.default_timeout_seconds, max_chars=terminal.max_output_chars)
         self.tools = Registry(
             [
-                *workspace_tools(self.files, self.sandbox, clean_env(env), terminal_settings),
+                *workspace_tools(self.files, self.sandbox, clean_env(env), terminal_settings, converter=LateConverter(lambda: load("converter")())),
                 *own_tools(store.result, self.about, settings.agent.max_tool_result_chars),
                 *tools,
             ]

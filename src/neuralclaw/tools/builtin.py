@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..ports import Files, Sandbox
+from ..ports import Converter, Files, Sandbox
 from ..tool import FunctionTool
 from . import files as file_tools
 from . import search
@@ -15,14 +15,16 @@ from .system import disk_info, network_info, process_list, process_signal, syste
 from .terminal import DEFAULTS, TerminalSettings, terminal
 
 
-def workspace_tools(files: Files, sandbox: Sandbox, clean_env: Mapping[str, str], settings: TerminalSettings = DEFAULTS) -> list[FunctionTool]:
-    """Tools on files and programs. `clean_env` is the whole environment of commands."""
+def workspace_tools(
+    files: Files, sandbox: Sandbox, clean_env: Mapping[str, str], settings: TerminalSettings = DEFAULTS, *, converter: Converter
+) -> list[FunctionTool]:
+    """Tools on files and programs. `clean_env` is the whole environment of commands; `converter` takes text out of documents."""
     return [
-        file_tools.read_file(files),
+        file_tools.read_file(files, converter),
         file_tools.list_files(files),
         search.find_files(files),
         search.search_files(files),
-        file_tools.write_file(files),
+        file_tools.write_file(files, converter),
         file_tools.edit_file(files),
         file_tools.delete_file(files),
         terminal(sandbox, clean_env, settings),

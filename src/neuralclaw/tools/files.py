@@ -8,11 +8,12 @@ from typing import Annotated, Any
 import msgspec
 
 from ..errors import ToolError
-from ..ports import Files
+from ..ports import Converter, Files
 from ..tool import FunctionTool, ProbeResult, tool
 from ..types.actions import Grant
 from ..types.rows import FileChange
 from ..types.tools import ToolContext, ToolResult, Touch
+from . import documents
 from .text import Text, read_text
 
 MAX_BYTES = 10_000_000
@@ -33,37 +34,50 @@ def shown(grant: Grant, path: str) -> str:
     return posixpath.relpath(full, grant.workspace) if inside else full
 
 
-def read_file(files: Files) -> FunctionTool:
+def read_file(files: Files, converter: Converter) -> FunctionTool:
     """The tool `read_file`."""
 
     @tool(risk="LOW", effect="pure", category="files", aliases=["file_read"], touches=[Touch("path", "read")])
     async def read_file(grant: Grant, path: str, offset: Line = 1, limit: Count | None = None) -> ToolResult:
-        """Read a text file. The result is the text itself.
+        """Read a text file, or the text of a .docx (as Markdown) or .pdf (page by page). The result is the text itself.
 
         Args:
             path: Absolute, or relative to the workspace.
             offset: The first line to read; lines count from 1.
             limit: How many lines to read; all when not given.
         """
-        data = await files.read(grant, path, max_bytes=MAX_BYTES + 1)
+        most = documents.MAX_BYTES if documents.named(path) else MAX_BYTES
+        data = await files.read(grant, path, max_bytes=most + 1)
+        kind = documents.kind_of(data, path)
+        if kind:
+            if len(data) > most < documents.MAX_BYTES:  # a PDF under another name
+                data = await files.read(grant, path, max_bytes=documents.MAX_BYTES + 1)
+            document = await documents.read_document(converter, data, kind, path)
+            return _lines(grant, path, document.text, {"size": len(data), **document.about, "whole": True}, offset, limit)
         whole = len(data) <= MAX_BYTES
         data = data if whole else data[: _cut(data)]
         read = read_text(data, path)
-        lines = read.text.split("\n")
-        count = len(lines) - (not lines[-1])
-        first = max(offset, 1)
-        if first > max(count, 1):
-            raise ToolError(f"{path} has {count:,} lines{_IN_PART if not whole else ''}; offset {first:,} is beyond its end")
-        last = count if limit is None else min(count, first - 1 + limit)
-        text = read.text if first == 1 and last == count else "".join(f"{line}\n" for line in lines[first - 1 : last])
-        if last == count and first > 1 and lines[-1]:
-            text = text.removesuffix("\n")  # the file does not end with one
-        if not whole and last == count:
-            text += f"[the file goes on: {count:,} lines{_IN_PART} were read; the terminal can look further]"
-        about = {"path": shown(grant, path), "size": len(data), "lines": count, "encoding": read.encoding, "first": first, "last": last, "whole": whole}
-        return ToolResult(content=text, metadata=about)
+        return _lines(grant, path, read.text, {"size": len(data), "encoding": read.encoding, "whole": whole}, offset, limit)
 
     return read_file
+
+
+def _lines(grant: Grant, path: str, whole_text: str, facts: dict[str, Any], offset: int, limit: int | None) -> ToolResult:
+    """The lines that are asked for. `facts` go into the metadata; their `whole` is false when the text is the file's first part only."""
+    whole = facts["whole"]
+    lines = whole_text.split("\n")
+    count = len(lines) - (not lines[-1])
+    first = max(offset, 1)
+    if first > max(count, 1):
+        raise ToolError(f"{path} has {count:,} lines{_IN_PART if not whole else ''}; offset {first:,} is beyond its end")
+    last = count if limit is None else min(count, first - 1 + limit)
+    text = whole_text if first == 1 and last == count else "".join(f"{line}\n" for line in lines[first - 1 : last])
+    if last == count and first > 1 and lines[-1]:
+        text = text.removesuffix("\n")  # the file does not end with one
+    if not whole and last == count:
+        text += f"[the file goes on: {count:,} lines{_IN_PART} were read; the terminal can look further]"
+    about = {"path": shown(grant, path), **facts, "lines": count, "first": first, "last": last}
+    return ToolResult(content=text, metadata=about)
 
 
 def list_files(files: Files) -> FunctionTool:
@@ -91,21 +105,29 @@ def list_files(files: Files) -> FunctionTool:
     return list_files
 
 
-def write_file(files: Files) -> FunctionTool:
+def write_file(files: Files, converter: Converter) -> FunctionTool:
     """The tool `write_file`."""
 
     @tool(risk="MEDIUM", effect="idempotent", category="files", aliases=["file_write"], touches=[Touch("path", "write", content="content")])
     async def write_file(grant: Grant, path: str, content: str) -> ToolResult:
-        """Write a text file (UTF-8), replacing what was there. Directories above it are made.
+        """Write a text file (UTF-8), replacing what was there. Directories above it are made. For a .docx path the content is Markdown.
 
         Args:
             path: Absolute, or relative to the workspace.
             content: The whole new text.
         """
-        change = await files.write(grant, path, _utf8(content))
+        kind = documents.named(path)
+        if kind == "pdf":
+            raise documents.not_written(path)
+        data = _utf8(content)
+        facts: dict[str, Any] = {}
+        if kind == "docx":
+            data, facts = await documents.docx_of(converter, data, path)
+        change = await files.write(grant, path, data)
         name = shown(grant, path)
         word = "Created" if change.before is None else "Left unchanged" if change.before == change.after else "Replaced"
-        return ToolResult(content=f"{word} {name}: {len(content):,} characters.", metadata={"path": name, "changes": _changes(change)})
+        size = f"{len(content):,} characters" + (f" as a Word document of {len(data):,} bytes" if kind else "")
+        return ToolResult(content=f"{word} {name}: {size}.", metadata={"path": name, **facts, "changes": _changes(change)})
 
     return write_file
 
@@ -123,7 +145,7 @@ def edit_file(files: Files) -> FunctionTool:
             new: What stands there afterwards.
             all: Replace every occurrence.
         """
-        read = read_text(await _whole(files, grant, path), path)
+        read = _editable(await _whole(files, grant, path), path)
         old, new = _line_ends(read.text, old, new)
         count = _countable(read.text, path, old, new, all)
         change = await files.write(grant, path, read.encode(read.text.replace(old, new)))
@@ -190,6 +212,13 @@ async def _whole(files: Files, grant: Grant, path: str) -> bytes:
     if len(data) > MAX_BYTES:
         raise ToolError(f"{path} is larger than the {MAX_BYTES:,} bytes that can be edited; nothing was changed", hint="Use sed in the terminal.")
     return data
+
+
+def _editable(data: bytes, path: str) -> Text:
+    kind = documents.kind_of(data, path)
+    if kind:
+        raise documents.not_edited(path, kind)
+    return read_text(data, path)
 
 
 async def _digest(files: Files, grant: Grant, path: str) -> str | None:

@@ -77,5 +77,5 @@ def binary_kind(data: bytes, path: str) -> str:
 
 def _way(path: str, kind: str) -> str:
     if path.lower().endswith((".docx", ".pdf")) or kind == "a PDF document":
-        return "reading .docx and .pdf is not built in yet; a converter run in the terminal can make it text"
+        return "read_file takes the text out of a .docx or .pdf"
     return "the terminal's `file` or a program for this format can look into it"
