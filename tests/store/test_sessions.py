@@ -67,6 +67,7 @@ async def test_the_state_of_a_session_follows_its_turn(home: Path) -> None:
         await store.append("a", [kit.started()], lease=lease)
         assert await state(store) == "running"
         await store.append("a", [kit.message(seen=1), kit.asked("Q1"), kit.asked("Q2"), kit.finished(waiting=("Q1", "Q2"))], lease=lease)
+        assert await state(store) == "waiting", "although the lease is not given back yet"
         await store.release(lease)
         assert await state(store) == "waiting"
         await store.append("a", [kit.inbound("also", queued=True)])

@@ -139,13 +139,11 @@ def _session(c: sqlite3.Connection, row: Sequence[Any], alive: Callable[[str], b
 def _state(c: sqlite3.Connection, p: Progress, aside: bool, held: bool) -> SessionState:
     if not (p.open_turn or p.pending):
         return "set_aside" if aside else "idle"
+    if p.open_turn and any(_is_open(c, name) for name in p.waiting):
+        return "waiting"  # also in the moment in which whoever parked it still holds the lease
     if held:
         return "running"
-    if aside:
-        return "set_aside"
-    if p.open_turn and any(_is_open(c, name) for name in p.waiting):
-        return "waiting"
-    return "unfinished"
+    return "set_aside" if aside else "unfinished"
 
 
 def _is_open(c: sqlite3.Connection, question: str) -> bool:
