@@ -25,6 +25,8 @@ PARTS = {
     "converter": "neuralclaw.sandbox.converter:ChildConverter",
     "net": "neuralclaw.sandbox.net:HttpNet",
     "explain": "neuralclaw.app.explain:explain",
+    "config.example": "neuralclaw.config.example:example",
+    "config.services": "neuralclaw.config.example:of_table",
     "policy_file": "neuralclaw.config.policyfile:check",
     "shell": "neuralclaw.safety.shell:analyse",
     "rules": "neuralclaw.safety.catalogue:rules",

@@ -6,8 +6,9 @@ import sys
 from typing import Any
 
 import anyio.to_thread
+import msgspec
 
-from ..errors import ConfigError
+from .model_checks import model_checks
 from .parts import Parts
 
 OLDEST_PYTHON = (3, 11)
@@ -18,9 +19,10 @@ def check(name: str, ok: bool, text: str, *, fix: str | None = None, needed: boo
     return {"check": name, "ok": ok, "text": text, "fix": fix, "needed": needed}
 
 
-async def checks(parts: Parts, *, rebuilt: bool) -> list[dict[str, Any]]:
-    """Every check, those that need a trial run in a worker thread."""
-    found = [python(), config(parts), home(parts, rebuilt), await record(parts), await model(parts)]
+async def checks(parts: Parts, *, rebuilt: bool, call: bool = False) -> list[dict[str, Any]]:
+    """Every check, those that need a trial run in a worker thread. `call`: the models are called once for real."""
+    found = [python(), config(parts), home(parts, rebuilt), await record(parts)]
+    found += [msgspec.to_builtins(one) for one in await model_checks(parts, real_call=call)]
     trials = await anyio.to_thread.run_sync(parts.sandbox.real.trials)
     chosen = parts.sandbox.name
     for trial in trials:
@@ -32,7 +34,7 @@ async def checks(parts: Parts, *, rebuilt: bool) -> list[dict[str, Any]]:
 
 def python() -> dict[str, Any]:
     version = sys.version_info
-    return check("python", version >= OLDEST_PYTHON, f"{version.major}.{version.minor}.{version.micro}", fix="install Python 3.11 or newer")
+    return check("python", version >= OLDEST_PYTHON, f"{version.major}.{version.minor}.{version.micro}", fix="uv python install 3.12")
 
 
 def config(parts: Parts) -> dict[str, Any]:
@@ -45,7 +47,9 @@ def home(parts: Parts, rebuilt: bool) -> dict[str, Any]:
     free = shutil.disk_usage(folder).free
     writable = os.access(folder, os.W_OK)
     text = f"{folder}, {free // 2**20:,} MB free" + (", derived tables rebuilt" if rebuilt else "")
-    return check("home", writable and free > 2**20, text if writable else f"{folder} cannot be written", fix="make room, or name another with --home DIR")
+    if not writable:
+        return check("home", False, f"{folder} cannot be written", fix=f"chmod u+rwx {folder}")
+    return check("home", free > 2**20, text, fix="export NEURALCLAW_HOME=DIR, a directory on a disk with room")
 
 
 async def record(parts: Parts) -> dict[str, Any]:
@@ -53,16 +57,6 @@ async def record(parts: Parts) -> dict[str, Any]:
     if report.bad is None:
         return check("record", True, f"{report.records} records, all as they were written")
     return check("record", False, f"record {report.bad.record} of session {report.bad.session}: {report.bad.why}", fix="neuralclaw audit verify")
-
-
-async def model(parts: Parts) -> dict[str, Any]:
-    name, why = parts.models.default()
-    try:
-        await parts.models.thinking(parts.models.full_name(None))
-    except ConfigError as error:
-        return check("model", False, error.text, fix=error.hint or None)
-    honest = "; it is no language model: set a service's key, for instance OPENAI_API_KEY" if name.startswith("offline") else ""
-    return check("model", True, f"{name}, because {why}{honest}")
 
 
 def git(path: str) -> dict[str, Any]:

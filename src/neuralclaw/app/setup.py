@@ -1,5 +1,6 @@
 """The set-up behind `neuralclaw init`: what to propose, one real call to the chosen model, and only then the files."""
 
+import os
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -9,7 +10,7 @@ import anyio
 import msgspec
 
 from .. import config, errors
-from ..config.save import save, target
+from ..config.save import save
 from ..errors import ConfigError, LLMError
 from ..plugins import load
 from ..safety.gate import Gate
@@ -70,7 +71,7 @@ class Setup:
 
     def __init__(self, home: str | None, environ: Mapping[str, str]) -> None:
         self._home, self._environ = home, environ
-        self.file, self.exists = target(home, environ)
+        self.file, self.exists = config.target(home, environ)
         self.loaded = config.load(home=home, environ=environ)
         self.gate = gate_of(self.loaded)
 
@@ -143,6 +144,8 @@ class Setup:
 
     def complete(self, choice: Choice) -> Choice:
         """The choice with every model named. Raises `ConfigError` for a service that has no default one, is unknown, or has no key."""
+        if choice.service == LOCAL and choice.model:
+            choice = msgspec.structs.replace(choice, model=absolute(choice.model, self.loaded.env.get("HOME", "")))
         models = Models(self.trial(choice), self.gate, SystemClock(), given=None)
         model = models.full_name(choice.name).partition(":")[2]
         fallback = None if choice.fallback is None else tuple(models.full_name(name) for name in choice.fallback)
@@ -180,6 +183,11 @@ class Setup:
             if (llm.default_provider if key.endswith("provider") else llm.default_model) != wanted:
                 return f"{key} is set by {loaded.origin(key)}, which wins over {self.file}"
         return ""
+
+
+def absolute(path: str, person_home: str) -> str:
+    """A path that means the same in every directory; links stay, since what they point to may have another name."""
+    return os.path.abspath(person_home + path[1:] if path.startswith("~/") else path)  # noqa: PTH100
 
 
 def gate_of(loaded: config.Loaded) -> Gate:

@@ -96,11 +96,11 @@ class Verbs:
     async def config(self) -> list[dict[str, Any]]:
         return [value._asdict() for value in self._parts.loaded.values]
 
-    async def doctor(self, *, rebuild: bool = False) -> list[dict[str, Any]]:
-        """What works here, what is missing and how to get it."""
+    async def doctor(self, *, rebuild: bool = False, call: bool = False) -> list[dict[str, Any]]:
+        """What works here, what is missing and how to get it. `call`: the models are called once for real."""
         if rebuild:
             await self._parts.store.rebuild()
-        checks: list[dict[str, Any]] = await load("doctor")(self._parts, rebuilt=rebuild)
+        checks: list[dict[str, Any]] = await load("doctor")(self._parts, rebuilt=rebuild, call=call)
         return checks
 
 

@@ -1,10 +1,10 @@
 """`neuralclaw config`: the settings in effect and where each comes from."""
 
 import argparse
-import os
 
 from .. import config
 from ..config.process import environ
+from ..plugins import load
 from . import output
 from .parsing import Command, with_json
 
@@ -41,14 +41,17 @@ def _schema(args: argparse.Namespace) -> int:
     return 0
 
 
+def _example(args: argparse.Namespace) -> int:
+    output.out().write(load("config.example")(load("config.services")(load("provider.known"))))
+    return 0
+
+
 def _path(args: argparse.Namespace) -> int:
     """Works for a file that cannot be read too: that is when one looks for it."""
-    home, folders = config.places(args.home, environ)
-    files = [os.path.join(folder, name) for folder in folders for name in ("config.yaml", "config.json")]  # noqa: PTH118
-    there = [file for file in files if os.path.exists(file)]  # noqa: PTH110
-    file = (there or files)[0]
+    home, _ = config.places(args.home, environ)
+    file, exists = config.target(args.home, environ)
     if args.json:
-        output.json_line({"file": file, "exists": bool(there), "home": home})
+        output.json_line({"file": file, "exists": exists, "home": home})
     else:
         output.out().line(file)
     return 0
@@ -62,5 +65,6 @@ COMMANDS = (
         "config check", "Read the configuration; 78 and file, line and key where it is wrong.", example="neuralclaw config check", run=_check, options=with_json
     ),
     Command("config schema", "The JSON Schema of the configuration.", example="neuralclaw config schema > schema.json", run=_schema, options=with_json),
+    Command("config example", "Every variable that is read, as a .env to start from.", example="neuralclaw config example > .env.example", run=_example),
     Command("config path", "Where the configuration stands, or would stand.", example="neuralclaw config path", run=_path, options=with_json),
 )

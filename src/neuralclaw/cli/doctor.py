@@ -1,6 +1,7 @@
 """`neuralclaw doctor`: what works here, what is missing and how to get it."""
 
 import argparse
+from typing import Any
 
 from ..errors import ConfigError, StoreError
 from . import output, verbs
@@ -9,22 +10,26 @@ from .parsing import Command, not_yet, with_json
 
 def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rebuild", action="store_true", help="make the tables that are derived from the record anew")
+    parser.add_argument("--call", action="store_true", help="call the chosen model and its fallbacks once for real; without it only free questions are asked")
     parser.add_argument("--prove", action="store_true", help=argparse.SUPPRESS)
     with_json(parser)
+
+
+def _checks(args: argparse.Namespace) -> list[dict[str, Any]]:
+    """All checks, or the one that stands in the way of the others."""
+    try:
+        found: list[dict[str, Any]] = verbs.ask(args, "doctor", call=args.call)
+    except ConfigError as error:
+        found = [{"check": "config", "ok": False, "text": error.text, "fix": error.hint or "neuralclaw config path", "needed": True}]
+    except StoreError as error:
+        found = [{"check": "store", "ok": False, "text": error.text, "fix": error.hint or "neuralclaw audit verify", "needed": True}]
+    return found
 
 
 def _doctor(args: argparse.Namespace) -> int:
     if args.prove:
         raise not_yet("doctor --prove")
-    if args.rebuild:
-        checks = verbs.ask(args, "doctor", rebuild=True)
-    else:
-        try:
-            checks = verbs.ask(args, "doctor")
-        except ConfigError as error:
-            checks = [{"check": "config", "ok": False, "text": error.text, "fix": error.hint or None, "needed": True}]
-        except StoreError as error:
-            checks = [{"check": "store", "ok": False, "text": error.text, "fix": error.hint or None, "needed": True}]
+    checks = verbs.ask(args, "doctor", rebuild=True, call=args.call) if args.rebuild else _checks(args)
     checks = [check | {"fix": None} if check["ok"] else check for check in checks]
     needed = [check.pop("needed", True) for check in checks]
     if args.json:

@@ -89,6 +89,8 @@ class Fit:
             path = f"{key}.{name}" if key else name
             if name in fields:
                 values[name] = self.fit(fields[name], child, path)
+            elif name == "$schema" and not key:
+                continue  # where an editor of config.json finds the schema
             elif name in FORMER:
                 self._former(name, child, path)
             else:

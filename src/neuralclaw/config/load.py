@@ -146,6 +146,17 @@ def places(home: str | None, environ: Mapping[str, str]) -> tuple[str, list[str]
     return folder, [folder, posixpath.join(base("XDG_CONFIG_HOME", ".config"), "neuralclaw")]
 
 
+def target(home: str | None, environ: Mapping[str, str]) -> tuple[str, bool]:
+    """The configuration file that is read, or would be, and whether it is there. One that is new stands beside the `.env` there is."""
+    _, folders = places(home, environ)
+    files = [posixpath.join(folder, name) for folder in folders for name in ("config.yaml", "config.json")]
+    there = [file for file in files if posixpath.exists(file)]
+    if there:
+        return there[0], True
+    with_dotenv = [folder for folder in folders if posixpath.exists(posixpath.join(folder, ".env"))]
+    return posixpath.join((with_dotenv or folders)[0], "config.yaml"), False
+
+
 def config_file(folders: list[str], problems: list[str], notices: list[str]) -> tuple[Node | None, str | None]:
     """The tree and path of the first configuration file. Two in one directory are an error, two in two directories a notice."""
     readings: list[tuple[str, str]] = []

@@ -8,25 +8,13 @@ from typing import Any
 from ..errors import ConfigError
 from .document import read_text
 from .edit import set_dotenv, set_json, set_yaml
-from .load import places
-from .settings import schema
+from .editors import schema
 
 SCHEMA_NAME = "config.schema.json"
 HEAD = f"""\
 # yaml-language-server: $schema=./{SCHEMA_NAME}
-# `neuralclaw config show` lists every key, `neuralclaw config schema` says what each means. Keys of services belong into .env.
+# `neuralclaw config show` lists every key and what holds. Keys of services belong into .env.
 """
-
-
-def target(home: str | None, environ: Mapping[str, str]) -> tuple[str, bool]:
-    """The configuration file that is read, or would be, and whether it is there. One that is new stands beside the `.env` there is."""
-    _, folders = places(home, environ)
-    files = [os.path.join(folder, name) for folder in folders for name in ("config.yaml", "config.json")]  # noqa: PTH118
-    there = [file for file in files if os.path.exists(file)]  # noqa: PTH110
-    if there:
-        return there[0], True
-    with_dotenv = [folder for folder in folders if os.path.exists(os.path.join(folder, ".env"))]  # noqa: PTH110, PTH118
-    return os.path.join((with_dotenv or folders)[0], "config.yaml"), False  # noqa: PTH118
 
 
 def save(file: str, values: Mapping[str, Any], variables: Mapping[str, str]) -> list[str]:

@@ -1,0 +1,141 @@
+"""The part of `doctor` that is about models: the chosen one and those it falls back on, each from its key to a real call."""
+
+from typing import Any
+
+import msgspec
+
+from ..errors import ConfigError
+from ..plugins import PARTS, load
+from .models import OWN
+from .parts import Parts
+from .setup import LOCAL, OFFLINE, call, missing_for
+from .setup_find import is_gguf, local_engine, providers
+from .setup_reach import Listing, has_model, listing
+
+REACH_SECONDS = 4.0
+"""How long a service may take to send the list of its models."""
+
+
+class Check(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of `doctor`. `fix`: the command, or the exact edit, that mends it. `needed` false: the agent works without it."""
+
+    check: str
+    ok: bool
+    text: str
+    fix: str | None = None
+    needed: bool = True
+
+
+async def model_checks(parts: Parts, *, real_call: bool) -> list[Check]:
+    """Which model is chosen and why, whether it can be asked, and the same of every model it falls back on.
+
+    The free list of models is asked for at the services that are configured for use, nowhere else; a model is called only with
+    `real_call`.
+    """
+    name, why = parts.models.default()
+    found = await _of_model(parts, name, "model", real_call)
+    if found[0].ok:
+        honest = "; it is no language model: neuralclaw init chooses one" if name.partition(":")[0] == OFFLINE else ""
+        found[0] = msgspec.structs.replace(found[0], text=f"{found[0].text}, because {why}{honest}", fix=None)
+    for number, other in enumerate(parts.loaded.settings.llm.fallback, 1):
+        more = await _of_model(parts, other, f"fallback.{number}", real_call)
+        found += [msgspec.structs.replace(one, needed=False) for one in more]
+    engine = local_engine()
+    text = f"{engine} is installed" if engine else "nothing is installed that runs a model in this process"
+    return [*found, Check(check="local", ok=bool(engine), text=text, fix=missing_for(LOCAL) or None, needed=False)]
+
+
+async def _of_model(parts: Parts, name: str, check: str, real_call: bool) -> list[Check]:
+    """The checks of one model, up to the first that makes the others pointless."""
+    service = name.partition(":")[0]
+    try:
+        full = parts.models.full_name(name)
+    except ConfigError as error:
+        return [Check(check=check, ok=False, text=error.text, fix=_key_fix(name, service))]
+    found = [Check(check=check, ok=True, text=full), *_of_key(parts, service, f"{check}.key")]
+    model = full.partition(":")[2]
+    if service == LOCAL:
+        found += _of_file(model, f"{check}.file")
+    elif service not in OWN:
+        found += await _of_service(parts, service, model, check)
+    if not real_call or service in OWN:
+        return found
+    called = await _called(parts, full, f"{check}.call")
+    if called.ok:  # it works, whatever the list of models said
+        found = [msgspec.structs.replace(one, needed=False) for one in found]
+    return [*found, called]
+
+
+def _key_fix(name: str, service: str) -> str:
+    """What to run where a key is missing or the service is unknown."""
+    known = load("provider.known").get(service)
+    return f"neuralclaw init --model {name} --key-stdin" if known is not None and known.keys else "neuralclaw init"
+
+
+def _of_key(parts: Parts, service: str, check: str) -> list[Check]:
+    """Where the service's key comes from; nothing for one that takes none."""
+    known, env = load("provider.known").get(service), parts.loaded.env
+    variable = next((name for name in known.keys if env.get(name, "").strip()), "") if known is not None else ""
+    return [Check(check=check, ok=True, text=f"{variable} is set ({parts.loaded.variable_origin(variable)})")] if variable else []
+
+
+def _of_file(path: str, check: str) -> list[Check]:
+    missing = missing_for(LOCAL)
+    if missing:
+        return [Check(check=check, ok=False, text="nothing is installed that runs a model in this process", fix=missing)]
+    good = is_gguf(path)
+    return [
+        Check(check=check, ok=good, text=path if good else f"{path} is no GGUF file that can be read", fix=None if good else "neuralclaw init --fetch-model")
+    ]
+
+
+async def _of_service(parts: Parts, name: str, model: str, check: str) -> list[Check]:
+    """Whether the service is there, takes the key, and has the model."""
+    service = load("provider.resolve")(name, providers(parts.loaded), parts.loaded.env)
+    answer = await listing(parts.gate, service, REACH_SECONDS)
+    reached = Check(check=f"{check}.service", ok=answer.ok, text=answer.text, fix=None if answer.ok else _service_fix(service, model, answer))
+    known = _of_name(service, model, answer, f"{check}.name") if answer.ok else None
+    return [reached] if known is None else [reached, known]
+
+
+def _service_fix(service: Any, model: str, answer: Listing) -> str:
+    if answer.refused:
+        return f"neuralclaw init --model {service.name}:{model} --key-stdin"
+    if service.name == "ollama":
+        return "ollama serve"
+    return f"curl -sS {service.base_url}/models"
+
+
+def _of_name(service: Any, model: str, answer: Listing, check: str) -> Check | None:
+    """Whether the model is among those of the service; None where that cannot be told."""
+    successor = load("provider.successor")(service.name, model) if "provider.successor" in PARTS else None
+    if successor:
+        text = f"{service.name} has withdrawn {model}; its successor is {successor}"
+        return Check(check=check, ok=False, text=text, fix=f"neuralclaw init --model {service.name}:{successor}")
+    if answer.models is None or model == "default":
+        return None
+    if has_model(answer.models, model):
+        return Check(check=check, ok=True, text=f"{service.name} has {model}")
+    text = f"{model} is not among the {len(answer.models)} models of {service.name}"
+    if service.name == "ollama":
+        return Check(check=check, ok=False, text=text, fix=f"ollama pull {model}")
+    return Check(
+        check=check, ok=False, text=text, fix=f"neuralclaw init --model {service.name}:{_nearest(model, answer.models, service.default_model)}", needed=False
+    )
+
+
+def _nearest(model: str, models: tuple[str, ...], default: str) -> str:
+    """The name that was probably meant, else the service's default."""
+    import difflib
+
+    near = difflib.get_close_matches(model, models, 1, 0.5)
+    return near[0] if near else default
+
+
+async def _called(parts: Parts, name: str, check: str) -> Check:
+    """One real call, through the provider that turns use."""
+    done = await call(parts.models, name, lambda _: None)
+    error = done.error()
+    if error is None:
+        return Check(check=check, ok=True, text=f"answered {done.text[:60]!r} after {done.ms} ms")
+    return Check(check=check, ok=False, text=error.text, fix=f"neuralclaw init --model {name}")
