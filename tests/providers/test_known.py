@@ -81,6 +81,21 @@ def test_ollamas_host_comes_with_or_without_scheme(host: str, url: str) -> None:
     assert resolve("ollama", {}, {"OLLAMA_HOST": host}).base_url == url
 
 
+@pytest.mark.parametrize("url", ["http://box:5", "http://box:5/", "http://box:5/v1", "http://box:5/v1/", "http://box:5/v1/messages"])
+def test_the_address_of_a_service_that_speaks_messages_carries_no_version(url: str) -> None:
+    for service in (
+        resolve("anthropic", {}, {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": SECRET}),
+        resolve("mine", {"mine": {"api": "messages", "base_url": url}}, {}),
+    ):
+        assert (service.base_url, service.api, service.own) == ("http://box:5", "messages", False)
+
+
+def test_what_a_service_speaks_at_home_and_what_the_owner_says() -> None:
+    assert resolve("anthropic", {}, {"ANTHROPIC_API_KEY": SECRET}).api == "messages"
+    assert resolve("anthropic", {"anthropic": {"api": "chat", "base_url": "http://127.0.0.1/v1"}}, {}).api == "chat"
+    assert resolve("groq", {}, {"GROQ_API_KEY": SECRET}).api == "chat"
+
+
 def test_the_address_of_the_endpoint_itself_is_understood() -> None:
     assert resolve("mine", {"mine": {"base_url": "http://x/v1/chat/completions"}}, {}).base_url == "http://x/v1"
 

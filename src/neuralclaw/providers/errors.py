@@ -4,7 +4,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -18,7 +18,7 @@ from ..errors import (
     LLMUnavailableError,
 )
 from ..types.messages import Failure
-from .service import Service
+from .service import Service, is_local
 
 MAX_WORDS = 300
 """Characters of a service's own message that a failure carries."""
@@ -26,7 +26,7 @@ MAX_WORDS = 300
 _CONTEXT = re.compile(
     r"context_length|context[ _]?(?:length|size|window)|maximum (?:context|prompt|model) length|maximum model length"
     r"|too (?:long|large) for model|prompt is too long|input token count|input tokens exceed|request too large|reduce the (?:length|prompt)"
-    r"|tokens? \+ .{0,20}max_new_tokens|string_above_max_length",
+    r"|tokens? \+ .{0,20}max_new_tokens|string_above_max_length|exceed context limit|input length exceeds|prompt is longer than",
     re.IGNORECASE,
 )
 _MODEL = re.compile(
@@ -35,8 +35,34 @@ _MODEL = re.compile(
     r"|(?:invalid|unknown|no such|not a valid|access|no) model\b|no endpoints found|unable to access model",
     re.IGNORECASE | re.DOTALL,
 )
-_KEY = re.compile(r"invalid_api_key|(?:incorrect|invalid|missing) api[ _]key|api key (?:not valid|expired|not found)", re.IGNORECASE)
-_QUOTA = re.compile(r"insufficient_quota|exceeded your current quota|billing_hard_limit|credit balance", re.IGNORECASE)
+_KEY = re.compile(
+    r"invalid_api_key|authentication_error|invalid x-api-key|(?:incorrect|invalid|missing) api[ _]key|api key (?:not valid|expired|not found)", re.IGNORECASE
+)
+_QUOTA = re.compile(r"insufficient_quota|exceeded your current quota|billing_hard_limit|billing_error|credit balance|usage limit", re.IGNORECASE)
+_NO_TOOLS = re.compile(
+    r"(?:does not|doesn't|do not) support (?:tools?\b|function)|no endpoints found that support tool|tools? (?:use |calling |calls )?(?:is|are) not supported"
+    r"|function calling is not (?:enabled|supported)|tool choice requires --enable-auto-tool-choice|tools param requires --jinja",
+    re.IGNORECASE,
+)
+_NO_IMAGES = re.compile(
+    r"(?:does not|doesn't|do not) support (?:image|vision|multimodal)|no endpoints found that support image|image input is not (?:supported|enabled)"
+    r"|images? (?:is|are) not supported|image_url is only supported by|not a multimodal model|missing data required for image",
+    re.IGNORECASE,
+)
+_TYPES = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+"""The types that Anthropic's error objects have and the status each stands for, where the object comes in a stream."""
+_REQUEST = re.compile(r"^(?:invalid_prompt|invalid_(?:base64_)?image|image_|empty_image|unsupported_image|failed_to_download_image)|_policy(?:_violation)?$")
 _REFUSED = re.compile(
     r"unsupported|not supported|unknown|unrecogni[sz]ed|unexpected|extra (?:inputs|fields)|not permitted|not allowed|does not support", re.IGNORECASE
 )
@@ -75,6 +101,8 @@ def complaint_of(status: int, value: Any) -> Complaint:
     code = value.get("code")
     if status == 0 and isinstance(code, int) and 400 <= code <= 599:
         status = code
+    if status == 0:
+        status = _TYPES.get(_text(value.get("type")), 0)
     upstream = value.get("metadata")  # OpenRouter keeps the words of the service behind it here
     if isinstance(upstream, dict) and isinstance(upstream.get("raw"), str):
         message = f"{_text(message)}: {upstream['raw']}"
@@ -99,10 +127,17 @@ def _text(value: Any) -> str:
 
 def refused_parameter(found: Complaint, without: frozenset[str], optional: Sequence[str]) -> str | None:
     """The parameter among `optional` that a 400 or 422 complains of: it can be left out, if it was not (`without`)."""
-    if found.status not in (400, 422) or _CONTEXT.search(found.text) or not _REFUSED.search(found.text):
+    if found.status not in (400, 422) or _CONTEXT.search(found.text) or _lacking(found) or not _REFUSED.search(found.text):
         return None
     names = (name for name in optional if name not in without)
     return next((name for name in names if found.param == name or re.search(rf"\b{name}\b", found.message)), None)
+
+
+def _lacking(found: Complaint) -> Literal["", "tools", "images"]:
+    """What the model cannot do, where that is the complaint."""
+    if found.status not in (0, 400, 404, 405, 422, 500, 501):
+        return ""
+    return "tools" if _NO_TOOLS.search(found.text) else "images" if _NO_IMAGES.search(found.text) else ""
 
 
 def failure(found: Complaint, service: Service, model: str, headers: Mapping[str, str] | None = None) -> Failure:
@@ -111,7 +146,9 @@ def failure(found: Complaint, service: Service, model: str, headers: Mapping[str
     said = f": {words}" if words else ""
     status = f" ({found.status})" if found.status else ""
     wait = retry_after(headers or {})
-    if found.status == 429 and _QUOTA.search(found.text):
+    if lacks := _lacking(found):
+        return _cannot(lacks, service, model, status + said)
+    if found.status in (0, 400, 402, 403, 429) and _QUOTA.search(found.text):
         return _make(LLMRateLimitError, f"{service.name} says that the quota is used up{status}{said}", "check plan and billing with the service", retry=False)
     if found.status in (0, 400, 413, 422, 429, 500) and (found.status == 413 or _CONTEXT.search(found.text)):
         return _make(
@@ -122,17 +159,29 @@ def failure(found: Complaint, service: Service, model: str, headers: Mapping[str
     if found.status == 401 or (found.status in (0, 400, 403) and _KEY.search(found.text)):
         return refused_key(service, status + said)
     if found.status in (0, 400, 403, 404, 422) and (_MODEL.search(found.text) or (found.status == 404 and model and model in found.message)):
-        return _make(LLMModelError, f"{service.name} does not know the model {model}{status}{said}", "name another one with --model")
+        hint = f"get it with: ollama pull {model}" if service.api == "ollama" else "name another one with --model"
+        return _make(LLMModelError, f"{service.name} does not know the model {model}{status}{said}", hint)
     if found.status == 403:
         return refused_key(service, status + said)
     if found.status == 429 or (found.status == 0 and "rate_limit" in found.text):
         return _make(LLMRateLimitError, f"{service.name} limits the rate of requests{status}{said}", after=wait)
     if found.status == 408:
         return _make(LLMTimeoutError, f"{service.name} gave up waiting{status}{said}", after=wait)
+    if found.status == 0 and _REQUEST.search(found.code):
+        return _make(LLMError, f"{service.name} refuses the request{said}")
     if found.status == 0 or found.status >= 500:
         return _make(LLMUnavailableError, f"{service.name} cannot answer now{status}{said}", after=wait)
     hint = f"check that {service.base_url} is the base URL, with /v1 where the service wants it" if found.status in (404, 405) or found.status < 400 else ""
     return _make(LLMError, f"{service.name} refuses the request{status}{said}", hint)
+
+
+def _cannot(lacks: Literal["tools", "images"], service: Service, model: str, said: str) -> Failure:
+    """The model lacks something: the same request without it may work."""
+    what, hint = {
+        "tools": ("call tools", f"set llm.providers.{service.name}.models.{model}.tools to false, or use another model"),
+        "images": ("see pictures", "use another model"),
+    }[lacks]
+    return msgspec.structs.replace(_make(LLMModelError, f"{model} at {service.name} cannot {what}{said}", hint), lacks=lacks)
 
 
 def refused_key(service: Service, said: str) -> Failure:
@@ -146,7 +195,8 @@ def no_connection(service: Service, reason: str) -> Failure:
     """Refused, unresolved or lost before the first byte."""
     words = _words(reason, service)
     text = f"no connection to {service.name} at {service.base_url}{f': {words}' if words else ''}"
-    return _make(LLMUnavailableError, text, "check that the service runs and the address is right")
+    hint = "start it with: ollama serve" if service.api == "ollama" and is_local(service.host) else "check that the service runs and the address is right"
+    return _make(LLMUnavailableError, text, hint)
 
 
 def timed_out(service: Service, seconds: float) -> Failure:
@@ -159,9 +209,13 @@ def broken(service: Service, what: str) -> Failure:
 
 
 def withheld(service: Service, finish: str) -> Failure:
-    """The service stopped the answer itself."""
+    """The service stopped the answer itself; `finish` is its word, with more words behind it where it says why."""
     if finish == "content_filter":
         return _make(LLMError, f"{service.name} withheld the answer (content filter)", "put the request in other words, or use another model")
+    word, _, why = finish.partition(": ")
+    if word == "refusal":
+        because = f": {_words(why, service)}" if why else ""
+        return _make(LLMError, f"{service.name} refuses to answer{because}", "put the request in other words, or use another model")
     return _make(LLMUnavailableError, f"{service.name} broke off the answer ({finish})")
 
 

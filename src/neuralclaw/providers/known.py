@@ -8,6 +8,7 @@ import msgspec
 from ..errors import ConfigError
 from ..types.messages import ModelInfo
 from .service import Service
+from .service import is_local as is_local
 
 
 class Known(msgspec.Struct, frozen=True):
@@ -26,6 +27,7 @@ class Known(msgspec.Struct, frozen=True):
 
 KNOWN: dict[str, Known] = {
     "openai": Known("https://api.openai.com/v1", "gpt-4o", ("OPENAI_API_KEY",), ("OPENAI_BASE_URL",)),
+    "anthropic": Known("https://api.anthropic.com", "claude-sonnet-5-5", ("ANTHROPIC_API_KEY",), ("ANTHROPIC_BASE_URL",), api="messages"),
     "groq": Known("https://api.groq.com/openai/v1", "llama-3.3-70b-versatile", ("GROQ_API_KEY",)),
     "openrouter": Known("https://openrouter.ai/api/v1", "openrouter/auto", ("OPENROUTER_API_KEY",), ("OPENROUTER_BASE_URL",)),
     "nvidia": Known("https://integrate.api.nvidia.com/v1", "meta/llama-3.3-70b-instruct", ("NVIDIA_API_KEY",), ("NVIDIA_BASE_URL",)),
@@ -41,7 +43,7 @@ KNOWN: dict[str, Known] = {
 }
 """In the order in which a service with a key becomes the default. The last three run on the person's own machine."""
 
-SPOKEN = ("chat", "ollama")
+SPOKEN = ("chat", "messages", "ollama")
 """Values of `api` that are built in now; Ollama is spoken to over its compatible endpoint."""
 
 
@@ -56,7 +58,7 @@ def resolve(name: str, providers: Mapping[str, Mapping[str, Any]], env: Mapping[
     if known is None and told is None:
         raise _unknown(name, providers)
     told = told or {}
-    api = told.get("api") or ("ollama" if name == "ollama" else "chat")
+    api = told.get("api") or ("ollama" if name == "ollama" else known.api if known and known.api in ("messages", "ollama") else "chat")
     if api not in SPOKEN:
         raise ConfigError(f"llm.providers.{name}.api is {api!r}, which this version does not speak", hint=f"it speaks {' and '.join(SPOKEN)}")
     base_url = _address(name, api, _first(known.urls if known else (), env) or told.get("base_url") or (known.base_url if known else ""))
@@ -68,6 +70,7 @@ def resolve(name: str, providers: Mapping[str, Mapping[str, Any]], env: Mapping[
         key_name=key_names[0] if key_names else "",
         default_model=told.get("model") or (known.model if known else next(iter(told.get("models") or {}), "")),
         models=_models(name, told.get("models") or {}),
+        api="chat" if api == "ollama" else api,
         own=known is not None and base_url == known.base_url,
         echo_reasoning=known is not None and known.echo_reasoning,
     )
@@ -97,12 +100,6 @@ def variable(name: str) -> str:
     return "".join(letter if letter.isalnum() else "_" for letter in name).upper()
 
 
-def is_local(host: str) -> bool:
-    """Whether a `host` or `host:port` is this machine: such a server needs no key."""
-    name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
-    return name in ("localhost", "[::1]", "0.0.0.0") or name.endswith(".localhost") or name.startswith("127.")
-
-
 def _keyed(name: str, providers: Mapping[str, Mapping[str, Any]], env: Mapping[str, str]) -> bool:
     return bool(providers[name].get("api_key") or _first(KNOWN[name].keys, env))
 
@@ -124,6 +121,8 @@ def _address(name: str, api: str, url: str) -> str:
     scheme, _, rest = url.partition("://")
     if scheme not in ("http", "https") or not rest.strip("/"):
         raise ConfigError(f"the address of {name} is no http or https URL: {url}")
+    if api == "messages":
+        return url.rstrip("/").removesuffix("/messages").removesuffix("/v1")
     url = url.rstrip("/").removesuffix("/chat/completions")
     return f"{_with_port(url)}/v1" if api == "ollama" and "/" not in rest.strip("/") else url
 

@@ -27,6 +27,21 @@ SHIPPED: dict[str, dict[str, ModelInfo]] = {
         "o3": _m(200_000, 2, 8, 0.5, images=True),
         "o4-mini": _m(200_000, 1.1, 4.4, 0.275, images=True),
     },
+    "anthropic": {
+        "claude-sonnet-5-5": _m(1_000_000, 2, 10, 0.1, images=True),
+        "claude-sonnet-5": _m(1_000_000, 2, 10, 0.2, images=True),
+        "claude-sonnet-4-6": _m(1_000_000, 3, 15, 0.3, images=True),
+        "claude-sonnet-4-5": _m(200_000, 3, 15, 0.3, images=True),
+        "claude-opus-5-5": _m(1_000_000, 4, 20, 0.2, images=True),
+        "claude-opus-5": _m(1_000_000, 5, 25, 0.5, images=True),
+        "claude-opus-4-8": _m(1_000_000, 5, 25, 0.5, images=True),
+        "claude-opus-4-7": _m(1_000_000, 5, 25, 0.5, images=True),
+        "claude-opus-4-6": _m(1_000_000, 5, 25, 0.5, images=True),
+        "claude-opus-4-5": _m(200_000, 5, 25, 0.5, images=True),
+        "claude-haiku-5-5": _m(1_000_000, images=True),  # a price of its own above 100,000 tokens
+        "claude-haiku-4-5": _m(200_000, 1, 5, 0.1, images=True),
+        "claude-fable-5-2": _m(1_000_000, 8, 40, 0.2, images=True),
+    },
     "groq": {
         "llama-3.3-70b-versatile": _m(131_072, 0.59, 0.79),
         "llama-3.1-8b-instant": _m(131_072, 0.05, 0.08),

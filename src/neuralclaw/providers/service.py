@@ -38,3 +38,9 @@ class Service(msgspec.Struct, frozen=True, kw_only=True):
     def redact(self, text: str) -> str:
         """The text without the key, wherever a service may have echoed it."""
         return text.replace(self.api_key, REDACTED) if self.api_key else text
+
+
+def is_local(host: str) -> bool:
+    """Whether a `host` or `host:port` is this machine: such a server needs no key and costs nothing."""
+    name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
+    return name in ("localhost", "[::1]", "0.0.0.0") or name.endswith(".localhost") or name.startswith("127.")
