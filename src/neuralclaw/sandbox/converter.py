@@ -86,8 +86,14 @@ def _start(module: str, bounds: Bounds) -> "subprocess.Popen[bytes]":
         )
     except OSError as error:
         raise ToolExecutionError(f"no process could be started to read the document: {error.strerror}") from error
-    limits = ((resource.RLIMIT_AS, bounds.memory), (resource.RLIMIT_CPU, bounds.cpu), (resource.RLIMIT_NOFILE, 64))
-    for kind, value in (*limits, (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CORE, 0), (resource.RLIMIT_NPROC, 0)):
+    resource.prlimit(child.pid, resource.RLIMIT_CPU, (bounds.cpu, bounds.cpu + 2))  # SIGXCPU, which says why; SIGKILL if that is held back
+    for kind, value in (
+        (resource.RLIMIT_AS, bounds.memory),
+        (resource.RLIMIT_NOFILE, 64),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_NPROC, 0),
+    ):
         resource.prlimit(child.pid, kind, (value, value))  # before it gets a byte of the document
     for stream in (child.stdin, child.stdout, child.stderr):
         assert stream is not None

@@ -58,7 +58,11 @@ def read(data: bytes) -> tuple[dict[str, Any], bytes]:
     try:
         document = docx.Document(io.BytesIO(data))
     except (KeyError, ValueError, SyntaxError, AttributeError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        if isinstance(error, SyntaxError) and "unknown error" in str(error):
+            raise MemoryError from None  # so lxml reports that libxml2 got none
         raise ToolError(f"is a damaged Word document, or another kind of file ({type(error).__name__}: {str(error)[:100]})", hint=_MEND) from None
+    if document.element.getroottree().docinfo.doctype:
+        raise ToolError("was not read: it declares XML entities (a DTD), as no word processor writes and attacks do")
     text = Reading(document.part)
     content = _joined(text.blocks(document.element.body))
     about = {"format": "docx", "paragraphs": text.paragraphs, "tables": text.tables}
@@ -88,6 +92,7 @@ class Reading:
         self._lists = Lists(_related(part, RT.NUMBERING), self._styles)
         self._boxes: list[Any] = []
         self._room = _MAX_CHARS
+        self._inside = 0  # tables we are in
         self.paragraphs = self.tables = 0
 
     def blocks(self, parent: Any) -> Iterator[Block]:
@@ -174,7 +179,11 @@ class Reading:
         return target if target.startswith(("http://", "https://", "mailto:")) and not any(c in target for c in " ()<>\\\n") else ""
 
     def _table(self, table: Any) -> str:
+        self._inside += 1
         rows = [row for row in (self._row(row) for row in _rows(table)) if row]
+        self._inside -= 1
+        if self._inside:  # Markdown has no table in a cell
+            return "\n".join(" / ".join(cell for cell in row if cell) for row in rows)
         width = min(max(map(len, rows), default=0), _MAX_COLUMNS)
         lines = [f"| {' | '.join(row + [''] * (width - len(row)))} |" for row in rows]
         return "\n".join([*lines[:1], f"|{' --- |' * max(width, 1)}", *lines[1:]]) if lines else ""
@@ -191,7 +200,7 @@ class Reading:
 
     def _cell(self, cell: Any) -> str:
         text = "\n".join(block.text for block in self.blocks(cell) if block.text)
-        return text.replace("|", "\\|").replace("\n", "<br>")
+        return (text if self._inside > 1 else text.replace("|", "\\|")).replace("\n", "<br>")
 
 
 def _joined(blocks: Iterator[Block]) -> str:

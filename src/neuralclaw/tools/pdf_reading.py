@@ -51,13 +51,15 @@ def read(data: bytes) -> tuple[dict[str, Any], bytes]:
     reader = _opened(data)
     try:
         count = len(reader.pages)
+    except DependencyError:
+        raise _needs_aes() from None
     except _BROKEN_FILE as error:
         raise ToolError(f"is a damaged PDF: its pages cannot be found ({_short(error)})", hint=_MEND) from None
     if not count:
         raise ToolError("is a PDF without pages", hint=_MEND)
     texts, failed, images = _texts(reader, min(count, MAX_PAGES))
     if not any(texts) and len(failed) == len(texts):
-        raise ToolError(f"is a damaged PDF: none of its {count:,} pages could be read ({failed[0]})", hint=_MEND)
+        raise ToolError(f"is a damaged PDF: none of its {_pages(count)} could be read ({failed[0]})", hint=_MEND)
     if not any(texts):
         what = "they are pictures, as of a scan" if images else "they are empty or drawn"
         seen = "" if len(texts) == count else f" (the first {len(texts):,} were looked at)"
@@ -74,15 +76,19 @@ def _opened(data: bytes) -> PdfReader:
         reader = PdfReader(io.BytesIO(data))
         locked = reader.is_encrypted and not reader.decrypt("")
     except DependencyError:
-        raise ToolError(
-            "is encrypted with AES, for which the Python package cryptography must be installed",
-            hint="Install it beside NeuralClaw (`pip install cryptography`), or decrypt a copy: `qpdf --decrypt` in the terminal.",
-        ) from None
+        raise _needs_aes() from None
     except _BROKEN_FILE as error:
         raise ToolError(f"is a damaged PDF or none at all ({_short(error)})", hint=_MEND) from None
     if locked:
         raise ToolError("is encrypted and needs a password", hint="Decrypt a copy with the password: `qpdf --decrypt` in the terminal.")
     return reader
+
+
+def _needs_aes() -> ToolError:
+    return ToolError(
+        "is encrypted with AES, for which the Python package cryptography must be installed",
+        hint="Install it beside NeuralClaw (`pip install cryptography`), or decrypt a copy: `qpdf --decrypt` in the terminal.",
+    )
 
 
 def _texts(reader: PdfReader, count: int) -> tuple[list[str], dict[int, str], bool]:
@@ -98,6 +104,8 @@ def _texts(reader: PdfReader, count: int) -> tuple[list[str], dict[int, str], bo
             text = page.extract_text().strip("\n")
             images = images or (not text and _pictured(page))
         except DependencyError as error:
+            if reader.is_encrypted:
+                raise _needs_aes() from None
             text, failed[index] = "", str(error)[:120]
         except _BROKEN_FILE as error:
             text, failed[index] = "", _short(error)
