@@ -17,7 +17,6 @@ PARTS = {
     "provider.retry_policy": "neuralclaw.providers.retry:RetryPolicy",
     "provider.resolve": "neuralclaw.providers.known:resolve",
     "provider.names": "neuralclaw.providers.known:names",
-    "provider.is_local": "neuralclaw.providers.known:is_local",
     "provider.variable": "neuralclaw.providers.known:variable",
     "provider.known": "neuralclaw.providers.known:KNOWN",
     "provider.with_key": "neuralclaw.providers.known:with_key",

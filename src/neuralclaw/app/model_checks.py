@@ -6,9 +6,9 @@ import msgspec
 
 from ..errors import ConfigError
 from ..plugins import PARTS, load
-from .models import OWN
+from .models import GIVEN, OWN
 from .parts import Parts
-from .setup import LOCAL, OFFLINE, call, missing_for
+from .setup import LOCAL, OFFLINE, alone, call, missing_for, opened_models
 from .setup_find import is_gguf, local_engine, providers
 from .setup_reach import Listing, has_model, listing
 
@@ -56,9 +56,9 @@ async def _of_model(parts: Parts, name: str, check: str, real_call: bool) -> lis
     model = full.partition(":")[2]
     if service == LOCAL:
         found += _of_file(model, f"{check}.file")
-    elif service not in OWN:
+    elif service not in (*OWN, GIVEN):
         found += await _of_service(parts, service, model, check)
-    if not real_call or service in OWN:
+    if not real_call or service in (*OWN, GIVEN):
         return found
     called = await _called(parts, full, f"{check}.call")
     if called.ok:  # it works, whatever the list of models said
@@ -134,7 +134,8 @@ def _nearest(model: str, models: tuple[str, ...], default: str) -> str:
 
 async def _called(parts: Parts, name: str, check: str) -> Check:
     """One real call, through the provider that turns use."""
-    done = await call(parts.models, name, lambda _: None)
+    async with opened_models(alone(parts.loaded), parts.gate) as models:
+        done = await call(models, name, lambda _: None)
     error = done.error()
     if error is None:
         return Check(check=check, ok=True, text=f"answered {done.text[:60]!r} after {done.ms} ms")

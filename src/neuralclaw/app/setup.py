@@ -1,5 +1,6 @@
 """The set-up behind `neuralclaw init`: what to propose, one real call to the chosen model, and only then the files."""
 
+import copy
 import os
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -91,11 +92,9 @@ class Setup:
         return str(known.keys[0]) if known.keys else ""
 
     def needs_key(self, service: str) -> bool:
-        """Whether the service wants a key and none is set."""
-        known = load("provider.known").get(service)
-        if known is None or not known.keys or load("provider.is_local")(known.base_url.partition("://")[2].partition("/")[0]):
-            return False
-        return service not in load("provider.with_key")(providers(self.loaded), self.loaded.env)
+        """Whether the service wants a key and none is set: with any key it could be asked, as things are it cannot."""
+        name, told, env = self.key_variable(service), providers(self.loaded), self.loaded.env
+        return bool(name) and not resolves(service, told, env) and resolves(service, told, {**env, name: "any"})
 
     def default_model(self, service: str, found: Found) -> str:
         """The model to propose for a service: what is configured, what is there, or what is built in for it."""
@@ -123,11 +122,10 @@ class Setup:
             raise ConfigError(f"{name} is set in the environment, which wins over .env: a new key would have no effect", hint=f"unset {name}")
 
     def trial(self, choice: Choice) -> config.Loaded:
-        """The settings as they would be with this choice; one attempt a call, and nothing else answers in its place."""
+        """The settings as they would be with this choice, for a trial of it."""
         self.check_key(choice)
         extra = {self.key_variable(choice.service): choice.key} if choice.key else {}
-        values = self.values(choice) | {"llm.retry.attempts": 1, "llm.fallback": []}
-        return config.load(home=self._home, environ={**self._environ, **extra}, overrides=values)
+        return alone(config.load(home=self._home, environ={**self._environ, **extra}, overrides=self.values(choice)))
 
     def values(self, choice: Choice) -> dict[str, Any]:
         """The keys of the configuration file that this choice sets."""
@@ -136,8 +134,6 @@ class Setup:
             values["llm.default_model"] = choice.model or None
         if choice.base_url:
             values[f"llm.providers.{choice.service}.base_url"] = choice.base_url
-            if self.key_variable(choice.service) and choice.service not in load("provider.known"):
-                values[f"llm.providers.{choice.service}.api_key"] = f"${{{self.key_variable(choice.service)}:-}}"
         if choice.fallback is not None and list(choice.fallback) != list(self.loaded.settings.llm.fallback):
             values["llm.fallback"] = list(choice.fallback)
         return values
@@ -183,6 +179,23 @@ class Setup:
             if (llm.default_provider if key.endswith("provider") else llm.default_model) != wanted:
                 return f"{key} is set by {loaded.origin(key)}, which wins over {self.file}"
         return ""
+
+
+def alone(loaded: config.Loaded) -> config.Loaded:
+    """The same settings for a trial: one attempt a call, and no other model answers in the place of the one that is asked."""
+    trial, llm = copy.copy(loaded), loaded.settings.llm
+    once = msgspec.structs.replace(llm.retry, attempts=1)
+    trial.settings = msgspec.structs.replace(loaded.settings, llm=msgspec.structs.replace(llm, retry=once, fallback=()))
+    return trial
+
+
+def resolves(service: str, told: Mapping[str, Any], env: Mapping[str, str]) -> bool:
+    """Whether the service has all it needs to be asked."""
+    try:
+        load("provider.resolve")(service, told, env)
+    except ConfigError:
+        return False
+    return True
 
 
 def absolute(path: str, person_home: str) -> str:

@@ -1,0 +1,117 @@
+"""`neuralclaw doctor` on models: what is chosen, whether it can be asked, and the command that mends it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from .program import Claw, Ran
+from .services import Services
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def services() -> Iterator[Services]:
+    with Services().running() as running:
+        yield running
+
+
+@pytest.fixture
+def near(claw: Claw, services: Services) -> Claw:
+    claw.env |= {"OPENAI_BASE_URL": f"{services.url}/v1", "OLLAMA_HOST": f"127.0.0.1:{services.port}", "OPENAI_API_KEY": "k-secret"}
+    return claw
+
+
+def of(ran: Ran) -> dict[str, dict[str, Any]]:
+    """The checks about models by their names."""
+    assert all(set(check) == {"check", "ok", "text", "fix"} for check in ran.json)
+    assert all((check["fix"] is None) == check["ok"] or check["check"].startswith("sandbox") for check in ran.json), ran
+    assert "k-secret" not in ran.out + ran.err
+    return {check["check"]: check for check in ran.json if check["check"].startswith(("model", "fallback"))}
+
+
+async def test_a_model_that_can_be_asked_is_named_with_why_and_where_its_key_is_from(near: Claw, services: Services) -> None:
+    ran = await near("doctor", "--json")
+    assert ran.code == 0, ran
+    found = of(ran)
+    assert list(found) == ["model", "model.key", "model.service", "model.name"]
+    assert "openai:gpt-4o, because openai is the first service with a key" in found["model"]["text"]
+    assert found["model.key"]["text"] == "OPENAI_API_KEY is set (environment OPENAI_API_KEY)"
+    assert services.asked == ["/v1/models"]
+    assert services.calls == []
+
+
+async def test_a_real_call_is_made_only_when_it_is_asked_for(near: Claw, services: Services) -> None:
+    found = of(await near("doctor", "--call", "--json"))
+    assert "ready" in found["model.call"]["text"]
+    assert services.calls == [("gpt-4o", "k-secret")]
+    services.models = ["gpt-4o-mini"]
+    ran = await near("doctor", "--call", "--json")
+    assert ran.code == 1
+    assert not of(ran)["model.call"]["ok"]
+
+
+async def test_what_is_missing_is_named_with_the_command_that_mends_it(near: Claw, services: Services) -> None:
+    services.key = "other"
+    refused = await near("doctor", "--json")
+    assert refused.code == 1
+    assert of(refused)["model.service"]["fix"] == "neuralclaw init --model openai:gpt-4o --key-stdin"
+    services.key = None
+    keyless = await near("doctor", "--json", env={"NEURALCLAW_LLM__DEFAULT_PROVIDER": "groq"})
+    assert keyless.code == 1
+    assert "GROQ_API_KEY" in of(keyless)["model"]["text"]
+    assert of(keyless)["model"]["fix"] == "neuralclaw init --model groq --key-stdin"
+    unknown = await near("doctor", "--json", env={"NEURALCLAW_LLM__DEFAULT_MODEL": "openai:gpt-4o-mino"})
+    assert unknown.code == 0
+    assert of(unknown)["model.name"]["fix"] == "neuralclaw init --model openai:gpt-4o-mini"
+    plain = await near("doctor", env={"NEURALCLAW_LLM__DEFAULT_PROVIDER": "groq"})
+    assert "MISSING model: " in plain.out
+    assert "        neuralclaw init --model groq --key-stdin\n" in plain.out
+
+
+async def test_ollama_is_started_and_its_model_pulled(near: Claw, services: Services) -> None:
+    near.env["NEURALCLAW_LLM__DEFAULT_PROVIDER"] = "ollama"
+    services.pulled = ["qwen3:8b"]
+    missing = await near("doctor", "--json")
+    assert missing.code == 1
+    assert of(missing)["model.name"]["fix"] == "ollama pull llama3.2"
+    services.pulled = ["llama3.2:latest"]
+    assert (await near("doctor", "--json")).code == 0
+    stopped = await near("doctor", "--json", env={"OLLAMA_HOST": "127.0.0.1:9"})
+    assert stopped.code == 1
+    assert of(stopped)["model.service"]["fix"] == "ollama serve"
+
+
+async def test_models_that_are_fallen_back_on_are_checked_and_not_needed(near: Claw, services: Services) -> None:
+    (near.home / "config.yaml").write_text("llm: {default_provider: openai, fallback: [groq, 'ollama:qwen3:8b', 'openai:gpt-4o-mini']}\n")
+    services.pulled = ["qwen3:8b"]
+    ran = await near("doctor", "--call", "--json")
+    assert ran.code == 0, ran
+    found = of(ran)
+    assert not found["fallback.1"]["ok"]
+    assert "ready" in found["fallback.2.call"]["text"]
+    assert "openai has gpt-4o-mini" in found["fallback.3.name"]["text"]
+
+
+async def test_without_a_key_the_grammar_is_no_fault_and_is_told_for_what_it_is(claw: Claw) -> None:
+    ran = await claw("doctor", "--json", env={"OLLAMA_HOST": "127.0.0.1:9"})
+    assert ran.code == 0, ran
+    assert "no language model: neuralclaw init" in of(ran)["model"]["text"]
+
+
+async def test_a_home_that_cannot_be_written_and_a_broken_file_have_their_command(claw: Claw) -> None:
+    (claw.home / "config.yaml").write_text("llm: {default_provder: x}\n")
+    broken = await claw("doctor", "--json")
+    assert broken.code == 1
+    assert [check["check"] for check in broken.json] == ["config"]
+    assert broken.json[0]["fix"]
+
+
+async def test_a_fallback_never_answers_for_the_model_that_is_called(near: Claw, services: Services) -> None:
+    (near.home / "config.yaml").write_text("llm: {default_provider: openai, default_model: gone, fallback: ['openai:gpt-4o']}\n")
+    ran = await near("doctor", "--call", "--json")
+    assert ran.code == 1, ran
+    assert not of(ran)["model.call"]["ok"]
+    assert of(ran)["fallback.1.call"]["ok"]
+    assert [model for model, _ in services.calls] == ["gone", "gpt-4o"]
