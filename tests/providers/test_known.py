@@ -32,6 +32,17 @@ def test_settings_lie_over_the_table_and_the_environment_over_both() -> None:
     assert (over.base_url, over.api_key, over.host) == ("http://127.0.0.1:9/v1", "from-env", "127.0.0.1:9")
 
 
+def test_openai_speaks_responses_at_home_and_chat_elsewhere_unless_told_otherwise() -> None:
+    key = {"OPENAI_API_KEY": SECRET}
+    assert resolve("openai", {}, key).api == "responses"
+    assert resolve("openai", {"openai": {"base_url": "https://api.openai.com/v1/"}}, key).api == "responses"
+    assert resolve("openai", {"openai": {"api": "chat"}}, key).api == "chat"
+    assert resolve("openai", {}, {**key, "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}).api == "chat"
+    assert resolve("openai", {"openai": {"base_url": "http://box.lan/v1", "api": "responses"}}, key).api == "responses"
+    mine = resolve("mine", {"mine": {"base_url": "http://box.lan/v1/responses", "api": "responses"}}, {})
+    assert (mine.api, mine.base_url) == ("responses", "http://box.lan/v1")
+
+
 def test_a_server_on_this_machine_needs_no_key() -> None:
     for url in ("http://localhost:8080/v1", "http://127.0.0.1:8080/v1", "http://[::1]:8080/v1", "http://127.0.0.1/v1"):
         assert resolve("openai", {"openai": {"base_url": url}}, {}).api_key == ""

@@ -26,7 +26,7 @@ class Known(msgspec.Struct, frozen=True):
 
 
 KNOWN: dict[str, Known] = {
-    "openai": Known("https://api.openai.com/v1", "gpt-4o", ("OPENAI_API_KEY",), ("OPENAI_BASE_URL",)),
+    "openai": Known("https://api.openai.com/v1", "gpt-4o", ("OPENAI_API_KEY",), ("OPENAI_BASE_URL",), api="responses"),
     "anthropic": Known("https://api.anthropic.com", "claude-sonnet-5-5", ("ANTHROPIC_API_KEY",), ("ANTHROPIC_BASE_URL",), api="messages"),
     "groq": Known("https://api.groq.com/openai/v1", "llama-3.3-70b-versatile", ("GROQ_API_KEY",)),
     "openrouter": Known("https://openrouter.ai/api/v1", "openrouter/auto", ("OPENROUTER_API_KEY",), ("OPENROUTER_BASE_URL",)),
@@ -43,7 +43,7 @@ KNOWN: dict[str, Known] = {
 }
 """In the order in which a service with a key becomes the default. The last three run on the person's own machine."""
 
-SPOKEN = ("chat", "messages", "ollama")
+SPOKEN = ("chat", "responses", "messages", "ollama")
 """Values of `api` that are built in now; Ollama is spoken to over its compatible endpoint."""
 
 
@@ -58,10 +58,11 @@ def resolve(name: str, providers: Mapping[str, Mapping[str, Any]], env: Mapping[
     if known is None and told is None:
         raise _unknown(name, providers)
     told = told or {}
-    api = told.get("api") or ("ollama" if name == "ollama" else known.api if known and known.api in ("messages", "ollama") else "chat")
+    url = _first(known.urls if known else (), env) or told.get("base_url") or (known.base_url if known else "")
+    api = told.get("api") or ("ollama" if name == "ollama" else _spoken(known, url))
     if api not in SPOKEN:
         raise ConfigError(f"llm.providers.{name}.api is {api!r}, which this version does not speak", hint=f"it speaks {' and '.join(SPOKEN)}")
-    base_url = _address(name, api, _first(known.urls if known else (), env) or told.get("base_url") or (known.base_url if known else ""))
+    base_url = _address(name, api, url)
     key_names = known.keys if known else (f"{variable(name)}_API_KEY",)
     service = Service(
         name=name,
@@ -100,6 +101,12 @@ def variable(name: str) -> str:
     return "".join(letter if letter.isalnum() else "_" for letter in name).upper()
 
 
+def _spoken(known: Known | None, url: str) -> str:
+    """What is spoken at an address where nobody says it."""
+    at_home = known is not None and (url.rstrip("/") == known.base_url or known.api in ("messages", "ollama"))
+    return known.api if known is not None and at_home else "chat"
+
+
 def _keyed(name: str, providers: Mapping[str, Mapping[str, Any]], env: Mapping[str, str]) -> bool:
     return bool(providers[name].get("api_key") or _first(KNOWN[name].keys, env))
 
@@ -123,7 +130,7 @@ def _address(name: str, api: str, url: str) -> str:
         raise ConfigError(f"the address of {name} is no http or https URL: {url}")
     if api == "messages":
         return url.rstrip("/").removesuffix("/messages").removesuffix("/v1")
-    url = url.rstrip("/").removesuffix("/chat/completions")
+    url = url.rstrip("/").removesuffix("/chat/completions").removesuffix("/responses")
     return f"{_with_port(url)}/v1" if api == "ollama" and "/" not in rest.strip("/") else url
 
 
