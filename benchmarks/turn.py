@@ -2,6 +2,7 @@
 
     python benchmarks/turn.py                  every contender, as ratios to a bare loop on the official SDK
     python benchmarks/turn.py thin sdk         only these
+    python benchmarks/turn.py --peers          frameworks that others wrote too (benchmarks/peers.py)
 
 Each contender runs in a process of its own, in turns, and the best of its rounds counts. Milliseconds differ from machine to
 machine; the ratios are what `docs/` shows and CI holds. To add a contender, write one function and put it into CONTENDERS.
@@ -10,94 +11,24 @@ machine; the ratios are what `docs/` shows and CI holds. To add a contender, wri
 import argparse
 import asyncio
 import json
-import multiprocessing
 import os
-import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from typing import Any
 
 import anyio
+from instant import ANSWER, many_files, server
+from peers import PEERS, QUESTION, Turn, python_of
 
-Turn = Callable[[int], Awaitable[str]]
-"""One whole turn; the number makes sessions of parallel turns distinct. Returns the answer."""
 Contender = Callable[[str], AbstractAsyncContextManager[Turn]]
 
-QUESTION = "Which is larger, 17 * 23 or 400?"
-ANSWER = "17 * 23 is 391, so 400 is the larger of the two numbers you asked about."
 SCHEMA = {"type": "object", "properties": {"expression": {"type": "string"}}, "required": ["expression"]}
-
-
-# --- the server -------------------------------------------------------------------------------------------------------------
-
-
-def _chunk(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
-    choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
-    return {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "instant", "choices": [choice], "usage": None}
-
-
-def _response(deltas: Sequence[dict[str, Any]], finish: str) -> bytes:
-    """A whole HTTP response: one chunk of the body for each event, as servers send them."""
-    chunks = [_chunk({"role": "assistant", "content": None}), *map(_chunk, deltas), _chunk({}, finish)]
-    usage = {"prompt_tokens": 210, "completion_tokens": 24, "total_tokens": 234, "prompt_tokens_details": {"cached_tokens": 128}}
-    chunks.append({**_chunk({}), "choices": [], "usage": usage})
-    events = [b"data: " + json.dumps(chunk, separators=(",", ":")).encode() + b"\n\n" for chunk in chunks] + [b"data: [DONE]\n\n"]
-    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
-    return head + b"".join(b"%x\r\n%b\r\n" % (len(event), event) for event in events) + b"0\r\n\r\n"
-
-
-def _calls() -> bytes:
-    name = {"index": 0, "id": "call_abc", "type": "function", "function": {"name": "calculate", "arguments": ""}}
-    pieces = ('{"', "expression", '":"', "17", " *", " 23", '"}')
-    return _response([{"tool_calls": [name]}, *({"tool_calls": [{"index": 0, "function": {"arguments": piece}}]} for piece in pieces)], "tool_calls")
-
-
-def _says() -> bytes:
-    words = ANSWER.split(" ")
-    return _response([{"content": word if number == 0 else f" {word}"} for number, word in enumerate(words)], "stop")
-
-
-class InstantServer(asyncio.Protocol):
-    """Answers at once with bytes that stand ready: a call first, the answer once the request has a tool message."""
-
-    calls, says = _calls(), _says()
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = transport
-        self.buffer = b""
-
-    def data_received(self, data: bytes) -> None:
-        self.buffer += data
-        while (end := self.buffer.find(b"\r\n\r\n")) >= 0:
-            head = self.buffer[:end].lower()
-            length = int(head.split(b"content-length:")[1].split(b"\r\n")[0])
-            if len(self.buffer) < end + 4 + length:
-                return
-            body, self.buffer = self.buffer[end + 4 : end + 4 + length], self.buffer[end + 4 + length :]
-            answered = b'"role":"tool"' in body or b'"role": "tool"' in body
-            self.transport.write(self.says if answered else self.calls)  # type: ignore[attr-defined]
-
-
-def serve(port: "multiprocessing.Queue[int]") -> None:
-    """Run the server until the process is ended; puts its port into the queue."""
-
-    async def main() -> None:
-        server = await asyncio.get_running_loop().create_server(InstantServer, "127.0.0.1", 0, backlog=4096)
-        port.put(server.sockets[0].getsockname()[1])
-        await server.serve_forever()
-
-    _many_files()
-    asyncio.run(main())
-
-
-def _many_files() -> None:
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 16384) if hard > 0 else 16384, hard))
 
 
 # --- the contenders ---------------------------------------------------------------------------------------------------------
@@ -231,13 +162,14 @@ async def thin(url: str) -> AsyncGenerator[Turn]:
 
 
 @asynccontextmanager
-async def agent(url: str) -> AsyncGenerator[Turn]:
+async def agent(url: str, api: str = "chat") -> AsyncGenerator[Turn]:
     """The whole product: each turn in a session of its own, journal on disk, gate, chain, events and tools included."""
     from neuralclaw import Agent
 
     with tempfile.TemporaryDirectory() as home:
         environ = {"PATH": os.environ["PATH"], "HOME": home}
-        settings = {"llm.providers": {"instant": {"api": "chat", "base_url": url}}}
+        address = url if api in ("chat", "responses") else url.removesuffix("/v1")
+        settings = {"llm.providers": {"instant": {"api": api, "base_url": address, "models": {"instant": {"tools": True}}}}}
         async with Agent.open(home=f"{home}/data", workspace=home, model="instant:instant", settings=settings, environ=environ) as opened:
 
             async def turn(number: int) -> str:
@@ -246,7 +178,14 @@ async def agent(url: str) -> AsyncGenerator[Turn]:
             yield turn
 
 
-CONTENDERS: dict[str, Contender] = {"sdk": sdk, "sdk_aiohttp": sdk_aiohttp, "sdk_raw": sdk_raw, "thin": thin, "agent": agent}
+CONTENDERS: dict[str, Contender] = {
+    "sdk": sdk,
+    "sdk_aiohttp": sdk_aiohttp,
+    "sdk_raw": sdk_raw,
+    "thin": thin,
+    "agent": agent,
+    **{f"agent, {api}": partial(agent, api=api) for api in ("responses", "messages", "ollama")},
+}
 BASELINE = "sdk"
 
 
@@ -255,7 +194,7 @@ BASELINE = "sdk"
 
 async def measure(name: str, url: str, turns: int, at_once: int) -> dict[str, float]:
     """Median milliseconds of a turn alone, and tasks a second with `at_once` of them begun together."""
-    async with CONTENDERS[name](url) as turn:
+    async with (CONTENDERS | PEERS)[name](url) as turn:
         for number in range(20):
             assert await turn(number) == ANSWER
         times = []
@@ -273,7 +212,8 @@ async def measure(name: str, url: str, turns: int, at_once: int) -> dict[str, fl
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("contender", nargs="*", choices=[*CONTENDERS, []], help="which to run (the baseline always runs)")
+    parser.add_argument("contender", nargs="*", choices=[*CONTENDERS, *PEERS, []], help="which to run (the baseline always runs)")
+    parser.add_argument("--peers", action="store_true", help="frameworks that others wrote too")
     parser.add_argument("--turns", type=int, default=200)
     parser.add_argument("--at-once", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=3)
@@ -281,11 +221,12 @@ def main() -> None:
     parser.add_argument("--one", help=argparse.SUPPRESS)
     parser.add_argument("--url", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    _many_files()
+    many_files()
     if options.one:
         print(json.dumps(asyncio.run(measure(options.one, options.url, options.turns, options.at_once))))
         return
-    names = [name for name in CONTENDERS if not options.contender or name in options.contender or name == BASELINE]
+    everyone = [*CONTENDERS, *(name for name in PEERS if options.peers or name in options.contender)]
+    names = [name for name in everyone if not options.contender or name in options.contender or name == BASELINE]
     best = run(names, options.turns, options.at_once, options.rounds)
     if options.json:
         print(json.dumps(best))
@@ -295,31 +236,27 @@ def main() -> None:
 
 def run(names: Sequence[str], turns: int, at_once: int, rounds: int) -> dict[str, dict[str, float]]:
     """The best of all rounds for each name; the rounds alternate, so that a busy minute hits everyone."""
-    spawn = multiprocessing.get_context("spawn")
-    port: multiprocessing.Queue[int] = spawn.Queue()
-    server = spawn.Process(target=serve, args=(port,), daemon=True)
-    server.start()
-    url = f"http://127.0.0.1:{port.get(timeout=30)}/v1"
     best: dict[str, dict[str, float]] = {}
-    try:
+    with server() as address:
         for _ in range(rounds):
             for name in names:
-                command = [sys.executable, __file__, "--one", name, "--url", url, "--turns", str(turns), "--at-once", str(at_once)]
-                found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+                python = python_of(name) if name in PEERS else sys.executable
+                command = [python, __file__, "--one", name, "--url", f"{address}/v1", "--turns", str(turns), "--at-once", str(at_once)]
+                done = subprocess.run(command, capture_output=True, text=True)
+                if done.returncode:
+                    raise SystemExit(f"{name} failed:\n{done.stderr[-3000:]}")
+                found = json.loads(done.stdout.splitlines()[-1])
                 old = best.get(name, found)
                 best[name] = {"ms": min(old["ms"], found["ms"]), "tasks_per_second": max(old["tasks_per_second"], found["tasks_per_second"])}
-    finally:
-        server.terminate()
-        server.join()
     return best
 
 
 def show(best: dict[str, dict[str, float]]) -> None:
     base = best[BASELINE]
-    print(f"{'':12} {'ms a turn':>10} {'of ' + BASELINE:>8} {'tasks/s':>9} {'times ' + BASELINE:>10}")
+    print(f"{'':16} {'ms a turn':>10} {'of ' + BASELINE:>8} {'tasks/s':>9} {'times ' + BASELINE:>10}")
     for name, found in best.items():
         cost, rate = found["ms"] / base["ms"], found["tasks_per_second"] / base["tasks_per_second"]
-        print(f"{name:12} {found['ms']:10.2f} {cost:8.2f} {found['tasks_per_second']:9.0f} {rate:10.1f}")
+        print(f"{name:16} {found['ms']:10.2f} {cost:8.2f} {found['tasks_per_second']:9.0f} {rate:10.1f}")
 
 
 if __name__ == "__main__":
