@@ -14,6 +14,7 @@ from ..types.actions import Grant
 from ..types.rows import FileChange
 from ..types.tools import ToolContext, ToolResult, Touch
 from . import documents
+from .changes import bounded_diff
 from .text import Text, read_text
 
 MAX_BYTES = 10_000_000
@@ -21,6 +22,7 @@ MAX_BYTES = 10_000_000
 
 _IN_PART = f" in its first {MAX_BYTES:,} bytes"
 _MAX_ENTRIES = 2_000
+_MAX_SHOWN = 1_000_000  # bytes of a replaced file that are compared with what replaces it
 _MAX_HASHED = 200_000_000  # bytes a probe may hash before it says that it cannot tell
 
 Line = Annotated[int, msgspec.Meta(ge=0)]
@@ -123,11 +125,12 @@ def write_file(files: Files, converter: Converter) -> FunctionTool:
         facts: dict[str, Any] = {}
         if kind == "docx":
             data, facts = await documents.docx_of(converter, data, path)
-        change = await files.write(grant, path, data)
         name = shown(grant, path)
+        before = await _replaced(files, grant, path) if kind is None else None
+        change = await files.write(grant, path, data)
         word = "Created" if change.before is None else "Left unchanged" if change.before == change.after else "Replaced"
         size = f"{len(content):,} characters" + (f" as a Word document of {len(data):,} bytes" if kind else "")
-        return ToolResult(content=f"{word} {name}: {size}.", metadata={"path": name, **facts, "changes": _changes(change)})
+        return ToolResult(content=f"{word} {name}: {size}.", metadata={"path": name, **facts, "changes": _changes(change), **_diff(name, before, content)})
 
     return write_file
 
@@ -148,8 +151,9 @@ def edit_file(files: Files) -> FunctionTool:
         read = _editable(await _whole(files, grant, path), path)
         old, new = _line_ends(read.text, old, new)
         count = _countable(read.text, path, old, new, all)
-        change = await files.write(grant, path, read.encode(read.text.replace(old, new)))
-        return _edited(grant, path, count, change)
+        after = read.text.replace(old, new)
+        edited = _edited(grant, path, count, await files.write(grant, path, read.encode(after)))
+        return msgspec.structs.replace(edited, metadata={**edited.metadata, **_diff(shown(grant, path), read.text, after)})
 
     @edit_file.probed_by
     async def probe(grant: Grant, ctx: ToolContext) -> ProbeResult:
@@ -219,6 +223,23 @@ def _editable(data: bytes, path: str) -> Text:
     if kind:
         raise documents.not_edited(path, kind)
     return read_text(data, path)
+
+
+async def _replaced(files: Files, grant: Grant, path: str) -> str | None:
+    """The text that a write replaces: "" for no file; None when it is no text or too much of it to be compared."""
+    if _judged(grant) is None:
+        return ""
+    try:
+        data = await files.read(grant, path, max_bytes=_MAX_SHOWN + 1)
+        return read_text(data, path).text if len(data) <= _MAX_SHOWN else None
+    except ToolError:
+        return None
+
+
+def _diff(name: str, before: str | None, after: str) -> dict[str, str]:
+    """The change for those who look at it: `diff` of the metadata."""
+    text = None if before is None else bounded_diff(name, before, after)
+    return {} if text is None else {"diff": text}
 
 
 async def _digest(files: Files, grant: Grant, path: str) -> str | None:
