@@ -237,6 +237,8 @@ class Blocks:
         leaf, self._leaf = self._leaf, None
         if isinstance(leaf, Paragraph | Table):
             self._emit(leaf.end(self._room()))
+        elif isinstance(leaf, Code):
+            self._blank = self._blank or leaf.ends_blank
 
     def _drop(self, count: int) -> None:
         """Close all but the first `count` boxes."""

@@ -26,7 +26,7 @@ _RULES = r"""
 """
 _WORD = r"[^\\`<&*_~!\[\]\n\ ]+"
 _WORD_BEFORE_URL = r"(?:(?!https?://)[^\\`<&*_~!\[\]\n\ ])+"
-_URL = r"|(?P<url>https?://[^\s<>`]*[^\s<>`.,;:!?'\"*_~\])])"
+_URL = r"|(?P<url>https?://[^\s<>`\[\]]*[^\s<>`.,;:!?'\"*_~\[\])])"
 _TOKENS = re.compile(_RULES % ("", _WORD, _WORD), re.VERBOSE)
 _TOKENS_AND_URLS = re.compile(_RULES % (_URL, _WORD_BEFORE_URL, _WORD_BEFORE_URL), re.VERBOSE)
 _TARGET = re.compile(r"\( *(?:<([^<>\n]*)>|((?:[^\s()<>]|\([^\s()<>]*\))*))(?: +(\"[^\"]*\"|'[^']*'))? *\)")

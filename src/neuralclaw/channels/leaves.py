@@ -73,6 +73,11 @@ class Code:
         other._long, other._carry = self._long, self._carry
         return other
 
+    @property
+    def ends_blank(self) -> bool:
+        """Empty lines came last, which belong to the code only when more of it follows."""
+        return self._blank > 0
+
     def closed_by(self, text: str) -> bool:
         mark = text.strip()
         return bool(self.fence) and len(text) - len(text.lstrip()) < 4 and len(mark) >= len(self.fence) and mark == self.fence[0] * len(mark)
@@ -116,13 +121,17 @@ class Table:
         if len(row) > count:
             row = [*row[: count - 1], " | ".join(row[count - 1 :])]
         self._rows.append([self._cell(text, "") for text in row] + [[] for _ in range(count - len(row))])
-        return self.end(width) if self._widths is not None or len(self._rows) >= _SAMPLE else []
+        return self._lines(width, last=False) if self._widths is not None or len(self._rows) >= _SAMPLE else []
 
     def end(self, width: int) -> list[Line]:
+        return self._lines(width, last=True)
+
+    def _lines(self, width: int, *, last: bool) -> list[Line]:
+        """The rows so far; the first of them settle the columns."""
         lines: list[Line] = []
         total = 2 * (len(self._header) - 1)
         if self._widths is None:
-            self._widths = self._measure(width - total)
+            self._widths = self._measure(width - total, more=not last)
             if self._widths:
                 lines += self._laid(self._header)
                 lines.append([("─" * (sum(self._widths) + total), "2")])
@@ -136,11 +145,12 @@ class Table:
     def _cell(self, text: str, base: str) -> Line:
         return [(part.replace("\n", " "), style) for part, style in Inline(text.strip(), marks=self._marks).spans(base)]
 
-    def _measure(self, room: int) -> list[int]:
-        """Widths of the columns, together at most `room`; empty when that is too little."""
+    def _measure(self, room: int, *, more: bool) -> list[int]:
+        """Widths of the columns, together at most `room`; empty when that is too little. `more` rows may want a little more than these."""
         wanted = [max(width_of(row[i]) for row in [self._header, *self._rows]) or 1 for i in range(len(self._header))]
         if sum(wanted) <= room:
-            return wanted
+            spare = (room - sum(wanted)) // len(wanted) if more else 0
+            return [size + min(spare, 3 + size // 2) for size in wanted]
         if room < _NARROWEST * len(wanted):
             return []
         # The widest columns give: what the narrow ones leave is shared among the rest.
