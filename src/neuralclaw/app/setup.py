@@ -160,7 +160,8 @@ class Setup:
         loaded = self.trial(choice)
         async with opened_models(loaded, self.gate) as models:
             for name in (choice.name, *(choice.fallback or ())):
-                tell(f"asking {name} …")
+                if name.partition(":")[0] not in OWN:
+                    tell(f"asking {name} …")
                 done.append(await call(models, name, tell))
                 if done[-1].failure:
                     break

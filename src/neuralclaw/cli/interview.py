@@ -27,28 +27,32 @@ class Interview:
 
     def run(self) -> tuple[Choice, list[Called]]:
         """The choice, and the calls that showed that it works (none where the person saves without)."""
-        say = self._talk.tell
         found = anyio.run(self._setup.find)
         services = self._show(found)
         proposed = self.proposal(found)
         while True:
-            choice = self._service(services, proposed, found)
             try:
-                choice = self._setup.complete(self._rest(choice, found))
-                if not self._check:
-                    return choice, []
-                failed, calls = self._try(choice)
+                choice = self._setup.complete(self._rest(self._service(services, proposed), found))
             except NeuralClawError as error:
-                failed, calls = error, []
+                self._trouble(error)
+                continue
+            if not self._check:
+                return choice, []
+            failed, calls = self._try(choice)
             if failed is None:
                 return choice, calls
-            say(f"{failed.text}" + (f"\n   {failed.hint}" if failed.hint else ""), "red")
+            self._trouble(failed)
             proposed = choice.service
             answer = self._talk.ask("That did not work. Enter: choose again; s: save all the same; q: leave").lower()
             if answer.startswith("q"):
                 raise Left
             if answer.startswith("s"):
                 return choice, []
+
+    def _trouble(self, error: NeuralClawError) -> None:
+        self._talk.tell(error.text, "red")
+        if error.hint:
+            self._talk.tell(f"   {error.hint}", "dim")
 
     def proposal(self, found: Found) -> str:
         """The best of what is there: what is configured, a service with a key, Ollama, a model file, else no language model."""
@@ -69,7 +73,7 @@ class Interview:
             rows.append(("ollama", f"runs at {found.ollama}: {listed(found.pulled) or 'no model pulled yet (ollama pull llama3.2)'}"))
         if found.files:
             lacks = f"; needs: {missing_for(LOCAL)}" if missing_for(LOCAL) else ""
-            rows.append((LOCAL, f"a model in this process: {listed(tuple(file.path for file in found.files))}{lacks}"))
+            rows.append((LOCAL, f"a model in this process: {listed(tuple(file.path for file in found.files), 3)}{lacks}"))
         rows.append((OFFLINE, "no language model: a small grammar of commands, needs nothing"))
         width = max(len(name) for name, _ in rows)
         say("Which model shall NeuralClaw think with? Found here:", "bold")
@@ -80,7 +84,7 @@ class Interview:
         say("or fetch (downloads a small model, 145 MB, from huggingface.co).")
         return [name for name, _ in rows]
 
-    def _service(self, services: list[str], proposed: str, found: Found) -> Choice:
+    def _service(self, services: list[str], proposed: str) -> Choice:
         """Ask until the answer names a service."""
         while True:
             answer = self._talk.ask("Service", proposed)
@@ -178,6 +182,6 @@ def choice_of(model: str) -> Choice:
     return Choice(service=service.strip(), model=name.strip())
 
 
-def listed(names: tuple[str, ...]) -> str:
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more
+def listed(names: tuple[str, ...], shown: int = SHOWN) -> str:
+    more = f" and {len(names) - shown} more" if len(names) > shown else ""
+    return ", ".join(names[:shown]) + more

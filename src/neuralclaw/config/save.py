@@ -29,7 +29,7 @@ def save(file: str, values: Mapping[str, Any], variables: Mapping[str, str]) -> 
     texts: dict[str, str] = {}
     if old is not None:
         texts[f"{file}.bak"] = old
-    elif file.endswith(".yaml"):
+    if SCHEMA_NAME in text:
         texts[os.path.join(folder, SCHEMA_NAME)] = schema_text()  # noqa: PTH118
     if variables:
         dotenv = os.path.join(folder, ".env")  # noqa: PTH118
