@@ -53,18 +53,20 @@ REQUEST = Request(
 class Wire(Protocol):
     """One service's form of everything that the suite needs. A call is (id, name, the text of its arguments).
 
-    `kind` is the media type of its streams; `spare`: how many of a stream's last events an orderly end may lack.
+    `kind` is the media type of its streams; `spare`: how many of a stream's last events an orderly end may lack; `cached`: how many of
+    a prompt's 1,000 tokens it says were cached.
     """
 
     kind: str
     spare: int
+    cached: int
 
     def provider(self, net: Net, server: LoopbackServer) -> Provider:
         """A provider of the service `mine` with the key `KEY` (named MINE_API_KEY) and a price of 1, 0.1 cached, 2 for the model `m`."""
         ...
 
     def text(self, *pieces: str, reasoning: str = "") -> list[bytes]:
-        """The events of a whole stream with 1,000 prompt tokens, 600 of them cached, and 20 made."""
+        """The events of a whole stream with 1,000 prompt tokens, `cached` of them cached, and 20 made."""
         ...
 
     def calls(self, *calls: tuple[str, str, str]) -> list[bytes]: ...
@@ -99,6 +101,7 @@ class EventStreamWire:
 
     kind = "text/event-stream"
     spare = 0
+    cached = 600
 
     def variants(self, data: bytes) -> list[bytes]:
         commented = b"\xef\xbb\xbf: hello\n\n" + data.replace(b"\n\n", b"\n\n: still there\n\n")
@@ -178,8 +181,8 @@ class ProviderConformance:
         bench.server.says(Response(self.wire.text("Grüße, ", "🌍", " Ende")))
         reply = await bench.reply()
         assert (reply.text, reply.stop, reply.tool_calls, reply.failure) == ("Grüße, 🌍 Ende", "end", (), None)
-        assert (reply.usage.input, reply.usage.cached, reply.usage.output) == (1000, 600, 20)
-        assert reply.usage.usd == pytest.approx((400 * 1 + 600 * 0.1 + 20 * 2) / 1e6)
+        assert (reply.usage.input, reply.usage.cached, reply.usage.output) == (1000, self.wire.cached, 20)
+        assert reply.usage.usd == pytest.approx(((1000 - self.wire.cached) * 1 + self.wire.cached * 0.1 + 20 * 2) / 1e6)
 
     async def test_a_part_is_given_out_before_the_stream_has_ended(self, bench: Bench) -> None:
         pieces = self.wire.text("early", "late")
@@ -242,8 +245,9 @@ class ProviderConformance:
     async def test_a_malformed_piece_is_a_failure_not_an_answer(self, bench: Bench) -> None:
         events = self.wire.text("one ", "two")
         for piece in self.wire.malformed():
-            bench.server.says(Response([events[0], piece, *events[1:]]))
-            await bench.fails("LLMUnavailableError", retryable=True)
+            for pieces in ([events[0], piece, *events[1:]], [b"".join([*self._begun(), piece, *events[1:]])]):
+                bench.server.says(Response(pieces))
+                await bench.fails("LLMUnavailableError", retryable=True)
 
     async def test_status_200_that_says_nothing_is_a_failure(self, bench: Bench) -> None:
         for body in self.wire.empty():

@@ -154,6 +154,8 @@ class HttpProvider:
                 failure = Failure(error.kind, error.text, error.hint)
             except (msgspec.DecodeError, SSETooLarge) as error:
                 failure = errors.broken(self._service, f"a piece of the stream cannot be read ({error})")
+        for part in parts.take():  # what stood before a piece that cannot be read
+            yield part
         yield Finished(self._reply(request.model, parts, failure))
 
     def _learn(self, model: str, without: frozenset[str], found: errors.Complaint) -> bool:
