@@ -79,13 +79,20 @@ def test_an_unknown_name_gets_those_there_are_and_the_nearest() -> None:
 @pytest.mark.parametrize(
     ("host", "url"),
     [
-        ("", "http://localhost:11434/v1"),
-        ("127.0.0.1:5", "http://127.0.0.1:5/v1"),
-        ("http://box:5", "http://box:5/v1"),
-        ("http://box:5/", "http://box:5/v1"),
-        ("0.0.0.0", "http://127.0.0.1:11434/v1"),
-        ("https://ollama.example", "https://ollama.example/v1"),
-        ("http://box:5/v1", "http://box:5/v1"),
+        ("", "http://localhost:11434"),
+        ("box", "http://box:11434"),
+        ("127.0.0.1:5", "http://127.0.0.1:5"),
+        ("::1", "http://[::1]:11434"),
+        ("[::1]:5", "http://[::1]:5"),
+        ("http://box:5", "http://box:5"),
+        ("http://box:5/", "http://box:5"),
+        ("http://box", "http://box"),
+        ("0.0.0.0", "http://127.0.0.1:11434"),
+        ("http://0.0.0.0:5", "http://127.0.0.1:5"),
+        ("https://ollama.example", "https://ollama.example"),
+        ("ollama.com", "https://ollama.com"),
+        ("http://box:5/v1", "http://box:5"),
+        ("http://box:5/behind/api/chat", "http://box:5/behind"),
     ],
 )
 def test_ollamas_host_comes_with_or_without_scheme(host: str, url: str) -> None:
@@ -105,6 +112,20 @@ def test_what_a_service_speaks_at_home_and_what_the_owner_says() -> None:
     assert resolve("anthropic", {}, {"ANTHROPIC_API_KEY": SECRET}).api == "messages"
     assert resolve("anthropic", {"anthropic": {"api": "chat", "base_url": "http://127.0.0.1/v1"}}, {}).api == "chat"
     assert resolve("groq", {}, {"GROQ_API_KEY": SECRET}).api == "chat"
+
+
+def test_ollamas_window_is_what_the_owner_said_else_small_and_it_costs_nothing_here() -> None:
+    facts = {"big": {"context": 65536}, "plain": {"tools": False}, "paid": {"price": {"input": 1, "output": 2}}, "none": None}
+    service = resolve("ollama", {"ollama": {"models": facts}}, {})
+    assert (service.api, service.windows) == ("ollama", {"big"})
+    free = Price(0, 0, 0)
+    assert info(service, "big") == ModelInfo(context=65536, price=free)
+    assert info(service, "plain") == ModelInfo(context=8192, tools=False, price=free)
+    assert info(service, "paid").price == Price(1, 2)
+    assert info(service, "llama3.2") == info(service, "none") == ModelInfo(context=8192, price=free)
+    assert info(service, "gpt-oss:120b-cloud").price is None
+    assert info(resolve("ollama", {}, {"OLLAMA_HOST": "https://ollama.com"}), "gpt-oss:120b").price is None
+    assert resolve("ollama", {"ollama": {"api": "chat", "base_url": "http://127.0.0.1:5/v1"}}, {}).base_url == "http://127.0.0.1:5/v1"
 
 
 def test_the_address_of_the_endpoint_itself_is_understood() -> None:

@@ -151,11 +151,10 @@ def failure(found: Complaint, service: Service, model: str, headers: Mapping[str
     if found.status in (0, 400, 402, 403, 429) and _QUOTA.search(found.text):
         return _make(LLMRateLimitError, f"{service.name} says that the quota is used up{status}{said}", "check plan and billing with the service", retry=False)
     if found.status in (0, 400, 413, 422, 429, 500) and (found.status == 413 or _CONTEXT.search(found.text)):
-        return _make(
-            LLMContextLengthError,
-            f"the request is too long for {model} at {service.name}{status}{said}",
-            "start a new session, or use a model with a larger window",
-        )
+        hint = "start a new session, or use a model with a larger window"
+        if service.api == "ollama":
+            hint = f"give it a larger window with llm.providers.{service.name}.models.{model}.context, or start a new session"
+        return _make(LLMContextLengthError, f"the request is too long for {model} at {service.name}{status}{said}", hint)
     if found.status == 401 or (found.status in (0, 400, 403) and _KEY.search(found.text)):
         return refused_key(service, status + said)
     if found.status in (0, 400, 403, 404, 422) and (_MODEL.search(found.text) or (found.status == 404 and model and model in found.message)):

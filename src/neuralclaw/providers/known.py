@@ -37,14 +37,14 @@ KNOWN: dict[str, Known] = {
     "together": Known("https://api.together.xyz/v1", "meta-llama/Llama-3.3-70B-Instruct-Turbo", ("TOGETHER_API_KEY",), ("TOGETHER_BASE_URL",)),
     "cerebras": Known("https://api.cerebras.ai/v1", "gpt-oss-120b", ("CEREBRAS_API_KEY",), ("CEREBRAS_BASE_URL",)),
     "xai": Known("https://api.x.ai/v1", "grok-4", ("XAI_API_KEY",), ("XAI_BASE_URL",)),
-    "ollama": Known("http://localhost:11434/v1", "llama3.2", (), ("OLLAMA_HOST",)),
+    "ollama": Known("http://localhost:11434", "llama3.2", (), ("OLLAMA_HOST",), api="ollama"),
     "llamacpp": Known("http://localhost:8080/v1", "default", ("LLAMA_API_KEY",)),
     "vllm": Known("http://localhost:8000/v1", "default", ("VLLM_API_KEY",)),
 }
 """In the order in which a service with a key becomes the default. The last three run on the person's own machine."""
 
 SPOKEN = ("chat", "responses", "messages", "ollama")
-"""Values of `api` that are built in now; Ollama is spoken to over its compatible endpoint."""
+"""Values of `api` that are built in now."""
 
 
 def resolve(name: str, providers: Mapping[str, Mapping[str, Any]], env: Mapping[str, str]) -> Service:
@@ -71,7 +71,8 @@ def resolve(name: str, providers: Mapping[str, Mapping[str, Any]], env: Mapping[
         key_name=key_names[0] if key_names else "",
         default_model=told.get("model") or (known.model if known else next(iter(told.get("models") or {}), "")),
         models=_models(name, told.get("models") or {}),
-        api="chat" if api == "ollama" else api,
+        api=api,
+        windows=frozenset(model for model, facts in (told.get("models") or {}).items() if facts and facts.get("context")),
         own=known is not None and base_url == known.base_url,
         echo_reasoning=known is not None and known.echo_reasoning,
     )
@@ -124,21 +125,31 @@ def _address(name: str, api: str, url: str) -> str:
     if not url:
         raise ConfigError(f"llm.providers.{name} has no base_url", hint="give the address, for example http://127.0.0.1:8000/v1")
     if "://" not in url:  # OLLAMA_HOST may be host:port
-        url = f"http://{url}"
+        url = _with_scheme(url, api)
     scheme, _, rest = url.partition("://")
     if scheme not in ("http", "https") or not rest.strip("/"):
         raise ConfigError(f"the address of {name} is no http or https URL: {url}")
+    if rest.startswith("0.0.0.0"):  # what a server listens on, and nobody can connect to
+        url = f"{scheme}://127.0.0.1{rest.removeprefix('0.0.0.0')}"
+    url = url.rstrip("/")
     if api == "messages":
-        return url.rstrip("/").removesuffix("/messages").removesuffix("/v1")
-    url = url.rstrip("/").removesuffix("/chat/completions").removesuffix("/responses")
-    return f"{_with_port(url)}/v1" if api == "ollama" and "/" not in rest.strip("/") else url
+        return url.removesuffix("/messages").removesuffix("/v1")
+    if api == "ollama":
+        return url.removesuffix("/chat").removesuffix("/api").removesuffix("/v1")
+    return url.removesuffix("/chat/completions").removesuffix("/responses")
 
 
-def _with_port(url: str) -> str:
-    """Ollama's address with the port its own client adds, and a host one can connect to."""
-    scheme, _, host = url.partition("://")
-    host = host if host.rpartition(":")[2].isdigit() or scheme == "https" else f"{host}:11434"
-    return f"{scheme}://{host.replace('0.0.0.0', '127.0.0.1', 1) if host.startswith('0.0.0.0') else host}"
+def _with_scheme(url: str, api: str) -> str:
+    """A bare `host` or `host:port` as a URL, with what Ollama's own client adds."""
+    if api != "ollama":
+        return f"http://{url}"
+    host, slash, path = url.partition("/")
+    if host == "ollama.com":
+        return f"https://{url}"
+    if host.count(":") > 1 and not host.startswith("["):
+        host = f"[{host}]"
+    port = "" if host.rpartition(":")[2].isdigit() else ":11434"
+    return f"http://{host}{port}{slash}{path}"
 
 
 def _models(name: str, told: Mapping[str, Any]) -> dict[str, ModelInfo]:

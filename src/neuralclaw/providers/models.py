@@ -1,82 +1,92 @@
-"""Facts of common models; settings win over them (`llm.providers.NAME.models`). Prices are those of the PyPI package genai-prices 0.2.3.
+"""Facts of models: what the owner says (`llm.providers.NAME.models`), under it the table that is shipped, under it cautious defaults.
 
-A name stands for every longer name that begins with it (`gpt-4o` for `gpt-4o-2024-11-20`), the longest match wins. What is not
-here has a window of 128,000 tokens, tools, no images and no known price. Prices are USD per million tokens.
+The table, models.json, is made by scripts/models.py from PyPI genai-prices 0.2.3 and models.dev (both MIT); it is read when a
+model of a service is first asked for. What is nowhere has a window of 128,000 tokens, tools, no images and no known price.
 """
 
+import os
+import re
+import time
 from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import msgspec
 
 from ..types.messages import ModelInfo, Price
 from .service import Service
+from .withdrawn import WITHDRAWN
 
 UNKNOWN = ModelInfo()
 
+DATED = re.compile(r"[-:@](?:(?:preview|exp|beta)-)?(?:\d{3,8}|\d{2}-\d{2}|\d{2}-\d{4}|\d{4}-\d{2}-\d{2}|latest)$")
+"""The end of a name that only says which edition of a model it is: `gpt-4o-2024-11-20`, `claude-sonnet-4-5@20250929`."""
 
-def _m(context: int, given: float | None = None, made: float = 0.0, cached: float | None = None, *, images: bool = False, tools: bool = True) -> ModelInfo:
-    return ModelInfo(context=context, tools=tools, images=images, price=None if given is None else Price(given, made, cached))
 
+class _Row(msgspec.Struct, array_like=True):
+    """One model. `can`: `t` calls tools, `i` sees pictures. `price`: input, output, cached; `above`: prompt tokens, then the price above them."""
 
-SHIPPED: dict[str, dict[str, ModelInfo]] = {
-    "openai": {
-        "gpt-4o": _m(128_000, 2.5, 10, 1.25, images=True),
-        "gpt-4o-mini": _m(128_000, 0.15, 0.6, 0.075, images=True),
-        "gpt-4.1": _m(1_047_576, 2, 8, 0.5, images=True),
-        "gpt-4.1-mini": _m(1_047_576, 0.4, 1.6, 0.1, images=True),
-        "gpt-4.1-nano": _m(1_047_576, 0.1, 0.4, 0.025, images=True),
-        "gpt-5": _m(400_000, 1.25, 10, 0.125, images=True),
-        "o3": _m(200_000, 2, 8, 0.5, images=True),
-        "o4-mini": _m(200_000, 1.1, 4.4, 0.275, images=True),
-    },
-    "anthropic": {
-        "claude-sonnet-5-5": _m(1_000_000, 2, 10, 0.1, images=True),
-        "claude-sonnet-5": _m(1_000_000, 2, 10, 0.2, images=True),
-        "claude-sonnet-4-6": _m(1_000_000, 3, 15, 0.3, images=True),
-        "claude-sonnet-4-5": _m(200_000, 3, 15, 0.3, images=True),
-        "claude-opus-5-5": _m(1_000_000, 4, 20, 0.2, images=True),
-        "claude-opus-5": _m(1_000_000, 5, 25, 0.5, images=True),
-        "claude-opus-4-8": _m(1_000_000, 5, 25, 0.5, images=True),
-        "claude-opus-4-7": _m(1_000_000, 5, 25, 0.5, images=True),
-        "claude-opus-4-6": _m(1_000_000, 5, 25, 0.5, images=True),
-        "claude-opus-4-5": _m(200_000, 5, 25, 0.5, images=True),
-        "claude-haiku-5-5": _m(1_000_000, images=True),  # a price of its own above 100,000 tokens
-        "claude-haiku-4-5": _m(200_000, 1, 5, 0.1, images=True),
-        "claude-fable-5-2": _m(1_000_000, 8, 40, 0.2, images=True),
-    },
-    "groq": {
-        "llama-3.3-70b-versatile": _m(131_072, 0.59, 0.79),
-        "llama-3.1-8b-instant": _m(131_072, 0.05, 0.08),
-        "openai/gpt-oss-120b": _m(131_072, 0.15, 0.6, 0.075),
-        "openai/gpt-oss-20b": _m(131_072, 0.075, 0.3, 0.0375),
-    },
-    "google": {
-        "gemini-2.5-flash": _m(1_048_576, 0.3, 2.5, 0.03, images=True),
-        "gemini-2.5-pro": _m(1_048_576, images=True),
-    },
-    "xai": {
-        "grok-4": _m(256_000, images=True),
-    },
-}
+    can: str
+    context: int
+    price: tuple[float, ...] = ()
+    above: tuple[float, ...] = ()
 
 
 def info(service: Service, model: str) -> ModelInfo:
     """What is known of a model: the owner's word, else the shipped table where the address is the service's own, else the defaults."""
     if (told := service.models.get(model)) is not None:
         return told
-    if not service.own:
-        return UNKNOWN
-    return _longest(SHIPPED.get(service.name, {}), model) or UNKNOWN
+    return (shipped(service.name, model) if service.own else None) or UNKNOWN
 
 
-def _longest(table: Mapping[str, ModelInfo], model: str) -> ModelInfo | None:
-    names = [name for name in table if model == name or model.startswith(f"{name}-")]
-    return table[max(names, key=len)] if names else None
+def shipped(service: str, model: str) -> ModelInfo | None:
+    """The table's word on a model: by its name, else by its name without the date."""
+    row = _row(_table().get(service, {}), model)
+    if row is None:
+        return None
+    price = Price(*row.price) if row.price else None
+    if price is not None and row.above:
+        price = msgspec.structs.replace(price, above=int(row.above[0]), long=Price(*row.above[1:]))
+    return ModelInfo(context=row.context, tools="t" in row.can, images="i" in row.can, price=price)
 
 
-_REASONING = ("gpt-5", "o1", "o3", "o4")
+def merged(service: str, model: str, told: Mapping[str, Any]) -> dict[str, Any]:
+    """The owner's word over the table's, field by field; a price is one field."""
+    below = shipped(service, model)
+    facts = {} if below is None else {name: getattr(below, name) for name in ("context", "tools", "images", "price")}
+    return {**facts, **{name: value for name, value in told.items() if value is not None}}
+
+
+def known(service: str) -> list[str]:
+    """The names in the table."""
+    return list(_table().get(service, {}))
+
+
+def successor(service: str, model: str) -> str | None:
+    """The model to use instead of one that the service has withdrawn by today, None where none is known to be."""
+    names = WITHDRAWN.get(service, {})
+    found = _row(names, model) or next((names[name] for name in names if name.endswith("*") and model.startswith(name[:-1])), None)
+    return found[1] if found is not None and found[0] <= time.strftime("%Y-%m-%d", time.gmtime()) else None
+
+
+def _row[T](table: Mapping[str, T], model: str) -> T | None:
+    if model in table:
+        return table[model]
+    bare = DATED.sub("", model)
+    return table.get(bare)
+
+
+@cache
+def _table() -> dict[str, dict[str, _Row]]:
+    with open(os.path.join(os.path.dirname(__file__), "models.json"), "rb") as file:  # noqa: PTH118, PTH120, PTH123
+        return msgspec.json.decode(file.read(), type=dict[str, dict[str, _Row]])
+
+
+_REASONING = re.compile(r"(?:gpt-[5-9]|o[1-9])(?:[-.]|$)")
 
 
 def refused_parameters(service: Service, model: str) -> frozenset[str]:
-    """Parameters that a model is known to refuse: OpenAI's reasoning models take neither `max_tokens` nor sampling."""
-    if service.name == "openai" and service.own and any(model == name or model.startswith(f"{name}-") or model.startswith(f"{name}.") for name in _REASONING):
-        return frozenset({"max_tokens", "temperature", "top_p"})
-    return frozenset()
+    """Parameters that a model is known to refuse: at OpenAI reasoning models take neither `max_tokens` nor sampling, others have no sealed reasoning."""
+    if service.name != "openai" or not service.own:
+        return frozenset()
+    return frozenset({"max_tokens", "temperature", "top_p"} if _REASONING.match(model) else {"include"})

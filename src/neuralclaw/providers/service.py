@@ -24,6 +24,8 @@ class Service(msgspec.Struct, frozen=True, kw_only=True):
     models: Mapping[str, ModelInfo] = msgspec.field(default_factory=dict)
     api: str = "chat"
     own: bool = False
+    windows: frozenset[str] = frozenset()
+    """Names in `models` whose context window the owner gave: a service that can be told of it, is."""
     echo_reasoning: bool = False
     """Whether the service wants its `reasoning_content` back with the tool calls it led to."""
 

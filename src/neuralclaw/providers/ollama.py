@@ -1,0 +1,38 @@
+"""Ollama in its own form, streaming: unlike its compatible endpoint it takes the window, and refuses a prompt that does not fit."""
+
+from ..ports import Net
+from ..types.actions import Grant
+from ..types.messages import ModelInfo, Request
+from . import ollama_request
+from .http import Decoder, HttpProvider
+from .jsonlines import JSONLinesDecoder
+from .ollama_reply import OllamaParts
+from .service import Service
+
+
+class OllamaFormat:
+    """`POST /api/chat`; the base URL carries no `/v1`."""
+
+    path = "/api/chat"
+    accept = "application/x-ndjson"
+    optional: tuple[str, ...] = ("format",)
+
+    def headers(self, service: Service) -> dict[str, str]:
+        return {"Authorization": f"Bearer {service.api_key}"} if service.api_key else {}
+
+    def body(self, request: Request, info: ModelInfo, service: Service, without: frozenset[str]) -> bytes:
+        window = info.context if request.model in service.windows else None
+        return ollama_request.encode(request, info, window=window, without=without)
+
+    def decoder(self) -> Decoder:
+        return JSONLinesDecoder()
+
+    def parts(self, request: Request) -> OllamaParts:
+        return OllamaParts()
+
+
+class OllamaProvider(HttpProvider):
+    """Ollama, on this machine or elsewhere."""
+
+    def __init__(self, net: Net, grant: Grant, service: Service) -> None:
+        super().__init__(net, grant, service, OllamaFormat())
