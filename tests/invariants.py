@@ -19,6 +19,7 @@ STANDING = {
     "audit.tampering-found": "Any change, unrecorded removal, insertion or reordering of the record is found by `audit verify`.",
     "audit.erasure-shown": "A recorded erasure is shown as such.",
     "secrets.tool-environment": "No configured secret stands in the environment of a tool.",
+    "secrets.nowhere": "No configured secret in a prompt, log, event or journal, also when it is split over deltas.",
     "sessions.one-turn": "One turn at a time per session.",
     "sessions.no-delay": "A slow session or subscriber never delays another.",
 }
@@ -28,7 +29,6 @@ LATER = {
     "flow.no-widening": ("Content of external origin never widens what is allowed without the user's word.", "trust"),
     "flow.labels-join": ("Labels join, never drop, also through memory and files.", "trust"),
     "audit.cut-found": ("A cut of the record's end is found, by its anchor.", "trust"),
-    "secrets.nowhere": ("No configured secret in a prompt, log, event, journal or memory, also when it is split over deltas.", "the secret store"),
     "budget.never-passed": ("The sum of settled and reserved cost never passes a cap, over all processes of a home.", "budgets"),
     "budget.no-price-refused": ("With a cap and no known price the model is refused.", "budgets"),
 }

@@ -274,11 +274,36 @@ class Channel(Protocol):
     async def deliver(self, address: str, event: Event) -> None: ...
 
 
-class Secrets(Protocol):
+class TextStream(Protocol):
+    """Redacts one text that comes in pieces; all that it gives, put together, is what `redact` makes of the whole."""
+
+    def feed(self, delta: str) -> str:
+        """The text that is safe to show now."""
+        ...
+
+    def settle(self) -> str:
+        """What is held back, shown although the text may go on: another kind of text comes between."""
+        ...
+
+    def flush(self) -> str:
+        """The rest, at the end of the text."""
+        ...
+
+
+class Redaction(Protocol):
+    """Replaces secrets in text."""
+
+    def redact(self, text: str) -> str:
+        """The text without secrets; the same object when there is none in it."""
+        ...
+
+    def stream(self) -> TextStream: ...
+
+
+class Secrets(Redaction, Protocol):
     """Resolves references and redacts values."""
 
     def resolve(self, ref: str, grant: Grant) -> str | None: ...
-    def redact(self, text: str) -> str: ...
 
 
 class Source(Protocol):

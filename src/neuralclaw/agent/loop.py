@@ -1,5 +1,7 @@
 """A turn: build the request, stream the reply, run the tool calls, repeat. Started again, it goes on from the last finished step."""
 
+import logging
+
 import anyio
 import msgspec
 
@@ -9,11 +11,9 @@ from ..types.events import (
     ErrorInfo,
     Message,
     Nudge,
-    ReasoningDelta,
     RetryEvent,
     Status,
     StatusEvent,
-    TextDelta,
     TurnFinished,
 )
 from ..types.judging import Decision
@@ -22,8 +22,11 @@ from ..types.rows import OutboxItem
 from ..types.signals import Parked
 from . import limits, results
 from .prompt import GO_ON, promises_work
+from .redaction import SafeDeltas
 from .run import Run
 from .toolcalls import run_calls
+
+log = logging.getLogger(__name__)
 
 STATUS_ORDER: tuple[Status, ...] = ("cancelled", "timed_out", "limit", "needs_approval", "denied", "failed", "done")
 """When several happened, the first of these is the turn's status (INTERFACE.md, exit codes)."""
@@ -107,25 +110,30 @@ def blind(run: Run) -> None:
 async def stream(run: Run) -> Reply:
     """The finished reply. The guard around providers: one that raises instead of failing by value ends its own turn and no other."""
     reply = Reply(stop="error", failure=Failure("LLMUnavailableError", "the model's stream ended without a reply"))
+    deltas = SafeDeltas(run.redaction, run.show)
     try:
         async with run.provider.stream(await build_request(run)) as events:
             async for event in events:
                 match event:
                     case TextPart(text):
-                        run.show(TextDelta(text=text))
+                        deltas.text(text)
                     case ReasoningPart(text):
-                        run.show(ReasoningDelta(text=text))
+                        deltas.reasoning(text)
                     case Retrying(attempt, wait_ms, reason, model, discard):
+                        if discard:
+                            deltas.discard()
                         await run.journal.append(RetryEvent(attempt=attempt, wait_ms=wait_ms, reason=reason, model=model, discard=discard))
                     case Notice(text):
                         run.show(StatusEvent(text=text))
                     case Finished(finished):
+                        deltas.end()
                         reply = finished
     except StoreError:
         raise
     except NeuralClawError as error:
         return Reply(stop="error", failure=Failure(error.kind, error.text, error.hint))
     except Exception as error:
+        log.error("the provider of %s failed", run.options.model, exc_info=True)
         return Reply(stop="error", failure=Failure("LLMError", f"the provider failed: {type(error).__name__}: {error}"))
     return reply
 
@@ -145,7 +153,7 @@ async def build_request(run: Run) -> Request:
         top_p=run.top_p,
         max_tokens=run.max_tokens,
         timeout=run.model_timeout,
-        environment=await run.environment(run.options.workspace) if run.environment is not None else "",
+        environment=run.redaction.redact(await run.environment(run.options.workspace)) if run.environment is not None else "",
     )
 
 

@@ -13,6 +13,7 @@ from ..types.judging import Decision
 from ..types.labels import NONE, Labels, join
 from ..types.rows import Result
 from ..types.tools import ToolResult, ToolSpec
+from .redaction import redacted
 from .run import Run
 from .state import REFUSERS, CallState
 
@@ -33,7 +34,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
 async def record(run: Run, outcome: Outcome) -> None:
     """Write the result of a call that ran. Not interrupted by a cancellation for at most `SHIELD_SECONDS`."""
-    result, spec = outcome.result, outcome.spec
+    result, spec = redacted(outcome.result, run.redaction), outcome.spec  # before it is cut: half a secret is none that is found
     whole = model_text(result)
     limit = min(run.options.limits.result_chars, spec.max_chars or run.options.limits.result_chars)
     content = shorten(whole, limit, spec.name)

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
-from ..ports import Asker, Clock, Gate, Provider, Store, Toolset
+from ..ports import Asker, Clock, Gate, Provider, Redaction, Store, Toolset
 from ..types.entries import Draft, Entry
 from ..types.events import Durable, Passing
 from ..types.labels import NONE, Labels
@@ -12,17 +12,19 @@ from ..types.options import TurnOptions
 from ..types.rows import Lease, OutboxItem, Result
 from .context import Conversation
 from .limits import RunningTime
+from .redaction import NO_REDACTION, redacted
 from .state import TurnState
 
 
 class Journal:
     """Appends entries of one session under its lease and folds them, those of other processes too.
 
+    Every text in what it writes has gone through `redaction`.
     Entry numbers of a session rise by one, so a gap in what an append returns tells that another process wrote between: it is read then.
     """
 
-    def __init__(self, store: Store, lease: Lease, session: str, publish: Callable[[Sequence[Entry]], None]) -> None:
-        self._store, self._lease, self._session, self._publish = store, lease, session, publish
+    def __init__(self, store: Store, lease: Lease, session: str, publish: Callable[[Sequence[Entry]], None], redaction: Redaction = NO_REDACTION) -> None:
+        self._store, self._lease, self._session, self._publish, self._redaction = store, lease, session, publish, redaction
         self.state = TurnState(0)
         self.conversation = Conversation()
 
@@ -32,16 +34,21 @@ class Journal:
 
     async def append(self, *bodies: Durable, labels: Labels = NONE, rows: Sequence[OutboxItem | Result] = ()) -> None:
         """Write the bodies in one transaction, then fold and publish them."""
-        drafts = [Draft(self.state.number, body, labels) for body in bodies]
+        drafts = [Draft(self.state.number, redacted(body, self._redaction), labels) for body in bodies]
+        rows = redacted(rows, self._redaction)
         written = await self._store.append(self._session, drafts, lease=self._lease, rows=rows)
         if written[0].entry != self.state.last_entry + 1:
-            foreign = await self._store.read(self._session, after=self.state.last_entry)
+            foreign = self.cleaned(await self._store.read(self._session, after=self.state.last_entry))
             written = [*(e for e in foreign if e.entry < written[0].entry), *written]
         self._take(written)
 
+    def cleaned(self, entries: Sequence[Entry]) -> Sequence[Entry]:
+        """Entries that others wrote, or that were written before a secret in them was configured: no model is told it."""
+        return [msgspec.structs.replace(entry, body=redacted(entry.body, self._redaction)) for entry in entries]
+
     async def sync(self) -> None:
         """Fold what other processes have written since."""
-        self._take(await self._store.read(self._session, after=self.state.last_entry))
+        self._take(self.cleaned(await self._store.read(self._session, after=self.state.last_entry)))
 
     async def barrier(self) -> None:
         await self._store.barrier()
@@ -78,6 +85,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     outbox: str | None = None
     environment: Callable[[str], Awaitable[str]] | None = None
     """Describes the machine and a workspace at this moment, for the model."""
+    redaction: Redaction = NO_REDACTION
+    """Keeps secrets out of what is shown; the journal has its own."""
 
     @property
     def state(self) -> TurnState:

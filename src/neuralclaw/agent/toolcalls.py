@@ -13,6 +13,7 @@ from ..errors import NeuralClawError, StoreError, ToolValidationError
 from ..types.actions import Action, Grant, Scope, Verdict
 from ..types.events import DecisionMade, ToolStarted
 from ..types.judging import Decision, Effect, Risk
+from ..types.logcontext import about
 from ..types.signals import Denied, Parked, Retry
 from ..types.tools import ToolContext, ToolResult, ToolSpec
 from . import limits, results
@@ -253,7 +254,8 @@ async def run_one(run: Run, ready: Ready) -> None:
     """Run one call under its grant and record its result; the grant is used up."""
     begun = run.clock.monotonic()
     try:
-        result = await run.tools.call(ready.grant, context(run, ready.call, {}))
+        with about(call_id=ready.call.call.id):
+            result = await run.tools.call(ready.grant, context(run, ready.call, {}))
     except Retry as retry:
         result = ToolResult(ok=False, error=retry.text)
     except StoreError:

@@ -25,6 +25,7 @@ from ..types.events import ApprovalRequested, Inbound, TurnFinished
 from ..types.ids import new_id
 from ..types.judging import Trust
 from ..types.options import ApprovalsMode, TurnOptions
+from .eventlog import EventLog, Leaving
 from .parts import Parts
 from .pictures import Given, pictures
 from .stream import TurnFilter
@@ -112,13 +113,14 @@ class Agent:
                 present=present or approver is not None,
                 explicit=approvals is not None or approver is not None,
             )
-            async with anyio.create_task_group() as tasks:
-                agent = assemble(parts, seat, tasks, approver)
-                tasks.start_soon(agent.desk.follow)
-                if recover:
-                    await agent.take_over()
-                yield agent
-                tasks.cancel_scope.cancel()
+            with Leaving(parts.book, parts.redactor.redact):
+                async with anyio.create_task_group() as tasks:
+                    agent = assemble(parts, seat, tasks, approver)
+                    tasks.start_soon(agent.desk.follow)
+                    if recover:
+                        await agent.take_over()
+                    yield agent
+                    tasks.cancel_scope.cancel()
         except BaseExceptionGroup as group:
             raise leaf(group) from None
         finally:
@@ -209,6 +211,8 @@ class Agent:
     def notices(self) -> tuple[str, ...]:
         """What the person should know before the first turn: about the settings, the workspace, and who says yes."""
         told = list(self.settings.notices)
+        if self._parts.book.problem:
+            told.append(self._parts.book.problem)
         workspace = self._seat.workspace
         if workspace in self._parts.policy.protected_paths:
             told.append(f"The workspace {workspace} is more than one task should write to: it is read-only. Name another with --workspace DIR.")
@@ -311,8 +315,10 @@ def assemble(parts: Parts, seat: Seat, tasks: TaskGroup, approver: Approver | No
         system=parts.system,
         digests=parts.digests,
         environment=parts.environment,
+        redaction=parts.redactor,
     )
     sessions = Sessions(kit, tasks, max_sessions=parts.loaded.settings.agent.max_sessions)
+    bus.listen(EventLog(parts.book, sessions.driving).entries)
     verbs: dict[str, Verb] = {}
     desk = SessionDesk(parts.store, parts.clock, bus, sessions, asker, verbs)
     agent = Agent(parts, seat, desk, bus, asker, sessions)

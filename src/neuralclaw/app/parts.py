@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import anyio.to_thread
 import msgspec
 
 from .. import config
@@ -15,6 +16,7 @@ from ..safety.gate import Gate
 from ..sandbox.environment import clean_env
 from ..sandbox.facts import SystemFacts
 from ..sandbox.files import ConfinedFiles
+from ..secrets import Redactor
 from ..store.sqlite import SqliteStore
 from ..tools.builtin import own_tools, workspace_tools
 from ..tools.environment import Environment
@@ -22,8 +24,12 @@ from ..tools.registry import Registry
 from ..tools.terminal import TerminalSettings
 from ..types.options import Policy
 from .clock import SystemClock
+from .eventlog import open_book
 from .late import LateConverter, LateSandbox
 from .models import Models
+
+CLOSE_SECONDS = 0.05
+"""How long closing waits for the log's last lines on the event loop; a slower disk is waited for beside it."""
 
 
 class Parts:
@@ -32,6 +38,7 @@ class Parts:
     def __init__(self, loaded: config.Loaded, store: SqliteStore, clock: Clock, *, provider: Provider | None, tools: Iterable[Any]) -> None:
         settings, env = loaded.settings, loaded.env
         self.loaded, self.store, self.clock = loaded, store, clock
+        self.redactor = Redactor(config.secret_values(loaded))
         self.policy: Policy = config.policy(settings, home=loaded.home, person_home=env.get("HOME", ""))
         self.sandbox = LateSandbox(
             lambda: load("sandbox")(settings.tools.terminal.sandbox, path_env=env.get("PATH", ""), hidden=hidden_paths(loaded.home, env))
@@ -51,6 +58,7 @@ class Parts:
         )
         self.environment = Environment(clock.monotonic).describe if settings.agent.environment_snapshot else None
         self._digests: dict[str, str] = {}
+        self.book = open_book(loaded, self.redactor)
 
     @classmethod
     async def open(cls, loaded: config.Loaded, *, provider: Provider | None, tools: Iterable[Any]) -> "Parts":
@@ -89,6 +97,8 @@ class Parts:
     async def aclose(self) -> None:
         await self.models.aclose()
         await self.store.aclose()
+        if not self.book.finish(CLOSE_SECONDS):
+            await anyio.to_thread.run_sync(self.book.close)
 
 
 def read_command(text: str, **scene: Any) -> Any:

@@ -29,8 +29,14 @@ LATER = (
 """Nouns that are promised and whose rooms do not stand yet."""
 
 
+_program = False
+"""Whether this process was started as `neuralclaw`: then it is ours, with every library's logging in it."""
+
+
 def entry() -> None:
     """What the installed program calls: `main`, and then the end at once. All is closed and flushed by then, and to free it piece by piece costs 20 ms."""
+    global _program
+    _program = True
     code = main()
     if sys.stderr is not None:
         sys.stderr.flush()
@@ -75,6 +81,7 @@ def _dispatch(arguments: list[str]) -> int:
 
 def _run(noun: str, rest: list[str], home: str | None) -> int:
     gc.disable()  # what is loaded now stays to the end: to look through it again and again costs 10 ms
+    import_module("..config.process", __package__).ours = _program  # type: ignore[attr-defined]
     commands, run = _part(GROUPS[noun]).COMMANDS, _part("parsing").run
     gc.freeze()
     gc.enable()

@@ -3,4 +3,7 @@
 import os
 from collections.abc import Mapping
 
+ours = False
+"""Whether this process is the program `neuralclaw` and not one that uses the Python API: then all of its logging is ours."""
+
 environ: Mapping[str, str] = os.environ

@@ -44,6 +44,11 @@ def limits(settings: Settings) -> Limits:
     )
 
 
+def absolute(path: str, person_home: str) -> str:
+    """A directory's path absolute; a leading `~` is the person's home directory."""
+    return os.path.abspath(person_home + path[1:] if path == "~" or path.startswith("~/") else path)  # noqa: PTH100
+
+
 def real(path: str, person_home: str) -> str:
     """A path absolute and real; a leading `~` is the person's home directory."""
     if path == "~" or path.startswith("~/"):

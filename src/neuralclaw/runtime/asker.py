@@ -62,7 +62,7 @@ class JournalAsker:
         try:
             return await self._approver(session, question), "program"
         except Exception as error:
-            log.warning("the approver failed and counts as nobody: %s: %s", type(error).__name__, error)
+            log.warning("the approver failed and counts as nobody: %s: %s", type(error).__name__, error, exc_info=True)
             return "no", "nobody"
 
     async def resolve(self, asked: OpenQuestion, decision: AnswerDecision, by: str) -> None:

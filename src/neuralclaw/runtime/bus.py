@@ -87,6 +87,11 @@ class Bus:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store, self._clock = store, clock
         self._subscriptions: dict[str, list[Subscription]] = {}
+        self._listeners: list[Callable[[Sequence[Entry]], None]] = []
+
+    def listen(self, listener: Callable[[Sequence[Entry]], None]) -> None:
+        """Hand every entry of every session to `listener` too, some twice. It must return at once."""
+        self._listeners.append(listener)
 
     @asynccontextmanager
     async def subscribe(
@@ -105,6 +110,8 @@ class Bus:
                 del self._subscriptions[session]
 
     def publish(self, entries: Sequence[Entry]) -> None:
+        for listener in self._listeners:
+            listener(entries)
         for entry in entries:
             for subscription in self._subscriptions.get(entry.header.session, ()):
                 subscription.offer(entry)

@@ -34,6 +34,7 @@ class SessionDesk:
         `inbound.options` must be set: they are the session's when it is new. A person's message to a parked session withdraws its open
         questions, a program's waits for their answers. Raises `SessionBusy` when the session's turn runs in another process.
         """
+        inbound = self._sessions.clean(inbound)
         options = inbound.options
         assert options is not None, "a message that may begin a turn says what the turn runs under"
         await self._sessions.settled(session)
@@ -56,7 +57,7 @@ class SessionDesk:
     async def steer(self, session: str, text: str, *, by: str, key: str | None = None, images: tuple[Image, ...] = ()) -> int:
         """Accept a message for a session whose turn may run in any process; it is seen before the next model call."""
         row = await self._row(session)
-        entry = await self._accept(row, Inbound(text=text, key=key or new_id(16), by=by, images=images))
+        entry = await self._accept(row, self._sessions.clean(Inbound(text=text, key=key or new_id(16), by=by, images=images)))
         if self._sessions.driving(session):
             await self._sessions.wake(session, Wish())
         return entry
@@ -91,7 +92,7 @@ class SessionDesk:
                 f"the question {approval_id} expired at {found[0].question.expires}; nothing was run", hint=f"neuralclaw run --resume {session}"
             )
         body = ApprovalResolved(approval_id=approval_id, decision=cast(AnswerDecision, decision), by=by, value=dict(value) if value else None)
-        self.notify(await self._store.append(session, [Draft(turn, body)]))
+        self.notify(await self._store.append(session, [Draft(turn, self._sessions.clean(body))]))
 
     async def cancel(self, session: str, *, by: str) -> None:
         """Stop the turn of the session, wherever it runs; a parked or unfinished one ends when it is taken up."""

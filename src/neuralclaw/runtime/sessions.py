@@ -7,6 +7,7 @@ subscribes to the bus.
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from typing import TypeVar
 
 import anyio
 import msgspec
@@ -15,18 +16,22 @@ from anyio.abc import TaskGroup
 from ..agent.context import Conversation
 from ..agent.limits import RunningTime
 from ..agent.loop import run_turn
+from ..agent.redaction import NO_REDACTION, redacted
 from ..agent.run import Journal, Run
 from ..agent.state import TurnState
 from ..errors import AgentError, NeuralClawError, SessionBusy, TurnSetAside
-from ..ports import Asker, Clock, Gate, Provider, Store, Toolset
+from ..ports import Asker, Clock, Gate, Provider, Redaction, Store, Toolset
 from ..types.entries import Draft, Entry
-from ..types.events import ApprovalResolved, Cancel, ErrorEvent, Inbound, TurnStarted
+from ..types.events import ApprovalResolved, Cancel, ErrorEvent, Inbound, StatusEvent, TurnStarted
+from ..types.logcontext import about
 from ..types.options import ApprovalsMode, TurnOptions
 from ..types.rows import Lease
 from .asker import expired
 from .bus import Bus
 
 log = logging.getLogger(__name__)
+
+Said = TypeVar("Said", Inbound, ApprovalResolved)
 
 STARTS_WITHOUT_PROGRESS = 3
 """A turn that so many starts in a row left without a new entry is set aside (INTERFACE.md, who finishes what)."""
@@ -57,6 +62,7 @@ class Kit(msgspec.Struct, frozen=True, kw_only=True):
     digests: Callable[[], dict[str, str]]
     environment: Callable[[str], Awaitable[str]] | None = None
     """Describes the machine and a workspace for the model; None: switched off."""
+    redaction: Redaction = NO_REDACTION
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
@@ -157,6 +163,10 @@ class Sessions:
         else:
             self._drives[session].again = True
 
+    def clean(self, said: Said) -> Said:
+        """What somebody said, without the secrets that stand in it."""
+        return redacted(said, self._kit.redaction)
+
     def cancel(self, session: str) -> None:
         """Stop the run of this session, if this process has one."""
         drive = self._drives.get(session)
@@ -183,12 +193,13 @@ class Sessions:
         """The guard of a drive: whatever ends it reaches those who follow the session, never other sessions, and the lease is given back."""
         failure: Exception | None = None
         try:
-            async with self._slots:
-                await self._work(drive)
+            with about(session=drive.session):
+                async with self._slots:
+                    await self._work(drive)
         except NeuralClawError as error:
             failure = error
         except Exception as error:
-            log.error("the turn of session %s stopped on a defect of the program (%s) and can be resumed", drive.session, type(error).__name__)
+            log.error("the turn of session %s stopped on a defect of the program (%s) and can be resumed", drive.session, type(error).__name__, exc_info=True)
             failure = error
         finally:
             drive.ending = True
@@ -227,8 +238,8 @@ class Sessions:
         entries = await store.read(session, from_turn=max(1, last - window)) if last else []
         waiting = await store.read(session, after=started.inbound if started else 0, kinds=("inbound",))
         known = {e.entry: e for e in (*waiting, *entries)}
-        ordered = [known[n] for n in sorted(known)]
-        journal = Journal(store, drive.lease, session, self._kit.bus.publish)
+        journal = Journal(store, drive.lease, session, self._kit.bus.publish, self._kit.redaction)
+        ordered = journal.cleaned([known[n] for n in sorted(known)])
         state = TurnState.fold(last, ordered)
         state.resumed = True
         journal.begin(state, Conversation.of(ordered))
@@ -281,7 +292,7 @@ class Sessions:
         """One run of the journal's current turn."""
         run = await self._build(drive, journal)
         journal.state.resumed = True
-        with drive.scope:
+        with about(turn=journal.state.number), drive.scope:
             await run_turn(run)
         drive.scope, drive.wish = anyio.CancelScope(), Wish()
 
@@ -300,13 +311,14 @@ class Sessions:
             clock=kit.clock,
             journal=journal,
             store=kit.store,
-            show=lambda body: kit.bus.show(drive.session, state.number, body),
+            show=lambda body: kit.bus.show(drive.session, state.number, redacted(body, kit.redaction) if isinstance(body, StatusEvent) else body),
             time=RunningTime(kit.clock, state.ran_ms, options.limits.seconds),
             system=kit.system(options.workspace),
             temperature=thinking.temperature,
             top_p=thinking.top_p,
             max_tokens=thinking.max_tokens,
             model_timeout=thinking.timeout,
+            redaction=kit.redaction,
             environment=kit.environment if thinking.provider.info(thinking.model).language else None,
         )
 

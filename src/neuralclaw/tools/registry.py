@@ -1,6 +1,7 @@
 """The tools of an agent under their names, behind `ports.Toolset`."""
 
 import asyncio
+import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -23,6 +24,8 @@ from ..types.actions import Grant
 from ..types.signals import Signal
 from ..types.tools import ToolContext, ToolResult, ToolSpec
 from .arguments import fit
+
+log = logging.getLogger(__name__)
 
 _MAX_MESSAGE = 2_000  # characters of a foreign exception's message
 
@@ -123,6 +126,7 @@ async def _guarded(item: FunctionTool | ObjectTool, grant: Grant, ctx: ToolConte
         cause = _first(error)
         if isinstance(cause, ToolError | SecurityError | StoreError | Signal):
             raise cause from error
+        log.warning("the tool %s failed", item.spec.name, exc_info=True)
         text = str(cause).strip()
         text = text if len(text) <= _MAX_MESSAGE else text[:_MAX_MESSAGE] + "…"
         raise ToolExecutionError(f"{item.spec.name} failed: {type(cause).__name__}" + (f": {text}" if text else "")) from error

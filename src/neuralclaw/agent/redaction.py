@@ -1,0 +1,97 @@
+"""No configured secret gets into an event or an entry: bodies are cleaned as values, the deltas of a reply as one text each."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import msgspec
+
+from ..ports import Redaction, TextStream
+from ..types.events import Passing, ReasoningDelta, TextDelta
+from ..types.messages import ReasoningState
+
+T = TypeVar("T")
+
+
+class NoStream:
+    """Everything may be shown."""
+
+    def feed(self, delta: str) -> str:
+        return delta
+
+    def settle(self) -> str:
+        return ""
+
+    def flush(self) -> str:
+        return ""
+
+
+class NoRedaction:
+    """There are no secrets."""
+
+    def redact(self, text: str) -> str:
+        return text
+
+    def stream(self) -> TextStream:
+        return NoStream()
+
+
+NO_REDACTION: Redaction = NoRedaction()
+
+
+def redacted(value: T, redaction: Redaction) -> T:
+    """The value with every text in it redacted; the same object where nothing was found.
+
+    Reasoning that a service signed is of no use any more once it was changed: it is left out then.
+    """
+    return value if redaction is NO_REDACTION else _clean(value, redaction.redact)
+
+
+def _clean(value: Any, redact: Callable[[str], str]) -> Any:
+    kind = type(value)
+    if kind is str:
+        return redact(value)
+    if kind is dict:
+        cleaned = {_clean(name, redact): _clean(one, redact) for name, one in value.items()}
+        same = all(a is b and value[a] is cleaned[b] for a, b in zip(value, cleaned, strict=False))
+        return value if same and len(cleaned) == len(value) else cleaned
+    if kind in (list, tuple):
+        items = [_clean(one, redact) for one in value]
+        return value if all(a is b for a, b in zip(value, items, strict=True)) else kind(items)
+    if isinstance(value, msgspec.Struct):
+        changed = {name: new for name in value.__struct_fields__ if (new := _clean(old := getattr(value, name), redact)) is not old}
+        if not changed:
+            return value
+        return None if kind is ReasoningState else msgspec.structs.replace(value, **changed)
+    return value
+
+
+class SafeDeltas:
+    """Shows the pieces of one reply as they come, as far as they are no secret and cannot become one."""
+
+    def __init__(self, redaction: Redaction, show: Callable[[Passing], None]) -> None:
+        self._redaction, self._show = redaction, show
+        self._text, self._reasoning = redaction.stream(), redaction.stream()
+
+    def text(self, piece: str) -> None:
+        self._show_reasoning(self._reasoning.settle())
+        self._show_text(self._text.feed(piece))
+
+    def reasoning(self, piece: str) -> None:
+        self._show_text(self._text.settle())
+        self._show_reasoning(self._reasoning.feed(piece))
+
+    def discard(self) -> None:
+        """What came so far is void."""
+        self._text, self._reasoning = self._redaction.stream(), self._redaction.stream()
+
+    def end(self) -> None:
+        self._show_reasoning(self._reasoning.flush())
+        self._show_text(self._text.flush())
+
+    def _show_text(self, piece: str) -> None:
+        if piece:
+            self._show(TextDelta(text=piece))
+
+    def _show_reasoning(self, piece: str) -> None:
+        if piece:
+            self._show(ReasoningDelta(text=piece))

@@ -1,0 +1,146 @@
+"""The log as a reader of the event stream: from an event to a line. Contents stay out of it at INFO: what was said, asked and found is in the journal."""
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from .. import config
+from .._version import __version__
+from ..errors import NeuralClawError
+from ..log import LogBook
+from ..secrets import Redactor
+from ..types.entries import Entry, Event, event_of
+from ..types.events import (
+    ApprovalRequested,
+    ApprovalResolved,
+    Cancel,
+    DecisionMade,
+    ErrorEvent,
+    LimitHit,
+    Message,
+    RetryEvent,
+    ToolFinished,
+    ToolStarted,
+    TurnFinished,
+    TurnStarted,
+)
+from ..types.messages import Usage
+
+LOGGER = "neuralclaw.events"
+MEGABYTE = 1_000_000
+
+
+class Told(NamedTuple):
+    """An event as a line: how weighty it is, what happened, the numbers."""
+
+    level: int
+    message: str
+    fields: dict[str, Any]
+
+
+def open_book(loaded: config.Loaded, redactor: Redactor) -> LogBook:
+    """The log of this home, opened; `problem` says why it is not kept where it cannot be written."""
+    settings = loaded.settings.logging
+    folder = config.absolute(settings.log_dir, loaded.env.get("HOME", "")) if settings.log_dir else f"{loaded.home}/logs"
+    book = LogBook(folder, level=settings.level, max_bytes=settings.max_file_size_mb * MEGABYTE, backups=settings.backup_count, redact=redactor.redact)
+    book.open(whole_process=config.process.ours)
+    book.note(logging.INFO, "neuralclaw.app", "process started", version=__version__, home=loaded.home, config=loaded.file)
+    for kind, why in redactor.left_out:
+        book.note(logging.DEBUG, "neuralclaw.secrets", f"the value of {kind} is not looked for in texts: it is {why}")
+    return book
+
+
+class Leaving:
+    """Around an agent's life: an error that ends it stands in the log in full, and goes on without a secret in its sentence."""
+
+    def __init__(self, book: LogBook, redact: Callable[[str], str]) -> None:
+        self._book, self._redact = book, redact
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, BaseExceptionGroup):
+            for inner in error.exceptions:
+                self.__exit__(kind, inner, trace)
+        elif isinstance(error, Exception):
+            self._book.failure(error)
+            error.args = tuple(self._redact(arg) if isinstance(arg, str) else arg for arg in error.args)
+            if isinstance(error, NeuralClawError):
+                error.text, error.hint = self._redact(error.text), self._redact(error.hint)
+
+
+class EventLog:
+    """Takes the entries of the sessions that this process drives, each once, whichever way it hears of them."""
+
+    def __init__(self, book: LogBook, driving: Callable[[str], bool]) -> None:
+        self._book, self._driving = book, driving
+        self._seen: dict[str, int] = {}
+        self._before: dict[str, int] = {}
+        self._decisions: dict[str, DecisionMade] = {}
+
+    def entries(self, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            session = entry.header.session
+            if entry.entry <= self._seen.get(session, 0) or not self._driving(session):
+                continue
+            self._seen[session] = entry.entry
+            event = event_of(entry)
+            ms = round((entry.header.time - self._before.get(session, entry.header.time)) / 1000)
+            self._before[session] = entry.header.time
+            if event is not None:
+                self._note(event, ms)
+
+    def _note(self, event: Event, ms: int) -> None:
+        body = event.body
+        decision = None
+        if isinstance(body, DecisionMade):
+            self._decisions[body.call_id] = body
+        elif isinstance(body, ToolFinished):
+            decision = self._decisions.pop(body.call_id, None)
+        told = line(event, ms=ms, decision=decision)
+        if told is not None:
+            self._book.note(told.level, LOGGER, told.message, session=event.session, turn=event.turn, entry=event.entry, **told.fields)
+
+
+def line(event: Event, *, ms: int, decision: DecisionMade | None = None) -> Told | None:
+    """The line of an event; None for what needs none. `ms`: since the entry before it; `decision`: the one on a finished call."""
+    match event.body:
+        case TurnStarted(model=model, origin=origin, options=options, digests=digests):
+            started = {"model": model, "origin": origin, "approvals": options.approvals, "settings": digests.get("settings", "")[:12]}
+            return Told(logging.INFO, "turn started", started)
+        case Message(model=model, usage=usage, stop=stop, tool_calls=calls):
+            return Told(logging.INFO, "model replied", {"model": model, "stop": stop, "calls": len(calls), "ms": ms, **tokens(usage)})
+        case RetryEvent(attempt=attempt, wait_ms=wait, reason=reason, model=model):
+            return Told(logging.WARNING, "model call failed, another try follows", {"model": model, "attempt": attempt, "wait_ms": wait, "reason": reason})
+        case ToolStarted(call_id=call_id, name=name, risk=risk, tier=tier):
+            return Told(logging.DEBUG, "tool call started", {"call_id": call_id, "tool": name, "risk": str(risk), "tier": str(tier)})
+        case ToolFinished():
+            return finished_call(event.body, decision)
+        case ApprovalRequested(approval_id=approval_id, call_id=call_id, risk=risk):
+            return Told(logging.INFO, "a person is asked", {"call_id": call_id, "approval_id": approval_id, "risk": str(risk)})
+        case ApprovalResolved(approval_id=approval_id, decision=said, by=by):
+            return Told(logging.INFO, "the question is answered", {"approval_id": approval_id, "decision": said, "by": by})
+        case Cancel(by=by):
+            return Told(logging.INFO, "cancel", {"by": by})
+        case LimitHit(kind=kind, text=text):
+            return Told(logging.WARNING, text, {"limit": kind})
+        case ErrorEvent(kind=kind, text=text, recoverable=recoverable):
+            return Told(logging.WARNING if recoverable else logging.ERROR, text, {"kind": kind})
+        case TurnFinished(status=status, usage=usage, duration_ms=duration, waiting=waiting):
+            level = logging.INFO if status in ("done", "needs_approval", "cancelled") else logging.WARNING
+            return Told(level, "turn parked" if waiting else "turn finished", {"status": status, "ms": duration, **tokens(usage)})
+    return None
+
+
+def finished_call(body: ToolFinished, decision: DecisionMade | None) -> Told:
+    fields: dict[str, Any] = {"call_id": body.call_id, "tool": body.name, "ok": body.ok, "ms": body.duration_ms, "chars": len(body.content)}
+    if decision is not None:
+        fields |= {"decision": str(decision.decision), "by": decision.by, "risk": str(decision.risk), "tier": str(decision.tier)}
+    if not body.ok and "kind" in body.metadata:
+        fields["kind"] = body.metadata["kind"]
+    return Told(logging.INFO, "tool call finished", fields)
+
+
+def tokens(usage: Usage) -> dict[str, Any]:
+    return {"input": usage.input, "cached": usage.cached, "output": usage.output, "usd": usage.usd}
