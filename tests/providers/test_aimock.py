@@ -14,6 +14,7 @@ from neuralclaw.ports import Net
 from neuralclaw.providers.chat import ChatProvider
 from neuralclaw.providers.http import HttpProvider
 from neuralclaw.providers.messages import MessagesProvider
+from neuralclaw.providers.ollama import OllamaProvider
 from neuralclaw.providers.retry import RetryProvider
 from neuralclaw.providers.service import Service
 from neuralclaw.testing import FakeClock
@@ -52,9 +53,10 @@ LIMITED: list[dict[str, Any]] = [
 ]
 
 
-SPOKEN: dict[str, tuple[type[ChatProvider | MessagesProvider], str, str]] = {
+SPOKEN: dict[str, tuple[type[ChatProvider | MessagesProvider | OllamaProvider], str, str]] = {
     "chat": (ChatProvider, "/v1", "gpt-4o"),
     "messages": (MessagesProvider, "", "claude-sonnet-5-5"),
+    "ollama": (OllamaProvider, "", "llama3.2"),
 }
 """Each format: who speaks it, where its base URL ends, a model."""
 
