@@ -107,8 +107,9 @@ def priced(given: int, cached: int, made: int, info: ModelInfo) -> Usage:
     cached = min(cached, given)
     if info.price is None:
         return Usage(given, cached, made)
-    kept = info.price.input if info.price.cached is None else info.price.cached
-    return Usage(given, cached, made, ((given - cached) * info.price.input + cached * kept + made * info.price.output) / 1_000_000)
+    price = info.price.of(given)
+    kept = price.input if price.cached is None else price.cached
+    return Usage(given, cached, made, ((given - cached) * price.input + cached * kept + made * price.output) / 1_000_000)
 
 
 def number(value: Any) -> int:

@@ -204,4 +204,4 @@ def usage_of(counts: dict[str, Any], info: ModelInfo) -> Usage:
     usage = priced(number(counts.get("input_tokens")) + kept + written, kept, number(counts.get("output_tokens")), info)
     if info.price is None or usage.usd is None:
         return usage
-    return msgspec.structs.replace(usage, usd=usage.usd + written * _CACHE_WRITE * info.price.input / 1_000_000)
+    return msgspec.structs.replace(usage, usd=usage.usd + written * _CACHE_WRITE * info.price.of(usage.input).input / 1_000_000)

@@ -9,13 +9,15 @@ import re
 import time
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from ..types.messages import ModelInfo, Price
 from .service import Service
 from .withdrawn import WITHDRAWN
+
+T = TypeVar("T")
 
 UNKNOWN = ModelInfo()
 
@@ -44,9 +46,9 @@ def shipped(service: str, model: str) -> ModelInfo | None:
     row = _row(_table().get(service, {}), model)
     if row is None:
         return None
-    price = Price(*row.price) if row.price else None
+    price = _price(row.price) if row.price else None
     if price is not None and row.above:
-        price = msgspec.structs.replace(price, above=int(row.above[0]), long=Price(*row.above[1:]))
+        price = msgspec.structs.replace(price, above=int(row.above[0]), long=_price(row.above[1:]))
     return ModelInfo(context=row.context, tools="t" in row.can, images="i" in row.can, price=price)
 
 
@@ -69,11 +71,12 @@ def successor(service: str, model: str) -> str | None:
     return found[1] if found is not None and found[0] <= time.strftime("%Y-%m-%d", time.gmtime()) else None
 
 
-def _row[T](table: Mapping[str, T], model: str) -> T | None:
-    if model in table:
-        return table[model]
-    bare = DATED.sub("", model)
-    return table.get(bare)
+def _price(values: tuple[float, ...]) -> Price:
+    return Price(values[0], values[1], values[2] if len(values) > 2 else None)
+
+
+def _row(table: Mapping[str, T], model: str) -> T | None:
+    return table[model] if model in table else table.get(DATED.sub("", model))
 
 
 @cache

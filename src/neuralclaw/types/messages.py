@@ -167,11 +167,17 @@ ModelEvent = TextPart | ReasoningPart | Retrying | Notice | Finished
 
 
 class Price(msgspec.Struct, frozen=True):
-    """USD per million tokens."""
+    """USD per million tokens. Where the prompt has more than `above` tokens, all tokens of the request cost what `long` says."""
 
     input: float
     output: float
     cached: float | None = None
+    above: int | None = None
+    long: "Price | None" = None
+
+    def of(self, prompt: int) -> "Price":
+        """The price that holds for a prompt of so many tokens."""
+        return self.long if self.above is not None and self.long is not None and prompt > self.above else self
 
 
 class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
