@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterable
 
+from .screen import visible
+
 Span = tuple[str, str]
 """Text and the SGR parameters it is shown with ("" for none)."""
 Line = list[Span]
@@ -25,8 +27,17 @@ class _Widths(dict[str, int]):
         return size
 
 
+_SEPARATORS = {0x2028: "\\u2028", 0x2029: "\\u2029"}
 _WIDTHS = _Widths({"\ufe0f": 1})
 """An emoji selector makes a narrow character wide: counted as the cell that it adds."""
+
+
+def harmless(text: str) -> str:
+    """Text without anything that a terminal would obey, nor half a character that it could not be sent; newline and tab stay."""
+    text = visible(text)
+    if not text.isascii():
+        text = text.translate(_SEPARATORS).encode("utf-8", "backslashreplace").decode()
+    return text
 
 
 def cells(text: str) -> int:

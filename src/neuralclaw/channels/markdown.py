@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 from .blocks import Blocks
-from .screen import visible
+from .cells import harmless
 
 _LINE, _ROW, _MORE = 1_024, 4_096, 256
 """Characters of a line that wait for its newline; of a longer one the beginning is taken as text that goes on.
@@ -13,7 +13,6 @@ _LINE, _ROW, _MORE = 1_024, 4_096, 256
 """
 _UNDECIDED = re.compile(r"[ >]*(?:[-=*+_#|~: ]{1,9}|`{1,2}|\d{1,9}[.)]?|(?:`{3}|~{3}).*)? *")
 """The beginning of a line that may still become the mark of anything: it is not shown before it says what it is."""
-_SEPARATORS = {0x2028: "\\u2028", 0x2029: "\\u2029"}
 
 
 class StreamedMarkdown:
@@ -42,7 +41,7 @@ class StreamedMarkdown:
         text = self._held + text
         self._held = "\r" if text.endswith("\r") else ""
         self._fed += 1
-        return self._take(_harmless(text.removesuffix("\r")))
+        return self._take(harmless(text.removesuffix("\r")))
 
     def tail(self, max_lines: int) -> str:
         """What is still growing, at most its last `max_lines` lines, without a newline at the end. What is open shows as if it were closed here."""
@@ -57,7 +56,7 @@ class StreamedMarkdown:
 
     def close(self) -> str:
         """The rest, final; nothing may be fed after it."""
-        text = self._take(_harmless(self._held))
+        text = self._take(harmless(self._held))
         self._held = ""
         if self._rest:
             self._blocks.line(self._rest.expandtabs(4))
@@ -86,11 +85,3 @@ class StreamedMarkdown:
     def _out(self) -> str:
         lines, self._blocks.out = self._blocks.out, []
         return "".join(f"{line}\n" for line in lines)
-
-
-def _harmless(text: str) -> str:
-    """Text without anything that a terminal would obey, nor half a character that it could not be sent."""
-    text = visible(text)
-    if not text.isascii():
-        text = text.translate(_SEPARATORS).encode("utf-8", "backslashreplace").decode()
-    return text
