@@ -18,6 +18,7 @@ PARTS = {
     "provider.resolve": "neuralclaw.providers.known:resolve",
     "provider.names": "neuralclaw.providers.known:names",
     "provider.variable": "neuralclaw.providers.known:variable",
+    "provider.successor": "neuralclaw.providers.models:successor",
     "provider.known": "neuralclaw.providers.known:KNOWN",
     "provider.with_key": "neuralclaw.providers.known:with_key",
     "sandbox": "neuralclaw.sandbox.choice:ChosenSandbox",
@@ -30,6 +31,9 @@ PARTS = {
     "shell": "neuralclaw.safety.shell:analyse",
     "rules": "neuralclaw.safety.catalogue:rules",
     "doctor": "neuralclaw.app.doctor:checks",
+    "models": "neuralclaw.app.model_verbs:ModelVerbs",
+    "chat.live": "neuralclaw.cli.livechat:LiveChat",
+    "chat.talk": "neuralclaw.cli.talk:talk",
 }
 
 

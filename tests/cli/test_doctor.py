@@ -115,3 +115,17 @@ async def test_a_fallback_never_answers_for_the_model_that_is_called(near: Claw,
     assert not of(ran)["model.call"]["ok"]
     assert of(ran)["fallback.1.call"]["ok"]
     assert [model for model, _ in services.calls] == ["gone", "gpt-4o"]
+
+
+async def test_a_withdrawn_model_is_named_with_its_successor(near: Claw, services: Services) -> None:
+    services.models = ["gpt-5.6-sol", "gpt-5.6-terra"]
+    near.env["NEURALCLAW_LLM__DEFAULT_MODEL"] = "openai:o1"
+    ran = await near("doctor", "--json")
+    assert ran.code == 1
+    assert of(ran)["model.name"]["text"] == "openai has withdrawn o1; its successor is gpt-5.6-sol"
+    assert of(ran)["model.name"]["fix"] == "neuralclaw init --model openai:gpt-5.6-sol"
+    init = await near("init", "--model", "openai:o1", "--json")
+    assert init.code == 1
+    assert "neuralclaw init --model openai:gpt-5.6-sol" in init.err
+    services.models.append("o1")
+    assert of(await near("doctor", "--json"))["model.name"]["ok"]

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from ..errors import ConfigError
-from ..plugins import PARTS, load
+from ..plugins import load
 from .models import GIVEN, OWN
 from .parts import Parts
 from .setup import LOCAL, OFFLINE, alone, call, missing_for, opened_models
@@ -107,21 +107,20 @@ def _service_fix(service: Any, model: str, answer: Listing) -> str:
 
 
 def _of_name(service: Any, model: str, answer: Listing, check: str) -> Check | None:
-    """Whether the model is among those of the service; None where that cannot be told."""
-    successor = load("provider.successor")(service.name, model) if "provider.successor" in PARTS else None
+    """Whether the model is among those of the service, or known to be withdrawn; None where that cannot be told."""
+    if answer.models is not None and has_model(answer.models, model):
+        return Check(check=check, ok=True, text=f"{service.name} has {model}")
+    successor = load("provider.successor")(service.name, model) if answer.models is not None or service.own else None
     if successor:
         text = f"{service.name} has withdrawn {model}; its successor is {successor}"
         return Check(check=check, ok=False, text=text, fix=f"neuralclaw init --model {service.name}:{successor}")
     if answer.models is None or model == "default":
         return None
-    if has_model(answer.models, model):
-        return Check(check=check, ok=True, text=f"{service.name} has {model}")
     text = f"{model} is not among the {len(answer.models)} models of {service.name}"
     if service.name == "ollama":
         return Check(check=check, ok=False, text=text, fix=f"ollama pull {model}")
-    return Check(
-        check=check, ok=False, text=text, fix=f"neuralclaw init --model {service.name}:{_nearest(model, answer.models, service.default_model)}", needed=False
-    )
+    near = _nearest(model, answer.models, service.default_model)
+    return Check(check=check, ok=False, text=text, fix=f"neuralclaw init --model {service.name}:{near}", needed=False)
 
 
 def _nearest(model: str, models: tuple[str, ...], default: str) -> str:

@@ -107,7 +107,9 @@ class Setup:
             return found.files[0].path if found.files else ""
         told = llm.providers.get(service)
         known = load("provider.known").get(service)
-        return next(iter(told.models), "") if told and told.models else known.model if known else ""
+        if told and told.models:
+            return next(iter(told.models))
+        return "" if known is None else load("provider.successor")(service, known.model) or str(known.model)
 
     def check_key(self, choice: Choice) -> None:
         """Raises `ConfigError` for a key that would have no effect or cannot be kept."""
@@ -236,7 +238,14 @@ async def call(models: Models, name: str, tell: Tell) -> Called:
     )
     started = time.monotonic()
     reply = await replied(thinking.provider, request, tell)
-    return Called(model=full, text=" ".join(reply.text.split()), ms=round(1000 * (time.monotonic() - started)), failure=reply.failure)
+    ms = round(1000 * (time.monotonic() - started))
+    return Called(model=full, text=" ".join(reply.text.split()), ms=ms, failure=reply.failure and advised(reply.failure, full))
+
+
+def advised(failure: Failure, model: str) -> Failure:
+    """The failure; where the service does not know the model any more, with the successor as the next step."""
+    successor = load("provider.successor")(*model.split(":", 1)) if failure.kind == "LLMModelError" else None
+    return msgspec.structs.replace(failure, hint=f"its successor: neuralclaw init --model {model.partition(':')[0]}:{successor}") if successor else failure
 
 
 async def replied(provider: Any, request: Request, tell: Tell) -> Reply:
