@@ -4,6 +4,7 @@ import importlib.util
 import io
 import os
 import random
+import re
 import subprocess
 import sys
 import time
@@ -19,14 +20,23 @@ import pypdf
 import pytest
 
 from neuralclaw.errors import ToolError, ToolTimeoutError
+from neuralclaw.safety.gate import Gate
+from neuralclaw.safety.shell import analyse
 from neuralclaw.sandbox.converter import Bounds, ChildConverter
+from neuralclaw.sandbox.facts import SystemFacts
 from neuralclaw.sandbox.files import ConfinedFiles
+from neuralclaw.tools.documents import extractor
 from neuralclaw.tools.files import read_file
 from neuralclaw.tools.registry import Registry
+from neuralclaw.types.actions import Action, Answers
+from neuralclaw.types.judging import Risk, Trust
+from neuralclaw.types.options import Policy
+from neuralclaw.types.signals import Parked
 
 from ..waiting import until
 from . import document_samples as samples
 from .grants import call
+from .test_gated import Wall
 
 pytestmark = pytest.mark.anyio
 
@@ -331,11 +341,34 @@ async def test_a_word_document_is_replaced_like_any_file(registry: Registry, wor
     replaced = await call(registry, workspace, "write_file", path="a.docx", content="new")
     (change,) = replaced.metadata["changes"]
     assert replaced.content.startswith("Replaced a.docx: 3 characters")
+    assert replaced.metadata["diff"].splitlines()[-2:] == ["-old", "+new"]
     kept = [path for path in (workspace.parent / "preimages").rglob("*") if path.is_file() and path.name.startswith(change["before"][:8])]
     assert kept or any(change["before"] in str(path) for path in (workspace.parent / "preimages").rglob("*"))
     assert before != (workspace / "a.docx").read_bytes()
     again = await call(registry, workspace, "write_file", path="a.docx", content="new")
     assert again.content.startswith("Left unchanged a.docx")  # the same text gives the same bytes
+
+
+async def test_who_is_asked_about_a_word_document_sees_the_change_of_its_text(registry: Registry, workspace: Path) -> None:
+    policy = Policy(require_confirmation_for=(Risk.MEDIUM,))
+    gate = Gate(policy, SystemFacts(policy, lambda: "process", os.defpath, extract=extractor(ChildConverter())), Wall(), analyse)
+    spec = registry.find("write_file")
+    assert spec is not None
+
+    async def diff() -> str | None:
+        arguments = {"path": "a.docx", "content": "# Title\n\nnew text\n"}
+        with pytest.raises(Parked) as asked:
+            await gate.authorize(
+                Action(session="s", turn=1, call_id="c", spec=spec, arguments=arguments, workspace=str(workspace), trust=Trust.HIGH), Answers()
+            )
+        return asked.value.question.action.diff
+
+    path = workspace / "a.docx"
+    assert await diff() == f"--- {path}\n+++ {path}\n@@ -0,0 +1,3 @@\n+# Title\n+\n+new text"
+    await call(registry, workspace, "write_file", path="a.docx", content="# Title\n\nold *text*\n")
+    assert await diff() == f"--- {path}\n+++ {path}\n@@ -1,3 +1,3 @@\n # Title\n \n-old *text*\n+new text"
+    path.write_bytes(path.read_bytes()[:-900])
+    assert await diff() is None
 
 
 @pytest.mark.parametrize(
@@ -388,14 +421,25 @@ def mutated(data: bytes, chance: random.Random) -> bytes:
     return bytes(out)
 
 
+def rewritten(xml: bytes, chance: random.Random) -> bytes:
+    """Some values and names of well-formed XML replaced, so that it stays well-formed."""
+    values = [b"", b"-1", b"0", b"99999999999999999999", b"x", b"true", b"1.5", "\u0663".encode(), b"bullet", b"Code Block", b"List Continue 9"]
+    share = chance.choice([0.002, 0.02, 0.2])
+    xml = re.sub(rb'(?<=w:val=")[^"]*', lambda m: chance.choice(values) if chance.random() < share else m.group(), xml)
+    names = [b"p", b"r", b"t", b"tbl", b"tr", b"tc", b"sdt", b"hyperlink", b"numPr", b"pPr", b"lvl", b"style"]
+    old, new = chance.choice(names), chance.choice(names)
+    return re.sub(rb"(</?w:)" + old + rb"(?=[ />])", lambda m: m.group(1) + new, xml) if chance.random() < 0.5 else xml
+
+
 def repacked(data: bytes, chance: random.Random) -> bytes:
     """A Word document with a changed part inside a sound archive."""
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as source, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as target:
+        change = chance.choice([mutated, rewritten, rewritten])
         wrong = chance.choice(["word/document.xml", "word/document.xml", "word/numbering.xml", "word/styles.xml", "_rels/.rels", "[Content_Types].xml"])
         for name in source.namelist():
             content = source.read(name)
-            target.writestr(name, mutated(content, chance) if name == wrong else content)
+            target.writestr(name, change(content, chance) if name == wrong else content)
     return out.getvalue()
 
 
@@ -406,13 +450,14 @@ async def test_a_changed_document_is_text_or_an_error_within_its_time(registry: 
     await call(registry, workspace, "write_file", path="sound.docx", content=MARKDOWN)
     sound = (workspace / "sound.docx").read_bytes()
     plain, modern = samples.pages([b"one", b"two"]), samples.modern_pdf()
+    changed = (
+        ("a.docx", lambda: repacked(sound, chance)),
+        ("a.docx", lambda: mutated(sound, chance)),
+        ("a.pdf", lambda: mutated(plain, chance)),
+        ("a.pdf", lambda: mutated(modern, chance)),
+    )
     for round_ in range(12):
-        kind, make = (
-            ("a.docx", lambda: repacked(sound, chance)),
-            ("a.docx", lambda: mutated(sound, chance)),
-            ("a.pdf", lambda: mutated(plain, chance)),
-            ("a.pdf", lambda: mutated(modern, chance)),
-        )[round_ % 4]
+        kind, make = changed[round_ % 4]
         data, started = make(), time.monotonic()
         try:
             text = await read(registry, workspace, kind, data)

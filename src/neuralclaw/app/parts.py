@@ -20,6 +20,7 @@ from ..secrets import Redactor
 from ..store.sqlite import SqliteStore
 from ..tools.builtin import own_tools, workspace_tools
 from ..tools.environment import Environment
+from ..tools.documents import extractor
 from ..tools.registry import Registry
 from ..tools.terminal import TerminalSettings
 from ..types.options import Policy
@@ -43,7 +44,8 @@ class Parts:
         self.sandbox = LateSandbox(
             lambda: load("sandbox")(settings.tools.terminal.sandbox, path_env=env.get("PATH", ""), hidden=hidden_paths(loaded.home, env))
         )
-        facts = SystemFacts(self.policy, lambda: self.sandbox.name, env.get("PATH", ""))
+        converter = LateConverter(lambda: load("converter")())
+        facts = SystemFacts(self.policy, lambda: self.sandbox.name, env.get("PATH", ""), extract=extractor(converter))
         self.gate = Gate(self.policy, facts, clock, read_command)
         self.models = Models(loaded, self.gate, clock, given=provider)
         self.files = ConfinedFiles(os.path.join(loaded.home, "preimages"))  # noqa: PTH118
@@ -51,7 +53,7 @@ class Parts:
         terminal_settings = TerminalSettings(working_dir=terminal.working_dir, timeout=terminal.default_timeout_seconds, max_chars=terminal.max_output_chars)
         self.tools = Registry(
             [
-                *workspace_tools(self.files, self.sandbox, clean_env(env), terminal_settings, converter=LateConverter(lambda: load("converter")())),
+                *workspace_tools(self.files, self.sandbox, clean_env(env), terminal_settings, converter=converter),
                 *own_tools(store.result, self.about, settings.agent.max_tool_result_chars),
                 *tools,
             ]

@@ -1,5 +1,6 @@
 """What is true about the things an action names: real paths, kinds, digests, programs, addresses, the sandbox in use."""
 
+import hashlib
 import os
 import stat
 from collections.abc import Awaitable, Callable, Sequence
@@ -7,6 +8,7 @@ from contextlib import suppress
 from typing import Literal
 
 import anyio
+import msgspec
 from anyio.to_thread import run_sync
 
 from ..types.actions import Action, FactSheet, PathFact, PathWant, Wants
@@ -19,6 +21,9 @@ from .programs import beneath, find_program
 Resolver = Callable[[str], Awaitable[Sequence[str]]]
 """Host to addresses, in the order of the answer; an unknown host has none."""
 
+Extract = Callable[[str, bytes], Awaitable[str | None]]
+"""Path and bytes of a document to the text a person is shown of it, or None: it takes a few seconds at most."""
+
 Confinement = Literal["container", "bubblewrap", "process"]
 Kind = Literal["file", "directory", "other", "missing"]
 
@@ -26,14 +31,21 @@ Kind = Literal["file", "directory", "other", "missing"]
 SHOWN_BYTES = 64 * 1024
 """Files up to this size are shown as a diff when a person is asked about a change."""
 
+_DOCUMENTS = (".docx",)
+_DOCUMENT_BYTES = 5_000_000
+
 
 class SystemFacts:
     """Looks up what the gate names. `confinement` tells the sandbox an execution would get; it may block for its trial run.
 
     `path_env`: where programs are looked for; commands must run with the same. `resolver` replaces DNS.
+    `extract` takes the text out of a document that would be replaced.
     """
 
-    def __init__(self, policy: Policy, confinement: Callable[[], Confinement], path_env: str, resolver: Resolver | None = None) -> None:
+    def __init__(
+        self, policy: Policy, confinement: Callable[[], Confinement], path_env: str, resolver: Resolver | None = None, *, extract: Extract | None = None
+    ) -> None:
+        self._extract = extract
         self._policy, self._confinement, self._path, self._resolve = policy, confinement, path_env, resolver or resolve
 
     async def look(self, action: Action, wants: Wants) -> FactSheet:
@@ -43,9 +55,20 @@ class SystemFacts:
         confinement: Confinement = "process"
         if wants.paths or wants.programs:
             paths, programs = await run_sync(self._disk, action.workspace, wants)
+            paths = tuple([await self._with_text(fact) for fact in paths])
         if executes(action):
             confinement = await run_sync(self._confinement)
         return FactSheet(paths=paths, programs=programs, addresses=await self._addresses(wants.hosts), confinement=confinement)
+
+    async def _with_text(self, fact: PathFact) -> PathFact:
+        """The fact with a document's text, if it is one that would be written and its text is short enough."""
+        if not self._extract or fact.op != "write" or fact.kind != "file" or not fact.resolved.lower().endswith(_DOCUMENTS):
+            return fact
+        data = await run_sync(_document, fact.resolved)
+        if data is None or hashlib.sha256(data).hexdigest() != fact.digest:
+            return fact
+        text = await self._extract(fact.resolved, data)
+        return fact if text is None or len(text) > SHOWN_BYTES else msgspec.structs.replace(fact, text=text)
 
     def _disk(self, workspace: str, wants: Wants) -> tuple[tuple[PathFact, ...], dict[str, str | None]]:
         cwd = wants.cwd or workspace
@@ -126,6 +149,17 @@ def _content(real: str) -> tuple[str | None, str | None]:
         return digest_of(fd), _shown(os.pread(fd, SHOWN_BYTES + 1, 0))
     finally:
         os.close(fd)
+
+
+def _document(real: str) -> bytes | None:
+    """All bytes of a regular file that was just looked at, None if it is too long or has gone."""
+    try:
+        fd = opener()(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY, 0)
+    except OSError:
+        return None
+    with open(fd, "rb") as file:
+        data = file.read(_DOCUMENT_BYTES + 1)
+    return data if len(data) <= _DOCUMENT_BYTES else None
 
 
 def _shown(data: bytes) -> str | None:

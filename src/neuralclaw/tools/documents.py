@@ -1,7 +1,9 @@
 """`.docx` and `.pdf` as text, and text as `.docx`: what is one, what may be tried, and what a person is told when it fails."""
 
+from collections.abc import Awaitable, Callable
 from typing import Any, Literal
 
+import anyio
 import msgspec
 
 from ..errors import ToolError, ToolTimeoutError
@@ -15,6 +17,7 @@ MAX_BYTES = 50_000_000
 _READERS = {"docx": "neuralclaw.tools.docx_reading", "pdf": "neuralclaw.tools.pdf_reading"}
 _WRITER = "neuralclaw.tools.docx_writing"
 _WORDS = {"docx": "Word document", "pdf": "PDF"}
+_SHOWN_SECONDS = 5.0  # so long a change waits for the text of what it replaces, to show it
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # the container of Word 97 and of encrypted documents
 
 Kind = Literal["docx", "pdf"]
@@ -60,6 +63,21 @@ async def read_document(converter: Converter, data: bytes, kind: Kind, path: str
     if head.refused:
         raise ToolError(f"{path} {head.refused}", hint=head.hint, metadata={"path": path, "size": len(data)})
     return Document(made.decode("utf-8", "replace"), head.about)
+
+
+def extractor(converter: Converter) -> Callable[[str, bytes], Awaitable[str | None]]:
+    """What takes the text out of a document to show it to a person; None for what is none, or cannot be read."""
+
+    async def extract(path: str, data: bytes) -> str | None:
+        with anyio.move_on_after(_SHOWN_SECONDS):
+            try:
+                kind = kind_of(data, path)
+                return (await read_document(converter, data, kind, path)).text if kind else None
+            except ToolError:  # it is replaced all the same, only its text cannot be shown
+                return None
+        return None
+
+    return extract
 
 
 async def docx_of(converter: Converter, text: bytes, path: str) -> tuple[bytes, dict[str, Any]]:

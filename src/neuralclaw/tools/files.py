@@ -126,7 +126,7 @@ def write_file(files: Files, converter: Converter) -> FunctionTool:
         if kind == "docx":
             data, facts = await documents.docx_of(converter, data, path)
         name = shown(grant, path)
-        before = await _replaced(files, grant, path) if kind is None else None
+        before = await _replaced(files, converter, grant, path)
         change = await files.write(grant, path, data)
         word = "Created" if change.before is None else "Left unchanged" if change.before == change.after else "Replaced"
         size = f"{len(content):,} characters" + (f" as a Word document of {len(data):,} bytes" if kind else "")
@@ -225,13 +225,15 @@ def _editable(data: bytes, path: str) -> Text:
     return read_text(data, path)
 
 
-async def _replaced(files: Files, grant: Grant, path: str) -> str | None:
+async def _replaced(files: Files, converter: Converter, grant: Grant, path: str) -> str | None:
     """The text that a write replaces: "" for no file; None when it is no text or too much of it to be compared."""
     if _judged(grant) is None:
         return ""
     try:
         data = await files.read(grant, path, max_bytes=_MAX_SHOWN + 1)
-        return read_text(data, path).text if len(data) <= _MAX_SHOWN else None
+        if len(data) > _MAX_SHOWN:
+            return None
+        return await documents.extractor(converter)(path, data) if documents.named(path) else read_text(data, path).text
     except ToolError:
         return None
 
