@@ -94,6 +94,14 @@ async def test_models_that_are_fallen_back_on_are_checked_and_not_needed(near: C
     assert "openai has gpt-4o-mini" in found["fallback.3.name"]["text"]
 
 
+async def test_a_password_in_an_address_is_not_shown(near: Claw, services: Services) -> None:
+    services.key = "other"
+    for address in (f"http://me:pass-word@127.0.0.1:{services.port}/v1", "http://me:pass-word@127.0.0.1:9/v1"):
+        ran = await near("doctor", "--json", env={"OPENAI_BASE_URL": address})
+        assert ran.code == 1
+        assert "pass-word" not in ran.out + ran.err
+
+
 async def test_without_a_key_the_grammar_is_no_fault_and_is_told_for_what_it_is(claw: Claw) -> None:
     ran = await claw("doctor", "--json", env={"OLLAMA_HOST": "127.0.0.1:9"})
     assert ran.code == 0, ran

@@ -140,6 +140,7 @@ async def test_what_is_found_is_proposed_in_order(near: Claw, services: Services
     assert "hub.gguf" in offline.err
     assert not any(name in offline.err for name in ("mmproj", "00002", "text.gguf"))
     assert "Service [local]" in offline.err
+    assert "Service [local]" in (await near("init", env={"OLLAMA_HOST": "ftp://nowhere"})).err
     services.pulled = ["qwen3:8b", "llama3.2:latest"]
     ollama = await near("init")
     assert "Service [ollama]" in ollama.err

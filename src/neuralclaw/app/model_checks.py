@@ -10,7 +10,7 @@ from .models import GIVEN, OWN
 from .parts import Parts
 from .setup import LOCAL, OFFLINE, alone, call, missing_for, opened_models
 from .setup_find import is_gguf, local_engine, providers
-from .setup_reach import Listing, has_model, listing
+from .setup_reach import Listing, has_model, listing, shown
 
 REACH_SECONDS = 4.0
 """How long a service may take to send the list of its models."""
@@ -103,7 +103,7 @@ def _service_fix(service: Any, model: str, answer: Listing) -> str:
         return f"neuralclaw init --model {service.name}:{model} --key-stdin"
     if service.name == "ollama":
         return "ollama serve"
-    return f"curl -sS {service.base_url}/models"
+    return f"curl -sS {shown(service)}/models"
 
 
 def _of_name(service: Any, model: str, answer: Listing, check: str) -> Check | None:

@@ -6,13 +6,15 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import anyio
 import anyio.to_thread
 import msgspec
 
 from .. import config
+from ..errors import ConfigError
 from ..plugins import load
 from ..safety.gate import Gate
-from .setup_reach import listing
+from .setup_reach import listing, shown
 
 LOOK_SECONDS = 1.0
 """How long the look for model files may take in all."""
@@ -50,8 +52,10 @@ class Found(msgspec.Struct, frozen=True):
 async def find(loaded: config.Loaded, gate: Gate) -> Found:
     """Look around: keys in the order in which a service becomes the default, Ollama at its configured address, files in the usual folders."""
     address, pulled = await ollama(loaded, gate)
-    files = await anyio.to_thread.run_sync(lambda: tuple(model_files(folders(loaded), LOOK_SECONDS)))
-    return Found(keys(loaded), address, pulled, files)
+    files: list[ModelFile] = []
+    with anyio.move_on_after(LOOK_SECONDS):  # a folder on a network that is gone must not hold anybody up
+        await anyio.to_thread.run_sync(lambda: files.extend(model_files(folders(loaded), LOOK_SECONDS)), abandon_on_cancel=True)
+    return Found(keys(loaded), address, pulled, tuple(files))
 
 
 def keys(loaded: config.Loaded) -> tuple[Key, ...]:
@@ -76,9 +80,12 @@ def providers(loaded: config.Loaded) -> dict[str, Any]:
 
 async def ollama(loaded: config.Loaded, gate: Gate) -> tuple[str, tuple[str, ...]]:
     """The address of a running Ollama and the models it has; ("", ()) where none answers."""
-    service = load("provider.resolve")("ollama", providers(loaded), loaded.env)
+    try:
+        service = load("provider.resolve")("ollama", providers(loaded), loaded.env)
+    except ConfigError:  # an address that is none: who wants Ollama is told when it is chosen
+        return "", ()
     found = await listing(gate, service, OLLAMA_SECONDS)
-    return (service.base_url.removesuffix("/v1"), found.models or ()) if found.ok else ("", ())
+    return (shown(service).removesuffix("/v1"), found.models or ()) if found.ok else ("", ())
 
 
 def folders(loaded: config.Loaded) -> list[str]:

@@ -32,12 +32,19 @@ async def listing(gate: Gate, service: Any, seconds: float) -> Listing:
             async with net.request(grant, "GET", url, headers=headers, body=None, timeout=seconds) as response:
                 return understood(service, response.status, await response.read(MAX_LIST))
     except TimeoutError:
-        return Listing(False, f"{service.name} at {service.base_url} did not answer within {seconds:g} s")
+        return Listing(False, f"{service.name} at {shown(service)} did not answer within {seconds:g} s")
     except ConnectionError as error:
-        return Listing(False, service.redact(f"no connection to {service.name} at {service.base_url}: {error}"))
+        return Listing(False, service.redact(f"no connection to {service.name} at {shown(service)}: {error}"))
     finally:
         with anyio.CancelScope(shield=True):
             await net.aclose()
+
+
+def shown(service: Any) -> str:
+    """The service's address without a name and password that may stand in it."""
+    scheme, _, rest = service.base_url.partition("://")
+    _, slash, path = rest.partition("/")
+    return f"{scheme}://{service.host}{slash}{path}"
 
 
 def question(service: Any) -> tuple[str, dict[str, str]]:
@@ -60,10 +67,10 @@ def understood(service: Any, status: int, body: bytes) -> Listing:
     if status >= 500 or status == 429:
         return Listing(False, f"{service.name} cannot answer now ({status})")
     if status != 200:
-        return Listing(True, f"{service.name} answers at {service.base_url}; it has no list of models ({status})")
+        return Listing(True, f"{service.name} answers at {shown(service)}; it has no list of models ({status})")
     names = names_in(body)
     count = "" if names is None else f", {len(names)} models"
-    return Listing(True, f"{service.name} answers at {service.base_url}{count}", models=names)
+    return Listing(True, f"{service.name} answers at {shown(service)}{count}", models=names)
 
 
 def names_in(body: bytes) -> tuple[str, ...] | None:
