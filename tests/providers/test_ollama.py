@@ -260,6 +260,22 @@ async def test_a_window_is_asked_for_where_the_owner_gave_one(bench: Bench) -> N
 
 
 @pytest.mark.anyio
+async def test_the_window_is_what_the_owner_said_else_small_and_it_costs_nothing_here() -> None:
+    facts = {"big": {"context": 65536}, "plain": {"tools": False}, "paid": {"price": {"input": 1, "output": 2}}, "none": None}
+    free = Price(0, 0, 0)
+    async with net() as connections:
+        here = resolve("ollama", {"ollama": {"models": facts}}, {})
+        made = OllamaProvider(connections, grant_for(here.host), here)
+        assert made.info("big") == ModelInfo(context=65536, price=free)
+        assert made.info("plain") == ModelInfo(context=8192, tools=False, price=free)
+        assert made.info("paid").price == Price(1, 2)
+        assert made.info("llama3.2") == made.info("") == made.info("none") == ModelInfo(context=8192, price=free)
+        assert made.info("gpt-oss:120b-cloud").price is None
+        there = resolve("ollama", {}, {"OLLAMA_HOST": "https://ollama.com"})
+        assert OllamaProvider(connections, grant_for(there.host), there).info("gpt-oss:120b").price is None
+
+
+@pytest.mark.anyio
 async def test_thinking_goes_back_with_the_calls_it_led_to(bench: Bench) -> None:
     said = AssistantMessage("", (ToolCall("a", "weather"),), reasoning="Look first.")
     seen = await asked(bench, msgspec.structs.replace(REQUEST, messages=(UserMessage("Go"), said, ToolMessage("a", "weather", "rain"))))
