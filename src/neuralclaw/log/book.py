@@ -160,7 +160,7 @@ class LogBook(logging.Handler):
                 lines.append(Line(time.time(), "WARNING", "neuralclaw.log", f"{lost} records were lost: the disk was too slow or full", {}, ""))
             try:
                 if lines:
-                    file.write(b"".join(encoded(line, pid, self._redact) for line in lines))
+                    file.write([encoded(line, pid, self._redact) for line in lines])
             except OSError:
                 self._lost += lost + sum(1 for line in batch if line is not None)
 

@@ -6,6 +6,7 @@ into a file that was just moved away. A process that dies holds no lock.
 
 import fcntl
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 
 OPEN = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -29,29 +30,39 @@ class LogFile:
             raise
         self._torn = False
 
-    def write(self, lines: bytes) -> None:
-        """Append whole lines, rotating first where they would not fit. Raises `OSError` when the disk does not take them; the next call begins a new line."""
-        fcntl.flock(self._lock, fcntl.LOCK_SH)
-        try:
-            while not self._fits(len(lines)):
-                if not self._rotate():
-                    break
-            if self._torn:
-                lines = b"\n" + lines
-            self._torn = True
-            written = os.write(self._file, lines)
-            if written < len(lines):
-                written += os.write(self._file, lines[written:])  # raises where the disk is full
-            self._torn = written < len(lines)
-        finally:
-            fcntl.flock(self._lock, fcntl.LOCK_UN)
+    def write(self, lines: Sequence[bytes]) -> None:
+        """Append whole lines, rotating where they would not fit. Raises `OSError` when the disk does not take them; the next call begins a new line."""
+        at = 0
+        while at < len(lines):
+            fcntl.flock(self._lock, fcntl.LOCK_SH)
+            try:
+                room = self._room()
+                while room < len(lines[at]) and room < self._max and self._rotate():  # an empty file takes any line
+                    room = self._room()
+                end, size = at + 1, len(lines[at])
+                while end < len(lines) and size + len(lines[end]) <= room:
+                    size += len(lines[end])
+                    end += 1
+                self._append(b"".join(lines[at:end]))
+                at = end
+            finally:
+                fcntl.flock(self._lock, fcntl.LOCK_UN)
+
+    def _append(self, data: bytes) -> None:
+        if self._torn:
+            data = b"\n" + data
+        self._torn = True
+        written = os.write(self._file, data)
+        if written < len(data):
+            written += os.write(self._file, data[written:])  # raises where the disk is full
+        self._torn = written < len(data)
 
     def close(self) -> None:
         os.close(self._file)
         os.close(self._lock)
 
-    def _fits(self, size: int) -> bool:
-        """Whether the file of this name, opened anew if another process has moved the old one away, has room. An empty one always has."""
+    def _room(self) -> int:
+        """The bytes that the file of this name, opened anew if another process has moved the old one away, has left."""
         here = os.fstat(self._file)
         try:
             there = os.stat(self._path, follow_symlinks=False)  # noqa: PTH116
@@ -62,18 +73,22 @@ class LogFile:
             os.close(self._file)
             self._file = fresh
             here = os.fstat(fresh)
-        return here.st_size == 0 or here.st_size + size <= self._max
+        return self._max - here.st_size
 
     def _rotate(self) -> bool:
-        """Move the files up by one. False: others are writing now, it is left to the next call."""
+        """Move the files up by one; either way the shared lock is held afterwards. False: others are writing now, it is left to the next call."""
         fcntl.flock(self._lock, fcntl.LOCK_UN)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             fcntl.flock(self._lock, fcntl.LOCK_SH)
             return False
-        if not self._is_current():
-            return True
+        if self._is_current():
+            self._shift()
+        fcntl.flock(self._lock, fcntl.LOCK_SH)
+        return True
+
+    def _shift(self) -> None:
         if self._backups:
             for number in range(self._backups - 1, 0, -1):
                 with suppress(FileNotFoundError):
@@ -81,7 +96,6 @@ class LogFile:
             os.replace(self._path, f"{self._path}.1")  # noqa: PTH105
         else:
             os.unlink(self._path)  # noqa: PTH108
-        return True
 
     def _is_current(self) -> bool:
         """Whether the open file is still the one of this name: between two locks another process may have rotated."""
