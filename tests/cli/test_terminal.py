@@ -64,18 +64,19 @@ async def test_the_chat_talks_asks_stops_and_says_how_to_come_back(claw: Claw) -
     (claw.home / "config.yaml").write_text(ASK)
     with claw.terminal("--approvals", "ask") as chat:
         chat.until("> ")
-        chat.type("echo hello there\n")
-        chat.until("\nhello there")
+        chat.type("echo hello there\r")
+        chat.until("hello there")
+        chat.until("hello there")
         chat.until("> ")
-        chat.type("calculate 6 * 7\n")
+        chat.type("calculate 6 * 7\r")
         chat.until("[n] no")
-        chat.type("y\n")
+        chat.type("y\r")
         chat.until("42")
         chat.until("> ")
-        chat.type("/nothing\n")
+        chat.type("/nothing\r")
         chat.until("/help")
         chat.until("> ")
-        chat.type("/tools\n")
+        chat.type("/tools\r")
         chat.until("calculate")
         chat.until("> ")
         chat.type("\x03")
@@ -88,13 +89,13 @@ async def test_the_chat_talks_asks_stops_and_says_how_to_come_back(claw: Claw) -
 async def test_ctrl_c_in_the_chat_stops_the_turn_and_not_the_program(claw: Claw) -> None:
     with claw.terminal("--approvals", "auto") as chat:
         chat.until("> ")
-        chat.type("run sleep 60\n")
-        chat.until("> terminal")
+        chat.type("run sleep 60\r")
+        chat.until("terminal")
         chat.type("\x03")
         chat.until("Cancelled")
-        chat.type("calculate 6 * 7\n")
+        chat.type("calculate 6 * 7\r")
         chat.until("42")
-        chat.type("/quit\n")
+        chat.type("/quit\r")
         assert chat.end() == 0
 
 

@@ -34,6 +34,8 @@ def agent_verbs(parts: Parts, desk: SessionDesk, turn: Turn, workspace: str, tru
         "policy.rules": verbs.rules,
         "policy.check": verbs.check,
         "config.show": verbs.config,
+        "models.list": verbs.models,
+        "models.show": verbs.model,
         "doctor": verbs.doctor,
     }
 
@@ -95,6 +97,14 @@ class Verbs:
 
     async def config(self) -> list[dict[str, Any]]:
         return [value._asdict() for value in self._parts.loaded.values]
+
+    async def models(self) -> list[dict[str, Any]]:
+        """The models that can be chosen by name, with their window: those that are set, and each ready service's default."""
+        return list(await load("models")(self._parts).list())
+
+    async def model(self, *, model: str | None = None) -> dict[str, Any]:
+        """The model that `P:M`, a service alone, or nothing stands for: its full name, its window in tokens. Raises `ConfigError`."""
+        return dict(await load("models")(self._parts).show(model))
 
     async def doctor(self, *, rebuild: bool = False, call: bool = False) -> list[dict[str, Any]]:
         """What works here, what is missing and how to get it. `call`: the models are called once for real."""

@@ -190,8 +190,16 @@ class Questions:
         decision = LETTERS.get(word, word)
         if decision in question.choices:
             return decision
-        self._err.write(f"please type one of {_choices(question)}, then Enter: ")
+        self._again(f"please type one of {choices(question)}, then Enter: ")
         return None
+
+    @property
+    def count(self) -> int:
+        return len(self._open)
+
+    def _again(self, text: str) -> None:
+        """What was typed is no answer."""
+        self._err.write(text)
 
     def _ask(self, question: ApprovalRequested) -> None:
         err = self._err
@@ -208,8 +216,9 @@ class Questions:
         if question.scopes:
             covered = ", ".join(exact(f"{scope.get('kind', '')} {scope.get('value', '')}") for scope in question.scopes)
             err.line(f"  s and a cover: {covered}")
-        err.write(f"  {_choices(question)} > ")
+        err.write(f"  {choices(question)} > ")
 
 
-def _choices(question: ApprovalRequested) -> str:
+def choices(question: ApprovalRequested) -> str:
+    """What may be typed, in words."""
     return "  ".join(_MEANING.get(c, c) for c in question.choices)

@@ -1,19 +1,18 @@
-"""`neuralclaw` alone: a conversation, line by line. Each line is a turn; a line typed during a turn is seen before the next model call."""
+"""`neuralclaw` alone: a conversation. At a terminal the prompt stands first, and the agent opens while the person can already type."""
 
 import argparse
 import sys
+from typing import Any
 
 import anyio
+import anyio.to_thread
 
-from ..app import Agent
 from ..channels.lines import Lines
-from ..channels.terminal import View
+from ..plugins import load
 from . import output
-from .conversation import Chat
 from .parsing import Command, choice
-from .run import APPROVALS, TRUST, here, mode, newest, tell_unfinished
-from .slash import SLASH
 from .stopping import CANCELLED, Stop
+from .words import APPROVALS, TRUST
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
@@ -28,42 +27,30 @@ def _options(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
-    return anyio.run(_main, args)
+    if sys.stdin is None:
+        return 0
+    out, err = output.out(), output.err()
+    lines = Lines(sys.stdin.fileno())
+    if not (lines.tty and out.colour and err.tty):
+        return anyio.run(_main, args, lines, None)
+    live = load("chat.live")(args)
+    with live.quiet():
+        code = anyio.run(_main, args, lines, live)
+    live.farewell()
+    return code
 
 
-async def _main(args: argparse.Namespace) -> int:
+async def _main(args: argparse.Namespace, lines: Lines, live: Any) -> int:
     code = CANCELLED
     async with anyio.create_task_group() as group:
         stop = Stop(group.cancel_scope)
         await group.start(stop.serve)
-        code = await _open(args, stop)
+        if live is not None:
+            group.start_soon(live.serve, group)
+        talk = await anyio.to_thread.run_sync(load, "chat.talk") if live is not None else load("chat.talk")
+        code = await talk(args, stop, lines, live)
         group.cancel_scope.cancel()
     return code
 
 
-async def _open(args: argparse.Namespace, stop: Stop) -> int:
-    err = output.err()
-    if sys.stdin is None:
-        return 0
-    lines = Lines(sys.stdin.fileno())
-    present = lines.tty and err.tty
-    approvals = mode(args.approvals, present=present)
-    chat = Chat(lines, View(output.out(), err, tools=err.tty, verbose=args.verbose), asks=present and approvals == "ask", commands=SLASH)
-    stop.interrupt = chat.interrupted
-    async with Agent.open(
-        home=args.home,
-        workspace=args.workspace,
-        model=args.model,
-        trust=args.trust,
-        approvals=approvals,
-        present=present,
-        who="owner" if present else "program",
-    ) as agent:
-        session = args.resume or args.session or (await newest(agent, here(args.workspace)) if args.newest else None)
-        await tell_unfinished(agent, err, session)
-        await chat.serve(agent, session, resume=bool(args.resume or args.newest))
-    chat.farewell()
-    return 0
-
-
-COMMANDS = (Command("chat", "A conversation, line by line; what `neuralclaw` alone opens.", example="neuralclaw --session work", run=_run, options=_options),)
+COMMANDS = (Command("chat", "A conversation; what `neuralclaw` alone opens.", example="neuralclaw --session work", run=_run, options=_options),)

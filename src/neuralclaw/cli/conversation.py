@@ -1,85 +1,152 @@
-"""A conversation with the agent, line by line. Each line is a turn; a line typed during a turn is seen before the next model call."""
+"""A conversation with the agent: what a message, a command and an answer do. How it is shown and typed is the face's."""
 
+import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 
 from ..app import Agent
-from ..channels.lines import Lines
-from ..channels.terminal import Questions, View
-from ..errors import NeuralClawError, TurnSetAside
+from ..channels.screen import Screen
+from ..channels.standing import Standing
+from ..channels.terminal import Questions
+from ..errors import NeuralClawError, SessionNotFound, TurnSetAside
 from ..types.entries import Event
-from ..types.events import ApprovalRequested, ApprovalResolved, TurnFinished
+from ..types.events import ApprovalRequested, ApprovalResolved, Message, TurnFinished, TurnStarted
+from ..types.ids import new_id
 from .failure import code_of
+from .output import plain
 from .parsing import UsageError, clean, did_you_mean
 from .stopping import leave_at_once
 
-_PROMPT = "> "
 _PATIENCE = 3
 """Ctrl-C so many times during one turn leaves the program."""
 
-SlashTable = Mapping[str, tuple[str, Callable[["Chat", str], Awaitable[None]]]]
-"""Name of a slash command -> what it does in words, and the function that does it."""
+
+class Face(Protocol):
+    """One way to show a conversation and to type in it: a terminal, a terminal that can do nothing, or a pipe."""
+
+    live: bool
+    """A person sits there."""
+    screen: Screen
+    questions: Questions
+    standing: Standing
+
+    async def next(self) -> str | None:
+        """The next message that was typed, or None when there will be none. Nothing is lost when the wait is given up."""
+        ...
+
+    def ready(self) -> None:
+        """The conversation waits for a message."""
+
+    def taken(self) -> None:
+        """What was typed is taken up."""
+
+    def forget(self) -> None:
+        """What was typed before a question stood there is no answer to it."""
+
+    def show(self, event: Event) -> None: ...
+    def say(self, text: str, style: str = "") -> None: ...
+    def trouble(self, kind: str, text: str, hint: str) -> None: ...
+    def fresh(self) -> None:
+        """Begin a new line."""
+
+
+class SlashCommand:
+    """A command of the chat: its group in `/help`, what it takes and does, in words, and the function that does it."""
+
+    __slots__ = ("does", "group", "run", "takes")
+
+    def __init__(self, group: str, takes: str, does: str, run: Callable[["Chat", str], Awaitable[None]]) -> None:
+        self.group, self.takes, self.does, self.run = group, takes, does, run
 
 
 class Chat:
     """The conversation of one person (or a pipe) with the agent, in one session at a time."""
 
-    def __init__(self, lines: Lines, view: View, *, asks: bool, commands: SlashTable) -> None:
-        self._lines, self._view, self.asks, self.commands = lines, view, asks, commands
+    def __init__(self, face: Face, *, asks: bool, commands: Mapping[str, SlashCommand]) -> None:
+        self.face, self.asks, self.commands = face, asks, commands
         self.agent: Agent
         self.session: str | None = None
         self.options: dict[str, Any] = {}
+        self.model: str | None = None
+        """The model that was asked for on the command line."""
         self.queued: list[str] = []
         self.leaving = False
-        self._questions = Questions(view.err)
-        self._running = False
-        self._live = lines.tty
+        self.running = False
+        self._begun = self._pick_up = False
+        self._steered = self._seen = 0
+        self._status = ""
         self._presses = 0
 
     async def serve(self, agent: Agent, session: str | None, *, resume: bool) -> None:
         """Until the person leaves or input ends. `resume`: first finish what is unfinished in the session."""
         self.agent, self.session = agent, session
-        if self._live:
-            self._view.err.line("Each line is a message. /help shows the commands, Ctrl-C stops a turn, Ctrl-D leaves.", "dim")
-        if resume and session is not None:
-            try:
-                await self._turn(agent.resume(session))
-            except TurnSetAside as error:
-                self.told(error)
+        if self.face.live:
+            await self._look_around()
+        self._pick_up = resume
         while not self.leaving:
+            if self._pick_up and self.session is not None:
+                await self._resume(self.session)
+                continue
             text = self.queued.pop(0) if self.queued else await self._ask()
+            self.face.standing.queued = len(self.queued)
             if text is None:
                 self.leaving = True
             else:
                 await self._line(clean(text))
 
+    async def _resume(self, session: str) -> None:
+        self._pick_up = False
+        try:
+            await self._turn(self.agent.resume(session))
+        except TurnSetAside as error:
+            self.told(error)
+
     def farewell(self) -> None:
         """Say how to come back."""
-        if self._live and self.session is not None:
-            self._view.err.line(f"Go on with: neuralclaw --resume {self.session}", "dim")
+        if self.face.live and self.session is not None and self._begun:
+            self.face.say(f"Go on with: neuralclaw --resume {self.session}", "dim")
 
     async def interrupted(self) -> None:
         """Ctrl-C: stops the turn, never the chat."""
         self._presses += 1
-        self._view.err.fresh()
-        if self._running and self.session is not None and self._presses < _PATIENCE:
-            await self.agent.cancel(self.session)
-        elif self._running or not self._live:
+        self.face.fresh()
+        if self.running and self.session is not None and self._presses < _PATIENCE:
+            try:
+                await self.agent.cancel(self.session)
+            except NeuralClawError as error:
+                self.told(error)
+        elif self.running or not self.face.live:
             leave_at_once()
         else:
-            self._view.err.line("Nothing runs. Ctrl-D leaves.", "dim")
-            self._prompt()
+            self.face.say("Nothing runs. Ctrl-D leaves.", "dim")
+            self.face.ready()
 
-    def _prompt(self) -> None:
-        if self._live:
-            self._view.err.write(_PROMPT)
+    async def _look_around(self) -> None:
+        """The model that answers, and what the session's record tells."""
+        if self.session is not None:
+            await self.look(self.session)
+        try:
+            told = await self.agent.do("models.show", model=self.options.get("model") or self.model)
+        except NeuralClawError as error:
+            self.told(error)
+        else:
+            self.face.standing.model, self.face.standing.window = told["model"], told["context"]
+
+    async def look(self, session: str) -> None:
+        """Take up what the record of a session says about its context and its costs."""
+        try:
+            shown = plain(await self.agent.do("sessions.show", session=session))
+        except SessionNotFound:
+            return
+        self._begun = True
+        self.face.standing.recount(shown["events"])
 
     async def _ask(self) -> str | None:
-        self._prompt()
-        text = await self._lines.next()
-        self._view.err.at_start()
+        self.face.ready()
+        text = await self.face.next()
+        self.face.taken()
         return text
 
     async def _line(self, line: str) -> None:
@@ -89,25 +156,31 @@ class Chat:
             if line.startswith("/"):
                 await self.command(line)
             else:
+                if self.session is None:
+                    self.session = new_id()
                 await self._turn(self.agent.turn(line, session=self.session, **self.options))
         except NeuralClawError as error:
             self.told(error)
 
     def told(self, error: NeuralClawError) -> None:
         """Show an error that ended a turn; the chat goes on."""
-        self._view.err.trouble("NeuralClawError" if code_of(error) == 2 else error.kind, error.text)
-        if error.hint:
-            self._view.err.line(f"   {error.hint}", "dim")
+        self.face.trouble("NeuralClawError" if code_of(error) == 2 else error.kind, error.text, error.hint)
 
     async def _turn(self, turn: Any) -> None:
-        self._running, self._presses = True, 0
+        await self._follow(turn)
+        if self._status == "done" and self._steered > self._seen and not self.leaving and self.session is not None:
+            await self._follow(self.agent.resume(self.session))  # said too late for the turn: it began the next one
+
+    async def _follow(self, turn: Any) -> None:
+        self.running, self._presses, self._status, self._steered = True, 0, "", 0
+        self.face.standing.since = time.monotonic()
         try:
             async with turn as events, anyio.create_task_group() as group:
-                if self._live:
+                if self.face.live:
                     group.start_soon(self._typed)
                 async for event in events:
-                    self.session = event.session
-                    self._view.show(event)
+                    self._note(event)
+                    self.face.show(event)
                     self._question(event)
                 group.cancel_scope.cancel()
         except BaseExceptionGroup as several:
@@ -116,68 +189,104 @@ class Chat:
                 raise
             self.told(_first(ours))
         finally:
-            self._running = False
-            self._questions.clear()
+            self.running = False
+            self.face.standing.since = None
+            self.face.questions.clear()
+
+    def _note(self, event: Event) -> None:
+        self.session, self._begun = event.session, True
+        standing = self.face.standing
+        match event.body:
+            case TurnStarted(model=model):
+                standing.model = model
+            case Message(usage=usage, seen=seen):
+                standing.count(usage)
+                self._seen = max(self._seen, seen)
+            case TurnFinished(status=status):
+                self._status = status
+            case _:
+                pass
 
     def _question(self, event: Event) -> None:
+        questions = self.face.questions
         match event.body:
             case ApprovalRequested() if self.asks:
-                if self._questions.current is None:
-                    self._lines.forget()
-                self._questions.add(event.body)
+                if questions.current is None:
+                    self.face.forget()
+                questions.add(event.body)
             case ApprovalResolved(approval_id=answered):
-                self._questions.drop(answered)
+                questions.drop(answered)
             case TurnFinished():
-                self._questions.clear()
+                questions.clear()
             case _:
                 pass
 
     async def _typed(self) -> None:
         """What the person types while a turn runs: an answer when a question stands there, else a word to the running turn."""
-        while (line := await self._lines.next()) is not None:
-            self._view.err.at_start()
+        while (line := await self.face.next()) is not None:
+            self.face.taken()
             try:
-                await self._meanwhile(line)
+                await self._meanwhile(clean(line))
             except NeuralClawError as error:
                 self.told(error)
+        await self.leave()
+
+    async def leave(self) -> None:
+        """Nobody is there any more, or wants to be: a running turn is stopped, its questions are answered by nobody."""
         self.leaving = True
-        if self.session is not None:
+        if self.running and self.session is not None:
             await self.agent.leave(self.session)
+            await self.agent.cancel(self.session)
 
     async def _meanwhile(self, line: str) -> None:
-        question = self._questions.current
+        questions = self.face.questions
         if line.startswith("/"):
             await self.command(line)
-        elif question is not None:
-            decision = self._questions.read(line)
+        elif questions.current is not None:
+            decision = questions.read(line)
             if decision is not None:
                 await self.answer(decision)
-        elif line.strip() and self.session is not None:
-            await self.agent.steer(clean(line), session=self.session)
+        elif line.strip():
+            await self._steer(line)
+
+    async def _steer(self, line: str) -> None:
+        try:
+            self._steered = await self.agent.steer(line, session=self.session or "")
+        except SessionNotFound:  # the turn is about to begin
+            self.queue(line)
+
+    def pick_up(self) -> None:
+        """Finish what is unfinished in the session, next."""
+        self._pick_up = True
+
+    def queue(self, text: str) -> None:
+        """Send it when the running turn has ended."""
+        self.queued.append(text)
+        self.face.standing.queued = len(self.queued)
 
     async def answer(self, decision: str) -> None:
         """Answer the question on the screen."""
-        question = self._questions.current
+        question = self.face.questions.current
         if question is None:
             raise UsageError("no question waits here", hint="neuralclaw approvals list")
+        decision = {"y": "once", "s": "session", "a": "always", "n": "no"}.get(decision, decision)
+        if decision not in question.choices:
+            raise UsageError(f"this question takes one of {', '.join(question.choices)}")
         await self.agent.answer(question.approval_id, decision)
-        self._lines.forget()
-        self._questions.drop(question.approval_id)
+        self.face.forget()
+        self.face.questions.drop(question.approval_id)
 
     async def command(self, line: str) -> None:
         """A line that begins with a slash."""
         word, _, rest = line[1:].partition(" ")
+        word = word.strip()
         if word not in self.commands:
             raise UsageError(f"there is no /{word}{did_you_mean(word, list(self.commands))}", hint="/help")
-        await self.commands[word][1](self, rest.strip())
+        await self.commands[word].run(self, rest.strip())
 
     def say(self, text: str) -> None:
         """Show what a command found."""
-        self._view.err.line(text)
-
-    @property
-    def running(self) -> bool:
-        return self._running
+        self.face.say(text)
 
 
 def _first(group: BaseExceptionGroup[NeuralClawError]) -> NeuralClawError:

@@ -13,7 +13,7 @@ from ..channels.lines import Lines
 from ..errors import NeuralClawError
 from . import output, verbs
 from .parsing import Command, UsageError, choice, clean, not_yet, with_json
-from .run import TRUST
+from .words import TRUST
 
 _TARGETS = ("command", "url", "path", "tool", "call_id")
 _CONTEXT = ("op", "args", "resolve", "workspace", "trust", "soul", "origin", "channel", "label")

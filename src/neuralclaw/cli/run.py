@@ -21,9 +21,8 @@ from .parsing import Command, UsageError, choice, clean, count, input_text, not_
 from .persons import AtTerminal, Nobody, Person, Program, elsewhere
 from .sinks import JsonSink, Sink, StreamSink, TextSink
 from .stopping import CANCELLED, Stop
+from .words import APPROVALS, TRUST
 
-APPROVALS = ("ask", "none", "park", "auto")
-TRUST = ("low", "medium", "high")
 _LATER = ("--soul", "--personality", "--fork", "--schema", "--max-budget-usd")
 _SESSION = re.compile(r"[A-Za-z0-9._-]{1,64}")
 

@@ -1,9 +1,10 @@
 """The slash commands of the chat: only those whose rooms stand."""
 
+from ..errors import NeuralClawError
 from . import output
-from .conversation import Chat, SlashTable
-from .parsing import UsageError
-from .run import TRUST
+from .conversation import Chat, SlashCommand
+from .parsing import UsageError, did_you_mean
+from .words import TRUST
 
 
 def _idle(chat: Chat) -> None:
@@ -12,12 +13,18 @@ def _idle(chat: Chat) -> None:
 
 
 async def _help(chat: Chat, rest: str) -> None:
-    chat.say("\n".join(f"/{name:14}{text}" for name, (text, _) in chat.commands.items()))
+    groups: dict[str, list[str]] = {}
+    for name, command in chat.commands.items():
+        groups.setdefault(command.group, []).append(f"  {f'/{name} {command.takes}'.rstrip():28}{command.does}")
+    chat.say("\n".join(line for group, lines in groups.items() for line in (group, *lines)))
 
 
 async def _new(chat: Chat, rest: str) -> None:
     _idle(chat)
     chat.session = rest or None
+    chat.face.standing.reset()
+    if chat.session is not None:
+        await chat.look(chat.session)
     chat.say(f"session {rest}" if rest else "a new session begins with the next message")
 
 
@@ -28,23 +35,32 @@ async def _sessions(chat: Chat, rest: str) -> None:
 
 async def _resume(chat: Chat, rest: str) -> None:
     _idle(chat)
+    if not rest:
+        raise UsageError("/resume wants the name of a session", hint="/sessions shows them")
     shown = output.plain(await chat.agent.do("sessions.show", session=rest))
     chat.session = str(shown["session"])
+    await chat.look(chat.session)
     chat.say(f"session {chat.session}: {shown['title']}")
+    if shown["state"] not in ("idle", "running"):
+        chat.pick_up()
 
 
 async def _trust(chat: Chat, rest: str) -> None:
     if rest not in TRUST:
-        raise UsageError(f"/trust wants one of {', '.join(TRUST)}")
+        raise UsageError(f"/trust wants one of {', '.join(TRUST)}{did_you_mean(rest, TRUST) if rest else ''}")
     chat.options["trust"] = rest
     chat.say(f"trust {rest} from the next message on, until you leave")
 
 
 async def _model(chat: Chat, rest: str) -> None:
-    if ":" not in rest:
-        raise UsageError("/model wants PROVIDER:MODEL")
-    chat.options["model"] = rest
-    chat.say(f"model {rest} from the next message on")
+    if not rest:
+        found = output.plain(await chat.agent.do("models.list"))
+        chat.say("\n".join(f"{'* ' if row['model'] == chat.face.standing.model else '  '}{row['model']:40} {row['context']:>9,} tokens" for row in found))
+        return
+    told = output.plain(await chat.agent.do("models.show", model=rest))
+    chat.options["model"] = told["model"]
+    chat.face.standing.model, chat.face.standing.window = told["model"], told["context"]
+    chat.say(f"model {told['model']} from the next message on")
 
 
 async def _tools(chat: Chat, rest: str) -> None:
@@ -52,13 +68,19 @@ async def _tools(chat: Chat, rest: str) -> None:
     chat.say("\n".join(f"{row['name']:16}{row['risk']:10}{row['description'].splitlines()[0]}" for row in rows))
 
 
+async def _cost(chat: Chat, rest: str) -> None:
+    chat.say(f"this session: {chat.face.standing.summary()}")
+
+
 async def _queue(chat: Chat, rest: str) -> None:
     if not rest:
         raise UsageError("/queue wants a text")
-    chat.queued.append(rest)
+    chat.queue(rest)
 
 
 async def _stop(chat: Chat, rest: str) -> None:
+    if not chat.running:
+        raise UsageError("no turn runs")
     await chat.interrupted()
 
 
@@ -71,22 +93,26 @@ async def _deny(chat: Chat, rest: str) -> None:
 
 
 async def _quit(chat: Chat, rest: str) -> None:
-    chat.leaving = True
-    if chat.running and chat.session is not None:
-        await chat.agent.cancel(chat.session)
+    try:
+        await chat.leave()
+    except NeuralClawError as error:
+        chat.told(error)
 
 
-SLASH: SlashTable = {
-    "help": ("this", _help),
-    "new": ("[ID]: begin another session", _new),
-    "sessions": ("the sessions", _sessions),
-    "resume": ("ID: go on with a session", _resume),
-    "model": ("P:M: change the model", _model),
-    "trust": ("low|medium|high: how much runs without asking", _trust),
-    "tools": ("what the agent can do", _tools),
-    "approve": ("[session|always]: yes to the question on the screen", _approve),
-    "deny": ("no to the question on the screen", _deny),
-    "queue": ("TEXT: send it when the running turn has ended", _queue),
-    "stop": ("stop the running turn", _stop),
-    "quit": ("leave", _quit),
+_SESSION, _TURN, _AGENT, _CHAT = "Sessions", "The running turn", "The agent", "The chat"
+
+SLASH = {
+    "new": SlashCommand(_SESSION, "[ID]", "begin another session", _new),
+    "sessions": SlashCommand(_SESSION, "", "the sessions", _sessions),
+    "resume": SlashCommand(_SESSION, "ID", "go on with a session", _resume),
+    "approve": SlashCommand(_TURN, "[session|always]", "yes to the question on the screen", _approve),
+    "deny": SlashCommand(_TURN, "", "no to the question on the screen", _deny),
+    "queue": SlashCommand(_TURN, "TEXT", "send it when the running turn has ended", _queue),
+    "stop": SlashCommand(_TURN, "", "stop the running turn", _stop),
+    "model": SlashCommand(_AGENT, "[P:M]", "the models there are, or change the model", _model),
+    "trust": SlashCommand(_AGENT, "low|medium|high", "how much runs without asking", _trust),
+    "tools": SlashCommand(_AGENT, "", "what the agent can do", _tools),
+    "cost": SlashCommand(_AGENT, "", "tokens and money of this session", _cost),
+    "help": SlashCommand(_CHAT, "", "this", _help),
+    "quit": SlashCommand(_CHAT, "", "leave", _quit),
 }

@@ -15,9 +15,10 @@ from ..types.events import ToolFinished
 from . import output, verbs
 from .parsing import Command, UsageError, choice, input_text, with_json
 from .persons import AtTerminal, Nobody, Person, elsewhere
-from .run import APPROVALS, TRUST, exit_code, follow, mode
+from .run import exit_code, follow, mode
 from .sinks import TextSink
 from .stopping import CANCELLED, Stop
+from .words import APPROVALS, TRUST
 
 _REFUSED = {"ask": 3, "forbid": 5}
 

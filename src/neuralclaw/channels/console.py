@@ -1,0 +1,270 @@
+"""A terminal in two parts: what is finished scrolls up and away; below stand what still grows, the input and one status line.
+
+Everything reaches the terminal in one write per frame, so nothing flickers: the lower part is erased, finished lines are written
+where it stood, and it is drawn again below them.
+"""
+
+import math
+import os
+import termios
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TextIO
+
+import anyio
+from prompt_toolkit.application import Application
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.completion import Completer
+from prompt_toolkit.data_structures import Size
+from prompt_toolkit.filters import Condition
+from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples
+from prompt_toolkit.history import History
+from prompt_toolkit.input.vt100 import Vt100Input
+from prompt_toolkit.layout import BufferControl, ConditionalContainer, Dimension, FormattedTextControl, HSplit, Layout, Window
+from prompt_toolkit.layout.menus import CompletionsMenu
+from prompt_toolkit.output.vt100 import Vt100_Output
+from prompt_toolkit.styles import Style
+from prompt_toolkit.widgets import SearchToolbar
+
+from .keys import bindings
+from .pasted import Pasted
+from .screen import visible
+
+_FRAME = 1 / 30
+"""Seconds between two frames at least while text streams; the first is drawn at once."""
+_TICK = 0.25
+_STYLE = Style.from_dict({"prompt": "bold ansicyan", "status": "ansibrightblack", "bottom-toolbar": "noreverse"})
+
+
+class Drawing:
+    """What the lower part shows. `live` gives at most so many lines of so many cells; `status` one line; `busy`: it changes with time."""
+
+    def live(self, width: int, rows: int) -> str:
+        return ""
+
+    def status(self, width: int) -> str:
+        return ""
+
+    @property
+    def busy(self) -> bool:
+        return False
+
+    @property
+    def running(self) -> bool:
+        """A turn runs."""
+        return False
+
+
+class _Frames(Vt100_Output):
+    """Keeps back what is written until the frame is complete."""
+
+    held = False
+
+    def flush(self) -> None:
+        if not self.held:
+            super().flush()
+
+
+class Console:
+    """The terminal of one conversation. `run` shows it until `close`; what is typed comes out of `next`."""
+
+    def __init__(self, drawing: Drawing, completer: Completer, history: History, *, streams: tuple[TextIO, TextIO], term: str) -> None:
+        self._drawing = drawing
+        self._input, stdout = streams
+        self._typed, self._messages = anyio.create_memory_object_stream[str](math.inf)
+        self._above: list[str] = []
+        self._painted = 0.0
+        self._wanted = anyio.Event()
+        self._draft: str | None = None
+        self.interrupt: Callable[[], None] = _nothing
+        """What Ctrl-C does where it does not clear the input."""
+        self.pasted = Pasted()
+        self.open = True
+        self.buffer = Buffer(completer=completer, history=history, complete_while_typing=True, multiline=True, enable_history_search=False)
+        self._out = _Frames(stdout, lambda: _size(stdout), term=term or None, enable_cpr=False, enable_bell=False)
+        self._app: Application[None] = Application(
+            layout=self._layout(),
+            key_bindings=bindings(self),
+            style=_STYLE,
+            input=Vt100Input(self._input),
+            output=self._out,
+            erase_when_done=True,
+            max_render_postpone_time=None,
+            before_render=self._before,
+            after_render=self._after,
+        )
+        self._app.ttimeoutlen = 0.05
+
+    def _layout(self) -> Layout:
+        search = SearchToolbar()
+        control = BufferControl(self.buffer, search_buffer_control=search.control)
+        typing = Window(
+            control, height=self._input_height, wrap_lines=True, dont_extend_height=True, get_line_prefix=lambda line, wrapped: _prefix(line, wrapped)
+        )
+        live = Window(FormattedTextControl(self._live), dont_extend_height=True, always_hide_cursor=True, height=lambda: Dimension(min=0))
+        status = Window(FormattedTextControl(self._status), height=1, style="class:status", dont_extend_height=True)
+        roomy = Condition(lambda: self.size[1] >= 4)
+        menu = ConditionalContainer(CompletionsMenu(max_height=6), Condition(lambda: self.size[1] >= 10))
+        return Layout(HSplit([live, typing, search, menu, ConditionalContainer(status, roomy)]), focused_element=typing)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Columns and rows of the terminal."""
+        size = self._out.get_size()
+        return size.columns, size.rows
+
+    def _input_height(self) -> Dimension:
+        return Dimension(min=1, max=max(1, self.size[1] // 2))
+
+    def _live(self) -> StyleAndTextTuples | ANSI:
+        columns, rows = self.size
+        room = max(0, rows - 3 - min(self.buffer.document.line_count, rows // 2))
+        text = self._drawing.live(columns, room) if room and self.open else ""
+        lines = text.split("\n") if text else []
+        return ANSI("\n".join(lines[-room:])) if lines else []
+
+    def _status(self) -> ANSI:
+        return ANSI(self._drawing.status(self.size[0]))
+
+    async def run(self) -> None:
+        """Show it until it is closed. Ctrl-D, or a terminal that is gone, ends what `next` gives."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._later)
+            group.start_soon(self._tick)
+            try:
+                await self._app.run_async(handle_sigint=False, set_exception_handler=False)
+            except EOFError:
+                pass
+            finally:
+                self.open = False
+                self.leave()
+            group.cancel_scope.cancel()
+
+    def close(self) -> None:
+        """Give the terminal back."""
+        if self._app.is_running:
+            self._app.exit()
+
+    def leave(self) -> None:
+        """There will be no more messages."""
+        self._typed.close()
+
+    async def next(self) -> str | None:
+        """The next message, or None at their end."""
+        try:
+            return await self._messages.receive()
+        except anyio.EndOfStream:
+            return None
+
+    def submit(self) -> None:
+        """Enter: what was typed becomes a message."""
+        text = self.buffer.text
+        if text.strip() and self.open:
+            self.buffer.append_to_history()
+            lines = visible(text).split("\n")
+            self.above("".join(f"\x1b[1;36m{' ' if i else '>'}\x1b[0m \x1b[1m{line}\x1b[0m\n" for i, line in enumerate(lines)))
+            self._typed.send_nowait(self.pasted.whole(text))
+        self.buffer.reset()
+
+    def stop(self) -> None:
+        """Ctrl-C: stops the turn; where none runs, it clears the input."""
+        if self.buffer.text and not self._drawing.running:
+            self.buffer.reset()
+        else:
+            self.interrupt()
+
+    def forget(self) -> None:
+        """A question stands now: what was typed before is no answer to it. A draft comes back when `restore` is called."""
+        try:
+            termios.tcflush(self._input.fileno(), termios.TCIFLUSH)
+        except termios.error:  # the terminal is gone
+            return
+        if self.buffer.text and self._draft is None:
+            self._draft = self.buffer.text
+            self.buffer.reset()
+
+    def restore(self) -> None:
+        """The draft that a question put aside, if the input is empty."""
+        draft, self._draft = self._draft, None
+        if draft and not self.buffer.text:
+            self.buffer.insert_text(draft)
+
+    def above(self, text: str) -> None:
+        """Put finished lines, as a terminal reads them, above the lower part; each ends in a newline."""
+        if text:
+            self._above.append(text)
+            self.paint()
+
+    def paint(self) -> None:
+        """Something changed: the first time at once, then at most thirty times a second."""
+        if time.monotonic() - self._painted >= _FRAME:
+            self._app.invalidate()
+        else:
+            self._wanted.set()
+
+    async def _later(self) -> None:
+        while True:
+            await self._wanted.wait()
+            await anyio.sleep(max(0.0, self._painted + _FRAME - time.monotonic()))
+            self._wanted = anyio.Event()
+            self._app.invalidate()
+
+    async def _tick(self) -> None:
+        while True:
+            await anyio.sleep(_TICK)
+            if self._drawing.busy:
+                self._app.invalidate()
+
+    def _before(self, app: Application[Any]) -> None:
+        self._out.held = True
+        columns, rows = self.size
+        last = app.renderer.last_rendered_screen
+        shrunk = last is not None and last.height > app.layout.container.preferred_height(columns, rows).preferred
+        if self._above or shrunk:
+            app.renderer.erase(leave_alternate_screen=False)
+            finished, self._above = "".join(self._above), []
+            self._out.write_raw(finished.replace("\n", "\r\n"))
+
+    def _after(self, app: Application[Any]) -> None:
+        self._out.held = False
+        self._out.flush()
+        self._painted = time.monotonic()
+
+    def rest(self) -> str:
+        """Finished lines that came after the last frame."""
+        rest, self._above = "".join(self._above), []
+        return rest
+
+
+def _nothing() -> None:
+    """Nobody listens yet."""
+
+
+def _prefix(line: int, wrapped: int) -> StyleAndTextTuples:
+    return [("class:prompt", "> " if line == 0 and wrapped == 0 else "  ")]
+
+
+def _size(stream: TextIO) -> Size:
+    try:
+        columns, rows = os.get_terminal_size(stream.fileno())
+    except (OSError, ValueError):  # the terminal is gone
+        columns, rows = 0, 0
+    return Size(rows=rows or 24, columns=columns or 80)
+
+
+@contextmanager
+def quiet(fd: int) -> Iterator[None]:
+    """Keys that are pressed before the prompt stands are kept as they are: not shown, Enter still Enter. The terminal is as before afterwards."""
+    before = termios.tcgetattr(fd)
+    raw = termios.tcgetattr(fd)
+    raw[0] &= ~(termios.ICRNL | termios.INLCR | termios.IGNCR)
+    raw[3] &= ~(termios.ICANON | termios.ECHO)
+    termios.tcsetattr(fd, termios.TCSANOW, raw)
+    try:
+        yield
+    finally:
+        try:
+            termios.tcsetattr(fd, termios.TCSADRAIN, before)
+        except termios.error:  # the terminal is gone
+            pass

@@ -1,0 +1,58 @@
+"""The keys of the chat."""
+
+from typing import Protocol
+
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.filters import Condition, is_searching
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+
+from .pasted import Pasted
+
+
+class Typing(Protocol):
+    """What the keys act on."""
+
+    buffer: Buffer
+    pasted: Pasted
+
+    def submit(self) -> None: ...
+    def leave(self) -> None: ...
+    def stop(self) -> None: ...
+
+
+def bindings(typing: Typing) -> KeyBindings:
+    """Enter sends; Alt-Enter and Ctrl-J begin a line; Ctrl-C, Ctrl-D and Ctrl-Z as everywhere; a large paste is folded."""
+    keys = KeyBindings()
+    idle = ~is_searching
+    empty = Condition(lambda: not typing.buffer.text)
+
+    @keys.add("enter", filter=idle)
+    def send(event: KeyPressEvent) -> None:
+        state = typing.buffer.complete_state
+        if state is not None and state.current_completion is not None:
+            typing.buffer.complete_state = None
+        else:
+            typing.submit()
+
+    @keys.add("c-j", filter=idle)
+    @keys.add("escape", "enter", filter=idle)
+    def newline(event: KeyPressEvent) -> None:
+        typing.buffer.insert_text("\n")
+
+    @keys.add("c-c", filter=idle)
+    def stop(event: KeyPressEvent) -> None:
+        typing.stop()
+
+    @keys.add("c-d", filter=empty & idle)
+    def leave(event: KeyPressEvent) -> None:
+        typing.leave()
+
+    @keys.add("c-z")
+    def suspend(event: KeyPressEvent) -> None:
+        event.app.suspend_to_background()
+
+    @keys.add("<bracketed-paste>")
+    def paste(event: KeyPressEvent) -> None:
+        typing.buffer.insert_text(typing.pasted.fold(event.data))
+
+    return keys

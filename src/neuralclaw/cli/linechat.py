@@ -1,0 +1,47 @@
+"""The chat where nothing but lines can be shown: over a pipe, with `TERM=dumb`, with `NO_COLOR`."""
+
+from ..channels.lines import Lines
+from ..channels.standing import Standing
+from ..channels.terminal import Questions, View
+from ..types.entries import Event
+
+_PROMPT = "> "
+
+
+class LineFace:
+    """Each line is a message; no escape sequence is ever written where the screen is plain."""
+
+    def __init__(self, lines: Lines, view: View) -> None:
+        self._lines, self._view, self.screen = lines, view, view.err
+        self.live = lines.tty
+        self.questions = Questions(view.err)
+        self.standing = Standing()
+        if self.live:
+            view.err.line("Each line is a message. /help shows the commands, Ctrl-C stops a turn, Ctrl-D leaves.", "dim")
+
+    async def next(self) -> str | None:
+        return await self._lines.next()
+
+    def ready(self) -> None:
+        if self.live:
+            self._view.err.write(_PROMPT)
+
+    def taken(self) -> None:
+        self._view.err.at_start()
+
+    def forget(self) -> None:
+        self._lines.forget()
+
+    def show(self, event: Event) -> None:
+        self._view.show(event)
+
+    def say(self, text: str, style: str = "") -> None:
+        self._view.err.line(text, style)
+
+    def trouble(self, kind: str, text: str, hint: str) -> None:
+        self._view.err.trouble(kind, text)
+        if hint:
+            self._view.err.line(f"   {hint}", "dim")
+
+    def fresh(self) -> None:
+        self._view.err.fresh()

@@ -1,0 +1,74 @@
+"""The chat at a terminal that can do it: what stands on the screen before the agent is open, and what it completes afterwards."""
+
+import argparse
+import posixpath
+import sys
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from typing import Any
+
+from anyio.abc import TaskGroup
+
+from ..channels.completion import Words
+from ..channels.console import quiet
+from ..channels.history import Remembered
+from ..channels.liveface import LiveFace
+from ..config.process import environ
+from . import output
+from .words import TRUST
+
+
+class LiveChat:
+    """The terminal of one chat."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        self.words, self.history = Words(args.workspace or "."), Remembered()
+        streams = (sys.stdin, sys.stdout)
+        self.face = LiveFace(streams, term=environ.get("TERM", ""), verbose=args.verbose, words=self.words, history=self.history)
+        self._chat: Any = None
+
+    def quiet(self) -> AbstractContextManager[None]:
+        """Keys that come before the prompt stands are kept."""
+        return quiet(sys.stdin.fileno())
+
+    async def serve(self, group: TaskGroup) -> None:
+        """Show the prompt until the chat ends."""
+
+        def interrupt() -> None:
+            group.start_soon(self._interrupted)
+
+        self.face.console.interrupt = interrupt
+        await self.face.console.run()
+
+    async def _interrupted(self) -> None:
+        if self._chat is not None:
+            await self._chat.interrupted()
+
+    async def furnish(self, chat: Any) -> None:
+        """The agent is open: what only it knows stands on the screen and is completed from now on."""
+        self._chat, agent = chat, chat.agent
+        self.history.begin(posixpath.join(agent.settings.home, "chat_history"))
+        self.words.commands.update({name: f"{command.takes}  {command.does}".strip() for name, command in chat.commands.items()})
+
+        async def sessions() -> Iterable[tuple[str, str]]:
+            rows = output.plain(await agent.do("sessions.list"))
+            return [(row["session"], row["title"]) for row in sorted(rows, key=lambda row: str(row["updated"]), reverse=True)]
+
+        async def models() -> Iterable[tuple[str, str]]:
+            return [(row["model"], f"{row['context']:,} tokens") for row in output.plain(await agent.do("models.list"))]
+
+        async def levels() -> Iterable[tuple[str, str]]:
+            return [(level, "") for level in TRUST]
+
+        async def answers() -> Iterable[tuple[str, str]]:
+            question = self.face.questions.current
+            return [(choice, "") for choice in question.choices if choice != "no"] if question is not None else []
+
+        self.words.values.update({"resume": sessions, "new": sessions, "model": models, "trust": levels, "approve": answers})
+
+    def farewell(self) -> None:
+        """The terminal is the person's again: show what came last, and how to come back."""
+        if self._chat is not None:
+            self._chat.farewell()
+        sys.stdout.write(self.face.console.rest())
+        sys.stdout.flush()

@@ -1,0 +1,44 @@
+"""Opens the agent for a chat and lets the conversation run."""
+
+import argparse
+from typing import Any
+
+from ..app import Agent
+from ..channels.lines import Lines
+from ..channels.terminal import View
+from . import output
+from .conversation import Chat
+from .linechat import LineFace
+from .run import here, mode, newest, tell_unfinished
+from .slash import SLASH
+from .stopping import Stop
+
+
+async def talk(args: argparse.Namespace, stop: Stop, lines: Lines, live: Any) -> int:
+    """A conversation until the person leaves or input ends; the exit code. `live`: the terminal it is shown at, None for lines."""
+    err = output.err()
+    present = lines.tty and err.tty
+    approvals = mode(args.approvals, present=present)
+    face = live.face if live is not None else LineFace(lines, View(output.out(), err, tools=err.tty, verbose=args.verbose))
+    chat = Chat(face, asks=present and approvals == "ask", commands=SLASH)
+    stop.interrupt = chat.interrupted
+    async with Agent.open(
+        home=args.home,
+        workspace=args.workspace,
+        model=args.model,
+        trust=args.trust,
+        approvals=approvals,
+        present=present,
+        who="owner" if present else "program",
+    ) as agent:
+        session = args.resume or args.session or (await newest(agent, here(args.workspace)) if args.newest else None)
+        chat.agent, chat.model = agent, args.model
+        if live is not None:
+            await live.furnish(chat)
+            for notice in agent.notices:
+                face.say(notice, "yellow")
+        await tell_unfinished(agent, face.screen, session)
+        await chat.serve(agent, session, resume=bool(args.resume or args.newest))
+    if live is None:
+        chat.farewell()
+    return 0

@@ -1,0 +1,4 @@
+"""Words that several commands take."""
+
+APPROVALS = ("ask", "none", "park", "auto")
+TRUST = ("low", "medium", "high")
