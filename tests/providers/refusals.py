@@ -76,6 +76,17 @@ REFUSALS: list[tuple[str, int, object, str]] = [
     ("Mistral", 400, {"object": "error", "message": "Invalid model: m", "type": "invalid_model", "code": "1500"}, "LLMModelError"),
     ("vLLM", 404, {"object": "error", "message": "The model `m` does not exist.", "type": "NotFoundError", "code": 404}, "LLMModelError"),
     ("Ollama", 404, {"error": {"message": 'model "m" not found, try pulling it first', "type": "api_error"}}, "LLMModelError"),
+    (
+        "NVIDIA",
+        410,
+        {
+            "type": "about:blank",
+            "title": "Gone",
+            "status": 410,
+            "detail": "The model 'm' has reached its end of life on 2026-05-14T00:00:00Z and is no longer available.",
+        },
+        "LLMModelError",
+    ),
     ("Groq", 400, {"error": {"message": "The model `m` has been decommissioned, use n", "code": "model_decommissioned"}}, "LLMModelError"),
     ("OpenAI", 403, {"error": {"message": "Project `p` does not have access to model `m`", "code": "model_not_found"}}, "LLMModelError"),
     ("Google", 400, [{"error": {"code": 400, "message": "API key not valid. Please pass a valid API key.", "status": "INVALID_ARGUMENT"}}], "LLMAuthError"),

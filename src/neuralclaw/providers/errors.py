@@ -18,6 +18,7 @@ from ..errors import (
     LLMUnavailableError,
 )
 from ..types.messages import Failure
+from .models import successor
 from .service import Service, is_local
 
 MAX_WORDS = 300
@@ -157,9 +158,8 @@ def failure(found: Complaint, service: Service, model: str, headers: Mapping[str
         return _make(LLMContextLengthError, f"the request is too long for {model} at {service.name}{status}{said}", hint)
     if found.status == 401 or (found.status in (0, 400, 403) and _KEY.search(found.text)):
         return refused_key(service, status + said)
-    if found.status in (0, 400, 403, 404, 422) and (_MODEL.search(found.text) or (found.status == 404 and model and model in found.message)):
-        hint = f"get it with: ollama pull {model}" if service.api == "ollama" else "name another one with --model"
-        return _make(LLMModelError, f"{service.name} does not know the model {model}{status}{said}", hint)
+    if found.status in (0, 400, 403, 404, 410, 422) and (_MODEL.search(found.text) or (found.status == 404 and model and model in found.message)):
+        return _unknown(service, model, status + said)
     if found.status == 403:
         return refused_key(service, status + said)
     if found.status == 429 or (found.status == 0 and "rate_limit" in found.text):
@@ -181,6 +181,14 @@ def _cannot(lacks: Literal["tools", "images"], service: Service, model: str, sai
         "images": ("see pictures", "use another model"),
     }[lacks]
     return msgspec.structs.replace(_make(LLMModelError, f"{model} at {service.name} cannot {what}{said}", hint), lacks=lacks)
+
+
+def _unknown(service: Service, model: str, said: str) -> Failure:
+    """The service does not have the model; one that it had is named with what it names as successor."""
+    if (follows := successor(service.name, model)) is not None:
+        return _make(LLMModelError, f"{service.name} has withdrawn {model}; its successor is {follows}{said}", f"--model {service.name}:{follows}")
+    hint = f"get it with: ollama pull {model}" if service.api == "ollama" else "name another one with --model"
+    return _make(LLMModelError, f"{service.name} does not know the model {model}{said}", hint)
 
 
 def refused_key(service: Service, said: str) -> Failure:

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from ..errors import ConfigError
-from ..types.messages import ModelInfo
+from .models import over
 from .service import Service
 from .service import is_local as is_local
 
@@ -28,20 +28,26 @@ class Known(msgspec.Struct, frozen=True):
 KNOWN: dict[str, Known] = {
     "openai": Known("https://api.openai.com/v1", "gpt-4o", ("OPENAI_API_KEY",), ("OPENAI_BASE_URL",), api="responses"),
     "anthropic": Known("https://api.anthropic.com", "claude-sonnet-5-5", ("ANTHROPIC_API_KEY",), ("ANTHROPIC_BASE_URL",), api="messages"),
-    "groq": Known("https://api.groq.com/openai/v1", "llama-3.3-70b-versatile", ("GROQ_API_KEY",)),
+    "groq": Known("https://api.groq.com/openai/v1", "openai/gpt-oss-120b", ("GROQ_API_KEY",)),
     "openrouter": Known("https://openrouter.ai/api/v1", "openrouter/auto", ("OPENROUTER_API_KEY",), ("OPENROUTER_BASE_URL",)),
-    "nvidia": Known("https://integrate.api.nvidia.com/v1", "meta/llama-3.3-70b-instruct", ("NVIDIA_API_KEY",), ("NVIDIA_BASE_URL",)),
-    "google": Known("https://generativelanguage.googleapis.com/v1beta/openai", "gemini-2.5-flash", ("GOOGLE_API_KEY", "GEMINI_API_KEY")),
+    "nvidia": Known("https://integrate.api.nvidia.com/v1", "nvidia/nemotron-3-super-120b-a12b", ("NVIDIA_API_KEY",), ("NVIDIA_BASE_URL",)),
+    "google": Known("https://generativelanguage.googleapis.com/v1beta/openai", "gemini-3.8-flash", ("GOOGLE_API_KEY", "GEMINI_API_KEY")),
     "mistral": Known("https://api.mistral.ai/v1", "mistral-small-latest", ("MISTRAL_API_KEY",)),
-    "deepseek": Known("https://api.deepseek.com", "deepseek-chat", ("DEEPSEEK_API_KEY",), ("DEEPSEEK_BASE_URL",), True),
+    "deepseek": Known("https://api.deepseek.com", "deepseek-flash", ("DEEPSEEK_API_KEY",), ("DEEPSEEK_BASE_URL",), True),
     "together": Known("https://api.together.xyz/v1", "meta-llama/Llama-3.3-70B-Instruct-Turbo", ("TOGETHER_API_KEY",), ("TOGETHER_BASE_URL",)),
     "cerebras": Known("https://api.cerebras.ai/v1", "gpt-oss-120b", ("CEREBRAS_API_KEY",), ("CEREBRAS_BASE_URL",)),
-    "xai": Known("https://api.x.ai/v1", "grok-4", ("XAI_API_KEY",), ("XAI_BASE_URL",)),
+    "xai": Known("https://api.x.ai/v1", "grok-4.3", ("XAI_API_KEY",), ("XAI_BASE_URL",)),
+    "fireworks": Known("https://api.fireworks.ai/inference/v1", "accounts/fireworks/models/gpt-oss-120b", ("FIREWORKS_API_KEY",)),
+    "perplexity": Known("https://api.perplexity.ai", "sonar-pro", ("PERPLEXITY_API_KEY",)),
+    "moonshot": Known("https://api.moonshot.ai/v1", "kimi-k3", ("MOONSHOT_API_KEY",)),
+    "zai": Known("https://api.z.ai/api/paas/v4", "glm-5.3", ("ZAI_API_KEY",)),
+    "minimax": Known("https://api.minimax.io/v1", "MiniMax-M3", ("MINIMAX_API_KEY",)),
     "ollama": Known("http://localhost:11434", "llama3.2", (), ("OLLAMA_HOST",), api="ollama"),
     "llamacpp": Known("http://localhost:8080/v1", "default", ("LLAMA_API_KEY",)),
     "vllm": Known("http://localhost:8000/v1", "default", ("VLLM_API_KEY",)),
+    "lmstudio": Known("http://localhost:1234/v1", "default"),
 }
-"""In the order in which a service with a key becomes the default. The last three run on the person's own machine."""
+"""In the order in which a service with a key becomes the default. The last four run on the person's own machine."""
 
 SPOKEN = ("chat", "responses", "messages", "ollama")
 """Values of `api` that are built in now."""
@@ -70,7 +76,6 @@ def resolve(name: str, providers: Mapping[str, Mapping[str, Any]], env: Mapping[
         api_key=_first(key_names, env) or told.get("api_key") or "",
         key_name=key_names[0] if key_names else "",
         default_model=told.get("model") or (known.model if known else next(iter(told.get("models") or {}), "")),
-        models=_models(name, told.get("models") or {}),
         api=api,
         windows=frozenset(model for model, facts in (told.get("models") or {}).items() if facts and facts.get("context")),
         own=known is not None and base_url == known.base_url,
@@ -79,7 +84,7 @@ def resolve(name: str, providers: Mapping[str, Mapping[str, Any]], env: Mapping[
     if known is not None and known.keys and not service.api_key and not is_local(service.host):
         hint = f"set {service.key_name}, or choose another model with --model PROVIDER:MODEL"
         raise ConfigError(f"no key for {name}: {service.key_name} is not set", hint=hint)
-    return service
+    return _with_models(service, told.get("models") or {})
 
 
 def with_key(providers: Mapping[str, Mapping[str, Any]], env: Mapping[str, str]) -> list[str]:
@@ -152,11 +157,12 @@ def _with_scheme(url: str, api: str) -> str:
     return f"http://{host}{port}{slash}{path}"
 
 
-def _models(name: str, told: Mapping[str, Any]) -> dict[str, ModelInfo]:
+def _with_models(service: Service, told: Mapping[str, Any]) -> Service:
+    """The owner's facts of models, over what is known of them without."""
     try:
-        return msgspec.convert({model: facts or {} for model, facts in told.items()}, dict[str, ModelInfo])
+        return msgspec.structs.replace(service, models=over(service, told)) if told else service
     except msgspec.ValidationError as error:
-        raise ConfigError(f"llm.providers.{name}.models: {error}") from error
+        raise ConfigError(f"llm.providers.{service.name}.models: {error}") from error
 
 
 def _unknown(name: str, providers: Mapping[str, Mapping[str, Any]]) -> ConfigError:

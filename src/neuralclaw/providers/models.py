@@ -14,12 +14,13 @@ from typing import Any, TypeVar
 import msgspec
 
 from ..types.messages import ModelInfo, Price
-from .service import Service
+from .service import Service, is_local
 from .withdrawn import WITHDRAWN
 
 T = TypeVar("T")
 
 UNKNOWN = ModelInfo()
+OLLAMA_WINDOW = 8192
 
 DATED = re.compile(r"[-:@](?:(?:preview|exp|beta)-)?(?:\d{3,8}|\d{2}-\d{2}|\d{2}-\d{4}|\d{4}-\d{2}-\d{2}|latest)$")
 """The end of a name that only says which edition of a model it is: `gpt-4o-2024-11-20`, `claude-sonnet-4-5@20250929`."""
@@ -35,9 +36,19 @@ class _Row(msgspec.Struct, array_like=True):
 
 
 def info(service: Service, model: str) -> ModelInfo:
-    """What is known of a model: the owner's word, else the shipped table where the address is the service's own, else the defaults."""
-    if (told := service.models.get(model)) is not None:
-        return told
+    """What is known of a model: the owner's word, else what `base` says."""
+    told = service.models.get(model)
+    return base(service, model) if told is None else told
+
+
+def base(service: Service, model: str) -> ModelInfo:
+    """What is known without the owner: the shipped table where the address is the service's own, else the defaults.
+
+    Ollama's own small window is what it takes where nobody says more; a model that runs on this machine costs nothing.
+    """
+    if service.api == "ollama":
+        here = is_local(service.host) and not model.endswith(("-cloud", ":cloud"))
+        return ModelInfo(context=OLLAMA_WINDOW, price=Price(0, 0, 0) if here else None)
     return (shipped(service.name, model) if service.own else None) or UNKNOWN
 
 
@@ -52,11 +63,13 @@ def shipped(service: str, model: str) -> ModelInfo | None:
     return ModelInfo(context=row.context, tools="t" in row.can, images="i" in row.can, price=price)
 
 
-def merged(service: str, model: str, told: Mapping[str, Any]) -> dict[str, Any]:
-    """The owner's word over the table's, field by field; a price is one field."""
-    below = shipped(service, model)
-    facts = {} if below is None else {name: getattr(below, name) for name in ("context", "tools", "images", "price")}
-    return {**facts, **{name: value for name, value in told.items() if value is not None}}
+def over(service: Service, told: Mapping[str, Mapping[str, Any] | None]) -> dict[str, ModelInfo]:
+    """The owner's word over `base`, field by field; a price is one field. Raises `msgspec.ValidationError` for facts that are none."""
+    found: dict[str, ModelInfo] = {}
+    for model, said in told.items():
+        facts = {name: value for name, value in (said or {}).items() if value is not None}
+        found[model] = msgspec.convert({**msgspec.structs.asdict(base(service, model)), **facts}, ModelInfo)
+    return found
 
 
 def known(service: str) -> list[str]:
