@@ -207,6 +207,7 @@ HOSTILE: dict[str, tuple[str, bytes, str]] = {
     "a billion laughs": ("a.docx", samples.package(samples.body(samples.paragraph("&a11;"), samples.LAUGHS)), "damaged Word document.*amplification|entities"),
     "an endless text of elements": ("a.docx", samples.package(samples.body("<w:sdt><w:sdtContent>" * 9_000 + "</w:sdtContent></w:sdt>" * 9_000)), "depth"),
     "a ZIP bomb": ("a.docx", samples.archive(3, 70_000_000), "unpack to 210,000,000, as in a ZIP bomb"),
+    "a ZIP archive of zeros": ("a.docx", samples.archive(1, 60_000_000), "unpack to 60,000,000, as in a ZIP bomb"),
     "too many entries": ("a.docx", samples.archive(10_001, 0), "10,001 entries"),
     "a document cut short": ("a.docx", samples.package(samples.body(""))[:-700], "no Word document.*cut short"),
     "another XML": ("a.docx", samples.package("<a/>"), "damaged, or made to look like a Word document"),

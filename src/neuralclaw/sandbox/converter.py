@@ -20,8 +20,8 @@ from anyio.to_thread import run_sync
 from ..errors import ToolExecutionError
 from .spawn import in_spawner
 
-# -I: neither the directory nor the environment decides what is imported. What follows the parent's id are the roots of this package and its libraries.
-_BOOT = "import sys, importlib; sys.path += sys.argv[3:]; importlib.import_module(sys.argv[1]).main(int(sys.argv[2]))"
+# -I -S: neither the directory nor the environment decides what is imported. First come the roots of this very package and its libraries, then the usual places.
+_BOOT = "import sys; sys.path += sys.argv[3:]; import site; site.main(); import importlib; importlib.import_module(sys.argv[1]).main(int(sys.argv[2]))"
 _SIGXCPU = 24
 _CHUNK = 1 << 18
 _KEPT_ERRORS = 4096
@@ -75,7 +75,7 @@ def _start(module: str, bounds: Bounds) -> "subprocess.Popen[bytes]":
     here, libraries = os.path.dirname(os.path.dirname(os.path.dirname(__file__))), os.path.dirname(os.path.dirname(msgspec.__file__))
     try:
         child = subprocess.Popen(
-            [sys.executable, "-I", "-B", "-c", _BOOT, module, str(os.getpid()), here, libraries],
+            [sys.executable, "-I", "-S", "-B", "-c", _BOOT, module, str(os.getpid()), here, libraries],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

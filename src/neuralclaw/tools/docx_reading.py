@@ -22,7 +22,7 @@ from .docx_marks import Span, markdown
 
 MAX_UNPACKED = 200_000_000
 MAX_ENTRIES = 10_000
-_MAX_RATIO = 200  # of an entry over 10 MB; the XML of real documents shrinks to a tenth or less of itself, rarely to a fiftieth
+_MAX_RATIO = 400  # of an entry over 50 MB; XML that repeats itself shrinks to a two hundredth, zeros to a thousandth
 _MAX_CHARS = 20_000_000
 _MAX_COLUMNS = 63  # Word's own limit
 _THROUGH = frozenset(map(qn, "w:ins w:moveTo w:smartTag w:sdt w:sdtContent w:customXml w:fldSimple w:dir w:bdo".split()))
@@ -78,9 +78,8 @@ def _bounded(data: bytes) -> None:
     total = sum(entry.file_size for entry in entries)
     if len(entries) > MAX_ENTRIES:
         raise ToolError(f"was not read: its ZIP archive has {len(entries):,} entries, and a document has at most {MAX_ENTRIES:,}")
-    bomb = any(e.file_size > 10_000_000 and e.file_size > _MAX_RATIO * max(e.compress_size, 1) for e in entries)
-    if total > MAX_UNPACKED or bomb:
-        raise ToolError(f"was not read: its {len(data):,} bytes unpack to {total:,}, as in a ZIP bomb; at most {MAX_UNPACKED:,} are read")
+    if total > MAX_UNPACKED or any(e.file_size > 50_000_000 and e.file_size > _MAX_RATIO * max(e.compress_size, 1) for e in entries):
+        raise ToolError(f"was not read: its {len(data):,} bytes unpack to {total:,}, as in a ZIP bomb", hint=f"Documents of up to {MAX_UNPACKED:,} are read.")
 
 
 class Reading:

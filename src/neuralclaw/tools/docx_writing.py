@@ -12,6 +12,7 @@ from docx.opc.constants import RELATIONSHIP_TYPE as RT
 from docx.oxml import OxmlElement, parse_xml
 from docx.oxml.ns import nsdecls, qn
 from docx.shared import Pt, RGBColor
+from docx.text.paragraph import Paragraph
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
@@ -175,7 +176,10 @@ class Pen:
 
     def _run(self, paragraph: Any, text: str, bold: int, italic: int) -> Any:
         run = paragraph.add_run(text)
-        run.bold, run.italic = bool(bold) or None, bool(italic) or None
+        if bold:
+            run.bold = True
+        if italic:
+            run.italic = True
         return run
 
     def _link(self, paragraph: Any, start: int, target: str) -> None:
@@ -197,10 +201,10 @@ class Pen:
             elif token.type == "inline":
                 rows[-1].append(token)
         self.tables += 1
-        table = self._document.add_table(rows=0, cols=len(rows[0]), style="Table Grid")
-        for row in rows:
-            for cell, token in zip(table.add_row().cells, row, strict=False):
-                self._runs(cell.paragraphs[0], token.children or [], cell=True)
+        table = self._document.add_table(rows=len(rows), cols=len(rows[0]), style="Table Grid")
+        for row, tokens_of_row in zip(table._tbl.tr_lst, rows, strict=True):  # python-docx's own cells take the square of their number
+            for cell, token in zip(row.tc_lst, tokens_of_row, strict=False):
+                self._runs(Paragraph(cell.p_lst[0], table), token.children or [], cell=True)
 
     def _kind_of_list(self, form: str, sign: str) -> int:
         """A kind of list with nine levels; its number."""
