@@ -54,7 +54,7 @@ FRAGMENTS = [
     *("\x1b[31m", "\x07", "\u202e", "\u2028", "&#27;", "&lt;", "---\n", "1. ", "> ", "/* c\n", "</a>", "\ud83d"),
 ]
 TEXTS = st.one_of(st.lists(st.sampled_from(FRAGMENTS), max_size=60).map("".join), st.text(max_size=200), st.just(SAMPLE))
-SOME = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SOME = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def shown(text: str, width: int = 60, *, colour: bool = False) -> str:
@@ -270,6 +270,28 @@ def test_a_resize_changes_only_what_is_not_final() -> None:
     widths.append(10)
     assert markdown.tail(9) == "\nword word\nword word\nword word"
     assert markdown.close() == "\nword word\nword word\nword word\n"
+
+
+@SOME
+@given(st.lists(st.tuples(TEXTS, st.integers(2, 90)), max_size=8))
+def test_any_resize_is_obeyed_at_once(parts: list[tuple[str, int]]) -> None:
+    width = 80
+    markdown = StreamedMarkdown(lambda: width, colour=False)
+    for text, wanted in parts:
+        width = wanted
+        shown = markdown.feed(text) + markdown.tail(99)
+        assert all(cell_len(line) <= width for line in shown.split("\n"))
+    width = 30
+    assert all(cell_len(line) <= width for line in markdown.close().split("\n"))
+
+
+@pytest.mark.parametrize("begin", ["", "```\n", "- ", "> 1. "])
+def test_a_resize_within_a_long_line_is_obeyed_at_once(begin: str) -> None:
+    width = 80
+    markdown = StreamedMarkdown(lambda: width, colour=False)
+    markdown.feed(begin + "word " * 1_000)
+    width = 20
+    assert all(cell_len(line) <= width for line in (markdown.feed("x\n\n") + markdown.close()).split("\n"))
 
 
 def test_a_table_on_a_narrow_screen_is_a_list_of_its_rows() -> None:

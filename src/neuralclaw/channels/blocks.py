@@ -5,7 +5,6 @@ stay as written; a list item may be indented by two under any item; what is nest
 """
 
 import re
-from collections.abc import Callable
 
 from .cells import Line, Span, paint, width_of
 from .leaves import Code, Leaf, Paragraph, Table, alignments, split_row
@@ -42,10 +41,10 @@ class _Box:
 
 
 class Blocks:
-    """Takes lines (without control characters), collects finished lines for a terminal in `out`."""
+    """Takes lines (without control characters), collects finished lines for a terminal in `out`, each at most `width` cells; that may change."""
 
-    def __init__(self, width: Callable[[], int], *, colour: bool) -> None:
-        self._width, self._colour = width, colour
+    def __init__(self, width: int, *, colour: bool) -> None:
+        self.width, self._colour = width, colour
         self.out: list[str] = []
         self._boxes: list[_Box] = []
         self._leaf: Leaf | None = None
@@ -56,7 +55,7 @@ class Blocks:
 
     def copy(self) -> "Blocks":
         """A copy that goes on by itself, with nothing in `out`."""
-        other = Blocks(self._width, colour=self._colour)
+        other = Blocks(self.width, colour=self._colour)
         other._boxes = [box.copy() for box in self._boxes]
         other._leaf = self._leaf.copy() if self._leaf is not None else None
         other._cut, other._blank, other._gap, other._any, other._kept = self._cut, self._blank, self._gap, self._any, self._kept
@@ -252,8 +251,7 @@ class Blocks:
 
     def _room(self) -> int:
         """Cells that are left for the content of the open boxes."""
-        width = max(self._width(), 2)
-        return width - min(width_of(box.prefix() for box in self._boxes), width // 2)
+        return self.width - min(width_of(box.prefix() for box in self._boxes), self._margin())
 
     def _emit(self, lines: list[Line]) -> None:
         if lines and self._gap:
@@ -267,9 +265,13 @@ class Blocks:
         if lines:
             self._gap, self._any, self._kept = False, True, len(self._boxes)
 
+    def _margin(self) -> int:
+        """Cells that a prefix may take: half of the screen, and room is left for a wide character."""
+        return min(self.width // 2, self.width - 2)
+
     def _fitting(self, prefix: Line) -> Line:
         """As much of a prefix as leaves half of the screen: what stands nearest to the text stays."""
-        over = width_of(prefix) - max(self._width(), 2) // 2
+        over = width_of(prefix) - self._margin()
         kept: Line = []
         for text, style in prefix:
             kept.append((text[max(over, 0) :], style))

@@ -130,6 +130,7 @@ class Wrap:
         return other
 
     def add(self, spans: Iterable[Span], width: int) -> None:
+        self._narrow(width)
         for text, style in spans:
             for piece in _PIECES.findall(text):
                 if piece == "\n":
@@ -154,9 +155,19 @@ class Wrap:
 
     def end(self, width: int) -> None:
         """No more words: the last line is full too."""
+        self._narrow(width)
         self._place(width)
         if self._line:
             self._break()
+
+    def _narrow(self, width: int) -> None:
+        """Lay the line that grows out anew, where the screen became too narrow for it."""
+        if self._used > width:
+            again, space, word, size = self._line, self._space, self._word, self._size
+            self._line, self._used, self._space, self._word, self._size = [], 0, None, [], 0
+            self.add(again, width)
+            self._place(width)
+            self._space, self._word, self._size = space, word, size
 
     def _place(self, width: int) -> None:
         if not self._word:

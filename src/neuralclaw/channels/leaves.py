@@ -6,7 +6,7 @@ from .cells import Line, Span, Wrap, chop, width_of
 from .highlight import Highlighter
 from .inline import Inline
 
-PIECE = 1_024
+_PIECE = 1_024
 """Characters of a paragraph that wait for its end; of a longer one, what can no longer change goes ahead."""
 _SAMPLE = 50
 """Rows of a table that settle the widths of its columns; the rows after them are laid out as they come."""
@@ -32,12 +32,12 @@ class Paragraph:
 
     def add(self, text: str, width: int, between: str = "\n") -> list[Line]:
         self.text += between + text
-        while len(self.text) > PIECE:
-            piece = self.text[:PIECE]
+        while len(self.text) > (limit := _PIECE // 2 if self.begun else _PIECE):
+            piece = self.text[:limit]
             at = Inline(piece, marks=self.marks).cut()
-            if at < PIECE // 2:  # something stays open for too long: it is taken as written
+            if at < limit // 2:  # something stays open for too long: it is taken as written
                 at = max(piece.rfind(" "), piece.rfind("\n"))
-            at = at if at > 0 else PIECE
+            at = at if at > 0 else limit
             self._take(self.text[:at], width)
             self.text = self.text[at:]
         return self._full()
@@ -96,10 +96,11 @@ class Code:
             blank, self._blank = self._blank, 0
         else:
             blank = 0
-        rows = chop([(self._carry + text, "")] if plain else self._highlighter.line(text), max(width - 2, 1))
+        indent = 2 if width > 8 else 0
+        rows = chop([(self._carry + text, "")] if plain else self._highlighter.line(text), width - indent)
         self._carry = "".join(part for part, _ in rows.pop()) if cut else ""
         lines: list[Line] = [[] for _ in range(blank)]
-        return lines + [[("  " if width > 2 else "", ""), *row] for row in rows]
+        return lines + [[(" " * indent, ""), *row] for row in rows]
 
 
 class Table:
@@ -148,6 +149,8 @@ class Table:
     def _measure(self, room: int, *, more: bool) -> list[int]:
         """Widths of the columns, together at most `room`; empty when that is too little. `more` rows may want a little more than these."""
         wanted = [max(width_of(row[i]) for row in [self._header, *self._rows]) or 1 for i in range(len(self._header))]
+        if more:
+            wanted = [max(size, 2) for size in wanted]  # room for a wide character
         if sum(wanted) <= room:
             spare = (room - sum(wanted)) // len(wanted) if more else 0
             return [size + min(spare, 3 + size // 2) for size in wanted]

@@ -11,6 +11,8 @@ _LINE, _ROW, _MORE = 1_024, 4_096, 256
 
 `_ROW`: within a table. `_MORE`: of what goes on.
 """
+_NARROWEST = 2
+"""Cells of the narrowest screen: of one wide character."""
 _UNDECIDED = re.compile(r"[ >]*(?:[-=*+_#|~: ]{1,9}|`{1,2}|\d{1,9}[.)]?|(?:`{3}|~{3}).*)? *")
 """The beginning of a line that may still become the mark of anything: it is not shown before it says what it is."""
 
@@ -28,7 +30,7 @@ class StreamedMarkdown:
 
     def discard(self) -> None:
         """The growing rest is void (a retry); start afresh."""
-        self._blocks = Blocks(self._width, colour=self._colour)
+        self._blocks = Blocks(_NARROWEST, colour=self._colour)
         self._rest = ""
         self._held = ""
         self._shown: tuple[tuple[int, int, int], str] | None = None
@@ -45,9 +47,10 @@ class StreamedMarkdown:
 
     def tail(self, max_lines: int) -> str:
         """What is still growing, at most its last `max_lines` lines, without a newline at the end. What is open shows as if it were closed here."""
-        key = (self._fed, self._width(), max_lines)
+        key = (self._fed, self._screen(), max_lines)
         if self._shown is None or self._shown[0] != key:
             growing = self._blocks.copy()
+            growing.width = key[1]
             if self._rest and not _UNDECIDED.fullmatch(self._rest):
                 growing.line(self._rest.expandtabs(4))
             growing.close(growing=True)
@@ -56,7 +59,7 @@ class StreamedMarkdown:
 
     def close(self) -> str:
         """The rest, final; nothing may be fed after it."""
-        text = self._take(harmless(self._held))
+        text = self._take(harmless(self._held))  # looks at the width, too
         self._held = ""
         if self._rest:
             self._blocks.line(self._rest.expandtabs(4))
@@ -66,6 +69,7 @@ class StreamedMarkdown:
         return text + self._out()
 
     def _take(self, text: str) -> str:
+        self._blocks.width = self._screen()
         self._rest += text
         at = 0
         while True:
@@ -81,6 +85,9 @@ class StreamedMarkdown:
                 break
         self._rest = self._rest[at:]
         return self._out()
+
+    def _screen(self) -> int:
+        return max(self._width(), _NARROWEST)
 
     def _out(self) -> str:
         lines, self._blocks.out = self._blocks.out, []
