@@ -97,3 +97,33 @@ REFUSALS: list[tuple[str, int, object, str]] = [
     ("OpenRouter", 402, {"error": {"message": "Insufficient credits", "code": 402}}, "LLMError"),
     ("FastAPI", 422, {"detail": [{"loc": ["body", "messages"], "msg": "field required"}]}, "LLMError"),
 ]
+
+LACKING: list[tuple[str, int, object, str]] = [
+    (
+        "vLLM",
+        400,
+        {"object": "error", "message": '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set', "code": 400},
+        "tools",
+    ),
+    ("llama.cpp", 500, {"error": {"code": 500, "message": "tools param requires --jinja flag", "type": "server_error"}}, "tools"),
+    ("OpenRouter", 404, {"error": {"message": 'No endpoints found that support tool use. Try disabling "t".', "code": 404}}, "tools"),
+    ("Ollama", 400, {"error": {"message": "registry.ollama.ai/library/m:latest does not support tools", "type": "api_error"}}, "tools"),
+    ("Groq", 400, {"error": {"message": "`tool calling` is not supported with this model", "type": "invalid_request_error"}}, "tools"),
+    ("Together", 422, {"error": {"message": "Function calling is not supported for this model", "type": "invalid_request_error"}}, "tools"),
+    ("Google", 400, [{"error": {"code": 400, "message": "Function calling is not enabled for models/m", "status": "INVALID_ARGUMENT"}}], "tools"),
+    ("OpenRouter", 404, {"error": {"message": "No endpoints found that support image input", "code": 404}}, "images"),
+    (
+        "llama.cpp",
+        500,
+        {"error": {"code": 500, "message": "image input is not supported - hint: you may need to provide the mmproj", "type": "server_error"}},
+        "images",
+    ),
+    ("vLLM", 400, {"object": "error", "message": "m is not a multimodal model", "type": "BadRequestError", "code": 400}, "images"),
+    (
+        "OpenAI",
+        400,
+        {"error": {"message": "Invalid content type. image_url is only supported by certain models.", "param": "messages.[0].content", "code": None}},
+        "images",
+    ),
+]
+"""How services say that the model `m` lacks something."""

@@ -20,7 +20,7 @@ from neuralclaw.types.messages import ModelInfo, Price
 
 from .conformance import KEY, REQUEST, Bench, EventStreamWire, ProviderConformance
 from .loopback import LoopbackServer, Response, Seen, grant_for, loopback, net
-from .refusals import REFUSALS
+from .refusals import LACKING, REFUSALS
 from .streams import STREAMS, USAGE, call, chunk
 
 
@@ -154,6 +154,25 @@ async def test_the_refusals_of_many_services_are_understood(bench: Bench, who: s
     assert reply.failure is not None
     assert str(status) in reply.failure.text
     assert not {"<", "{", "["} & set(reply.failure.text)
+
+
+@pytest.mark.parametrize(("who", "status", "body", "lacks"), LACKING)
+@pytest.mark.anyio
+async def test_a_model_that_lacks_what_it_was_asked_for_is_told_apart(bench: Bench, who: str, status: int, body: object, lacks: str) -> None:
+    bench.server.says(refused(status, body))
+    failure = (await bench.fails("LLMModelError", retryable=False)).failure
+    assert failure is not None
+    assert failure.lacks == lacks
+    assert f"({status})" in failure.text
+
+
+@pytest.mark.parametrize("message", ["m does not support tool_choice", "parallel tool calls are off", "this tool does not exist"])
+@pytest.mark.anyio
+async def test_other_words_about_tools_say_nothing_of_what_a_model_lacks(bench: Bench, message: str) -> None:
+    bench.server.says(refused(400, {"error": {"message": message}}))
+    failure = (await bench.fails("LLMError", retryable=False)).failure
+    assert failure is not None
+    assert failure.lacks == ""
 
 
 @pytest.mark.parametrize("own_date", [True, False])

@@ -41,7 +41,7 @@ _KEY = re.compile(
 )
 _QUOTA = re.compile(r"insufficient_quota|exceeded your current quota|billing_hard_limit|billing_error|credit balance|usage limit", re.IGNORECASE)
 _NO_TOOLS = re.compile(
-    r"(?:does not|doesn't|do not) support (?:tools?\b|function)|no endpoints found that support tool|tools? (?:use |calling |calls )?(?:is|are) not supported"
+    r"(?:does not|doesn't|do not) support (?:tools?\b|function)|no endpoints found that support tool|tools?(?: use| calling| calls)?\W{0,2} (?:is|are) not supported"
     r"|function calling is not (?:enabled|supported)|tool choice requires --enable-auto-tool-choice|tools param requires --jinja",
     re.IGNORECASE,
 )
@@ -170,7 +170,8 @@ def failure(found: Complaint, service: Service, model: str, headers: Mapping[str
         return _make(LLMError, f"{service.name} refuses the request{said}")
     if found.status == 0 or found.status >= 500:
         return _make(LLMUnavailableError, f"{service.name} cannot answer now{status}{said}", after=wait)
-    hint = f"check that {service.base_url} is the base URL, with /v1 where the service wants it" if found.status in (404, 405) or found.status < 400 else ""
+    version = "without /v1" if service.api in ("messages", "ollama") else "with /v1 where the service wants it"
+    hint = f"check that {service.base_url} is the base URL, {version}" if found.status in (404, 405) or found.status < 400 else ""
     return _make(LLMError, f"{service.name} refuses the request{status}{said}", hint)
 
 
