@@ -1,4 +1,7 @@
-"""From `P:M` to a model that answers: services by name, the choice where none is configured, retries around each."""
+"""From `P:M` to a model that answers: services by name, the choice where none is configured.
+
+Around each service stand retries, then tools for models without tool calls of their own, then the models to fall back on.
+"""
 
 import socket
 
@@ -18,6 +21,8 @@ OLLAMA_PORT = 11434
 OLLAMA_SECONDS = 0.2
 """How long the look for a running Ollama may take; on this machine it is refused at once."""
 
+LOCAL = "local"
+"""Provider name of a model file that runs in this process."""
 OWN = {"offline": "grammar", "direct": "call"}
 """Providers that are no service, and their one model."""
 
@@ -29,10 +34,17 @@ class Models:
         self._loaded, self._gate, self._clock, self._given = loaded, gate, clock, given
         self._providers: dict[str, tuple[Provider, str]] = {}
         self._net: Net | None = None
+        self._out: dict[str, float] = {}  # models that were out, and when: all chains know the same
 
     async def thinking(self, model: str) -> Thinking:
-        """The model of that name. Raises `ConfigError` for an unknown service or a missing key, naming what there is."""
+        """The model of that name, with those behind it that are asked when it is out (`llm.fallback`).
+
+        Raises `ConfigError` for an unknown service or a missing key, naming what there is.
+        """
         provider, name = self._find(model)
+        others = self._fallback(model)
+        if others:
+            provider = load("provider.fallback")([(provider, name, model), *others], self._clock, self._out)
         llm = self._loaded.settings.llm
         return Thinking(
             provider=provider,
@@ -81,6 +93,21 @@ class Models:
         provider, default = self._providers[service]
         return provider, name or default
 
+    def _fallback(self, model: str) -> list[tuple[Provider, str, str]]:
+        """The models of `llm.fallback` without `model` itself. Raises `ConfigError` that names the key."""
+        if self._given is not None or model.partition(":")[0] in OWN:
+            return []
+        found: list[tuple[Provider, str, str]] = []
+        for entry in self._loaded.settings.llm.fallback:
+            try:
+                full = self.full_name(entry)
+                provider, name = self._find(full)
+            except ConfigError as error:
+                raise ConfigError(f"llm.fallback ({self._loaded.origin('llm.fallback')}): {error.text}", hint=error.hint) from error
+            if full != model and full not in [known for _, _, known in found]:
+                found.append((provider, name, full))
+        return found
+
     def _build(self, service: str) -> tuple[Provider, str]:
         if service in OWN:
             return load(f"provider.{service}")(), OWN[service]
@@ -93,7 +120,7 @@ class Models:
         grant = self._gate.standing(hosts=[found.host])
         policy = load("provider.retry_policy")(attempts=settings.retry.attempts, min_seconds=settings.retry.min_seconds, max_seconds=settings.retry.max_seconds)
         spoken = load(f"provider.{found.api}")(self._net, grant, found)
-        return load("provider.retry")(spoken, self._clock, policy), found.default_model
+        return load("provider.plain_tools")(load("provider.retry")(spoken, self._clock, policy)), found.default_model
 
     async def aclose(self) -> None:
         if self._net is not None:
