@@ -41,7 +41,8 @@ _KEY = re.compile(
 )
 _QUOTA = re.compile(r"insufficient_quota|exceeded your current quota|billing_hard_limit|billing_error|credit balance|usage limit", re.IGNORECASE)
 _NO_TOOLS = re.compile(
-    r"(?:does not|doesn't|do not) support (?:tools?\b|function)|no endpoints found that support tool|tools?(?: use| calling| calls)?\W{0,2} (?:is|are) not supported"
+    r"(?:does not|doesn't|do not) support (?:tools?\b|function)|no endpoints found that support tool"
+    r"|tools?(?: use| calling| calls)?\W{0,2} (?:is|are) not supported"
     r"|function calling is not (?:enabled|supported)|tool choice requires --enable-auto-tool-choice|tools param requires --jinja",
     re.IGNORECASE,
 )
