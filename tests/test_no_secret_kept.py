@@ -68,6 +68,12 @@ async def quote() -> str:
     raise RuntimeError(f"401 for {KEY} and {json.dumps(PASSWORD)}")
 
 
+@tool(risk="LOW")
+async def long() -> str:
+    "Prints so much that the key is cut in the middle."
+    return "-" * 290 + KEY + "-" * 100
+
+
 def everything(home: Path) -> Iterator[tuple[str, str]]:
     """Every file of the home, its bytes as text."""
     for path in home.rglob("*"):
@@ -91,12 +97,15 @@ def shown(events: list[Event], kind: str) -> str:
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
 async def test_a_key_that_is_said_printed_and_pasted_is_in_no_event_prompt_journal_or_log(home: Path, tmp_path: Path, size: int) -> None:
     replies = [
-        Reply(f"I use {KEY}.", [{"name": "leak", "arguments": {"text": f"{KEY} and {KEY.encode().hex()}"}}, {"name": "quote", "arguments": {}}]),
+        Reply(
+            f"I use {KEY}.",
+            [{"name": "leak", "arguments": {"text": f"{KEY} and {KEY.encode().hex()}"}}, {"name": "quote", "arguments": {}}, {"name": "long", "arguments": {}}],
+        ),
         Reply("", [{"name": "read_result", "arguments": {"call_id": "call_1_0"}}]),
         Reply(f"It was {KEY}, so {B64}, and {PASSWORD}!", reasoning=f"the person said {KEY} aloud"),
     ]
     model = Pieces(size, *replies)
-    async with Agent.open(home=home, workspace=tmp_path, provider=model, tools=[leak, quote], settings=SETTINGS, environ=ENV) as agent:
+    async with Agent.open(home=home, workspace=tmp_path, provider=model, tools=[leak, quote, long], settings=SETTINGS, environ=ENV) as agent:
         async with agent.turn(f"my key is {KEY}\nand {json.dumps(PASSWORD)}", session="s") as stream:
             events = [event async for event in stream]
         lines = "\n".join(json.dumps(event.to_dict(), ensure_ascii=False) for event in events)
@@ -104,6 +113,7 @@ async def test_a_key_that_is_said_printed_and_pasted_is_in_no_event_prompt_journ
         assert leaks(home) == []
     assert [found(text) for text in (lines, record, msgspec.json.encode(model.requests).decode())] == [[], [], []]
     assert leaks(home) == []
+    assert KEY[:9] not in lines
     assert events[-1].body.status == "done"
     assert shown(events, "text.delta").endswith(f"It was {MARK}, so {MARK}, and [REDACTED:mcp.servers.x.env.DB]!")
     assert shown(events, "reasoning.delta") == f"the person said {MARK} aloud"

@@ -10,6 +10,7 @@ from ..types.events import Passing, ReasoningDelta, TextDelta
 from ..types.messages import ReasoningState
 
 T = TypeVar("T")
+PLAIN = frozenset({int, float, bool, type(None), bytes})
 
 
 class NoStream:
@@ -50,6 +51,8 @@ def _clean(value: Any, redact: Callable[[str], str]) -> Any:
     kind = type(value)
     if kind is str:
         return redact(value)
+    if kind in PLAIN:
+        return value
     if kind is dict:
         cleaned = {_clean(name, redact): _clean(one, redact) for name, one in value.items()}
         same = all(a is b and value[a] is cleaned[b] for a, b in zip(value, cleaned, strict=False))

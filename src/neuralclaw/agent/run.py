@@ -19,7 +19,7 @@ from .state import TurnState
 class Journal:
     """Appends entries of one session under its lease and folds them, those of other processes too.
 
-    Every text in what it writes has gone through `redaction`.
+    Every text in the bodies it writes has gone through `redaction`; `rows` come clean from who makes them.
     Entry numbers of a session rise by one, so a gap in what an append returns tells that another process wrote between: it is read then.
     """
 
@@ -35,7 +35,6 @@ class Journal:
     async def append(self, *bodies: Durable, labels: Labels = NONE, rows: Sequence[OutboxItem | Result] = ()) -> None:
         """Write the bodies in one transaction, then fold and publish them."""
         drafts = [Draft(self.state.number, redacted(body, self._redaction), labels) for body in bodies]
-        rows = redacted(rows, self._redaction)
         written = await self._store.append(self._session, drafts, lease=self._lease, rows=rows)
         if written[0].entry != self.state.last_entry + 1:
             foreign = self.cleaned(await self._store.read(self._session, after=self.state.last_entry))

@@ -58,6 +58,9 @@ FORMATS = (
 )
 """Sources: the services' own pages on their keys; GitHub's, GitLab's, AWS's, Slack's and PyPI's are published as patterns for scanners."""
 
+SHORTEST_KEY = min(min(map(len, form.prefixes)) + sum(least for _, least, _ in form.steps) for form in FORMATS)
+"""No key is shorter than so many characters."""
+
 BEFORE = "(?<![A-Za-z0-9_-])"
 
 

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from .formats import BEGUN, LONGEST_BEGUN, PREFIXES, Shape
+from .formats import BEGUN, LONGEST_BEGUN, PREFIXES, SHORTEST_KEY, Shape
 from .spellings import spellings, unfit
 
 BREAK = re.compile(r"[\r\n][\r\n \t]*")
@@ -46,6 +46,7 @@ class Redactor:
         self._sorted = sorted(self._kinds)
         self._heads = {literal[:HEAD] for literal in self._sorted}
         self._shortest = min(map(len, self._sorted), default=0)
+        self._least = min(self._shortest, SHORTEST_KEY) if self._sorted else SHORTEST_KEY
         self._longest = max(map(len, self._sorted), default=0)
 
     def _add(self, kind: str, value: str) -> None:
@@ -61,6 +62,8 @@ class Redactor:
 
     def redact(self, text: str) -> str:
         """The text with every secret replaced; the same object when there is none."""
+        if len(text) < self._least:
+            return text
         pieces: list[str] = []
         done = 0
         for span in self.spans(text, 0):
@@ -194,6 +197,8 @@ def _literal_search(literal: str, shown: str, joined: str, places: list[int] | N
 
 
 def _format_searches(text: str) -> list[Search]:
+    if len(text) < SHORTEST_KEY:
+        return []
     return [_format_search(shape, prefix, text) for prefix, shape in PREFIXES if prefix in text]
 
 
