@@ -21,13 +21,13 @@ class ChatFormat:
         return {"Authorization": f"Bearer {service.api_key}"} if service.api_key else {}
 
     def body(self, request: Request, info: ModelInfo, service: Service, without: frozenset[str]) -> bytes:
-        return chat_request.encode(request, info, without=without, echo_reasoning=service.echo_reasoning)
+        return chat_request.encode(request, info, without=without, echo_reasoning=service.echo_reasoning, signed=service.name == "google" and service.own)
 
     def decoder(self) -> Decoder:
         return SSEDecoder()
 
     def parts(self, request: Request) -> ChatParts:
-        return ChatParts()
+        return ChatParts(request.model)
 
 
 class ChatProvider(HttpProvider):

@@ -4,8 +4,9 @@ from typing import Any
 
 import msgspec
 
-from ..types.messages import ModelEvent, ModelInfo, Reply, StopReason, ToolCall, Usage
+from ..types.messages import ModelEvent, ModelInfo, ReasoningState, Reply, StopReason, ToolCall, Usage
 from .assembly import Runs, call_of, decode, json_object, number, priced
+from .chat_request import API
 from .sse import SSEEvent
 
 
@@ -18,6 +19,7 @@ class _Call(msgspec.Struct):
     index: int | None = None
     id: str | None = None
     function: _Function | None = None
+    extra_content: Any = None
 
 
 class _Delta(msgspec.Struct):
@@ -62,12 +64,13 @@ _STOPS: dict[str, StopReason] = {
 class _Slot:
     """A tool call that is still arriving."""
 
-    __slots__ = ("arguments", "id", "name")
+    __slots__ = ("arguments", "extra", "id", "name")
 
     def __init__(self) -> None:
         self.id = ""
         self.name = ""
         self.arguments: list[str] = []
+        self.extra: dict[str, Any] | None = None
 
     def add(self, call_id: str, function: _Function) -> None:
         self.id = self.id or call_id
@@ -94,10 +97,11 @@ class ChatParts:
     `error`: the error object that stood in the stream.
     """
 
-    __slots__ = ("_by_index", "_slots", "done", "error", "finish", "model", "runs", "seen", "usage")
+    __slots__ = ("_asked", "_by_index", "_slots", "done", "error", "finish", "model", "runs", "seen", "usage")
 
-    def __init__(self) -> None:
+    def __init__(self, asked: str = "") -> None:
         self.runs = Runs()
+        self._asked = asked
         self._slots: list[_Slot] = []
         self._by_index: dict[int, _Slot] = {}
         self.model = ""
@@ -169,6 +173,8 @@ class ChatParts:
             if call.index is not None:
                 self._by_index[call.index] = slot
         slot.add(call.id or "", function)
+        if isinstance(call.extra_content, dict) and call.extra_content:
+            slot.extra = call.extra_content
 
     def _slot(self, call: _Call, name: str) -> _Slot | None:
         """The call that a delta belongs to, None for a new one.
@@ -203,12 +209,15 @@ class ChatParts:
         return "tools" if stop == "end" and self._slots else stop
 
     def reply(self, info: ModelInfo) -> Reply:
+        calls = tuple(slot.call(number) for number, slot in enumerate(self._slots))
+        signed = tuple({"call_id": call.id, "extra_content": slot.extra} for call, slot in zip(calls, self._slots, strict=True) if slot.extra)
         return Reply(
             text=self.runs.text,
-            tool_calls=tuple(slot.call(number) for number, slot in enumerate(self._slots)),
+            tool_calls=calls,
             stop=self._stop(),
             model=self.model,
             reasoning=self.runs.reasoning,
+            state=ReasoningState(API, self._asked, signed) if signed else None,
             usage=usage_of(self.usage, info),
         )
 

@@ -4,20 +4,27 @@ from typing import Any
 
 import msgspec
 
-from ..types.messages import AssistantMessage, ChatMessage, ModelInfo, Request, ToolCall, ToolDef, ToolMessage, UserMessage
+from ..types.messages import AssistantMessage, ChatMessage, ModelInfo, ReasoningState, Request, ToolCall, ToolDef, ToolMessage, UserMessage
 from .images import data_url, without_images
 
 _encoder = msgspec.json.Encoder()
 _sorted = msgspec.json.Encoder(order="deterministic")  # a journal may give arguments back in another order
 
 
-def encode(request: Request, info: ModelInfo, *, without: frozenset[str], echo_reasoning: bool = False) -> bytes:
+API = "chat"
+"""Name of this format in a `ReasoningState`."""
+
+_UNSIGNED = {"google": {"thought_signature": "skip_thought_signature_validator"}}
+"""Google's own word for a call that none of its models made (ai.google.dev, Thought signatures, FAQ)."""
+
+
+def encode(request: Request, info: ModelInfo, *, without: frozenset[str], echo_reasoning: bool = False, signed: bool = False) -> bytes:
     """The body of `POST /chat/completions`.
 
     `without` names parameters that the service or model refuses and that are left out. Where `max_tokens` is refused,
-    `max_completion_tokens` stands in its place.
+    `max_completion_tokens` stands in its place. `signed`: the service refuses calls without a signature, also those of other models.
     """
-    body: dict[str, Any] = {"model": request.model, "messages": _messages(request, info, echo_reasoning), "stream": True}
+    body: dict[str, Any] = {"model": request.model, "messages": _messages(request, info, echo_reasoning, signed), "stream": True}
     if "stream_options" not in without:
         body["stream_options"] = {"include_usage": True}
     if info.tools is True and request.tools:
@@ -30,9 +37,13 @@ def encode(request: Request, info: ModelInfo, *, without: frozenset[str], echo_r
     return _encoder.encode(body)
 
 
-def _messages(request: Request, info: ModelInfo, echo_reasoning: bool) -> list[dict[str, Any]]:
+def _messages(request: Request, info: ModelInfo, echo_reasoning: bool, signed: bool) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = [{"role": "system", "content": request.system}] if request.system else []
-    messages.extend(_message(message, info, echo_reasoning) for message in request.messages)
+    for message in request.messages:
+        wire = _message(message, info, echo_reasoning)
+        if isinstance(message, AssistantMessage) and message.tool_calls:
+            _sign(wire["tool_calls"], message.state, request.model, signed)
+        messages.append(wire)
     if request.environment:
         messages.append({"role": "user", "content": request.environment})
     return messages
@@ -61,6 +72,16 @@ def _message(message: ChatMessage, info: ModelInfo, echo_reasoning: bool) -> dic
             if echo_reasoning and message.reasoning:
                 wire["reasoning_content"] = message.reasoning
             return wire
+
+
+def _sign(calls: list[dict[str, Any]], state: ReasoningState | None, model: str, signed: bool) -> None:
+    """Put back what the service gave with its calls; of calls made at once Google signs the first alone."""
+    extras = {item["call_id"]: item["extra_content"] for item in state.items} if state is not None and (state.api, state.model) == (API, model) else {}
+    for call in calls:
+        if call["id"] in extras:
+            call["extra_content"] = extras[call["id"]]
+    if signed and not extras:
+        calls[0]["extra_content"] = _UNSIGNED
 
 
 def _call(call: ToolCall) -> dict[str, Any]:
