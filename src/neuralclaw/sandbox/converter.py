@@ -86,19 +86,24 @@ def _start(module: str, bounds: Bounds) -> "subprocess.Popen[bytes]":
         )
     except OSError as error:
         raise ToolExecutionError(f"no process could be started to read the document: {error.strerror}") from error
-    resource.prlimit(child.pid, resource.RLIMIT_CPU, (bounds.cpu, bounds.cpu + 2))  # SIGXCPU, which says why; SIGKILL if that is held back
-    for kind, value in (
-        (resource.RLIMIT_AS, bounds.memory),
-        (resource.RLIMIT_NOFILE, 64),
-        (resource.RLIMIT_FSIZE, 0),
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_NPROC, 0),
-    ):
-        resource.prlimit(child.pid, kind, (value, value))  # before it gets a byte of the document
+    _limit(child.pid, bounds)  # before it gets a byte of the document
     for stream in (child.stdin, child.stdout, child.stderr):
         assert stream is not None
         os.set_blocking(stream.fileno(), False)
     return child
+
+
+def _limit(pid: int, bounds: Bounds) -> None:
+    limits = {
+        resource.RLIMIT_CPU: (bounds.cpu, bounds.cpu + 2),  # SIGXCPU, which says why; SIGKILL if that is held back
+        resource.RLIMIT_AS: (bounds.memory, bounds.memory),
+        resource.RLIMIT_NOFILE: (64, 64),
+        **dict.fromkeys((resource.RLIMIT_FSIZE, resource.RLIMIT_CORE, resource.RLIMIT_NPROC), (0, 0)),
+    }
+    for kind, (soft, hard) in limits.items():
+        _, most = resource.prlimit(pid, kind)
+        top = hard if most == resource.RLIM_INFINITY else min(hard, most)  # only root may raise what it was given
+        resource.prlimit(pid, kind, (min(soft, top), top))
 
 
 async def _feed(child: "subprocess.Popen[bytes]", data: bytes) -> None:
