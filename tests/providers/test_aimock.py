@@ -15,6 +15,7 @@ from neuralclaw.providers.chat import ChatProvider
 from neuralclaw.providers.http import HttpProvider
 from neuralclaw.providers.messages import MessagesProvider
 from neuralclaw.providers.ollama import OllamaProvider
+from neuralclaw.providers.responses import ResponsesProvider
 from neuralclaw.providers.retry import RetryProvider
 from neuralclaw.providers.service import Service
 from neuralclaw.testing import FakeClock
@@ -53,8 +54,9 @@ LIMITED: list[dict[str, Any]] = [
 ]
 
 
-SPOKEN: dict[str, tuple[type[ChatProvider | MessagesProvider | OllamaProvider], str, str]] = {
+SPOKEN: dict[str, tuple[type[ChatProvider | ResponsesProvider | MessagesProvider | OllamaProvider], str, str]] = {
     "chat": (ChatProvider, "/v1", "gpt-4o"),
+    "responses": (ResponsesProvider, "/v1", "o3"),
     "messages": (MessagesProvider, "", "claude-sonnet-5-5"),
     "ollama": (OllamaProvider, "", "llama3.2"),
 }
