@@ -86,9 +86,28 @@ def test_a_line_longer_than_any_buffer_is_the_same_however_it_is_cut(around: str
     text = around + unit * (5_000 // len(unit)) + "\nnext"
     for step in (1, 255, 1_024, 1_025):
         markdown = StreamedMarkdown(lambda: 50)
-        out = "".join(markdown.feed(text[at : at + step]) for at in range(0, len(text), step)) + markdown.close()
-        assert out == shown(text, 50, colour=True)
+        out = ""
+        for at in range(0, len(text), step):
+            out += markdown.feed(text[at : at + step])
+            if at % 7 == 0:
+                markdown.tail(3)
+        assert out + markdown.close() == shown(text, 50, colour=True)
     assert letters(shown(text, 50)) == letters(text)
+
+
+@pytest.mark.parametrize("length", [255, 256, 257, 1_023, 1_024, 1_025, 1_280, 1_281, 4_096, 4_097])
+@pytest.mark.parametrize("begin", ["```py\n", "|a|b|\n|-|-|\n|x|", "# "])
+def test_a_line_as_long_as_a_buffer_is_the_same_however_it_is_cut(begin: str, length: int) -> None:
+    for text in (begin + "1" * length + "\n|2|", begin + "1" * (length - len(begin.rpartition("\n")[2])) + "\n|2|"):
+        markdown = StreamedMarkdown(lambda: 50)
+        assert "".join(markdown.feed(c) for c in text) + markdown.close() == shown(text, 50, colour=True)
+
+
+def test_a_return_is_the_same_wherever_the_text_is_cut_around_it() -> None:
+    for text in ("a\r\nb", "a\rb", "a\r", "a\r\r\n\rb"):
+        markdown = StreamedMarkdown(lambda: 50, colour=False)
+        assert "".join(markdown.feed(c) for c in text) + markdown.close() == shown(text, 50)
+    assert shown("a\rb\r\nc\r") == "a\\x0db c\\x0d\n"
 
 
 @SOME
