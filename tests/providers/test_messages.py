@@ -1,11 +1,13 @@
 """Anthropic's Messages: the conformance suite, recorded streams, and what only this format has."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from typing import Any
 
 import anthropic
 import msgspec
 import pytest
+from anthropic.types.message_create_params import MessageCreateParamsStreaming
+from pydantic import TypeAdapter
 
 from neuralclaw.ports import Net, Provider
 from neuralclaw.providers.messages import VERSION, MessagesFormat, MessagesProvider
@@ -22,6 +24,7 @@ from neuralclaw.types.messages import (
     ToolCall,
     ToolDef,
     ToolMessage,
+    Usage,
     UserMessage,
 )
 
@@ -170,6 +173,13 @@ async def test_writing_into_the_cache_costs_a_quarter_more(bench: Bench) -> None
     assert usage.usd == pytest.approx((300 * 1 + 100 * 1.25 + 600 * 0.1 + 20 * 2) / 1e6)
 
 
+@pytest.mark.anyio
+async def test_counts_of_nothing_are_no_counts(bench: Bench) -> None:
+    nothing = {"input_tokens": 0, "output_tokens": 0}
+    bench.server.says(Response([streams.start(nothing), *streams.text(0, "Hi"), *streams.end(usage=nothing)]))
+    assert (await bench.reply()).usage == Usage()
+
+
 @pytest.mark.parametrize(
     ("reason", "details", "kind", "retryable", "words"),
     [
@@ -252,6 +262,26 @@ async def test_the_request_has_the_form_that_the_service_expects(bench: Bench) -
             },
         ],
     }
+
+
+def plain(value: Any) -> Any:
+    """What validation gave, its lazy iterators read to the end."""
+    if isinstance(value, dict):
+        return {name: plain(inner) for name, inner in value.items()}
+    return [plain(inner) for inner in value] if isinstance(value, Iterable) and not isinstance(value, str) else value
+
+
+@pytest.mark.anyio
+async def test_the_official_sdk_knows_every_field_of_the_request(bench: Bench) -> None:
+    state = ReasoningState("messages", "m", ({"type": "thinking", "thinking": "Hm", "signature": "s"}, {"type": "redacted_thinking", "data": "d"}))
+    messages = (
+        UserMessage("What is it?", images=(Image("image/png", b"\x89PNG"),)),
+        AssistantMessage("Let me look.", (ToolCall("a", "weather", {"city": "Köln"}),), state=state),
+        ToolMessage("a", "weather", "no", False),
+    )
+    body = (await asked(bench, msgspec.structs.replace(REQUEST, messages=messages, answer_schema={"type": "object"}, environment="now"))).json
+    known = TypeAdapter[Any](MessageCreateParamsStreaming)  # must outlive what it gave
+    assert plain(known.validate_python(body)) == body, "what the SDK does not know is dropped"
 
 
 @pytest.mark.anyio

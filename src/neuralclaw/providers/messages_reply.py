@@ -197,11 +197,11 @@ _CACHE_WRITE = 0.25
 
 
 def usage_of(counts: dict[str, Any], info: ModelInfo) -> Usage:
-    """Tokens and money. The service counts read, written and other prompt tokens apart; without counts both are unknown."""
-    if not counts:
-        return Usage()
+    """Tokens and money. The service counts read, written and other prompt tokens apart; without counts, or with nothing but zeros, both are unknown."""
     kept, written = number(counts.get("cache_read_input_tokens")), number(counts.get("cache_creation_input_tokens"))
     usage = priced(number(counts.get("input_tokens")) + kept + written, kept, number(counts.get("output_tokens")), info)
+    if not usage.input and not usage.output:
+        return Usage()
     if info.price is None or usage.usd is None:
         return usage
     return msgspec.structs.replace(usage, usd=usage.usd + written * _CACHE_WRITE * info.price.of(usage.input).input / 1_000_000)

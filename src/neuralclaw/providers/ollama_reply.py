@@ -45,13 +45,13 @@ _STOPS: dict[str, StopReason] = {"stop": "end", "length": "length", "load": "err
 class OllamaParts:
     """Collects the lines of one reply; `done`: the last one has come."""
 
-    __slots__ = ("_calls", "_finish", "_runs", "_usage", "done", "error", "model", "seen")
+    __slots__ = ("_calls", "_counts", "_finish", "_runs", "done", "error", "model", "seen")
 
     def __init__(self) -> None:
         self._runs = Runs()
         self._calls: list[ToolCall] = []
         self._finish = ""
-        self._usage: tuple[int, int] | None = None
+        self._counts = (0, 0)  # of the prompt and of the answer
         self.model = ""
         self.seen = False
         self.done = False
@@ -72,8 +72,7 @@ class OllamaParts:
         if line.done:
             self.done = True
             self._finish = line.done_reason or ""
-            if line.prompt_eval_count is not None or line.eval_count is not None:
-                self._usage = number(line.prompt_eval_count), number(line.eval_count)
+            self._counts = number(line.prompt_eval_count), number(line.eval_count)
 
     def take(self) -> list[ModelEvent]:
         """The parts since the last time."""
@@ -107,7 +106,7 @@ class OllamaParts:
             stop=self._stop(),
             model=self.model,
             reasoning=self._runs.reasoning,
-            usage=Usage() if self._usage is None else priced(self._usage[0], 0, self._usage[1], info),
+            usage=priced(self._counts[0], 0, self._counts[1], info) if any(self._counts) else Usage(),
         )
 
 
