@@ -98,7 +98,7 @@ class Console:
 
     def _layout(self) -> Layout:
         search = SearchToolbar()
-        control = BufferControl(self.buffer, search_buffer_control=search.control)
+        control = BufferControl(self.buffer, search_buffer_control=search.control, preview_search=True)
         typing = Window(
             control, height=self._input_height, wrap_lines=True, dont_extend_height=True, get_line_prefix=lambda line, wrapped: _prefix(line, wrapped)
         )
@@ -163,7 +163,7 @@ class Console:
         if text.strip() and self.open:
             self.buffer.append_to_history()
             lines = visible(text).split("\n")
-            self.above("".join(f"\x1b[1;36m{' ' if i else '>'}\x1b[0m \x1b[1m{line}\x1b[0m\n" for i, line in enumerate(lines)))
+            self.above("\n" + "".join(f"\x1b[1;36m{' ' if i else '>'}\x1b[0m \x1b[1m{line}\x1b[0m\n" for i, line in enumerate(lines)))
             self._typed.send_nowait(self.pasted.whole(text))
         self.buffer.reset()
 
@@ -196,9 +196,9 @@ class Console:
             self._above.append(text)
             self.paint()
 
-    def paint(self) -> None:
-        """Something changed: the first time at once, then at most thirty times a second."""
-        if time.monotonic() - self._painted >= _FRAME:
+    def paint(self, *, now: bool = False) -> None:
+        """Something changed: it is drawn at once if nothing was for a while or with `now`, else with the next of thirty frames a second."""
+        if now or time.monotonic() - self._painted >= _FRAME:
             self._app.invalidate()
         else:
             self._wanted.set()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TextIO, cast
 
 from ..types.entries import Event
-from ..types.events import ApprovalRequested, ReasoningDelta, RetryEvent, TextDelta, ToolFinished, ToolStarted, TurnFinished
+from ..types.events import ApprovalRequested, ErrorEvent, LimitHit, Message, RetryEvent, ToolFinished, ToolStarted, TurnFinished
 from .cards import question_card, status_line, tool_card
 from .completion import Words
 from .console import Console, Drawing
@@ -96,23 +96,29 @@ class LiveView(View, Drawing):
         return self.standing.since is not None
 
     @property
+    def growing(self) -> bool:
+        """An answer is arriving."""
+        return self._growing is not None
+
+    @property
     def running(self) -> bool:
         return self.standing.since is not None
 
     def show(self, event: Event) -> None:
         match event.body:
-            case TextDelta() | ReasoningDelta():
-                pass
             case RetryEvent(discard=True):
                 self._growing = None
-            case _:
+            case Message() | ToolStarted() | ToolFinished() | RetryEvent() | LimitHit() | ErrorEvent() | TurnFinished():
                 self._finish()
+            case _:
+                pass
         super().show(event)
 
     def _delta(self, text: str) -> None:
         self._streamed += text
         if self._growing is None:
             self._growing = StreamedMarkdown(self._columns)
+            self._above("\n")
         self._above(self._growing.feed(text))
 
     def _finish(self) -> None:
@@ -133,7 +139,7 @@ class LiveView(View, Drawing):
         self._calls.clear()
         if body.text and body.status not in ("failed", "cancelled", "limit", "timed_out") and self._streamed.strip() != body.text.strip():
             answer = StreamedMarkdown(self._columns)
-            self._above(answer.feed(body.text) + answer.close())
+            self._above("\n" + answer.feed(body.text) + answer.close())
             self._streamed = body.text
         super().end(session, body)
 
@@ -173,8 +179,9 @@ class LiveFace:
         self.console.forget()
 
     def show(self, event: Event) -> None:
+        began = not self._view.growing
         self._view.show(event)
-        self.console.paint()
+        self.console.paint(now=began and self._view.growing)
 
     def say(self, text: str, style: str = "") -> None:
         self.screen.line(text, style)
