@@ -41,7 +41,7 @@ class Told(NamedTuple):
 def open_book(loaded: config.Loaded, redactor: Redactor) -> LogBook:
     """The log of this home, opened; `problem` says why it is not kept where it cannot be written."""
     settings = loaded.settings.logging
-    folder = config.absolute(settings.log_dir, loaded.env.get("HOME", "")) if settings.log_dir else f"{loaded.home}/logs"
+    folder = config.absolute(settings.log_dir, loaded.env.get("HOME", ""), loaded.home) if settings.log_dir else f"{loaded.home}/logs"
     book = LogBook(folder, level=settings.level, max_bytes=settings.max_file_size_mb * MEGABYTE, backups=settings.backup_count, redact=redactor.redact)
     book.open(whole_process=config.process.ours)
     book.note(logging.INFO, "neuralclaw.app", "process started", version=__version__, home=loaded.home, config=loaded.file)

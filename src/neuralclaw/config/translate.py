@@ -44,9 +44,9 @@ def limits(settings: Settings) -> Limits:
     )
 
 
-def absolute(path: str, person_home: str) -> str:
-    """A directory's path absolute; a leading `~` is the person's home directory."""
-    return os.path.abspath(person_home + path[1:] if path == "~" or path.startswith("~/") else path)  # noqa: PTH100
+def absolute(path: str, person_home: str, base: str) -> str:
+    """A path absolute; a leading `~` is the person's home directory, what is relative lies in `base`."""
+    return os.path.normpath(os.path.join(base, person_home + path[1:] if path == "~" or path.startswith("~/") else path))  # noqa: PTH118
 
 
 def real(path: str, person_home: str) -> str:

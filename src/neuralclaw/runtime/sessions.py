@@ -22,7 +22,7 @@ from ..agent.state import TurnState
 from ..errors import AgentError, NeuralClawError, SessionBusy, TurnSetAside
 from ..ports import Asker, Clock, Gate, Provider, Redaction, Store, Toolset
 from ..types.entries import Draft, Entry
-from ..types.events import ApprovalResolved, Cancel, ErrorEvent, Inbound, StatusEvent, TurnStarted
+from ..types.events import ApprovalResolved, Cancel, ErrorEvent, Inbound, ReasoningDelta, TextDelta, TurnStarted
 from ..types.logcontext import about
 from ..types.options import ApprovalsMode, TurnOptions
 from ..types.rows import Lease
@@ -32,6 +32,9 @@ from .bus import Bus
 log = logging.getLogger(__name__)
 
 Said = TypeVar("Said", Inbound, ApprovalResolved)
+
+DELTAS = (TextDelta, ReasoningDelta)
+"""What has gone through redaction as one text when it is shown."""
 
 STARTS_WITHOUT_PROGRESS = 3
 """A turn that so many starts in a row left without a new entry is set aside (INTERFACE.md, who finishes what)."""
@@ -311,7 +314,7 @@ class Sessions:
             clock=kit.clock,
             journal=journal,
             store=kit.store,
-            show=lambda body: kit.bus.show(drive.session, state.number, redacted(body, kit.redaction) if isinstance(body, StatusEvent) else body),
+            show=lambda body: kit.bus.show(drive.session, state.number, body if isinstance(body, DELTAS) else redacted(body, kit.redaction)),
             time=RunningTime(kit.clock, state.ran_ms, options.limits.seconds),
             system=kit.system(options.workspace),
             temperature=thinking.temperature,
