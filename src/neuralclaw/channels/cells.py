@@ -14,7 +14,6 @@ _WIDE += "\U0001f000-\U0001faff\U00020000-\U0003fffd"
 _GLUED = "、。，．：；！？」』）】》〉…"
 # A wide character is a word of its own, together with what belongs to it: joined and modifying characters, closing punctuation.
 _PIECES = re.compile(rf"\n| +|[{_WIDE}](?:\u200d[^ \n]|[\ufe0f\u20e3\u0300-\u036f\U0001f3fb-\U0001f3ff{_GLUED}])*|[^ \n{_WIDE}]+")
-_IS_WIDE = re.compile(f"[{_WIDE}]")
 
 
 class _Widths(dict[str, int]):
@@ -140,7 +139,7 @@ class Wrap:
                     self._place(width)
                     self._space = (piece, style)
                 else:
-                    wide = not piece.isascii() and _IS_WIDE.match(piece) is not None
+                    wide = not piece.isascii() and _WIDTHS[piece[0]] == 2
                     size = cells(piece)
                     if wide:
                         self._place(width)

@@ -1,6 +1,5 @@
 """Markdown within a line: emphasis, code, links, escapes. What does not parse stays as it was written."""
 
-import html
 import re
 
 from .cells import Span, join
@@ -198,6 +197,8 @@ def _punctuation(character: str) -> bool:
 
 def _entity(token: str) -> str:
     """The character that an entity names, where it is one that can be seen."""
+    import html  # costs start-up time, and few texts have entities
+
     text = html.unescape(token)
     if text == "\xa0":
         return " "
