@@ -84,14 +84,23 @@ async def test_ollama_is_started_and_its_model_pulled(near: Claw, services: Serv
 
 
 async def test_models_that_are_fallen_back_on_are_checked_and_not_needed(near: Claw, services: Services) -> None:
-    (near.home / "config.yaml").write_text("llm: {default_provider: openai, fallback: [groq, 'ollama:qwen3:8b', 'openai:gpt-4o-mini']}\n")
+    (near.home / "config.yaml").write_text(
+        "llm: {default_provider: openai, fallback: [llamacpp, 'ollama:qwen3:8b', 'openai:gpt-4o-mini'], providers: {llamacpp: {base_url: 'http://127.0.0.1:9/v1'}}}\n"
+    )
     services.pulled = ["qwen3:8b"]
     ran = await near("doctor", "--call", "--json")
     assert ran.code == 0, ran
     found = of(ran)
-    assert not found["fallback.1"]["ok"]
+    assert not found["fallback.1.service"]["ok"]
     assert "ready" in found["fallback.2.call"]["text"]
     assert "openai has gpt-4o-mini" in found["fallback.3.name"]["text"]
+    (near.home / "config.yaml").write_text("llm: {default_provider: openai, fallback: [groq]}\n")
+    keyless = await near("doctor", "--json")
+    assert keyless.code == 1
+    assert of(keyless)["fallback.1"]["fix"] == f"write the line GROQ_API_KEY=YOUR-KEY into {near.home / '.env'}"
+    (near.home / "config.yaml").write_text("llm: {default_provider: openai, fallback: ['openai:gpt-4o-mini', 'openai:gpt-4o-mino']}\n")
+    misspelt = of(await near("doctor", "--json"))["fallback.2.name"]
+    assert misspelt["fix"] == "neuralclaw init --model openai --fallback openai:gpt-4o-mini --fallback openai:gpt-4o-mini"
 
 
 async def test_a_password_in_an_address_is_not_shown(near: Claw, services: Services) -> None:

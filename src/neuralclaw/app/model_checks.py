@@ -1,5 +1,6 @@
 """The part of `doctor` that is about models: the chosen one and those it falls back on, each from its key to a real call."""
 
+import os
 from typing import Any
 
 import msgspec
@@ -26,6 +27,33 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     needed: bool = True
 
 
+class Mend:
+    """The commands that mend one model: the chosen one (`at` None), or the one at a place among those to fall back on."""
+
+    def __init__(self, parts: Parts, at: int | None = None) -> None:
+        self._parts, self._at = parts, at
+
+    def model(self, name: str) -> str:
+        """Takes `name` in its place."""
+        if self._at is None:
+            return f"neuralclaw init --model {name}"
+        others = list(self._parts.loaded.settings.llm.fallback)
+        others[self._at] = name
+        return " --fallback ".join([f"neuralclaw init --model {self._parts.models.default()[0]}", *others])
+
+    def key(self, service: str, name: str) -> str:
+        """Sets the service's key; without a key to set, chooses anew."""
+        known = load("provider.known").get(service)
+        if service == LOCAL:
+            return missing_for(LOCAL) or "neuralclaw init --fetch-model"
+        if known is None or not known.keys:
+            return "neuralclaw init"
+        if self._at is None:
+            return f"{self.model(name)} --key-stdin"
+        folder = os.path.dirname(self._parts.loaded.file or os.path.join(self._parts.loaded.home, "config.yaml"))  # noqa: PTH118, PTH120
+        return f"write the line {known.keys[0]}=YOUR-KEY into {os.path.join(folder, '.env')}"  # noqa: PTH118
+
+
 async def model_checks(parts: Parts, *, real_call: bool) -> list[Check]:
     """Which model is chosen and why, whether it can be asked, and the same of every model it falls back on.
 
@@ -33,43 +61,39 @@ async def model_checks(parts: Parts, *, real_call: bool) -> list[Check]:
     `real_call`.
     """
     name, why = parts.models.default()
-    found = await _of_model(parts, name, "model", real_call)
+    found = await _of_model(parts, name, Mend(parts), ("model", real_call))
     if found[0].ok:
         honest = "; it is no language model: neuralclaw init chooses one" if name.partition(":")[0] == OFFLINE else ""
         found[0] = msgspec.structs.replace(found[0], text=f"{found[0].text}, because {why}{honest}", fix=None)
     for number, other in enumerate(parts.loaded.settings.llm.fallback, 1):
-        more = await _of_model(parts, other, f"fallback.{number}", real_call)
+        first, *more = await _of_model(parts, other, Mend(parts, number - 1), (f"fallback.{number}", real_call))
+        found.append(first)  # one that is configured wrongly stops every turn; one that is out stops none
         found += [msgspec.structs.replace(one, needed=False) for one in more]
     engine = local_engine()
     text = f"{engine} is installed" if engine else "nothing is installed that runs a model in this process"
     return [*found, Check(check="local", ok=bool(engine), text=text, fix=missing_for(LOCAL) or None, needed=False)]
 
 
-async def _of_model(parts: Parts, name: str, check: str, real_call: bool) -> list[Check]:
-    """The checks of one model, up to the first that makes the others pointless."""
+async def _of_model(parts: Parts, name: str, mend: Mend, how: tuple[str, bool]) -> list[Check]:
+    """The checks of one model, up to the first that makes the others pointless. `how`: what they are called, and whether to call it for real."""
+    check, real_call = how
     service = name.partition(":")[0]
     try:
         full = parts.models.full_name(name)
     except ConfigError as error:
-        return [Check(check=check, ok=False, text=error.text, fix=_key_fix(name, service))]
+        return [Check(check=check, ok=False, text=error.text, fix=mend.key(service, name))]
     found = [Check(check=check, ok=True, text=full), *_of_key(parts, service, f"{check}.key")]
     model = full.partition(":")[2]
     if service == LOCAL:
         found += _of_file(model, f"{check}.file")
     elif service not in (*OWN, GIVEN):
-        found += await _of_service(parts, service, model, check)
+        found += await _of_service(parts, full, mend, check)
     if not real_call or service in (*OWN, GIVEN):
         return found
-    called = await _called(parts, full, f"{check}.call")
+    called = await _called(parts, full, mend, f"{check}.call")
     if called.ok:  # it works, whatever the list of models said
         found = [msgspec.structs.replace(one, needed=False) for one in found]
     return [*found, called]
-
-
-def _key_fix(name: str, service: str) -> str:
-    """What to run where a key is missing or the service is unknown."""
-    known = load("provider.known").get(service)
-    return f"neuralclaw init --model {name} --key-stdin" if known is not None and known.keys else "neuralclaw init"
 
 
 def _of_key(parts: Parts, service: str, check: str) -> list[Check]:
@@ -89,38 +113,39 @@ def _of_file(path: str, check: str) -> list[Check]:
     ]
 
 
-async def _of_service(parts: Parts, name: str, model: str, check: str) -> list[Check]:
+async def _of_service(parts: Parts, full: str, mend: Mend, check: str) -> list[Check]:
     """Whether the service is there, takes the key, and has the model."""
+    name, _, model = full.partition(":")
     service = load("provider.resolve")(name, providers(parts.loaded), parts.loaded.env)
     answer = await listing(parts.gate, service, REACH_SECONDS)
-    reached = Check(check=f"{check}.service", ok=answer.ok, text=answer.text, fix=None if answer.ok else _service_fix(service, model, answer))
-    known = _of_name(service, model, answer, f"{check}.name") if answer.ok else None
-    return [reached] if known is None else [reached, known]
+    reached = Check(check=f"{check}.service", ok=answer.ok, text=answer.text, fix=None if answer.ok else _service_fix(service, full, mend, answer))
+    known = _of_name(service, model, mend, answer) if answer.ok else None
+    return [reached] if known is None else [reached, msgspec.structs.replace(known, check=f"{check}.name")]
 
 
-def _service_fix(service: Any, model: str, answer: Listing) -> str:
+def _service_fix(service: Any, full: str, mend: Mend, answer: Listing) -> str:
     if answer.refused:
-        return f"neuralclaw init --model {service.name}:{model} --key-stdin"
+        return mend.key(service.name, full)
     if service.name == "ollama":
         return "ollama serve"
     return f"curl -sS {shown(service)}/models"
 
 
-def _of_name(service: Any, model: str, answer: Listing, check: str) -> Check | None:
+def _of_name(service: Any, model: str, mend: Mend, answer: Listing) -> Check | None:
     """Whether the model is among those of the service, or known to be withdrawn; None where that cannot be told."""
     if answer.models is not None and has_model(answer.models, model):
-        return Check(check=check, ok=True, text=f"{service.name} has {model}")
+        return Check(check="name", ok=True, text=f"{service.name} has {model}")
     successor = load("provider.successor")(service.name, model) if answer.models is not None or service.own else None
     if successor:
         text = f"{service.name} has withdrawn {model}; its successor is {successor}"
-        return Check(check=check, ok=False, text=text, fix=f"neuralclaw init --model {service.name}:{successor}")
+        return Check(check="name", ok=False, text=text, fix=mend.model(f"{service.name}:{successor}"))
     if answer.models is None or model == "default":
         return None
     text = f"{model} is not among the {len(answer.models)} models of {service.name}"
     if service.name == "ollama":
-        return Check(check=check, ok=False, text=text, fix=f"ollama pull {model}")
+        return Check(check="name", ok=False, text=text, fix=f"ollama pull {model}")
     near = _nearest(model, answer.models, service.default_model)
-    return Check(check=check, ok=False, text=text, fix=f"neuralclaw init --model {service.name}:{near}", needed=False)
+    return Check(check="name", ok=False, text=text, fix=mend.model(f"{service.name}:{near}"), needed=False)
 
 
 def _nearest(model: str, models: tuple[str, ...], default: str) -> str:
@@ -131,11 +156,11 @@ def _nearest(model: str, models: tuple[str, ...], default: str) -> str:
     return near[0] if near else default
 
 
-async def _called(parts: Parts, name: str, check: str) -> Check:
+async def _called(parts: Parts, name: str, mend: Mend, check: str) -> Check:
     """One real call, through the provider that turns use."""
     async with opened_models(alone(parts.loaded), parts.gate) as models:
         done = await call(models, name, lambda _: None)
     error = done.error()
     if error is None:
         return Check(check=check, ok=True, text=f"answered {done.text[:60]!r} after {done.ms} ms")
-    return Check(check=check, ok=False, text=error.text, fix=f"neuralclaw init --model {name}")
+    return Check(check=check, ok=False, text=error.text, fix=mend.model(name))
