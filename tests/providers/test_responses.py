@@ -137,6 +137,15 @@ def test_what_only_the_last_event_says_is_shown_too(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
+def test_a_last_event_without_the_items_takes_nothing_away(name: str) -> None:
+    script = SCRIPTS[name]
+    last = script.values[-1]
+    short = event({**last, "response": {key: value for key, value in last["response"].items() if key != "output"}})
+    for kept in (script.values[:-1], [value for value in script.values[:-1] if not value["type"].endswith("delta")]):
+        assert assembled(*(event(value) for value in kept), short) == assembled(*script.events)
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
 def test_a_server_that_numbers_every_item_0_is_understood(name: str) -> None:
     script = SCRIPTS[name]
     renumbered = [event(value | ({"output_index": 0} if "output_index" in value else {})) for value in script.values]
