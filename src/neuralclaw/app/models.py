@@ -3,7 +3,9 @@
 Around each service stand retries, then tools for models without tool calls of their own, then the models to fall back on.
 """
 
+import os
 import socket
+from typing import Any
 
 import msgspec
 
@@ -34,6 +36,7 @@ class Models:
         self._loaded, self._gate, self._clock, self._given = loaded, gate, clock, given
         self._providers: dict[str, tuple[Provider, str]] = {}
         self._net: Net | None = None
+        self._files: Any = None  # what knows the model files, once one is asked for
         self._out: dict[str, float] = {}  # models that were out, and when: all chains know the same
 
     async def thinking(self, model: str) -> Thinking:
@@ -88,6 +91,8 @@ class Models:
         service, _, name = model.partition(":")
         if self._given is not None and service not in OWN:
             return self._given, name
+        if service == LOCAL:
+            return self._local(name)
         if service not in self._providers:
             self._providers[service] = self._build(service)
         provider, default = self._providers[service]
@@ -121,6 +126,17 @@ class Models:
         policy = load("provider.retry_policy")(attempts=settings.retry.attempts, min_seconds=settings.retry.min_seconds, max_seconds=settings.retry.max_seconds)
         spoken = load(f"provider.{found.api}")(self._net, grant, found)
         return load("provider.plain_tools")(load("provider.retry")(spoken, self._clock, policy)), found.default_model
+
+    def _local(self, path: str) -> tuple[Provider, str]:
+        """The model file of that path, else the first one configured. Raises `ConfigError` where it cannot run here."""
+        settings, home = self._loaded.settings.llm.providers.get(LOCAL), self._loaded.home
+        told = {name: msgspec.to_builtins(facts) for name, facts in settings.models.items()} if settings else {}
+        if LOCAL not in self._providers:
+            self._files = load("provider.local")(os.path.join(home, "models"), self._loaded.env.get("HOME", ""), told)  # noqa: PTH118
+            self._providers[LOCAL] = load("provider.plain_tools")(self._files), next(iter(told), "")
+        provider, default = self._providers[LOCAL]
+        self._files.file(path or default)
+        return provider, path or default
 
     async def aclose(self) -> None:
         if self._net is not None:

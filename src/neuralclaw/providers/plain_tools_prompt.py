@@ -39,7 +39,7 @@ def tool_text(tools: Sequence[ToolDef], *, held: bool, short: bool = False) -> s
 def answer_schema(tools: Sequence[ToolDef], answer: dict[str, Any] | None) -> dict[str, Any]:
     """An answer, or a call of one of the tools. `answer`: the schema of the answer, None for text."""
     said = {"answer": answer if answer is not None else {"type": "string"}}
-    each = [{"tool": {"const": tool.name}, "arguments": tool.parameters or {"type": "object"}} for tool in tools]
+    each = [{"tool": {"const": tool.name}, "arguments": _alone(tool.parameters)} for tool in tools]
     return {"anyOf": [_object(fields) for fields in (said, *each)]}
 
 
@@ -51,6 +51,11 @@ def without_calls(request: Request, *, held: bool) -> Request:
     if request.environment:
         _add(told, UserMessage(request.environment, "nudge"))
     return msgspec.structs.replace(request, messages=tuple(told), tools=(), environment="")
+
+
+def _alone(parameters: dict[str, Any]) -> dict[str, Any]:
+    """The schema where it can stand inside another: references would point elsewhere there, so any object will do."""
+    return parameters if parameters and b'"$ref"' not in _sorted.encode(parameters) else {"type": "object"}
 
 
 def _object(fields: dict[str, Any]) -> dict[str, Any]:
