@@ -19,8 +19,8 @@ from ..sandbox.files import ConfinedFiles
 from ..secrets import Redactor
 from ..store.sqlite import SqliteStore
 from ..tools.builtin import own_tools, workspace_tools
-from ..tools.environment import Environment
 from ..tools.documents import extractor
+from ..tools.environment import Environment
 from ..tools.registry import Registry
 from ..tools.terminal import TerminalSettings
 from ..types.options import Policy
