@@ -18,6 +18,7 @@ PARTS = {
     "provider.resolve": "neuralclaw.providers.known:resolve",
     "provider.names": "neuralclaw.providers.known:names",
     "provider.variable": "neuralclaw.providers.known:variable",
+    "provider.model_file": "neuralclaw.providers.local_file:read_model_file",
     "provider.successor": "neuralclaw.providers.models:successor",
     "provider.known": "neuralclaw.providers.known:KNOWN",
     "provider.with_key": "neuralclaw.providers.known:with_key",
@@ -32,6 +33,7 @@ PARTS = {
     "rules": "neuralclaw.safety.catalogue:rules",
     "doctor": "neuralclaw.app.doctor:checks",
     "models": "neuralclaw.app.model_verbs:ModelVerbs",
+    "chat.quiet": "neuralclaw.channels.quiet:quiet",
     "chat.live": "neuralclaw.cli.livechat:LiveChat",
     "chat.talk": "neuralclaw.cli.talk:talk",
 }

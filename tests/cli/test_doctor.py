@@ -146,3 +146,10 @@ async def test_a_withdrawn_model_is_named_with_its_successor(near: Claw, service
     assert "neuralclaw init --model openai:gpt-5.6-sol" in init.err
     services.models.append("o1")
     assert of(await near("doctor", "--json"))["model.name"]["ok"]
+
+
+async def test_a_model_file_that_is_gone_is_named_with_how_to_get_one(claw: Claw) -> None:
+    ran = await claw("doctor", "--json", env={"NEURALCLAW_LLM__DEFAULT_PROVIDER": "local", "NEURALCLAW_LLM__DEFAULT_MODEL": "/nowhere/m.gguf"})
+    assert ran.code == 1, ran
+    assert "/nowhere/m.gguf" in of(ran)["model"]["text"]
+    assert of(ran)["model"]["fix"] == "neuralclaw init --fetch-model"

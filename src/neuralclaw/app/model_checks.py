@@ -10,7 +10,7 @@ from ..plugins import load
 from .models import GIVEN, OWN
 from .parts import Parts
 from .setup import LOCAL, OFFLINE, alone, call, missing_for, opened_models
-from .setup_find import is_gguf, local_engine, providers
+from .setup_find import local_engine, providers
 from .setup_reach import Listing, has_model, listing, shown
 
 REACH_SECONDS = 4.0
@@ -83,10 +83,7 @@ async def _of_model(parts: Parts, name: str, mend: Mend, how: tuple[str, bool]) 
     except ConfigError as error:
         return [Check(check=check, ok=False, text=error.text, fix=mend.key(service, name))]
     found = [Check(check=check, ok=True, text=full), *_of_key(parts, service, f"{check}.key")]
-    model = full.partition(":")[2]
-    if service == LOCAL:
-        found += _of_file(model, f"{check}.file")
-    elif service not in (*OWN, GIVEN):
+    if service not in (*OWN, GIVEN, LOCAL):
         found += await _of_service(parts, full, mend, check)
     if not real_call or service in (*OWN, GIVEN):
         return found
@@ -101,16 +98,6 @@ def _of_key(parts: Parts, service: str, check: str) -> list[Check]:
     known, env = load("provider.known").get(service), parts.loaded.env
     variable = next((name for name in known.keys if env.get(name, "").strip()), "") if known is not None else ""
     return [Check(check=check, ok=True, text=f"{variable} is set ({parts.loaded.variable_origin(variable)})")] if variable else []
-
-
-def _of_file(path: str, check: str) -> list[Check]:
-    missing = missing_for(LOCAL)
-    if missing:
-        return [Check(check=check, ok=False, text="nothing is installed that runs a model in this process", fix=missing)]
-    good = is_gguf(path)
-    return [
-        Check(check=check, ok=good, text=path if good else f"{path} is no GGUF file that can be read", fix=None if good else "neuralclaw init --fetch-model")
-    ]
 
 
 async def _of_service(parts: Parts, full: str, mend: Mend, check: str) -> list[Check]:

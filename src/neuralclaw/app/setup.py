@@ -142,7 +142,7 @@ class Setup:
 
     def complete(self, choice: Choice) -> Choice:
         """The choice with every model named. Raises `ConfigError` for a service that has no default one, is unknown, or has no key."""
-        if choice.service == LOCAL and choice.model:
+        if choice.service == LOCAL:
             choice = msgspec.structs.replace(choice, model=absolute(choice.model, self.loaded.env.get("HOME", "")))
         models = Models(self.trial(choice), self.gate, SystemClock(), given=None)
         model = models.full_name(choice.name).partition(":")[2]
@@ -202,8 +202,9 @@ def resolves(service: str, told: Mapping[str, Any], env: Mapping[str, str]) -> b
 
 
 def absolute(path: str, person_home: str) -> str:
-    """A path that means the same in every directory; links stay, since what they point to may have another name."""
-    return os.path.abspath(person_home + path[1:] if path.startswith("~/") else path)  # noqa: PTH100
+    """A path that means the same in every directory; links stay, since what they point to may have another name. What is no file here stays a name."""
+    there = os.path.abspath(person_home + path[1:] if path.startswith("~/") else path)  # noqa: PTH100
+    return there if os.path.isfile(there) else path  # noqa: PTH113
 
 
 def gate_of(loaded: config.Loaded) -> Gate:

@@ -18,7 +18,7 @@ from ..errors import ConfigError, NeuralClawError
 from ..plugins import load
 from ..ports import HttpResponse, Net
 from ..safety.gate import Gate
-from .setup_find import MAGIC, is_gguf
+from .setup_find import MAGIC
 
 DEFAULT_URL = "https://huggingface.co/bartowski/SmolLM2-135M-Instruct-GGUF/resolve/main/SmolLM2-135M-Instruct-Q8_0.gguf"
 """A model of 135 million parameters (Apache-2.0, 145 MB): small enough for any machine, good for trying the whole way, not for real work."""
@@ -50,7 +50,7 @@ async def fetch(gate: Gate, url: str, home: str, tell: Callable[[str], None], *,
     """
     folder = os.path.join(home, "models")  # noqa: PTH118
     path = os.path.join(folder, file_name(url))  # noqa: PTH118
-    if is_gguf(path):
+    if not trouble(path):
         return Fetched(path, os.stat(path).st_size, digest_of(path), already=True)  # noqa: PTH116
     os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103
     descriptor, temporary = tempfile.mkstemp(prefix=".", suffix=".part", dir=folder)
@@ -59,6 +59,8 @@ async def fetch(gate: Gate, url: str, home: str, tell: Callable[[str], None], *,
         with os.fdopen(descriptor, "wb") as out:
             room = shutil.disk_usage(folder).free - KEEP_FREE
             size, sha256 = await Download(net, gate, out, tell, min(max_bytes, room)).run(url)
+        if wrong := trouble(temporary):
+            raise NeuralClawError(f"{url} is no model that can be used: {wrong}; nothing was kept")
         os.replace(temporary, path)  # noqa: PTH105
         return Fetched(path, size, sha256)
     except (TimeoutError, ConnectionError) as error:
@@ -83,6 +85,15 @@ def file_name(url: str) -> str:
     if not _NAME.fullmatch(name) or not name.lower().endswith(".gguf"):
         raise ConfigError(f"{url} names no GGUF file", hint="the address must end with NAME.gguf")
     return name
+
+
+def trouble(path: str) -> str:
+    """What is wrong with a model file, "" for a whole one."""
+    try:
+        load("provider.model_file")(path)
+    except ConfigError as error:
+        return error.text.replace(path, "it")
+    return ""
 
 
 def digest_of(path: str) -> str:

@@ -7,7 +7,7 @@ import msgspec
 
 from ..app.setup import LOCAL, OFFLINE, Called, Choice, Setup, missing_for
 from ..app.setup_fetch import DEFAULT_URL, Fetched, fetch
-from ..app.setup_find import Found, is_gguf, local_engine
+from ..app.setup_find import Found, local_engine
 from ..errors import ConfigError, NeuralClawError
 from .asking import Left, Talk
 from .parsing import did_you_mean
@@ -121,8 +121,6 @@ class Interview:
         choice = self._key(choice)
         if not choice.model:
             choice = msgspec.structs.replace(choice, model=self._model(choice, found))
-        if choice.service == LOCAL and not is_gguf(choice.model):
-            raise ConfigError(f"{choice.model} is no GGUF file", hint="give the path of one, or: neuralclaw init --fetch-model")
         now = ",".join(self._setup.loaded.settings.llm.fallback)
         answer = self._talk.ask(
             "A model for when this one is out, as provider:model (Enter: none)" if not now else "Models for when this one is out (none: no other)", now
