@@ -92,18 +92,23 @@ class LoopbackServer:
         named = {"Content-Type": kind} | response.headers if kind else response.headers
         lines = [f"HTTP/1.1 {response.status} X", "Transfer-Encoding: chunked", *(f"{name}: {value}" for name, value in named.items())]
         writer.write(("\r\n".join(lines) + "\r\n\r\n").encode())
-        for piece in response.pieces:
-            writer.write(b"%x\r\n%b\r\n" % (len(piece), piece))
-            await writer.drain()
-            await asyncio.sleep(0)
+        try:
+            for piece in response.pieces:
+                writer.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+                await writer.drain()
+                await asyncio.sleep(0)
+            if response.then == "hang":
+                await writer.drain()
+                await reader.read()  # until the client goes away
+        except ConnectionError:  # it went away earlier
+            self.lost += 1
+            return False
+        if response.then == "hang":
+            self.lost += 1
+            return False
         if response.then == "cut":
             await writer.drain()
             writer.transport.abort()
-            return False
-        if response.then == "hang":
-            await writer.drain()
-            await reader.read()  # until the client goes away
-            self.lost += 1
             return False
         if response.then == "late":
             for _ in range(50):  # client and server share a loop: by then it has read all there is
