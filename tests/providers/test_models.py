@@ -41,7 +41,7 @@ def test_the_default_model_of_a_service_calls_tools(name: str) -> None:
 
 def test_the_table_is_sound() -> None:
     table = msgspec.json.decode(TABLE.read_bytes())
-    assert set(table) <= set(KNOWN) | {"cohere"}
+    assert set(table) <= set(KNOWN)
     for service, rows in table.items():
         assert len(rows) > 3, service
         for name in rows:

@@ -42,6 +42,7 @@ KNOWN: dict[str, Known] = {
     "moonshot": Known("https://api.moonshot.ai/v1", "kimi-k3", ("MOONSHOT_API_KEY",)),
     "zai": Known("https://api.z.ai/api/paas/v4", "glm-5.3", ("ZAI_API_KEY",)),
     "minimax": Known("https://api.minimax.io/v1", "MiniMax-M3", ("MINIMAX_API_KEY",)),
+    "cohere": Known("https://api.cohere.ai/compatibility/v1", "command-a-03-2025", ("CO_API_KEY", "COHERE_API_KEY")),
     "ollama": Known("http://localhost:11434", "llama3.2", (), ("OLLAMA_HOST",), api="ollama"),
     "llamacpp": Known("http://localhost:8080/v1", "default", ("LLAMA_API_KEY",)),
     "vllm": Known("http://localhost:8000/v1", "default", ("VLLM_API_KEY",)),
