@@ -33,9 +33,11 @@ async def test_every_model_call_is_told_the_machine_behind_an_unchanged_history(
         assert {"time", "disk_mb", "memory_mb", "uptime_minutes", "processes"} <= set(found)
     assert second.messages[: len(first.messages)] == first.messages
     wire = msgspec.json.decode(encode(second, ModelInfo(), without=frozenset()))["messages"]
-    assert wire[-1] == {"role": "user", "content": second.environment}
+    assert wire[-1]["role"] == "tool"
+    assert wire[-1]["content"].endswith(second.environment)
     shorter = msgspec.json.decode(encode(first, ModelInfo(), without=frozenset()))["messages"]
     assert wire[: len(shorter) - 1] == shorter[:-1], "the prefix that services cache is the same"
+    assert shorter[-1] == {"role": "user", "content": f"Say hi\n\n{first.environment}"}, "what the person asked stays the last thing that is asked"
 
 
 async def test_the_snapshot_can_be_switched_off(home: Path) -> None:

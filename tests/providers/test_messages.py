@@ -233,6 +233,10 @@ async def test_a_piece_of_a_block_that_never_began_is_a_failure(bench: Bench) ->
 CACHED = {"cache_control": {"type": "ephemeral"}}
 
 
+def text(words: str, **more: Any) -> dict[str, Any]:
+    return {"type": "text", "text": words, **more}
+
+
 @pytest.mark.anyio
 async def test_the_request_has_the_form_that_the_service_expects(bench: Bench) -> None:
     seen = await asked(bench, msgspec.structs.replace(REQUEST, top_p=1.0, environment="It is noon."))
@@ -255,9 +259,8 @@ async def test_the_request_has_the_form_that_the_service_expects(bench: Bench) -
             {
                 "role": "user",
                 "content": [
-                    {"type": "tool_result", "tool_use_id": "call_1", "content": "rain"},
-                    {"type": "tool_result", "tool_use_id": "call_2", "content": "ERROR: not JSON", **CACHED},
-                    {"type": "text", "text": "It is noon."},
+                    {"type": "tool_result", "tool_use_id": "call_1", "content": [text("rain")]},
+                    {"type": "tool_result", "tool_use_id": "call_2", "content": [text("ERROR: not JSON", **CACHED), text("It is noon.")]},
                 ],
             },
         ],
@@ -295,11 +298,14 @@ async def test_what_changes_from_turn_to_turn_stands_behind_the_last_breakpoint(
     second = msgspec.structs.replace(REQUEST, environment="It is one.", messages=(*REQUEST.messages, AssistantMessage("Rain."), UserMessage("And now?")))
     one, two = [(await asked(bench, request)).json for request in (first, second)]
     kept = len(one["messages"])
-    one["messages"][-1]["content"].pop()
+    last = one["messages"][-1]["content"][-1]["content"]
+    assert last[-2]["cache_control"]
+    assert last.pop() == text("It is noon.")
     for body in (one, two):
         for turn in body["messages"]:
             for block in turn["content"]:
-                block.pop("cache_control", None)
+                for part in (block, *block.get("content", ())):
+                    part.pop("cache_control", None)
     assert two["messages"][:kept] == one["messages"]
     assert (one["tools"], one["system"]) == (two["tools"], two["system"])
 
@@ -329,11 +335,12 @@ async def test_users_and_assistant_take_turns_and_results_come_first_and_in_orde
     assert [turn["role"] for turn in wire] == ["user", "assistant", "user"]
     for turn in wire:
         for block in turn["content"]:
-            block.pop("cache_control", None)
+            for part in (block, *block.get("content", ())):
+                part.pop("cache_control", None)
     assert wire[0]["content"] == [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]
     assert wire[2]["content"] == [
         {"type": "tool_result", "tool_use_id": "a", "is_error": True},
-        {"type": "tool_result", "tool_use_id": "b", "content": "B"},
+        {"type": "tool_result", "tool_use_id": "b", "content": [text("B")]},
         {"type": "text", "text": "hurry"},
         {"type": "text", "text": "three"},
         {"type": "text", "text": "now"},

@@ -239,8 +239,7 @@ async def test_the_request_has_the_form_that_ollama_expects(bench: Bench) -> Non
             {"role": "tool", "tool_name": "weather", "tool_call_id": "call_1", "content": "rain"},
             {"role": "tool", "tool_name": "weather", "tool_call_id": "call_2", "content": "ERROR: not JSON"},
             {"role": "assistant", "content": "Rain."},
-            {"role": "user", "content": "And now?"},
-            {"role": "user", "content": "It is noon."},
+            {"role": "user", "content": "And now?\n\nIt is noon."},
         ],
         "tools": [
             {

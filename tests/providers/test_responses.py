@@ -180,8 +180,7 @@ async def test_the_request_has_the_form_that_the_service_expects(bench: Bench) -
             {"type": "function_call", "call_id": "call_1", "name": "weather", "arguments": '{"city":"Köln","z":1}'},
             {"type": "function_call", "call_id": "call_2", "name": "weather", "arguments": "{}"},
             {"type": "function_call_output", "call_id": "call_1", "output": "rain"},
-            {"type": "function_call_output", "call_id": "call_2", "output": "ERROR: not JSON"},
-            {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "It is noon."}]},
+            {"type": "function_call_output", "call_id": "call_2", "output": "ERROR: not JSON\n\nIt is noon."},
         ],
         "tools": [
             {

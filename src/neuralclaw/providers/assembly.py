@@ -5,9 +5,39 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ..types.messages import ModelEvent, ModelInfo, ReasoningPart, TextPart, ToolCall, Usage
+from ..types.messages import (
+    AssistantMessage,
+    ChatMessage,
+    ModelEvent,
+    ModelInfo,
+    ReasoningPart,
+    Request,
+    TextPart,
+    ToolCall,
+    ToolMessage,
+    Usage,
+    UserMessage,
+)
 
 T = TypeVar("T")
+
+
+def with_environment(request: Request) -> tuple[ChatMessage, ...]:
+    """The messages with the environment at the end of the last one: what a person said last, or a result, stays the last thing said.
+
+    A message of its own would do as well for the model and for caches, but servers take the last user's message for what was asked.
+    """
+    *before, last = request.messages or (UserMessage(""),)
+    if not request.environment:
+        return request.messages
+    match last:
+        case UserMessage(text):
+            last = msgspec.structs.replace(last, text=f"{text}\n\n{request.environment}" if text else request.environment)
+        case ToolMessage():
+            last = msgspec.structs.replace(last, content=f"{last.content}\n\n{request.environment}")
+        case AssistantMessage():
+            return (*request.messages, UserMessage(request.environment, "nudge"))
+    return (*before, last)
 
 
 def decode(decoder: "msgspec.json.Decoder[T]", data: bytes) -> T:

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from ..types.messages import AssistantMessage, ChatMessage, ModelInfo, ReasoningState, Request, ToolCall, ToolDef, ToolMessage, UserMessage
+from .assembly import with_environment
 from .images import data_url, without_images
 
 _encoder = msgspec.json.Encoder()
@@ -39,13 +40,11 @@ def encode(request: Request, info: ModelInfo, *, without: frozenset[str], echo_r
 
 def _messages(request: Request, info: ModelInfo, echo_reasoning: bool, signed: bool) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = [{"role": "system", "content": request.system}] if request.system else []
-    for message in request.messages:
+    for message in with_environment(request):
         wire = _message(message, info, echo_reasoning)
         if isinstance(message, AssistantMessage) and message.tool_calls:
             _sign(wire["tool_calls"], message.state, request.model, signed)
         messages.append(wire)
-    if request.environment:
-        messages.append({"role": "user", "content": request.environment})
     return messages
 
 

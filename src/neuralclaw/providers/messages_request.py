@@ -30,7 +30,7 @@ def encode(request: Request, info: ModelInfo, *, without: frozenset[str]) -> byt
     if cached:
         turns.mark()
     if request.environment.strip():
-        turns.user([_text(request.environment)])
+        turns.behind(_text(request.environment))
     body: dict[str, Any] = {"model": request.model, "max_tokens": request.max_tokens or MAX_TOKENS, "messages": turns.wire, "stream": True}
     if request.system.strip():
         body["system"] = [_text(request.system)]
@@ -97,7 +97,19 @@ class _Turns:
         """Breakpoints behind the last message and behind the one that the last answer was made from, where its cache ends."""
         users = [turn for turn in self.wire if turn["role"] == "user"]
         for turn in users[-2:]:
-            turn["content"][-1] = {**turn["content"][-1], "cache_control": _BREAKPOINT}
+            last = turn["content"][-1]
+            if last.get("content"):  # of a result the text, so that the environment can stand behind it
+                last["content"] = [*last["content"][:-1], {**last["content"][-1], "cache_control": _BREAKPOINT}]
+            else:
+                turn["content"][-1] = {**last, "cache_control": _BREAKPOINT}
+
+    def behind(self, block: Block) -> None:
+        """Put a block behind all there is: into the last result, where one stands last, since what stands beside results counts as said by the person."""
+        last = self.wire[-1]["content"][-1] if self.wire and self.wire[-1]["role"] == "user" else {}
+        if last.get("type") == "tool_result":
+            last["content"] = [*last.get("content", ()), block]
+        else:
+            self.user([block])
 
     def _put(self, role: str, blocks: list[Block]) -> None:
         if not blocks:
@@ -129,7 +141,7 @@ class _Turns:
         made = self._ids.get(message.call_id, message.call_id)
         block: Block = {"type": "tool_result", "tool_use_id": made}
         if message.content.strip():
-            block["content"] = message.content
+            block["content"] = [_text(message.content)]
         if message.ok is False:
             block["is_error"] = True
         if not self.wire or self.wire[-1]["role"] != "user":

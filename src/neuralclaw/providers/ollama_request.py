@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from ..types.messages import AssistantMessage, ChatMessage, ModelInfo, Request, ToolCall, ToolDef, ToolMessage, UserMessage
+from .assembly import with_environment
 from .images import base64, without_images
 
 _encoder = msgspec.json.Encoder()
@@ -29,9 +30,7 @@ def encode(request: Request, info: ModelInfo, *, window: int | None, without: fr
 
 def _messages(request: Request, info: ModelInfo) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = [{"role": "system", "content": request.system}] if request.system else []
-    messages.extend(_message(message, info) for message in request.messages)
-    if request.environment:
-        messages.append({"role": "user", "content": request.environment})
+    messages.extend(_message(message, info) for message in with_environment(request))
     return messages
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from ..types.messages import AssistantMessage, ChatMessage, ModelInfo, Request, ToolCall, ToolDef, ToolMessage, UserMessage
+from .assembly import with_environment
 from .images import data_url, without_images
 
 API = "responses"
@@ -31,10 +32,7 @@ def encode(request: Request, info: ModelInfo, *, without: frozenset[str]) -> byt
 
 
 def _input(request: Request, info: ModelInfo) -> list[dict[str, Any]]:
-    items = [item for message in request.messages for item in _items(message, info, request.model)]
-    if request.environment:
-        items.append(_said([{"type": "input_text", "text": request.environment}]))
-    return items
+    return [item for message in with_environment(request) for item in _items(message, info, request.model)]
 
 
 def _items(message: ChatMessage, info: ModelInfo, model: str) -> list[dict[str, Any]]:
