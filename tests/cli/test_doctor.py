@@ -46,6 +46,10 @@ async def test_a_real_call_is_made_only_when_it_is_asked_for(near: Claw, service
     found = of(await near("doctor", "--call", "--json"))
     assert "ready" in found["model.call"]["text"]
     assert services.calls == [("gpt-4o", "k-secret")]
+    services.files["/v1/models"] = lambda handler: handler.answer({}, 500)
+    unlisted = await near("doctor", "--call", "--json")
+    assert (unlisted.code, of(unlisted)["model.service"]["ok"]) == (0, False)
+    assert (await near("doctor", "--json")).code == 1
     services.models = ["gpt-4o-mini"]
     ran = await near("doctor", "--call", "--json")
     assert ran.code == 1
