@@ -18,6 +18,9 @@ from neuralclaw.providers.service import Service
 from neuralclaw.providers.withdrawn import WITHDRAWN
 from neuralclaw.types.messages import ModelInfo, Price
 
+MADE = "2026-11-21"
+"""The day of the table and of the list of withdrawn models."""
+
 TABLE = Path(models.__file__).with_name("models.json")
 ELSEWHERE = {"openrouter", "ollama", "llamacpp", "vllm", "lmstudio"}
 """OpenRouter's own default picks a model for each request and the service says what it cost; the others serve what their owner loaded."""
@@ -29,7 +32,7 @@ def test_the_default_model_of_a_service_is_in_the_table_and_not_withdrawn(name: 
     assert found is not None
     assert found.context >= 100_000
     assert (found.price is None) == (name == "nvidia")
-    assert successor(name, KNOWN[name].model) is None
+    assert successor(name, KNOWN[name].model, MADE) is None
 
 
 @pytest.mark.parametrize("name", [name for name in KNOWN if name not in {*ELSEWHERE, "perplexity"}])
@@ -145,7 +148,12 @@ def test_reading_the_table_takes_little_time_and_waits_until_a_model_is_asked_fo
     ],
 )
 def test_a_withdrawn_model_has_a_successor(service: str, model: str, follows: str | None) -> None:
-    assert plugins.load("provider.successor")(service, model) == follows
+    assert plugins.load("provider.successor")(service, model, MADE) == follows
+
+
+def test_a_model_is_withdrawn_from_its_day_on() -> None:
+    assert [successor("openai", "gpt-4o", day) for day in ("2027-01-13", "2027-01-14")] == [None, "gpt-6-luna"]
+    assert successor("groq", "llama3-70b-8192") == "openai/gpt-oss-120b", "by the clock"
 
 
 def test_every_successor_is_there_and_not_to_be_withdrawn_itself() -> None:

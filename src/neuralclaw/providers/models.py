@@ -72,16 +72,11 @@ def over(service: Service, told: Mapping[str, Mapping[str, Any] | None]) -> dict
     return found
 
 
-def known(service: str) -> list[str]:
-    """The names in the table."""
-    return list(_table().get(service, {}))
-
-
-def successor(service: str, model: str) -> str | None:
-    """The model to use instead of one that the service has withdrawn by today, None where none is known to be."""
+def successor(service: str, model: str, today: str = "") -> str | None:
+    """The model to use instead of one that the service has withdrawn by today (YYYY-MM-DD, "": the clock's), None where none is known to be."""
     names = WITHDRAWN.get(service, {})
     found = _row(names, model) or next((names[name] for name in names if name.endswith("*") and model.startswith(name[:-1])), None)
-    return found[1] if found is not None and found[0] <= time.strftime("%Y-%m-%d", time.gmtime()) else None
+    return found[1] if found is not None and found[0] <= (today or time.strftime("%Y-%m-%d", time.gmtime())) else None
 
 
 def _price(values: tuple[float, ...]) -> Price:
