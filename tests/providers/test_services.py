@@ -159,3 +159,14 @@ async def test_a_withdrawn_model_is_named_with_its_successor(
     assert reply.failure.kind == "LLMModelError"
     assert reply.failure.text.startswith(f"{name} has withdrawn {model}; its successor is {follows}")
     assert reply.failure.hint == f"--model {name}:{follows}"
+
+
+@pytest.mark.anyio
+async def test_a_server_elsewhere_withdrew_nothing(server: LoopbackServer, connections: Net) -> None:
+    service = resolve("groq", {"groq": {"base_url": server.url}}, {})
+    bench = Bench(ChatWire(), server, connections)
+    bench.provider = ChatProvider(connections, grant_for(service.host), service)
+    server.says(Response([b'{"error": {"message": "no such model", "code": "model_not_found"}}'], status=404, kind="application/json"))
+    reply = await bench.finished(Request(model="llama3-70b-8192", messages=(UserMessage("Hi"),)))
+    assert reply.failure is not None
+    assert reply.failure.text.startswith("groq does not know the model llama3-70b-8192")

@@ -187,7 +187,7 @@ def _cannot(lacks: Literal["tools", "images"], service: Service, model: str, sai
 
 def _unknown(service: Service, model: str, said: str) -> Failure:
     """The service does not have the model; one that it had is named with what it names as successor."""
-    if (follows := successor(service.name, model)) is not None:
+    if service.own and (follows := successor(service.name, model)) is not None:
         return _make(LLMModelError, f"{service.name} has withdrawn {model}; its successor is {follows}{said}", f"--model {service.name}:{follows}")
     hint = f"get it with: ollama pull {model}" if service.api == "ollama" else "name another one with --model"
     return _make(LLMModelError, f"{service.name} does not know the model {model}{said}", hint)
@@ -203,7 +203,8 @@ def refused_key(service: Service, said: str) -> Failure:
 def no_connection(service: Service, reason: str) -> Failure:
     """Refused, unresolved or lost before the first byte."""
     words = _words(reason, service)
-    text = f"no connection to {service.name} at {service.base_url}{f': {words}' if words else ''}"
+    why = words.partition(" failed: ")[2] or words
+    text = f"no connection to {service.name} at {service.base_url}{f': {why}' if why else ''}"
     hint = "start it with: ollama serve" if service.api == "ollama" and is_local(service.host) else "check that the service runs and the address is right"
     return _make(LLMUnavailableError, text, hint)
 
