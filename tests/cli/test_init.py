@@ -1,6 +1,7 @@
 """`neuralclaw init`: finds, asks, calls the model for real, and only then saves."""
 
 import stat
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,7 +40,7 @@ def mode(path: Path) -> int:
 
 def gguf(path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(b"GGUF" + bytes(60))
+    path.write_bytes(struct.pack("<4sIQQ", b"GGUF", 3, 0, 0) + bytes(60))
     return path
 
 
@@ -133,12 +134,13 @@ async def test_what_is_found_is_proposed_in_order(near: Claw, services: Services
     gguf(person / "models" / "mmproj-x.gguf")
     gguf(person / "models" / "big-00002-of-00003.gguf")
     (person / "models" / "text.gguf").write_text("no model")
+    (person / "models" / "half.gguf").write_bytes(b"GGUF")
     offline = await near("init")
     assert offline.code == 130
     assert "nothing was changed" in offline.err
     assert "b.gguf" in offline.err
     assert "hub.gguf" in offline.err
-    assert not any(name in offline.err for name in ("mmproj", "00002", "text.gguf"))
+    assert not any(name in offline.err for name in ("mmproj", "00002", "text.gguf", "half.gguf"))
     assert "Service [local]" in offline.err
     assert "Service [local]" in (await near("init", env={"OLLAMA_HOST": "ftp://nowhere"})).err
     services.pulled = ["qwen3:8b", "llama3.2:latest"]

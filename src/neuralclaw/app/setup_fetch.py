@@ -18,7 +18,7 @@ from ..errors import ConfigError, NeuralClawError
 from ..plugins import load
 from ..ports import HttpResponse, Net
 from ..safety.gate import Gate
-from .setup_find import MAGIC
+from .setup_find import trouble
 
 DEFAULT_URL = "https://huggingface.co/bartowski/SmolLM2-135M-Instruct-GGUF/resolve/main/SmolLM2-135M-Instruct-Q8_0.gguf"
 """A model of 135 million parameters (Apache-2.0, 145 MB): small enough for any machine, good for trying the whole way, not for real work."""
@@ -26,6 +26,7 @@ DEFAULT_URL = "https://huggingface.co/bartowski/SmolLM2-135M-Instruct-GGUF/resol
 MAX_BYTES = 64 * 2**30
 KEEP_FREE = 2**29
 """Bytes of the disk that a fetched model leaves free."""
+MAGIC = b"GGUF"
 REDIRECTS = 5
 SILENCE_SECONDS = 60.0
 TELL_SECONDS = 1.0
@@ -85,15 +86,6 @@ def file_name(url: str) -> str:
     if not _NAME.fullmatch(name) or not name.lower().endswith(".gguf"):
         raise ConfigError(f"{url} names no GGUF file", hint="the address must end with NAME.gguf")
     return name
-
-
-def trouble(path: str) -> str:
-    """What is wrong with a model file, "" for a whole one."""
-    try:
-        load("provider.model_file")(path)
-    except ConfigError as error:
-        return error.text.replace(path, "it")
-    return ""
 
 
 def digest_of(path: str) -> str:

@@ -20,7 +20,6 @@ LOOK_SECONDS = 1.0
 """How long the look for model files may take in all."""
 DEEPEST = 6
 OLLAMA_SECONDS = 1.0
-MAGIC = b"GGUF"
 
 _LATER_PART = re.compile(r"-(?!00001)\d{5}-of-\d{5}\.gguf$")
 
@@ -103,11 +102,13 @@ def folders(loaded: config.Loaded) -> list[str]:
 
 
 def model_files(places: list[str], seconds: float) -> Iterator[ModelFile]:
-    """GGUF files below the folders, as far as they are found within `seconds`."""
+    """Whole GGUF files below the folders, as far as they are found within `seconds`."""
     deadline = time.monotonic() + seconds
     for place in places:
         for path in sorted(_named_gguf(place, deadline)):
-            if is_gguf(path):
+            if time.monotonic() > deadline:
+                return
+            if not trouble(path):
                 yield ModelFile(path, os.stat(path).st_size)  # noqa: PTH116
 
 
@@ -124,18 +125,13 @@ def _named_gguf(place: str, deadline: float) -> Iterator[str]:
                 yield os.path.join(folder, name)  # noqa: PTH118
 
 
-def is_gguf(path: str) -> bool:
-    """Whether the file begins as GGUF files do; False for one that cannot be read."""
+def trouble(path: str) -> str:
+    """What is wrong with a model file, "" for a whole one."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    except OSError:
-        return False
-    try:
-        return os.read(descriptor, len(MAGIC)) == MAGIC
-    except OSError:
-        return False
-    finally:
-        os.close(descriptor)
+        load("provider.model_file")(path)
+    except ConfigError as error:
+        return error.text.replace(path, "it")
+    return ""
 
 
 def local_engine() -> str:
