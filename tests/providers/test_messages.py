@@ -311,6 +311,20 @@ async def test_what_changes_from_turn_to_turn_stands_behind_the_last_breakpoint(
 
 
 @pytest.mark.anyio
+async def test_breakpoints_of_results_are_on_whole_blocks_but_where_the_environment_stands_inside(bench: Bench) -> None:
+    def calling(call_id: str) -> tuple[AssistantMessage, ToolMessage]:
+        return AssistantMessage("", (ToolCall(call_id, "weather"),)), ToolMessage(call_id, "weather", "rain")
+
+    request = msgspec.structs.replace(REQUEST, messages=(UserMessage("Go"), *calling("a"), *calling("b")))
+    for environment in ("", "It is noon."):
+        wire = (await asked(bench, msgspec.structs.replace(request, environment=environment))).json["messages"]
+        (first,), (second,) = (turn["content"] for turn in wire if turn["content"][0]["type"] == "tool_result")
+        assert first == {"type": "tool_result", "tool_use_id": "a", "content": [text("rain")], **CACHED}
+        inside = [text("rain", **CACHED), text(environment)] if environment else [text("rain")]
+        assert second == {"type": "tool_result", "tool_use_id": "b", "content": inside, **({} if environment else CACHED)}
+
+
+@pytest.mark.anyio
 async def test_no_request_has_more_than_four_breakpoints(bench: Bench) -> None:
     turns = tuple(message for _ in range(10) for message in (UserMessage("a"), AssistantMessage("b")))
     seen = await asked(bench, msgspec.structs.replace(REQUEST, messages=(*turns, UserMessage("c"))))

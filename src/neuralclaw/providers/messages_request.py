@@ -27,9 +27,10 @@ def encode(request: Request, info: ModelInfo, *, without: frozenset[str]) -> byt
     turns = _Turns(request.model, info)
     for message in request.messages:
         turns.add(message)
+    environment = bool(request.environment.strip())
     if cached:
-        turns.mark()
-    if request.environment.strip():
+        turns.mark(followed=environment)
+    if environment:
         turns.behind(_text(request.environment))
     body: dict[str, Any] = {"model": request.model, "max_tokens": request.max_tokens or MAX_TOKENS, "messages": turns.wire, "stream": True}
     if request.system.strip():
@@ -93,12 +94,16 @@ class _Turns:
     def user(self, blocks: list[Block]) -> None:
         self._put("user", blocks)
 
-    def mark(self) -> None:
-        """Breakpoints behind the last message and behind the one that the last answer was made from, where its cache ends."""
-        users = [turn for turn in self.wire if turn["role"] == "user"]
-        for turn in users[-2:]:
+    def mark(self, *, followed: bool) -> None:
+        """Breakpoints behind the last message and behind the one that the last answer was made from.
+
+        `followed`: the environment will stand behind the last one, inside a result too. There the text before it has the mark, which
+        the service's types allow and its pages say little of; the other mark, on a whole block, keeps all that came before in any case.
+        """
+        users = [turn for turn in self.wire if turn["role"] == "user"][-2:]
+        for turn in users:
             last = turn["content"][-1]
-            if last.get("content"):  # of a result the text, so that the environment can stand behind it
+            if followed and turn is users[-1] and last.get("content"):
                 last["content"] = [*last["content"][:-1], {**last["content"][-1], "cache_control": _BREAKPOINT}]
             else:
                 turn["content"][-1] = {**last, "cache_control": _BREAKPOINT}
