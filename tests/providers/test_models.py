@@ -80,10 +80,10 @@ def test_another_model_is_not_taken_for_one_that_begins_like_it(name: str) -> No
     assert info(Service(name="openai", base_url="http://x", own=True), name) == ModelInfo()
 
 
-def test_the_table_counts_only_at_the_services_own_address() -> None:
+def test_at_another_address_a_model_is_what_it_is_and_its_price_is_unknown() -> None:
     key = {"OPENAI_API_KEY": "k"}
     assert info(resolve("openai", {}, key), "gpt-4o") == ModelInfo(context=128_000, images=True, price=Price(2.5, 10, 1.25))
-    assert info(resolve("openai", {"openai": {"base_url": "http://127.0.0.1:1/v1"}}, key), "gpt-4o") == ModelInfo()
+    assert info(resolve("openai", {"openai": {"base_url": "http://127.0.0.1:1/v1"}}, key), "gpt-4o") == ModelInfo(images=True)
 
 
 def test_the_owners_word_wins_field_by_field() -> None:
@@ -100,7 +100,7 @@ def test_the_owners_word_wins_field_by_field() -> None:
     assert info(service, "gpt-4o-2024-11-20") == ModelInfo(images=True, tools=False, price=Price(2.5, 10, 1.25))
     assert info(service, "new") == ModelInfo(images=True)
     elsewhere = resolve("openai", {"openai": {"base_url": "http://127.0.0.1:1/v1", "models": facts}}, {})
-    assert info(elsewhere, "gpt-4o") == ModelInfo(context=9000)
+    assert info(elsewhere, "gpt-4o") == ModelInfo(context=9000, images=True)
 
 
 def test_a_long_prompt_costs_the_dearer_price_for_all_its_tokens() -> None:

@@ -170,3 +170,4 @@ async def test_a_server_elsewhere_withdrew_nothing(server: LoopbackServer, conne
     reply = await bench.finished(Request(model="llama3-70b-8192", messages=(UserMessage("Hi"),)))
     assert reply.failure is not None
     assert reply.failure.text.startswith("groq does not know the model llama3-70b-8192")
+    assert reply.failure.hint.startswith("groq itself has withdrawn it, its successor is ")

@@ -187,9 +187,12 @@ def _cannot(lacks: Literal["tools", "images"], service: Service, model: str, sai
 
 def _unknown(service: Service, model: str, said: str) -> Failure:
     """The service does not have the model; one that it had is named with what it names as successor."""
-    if service.own and (follows := successor(service.name, model)) is not None:
+    follows = successor(service.name, model)
+    if service.own and follows is not None:
         return _make(LLMModelError, f"{service.name} has withdrawn {model}; its successor is {follows}{said}", f"--model {service.name}:{follows}")
     hint = f"get it with: ollama pull {model}" if service.api == "ollama" else "name another one with --model"
+    if follows is not None:  # at another address nobody knows, but who asks there may mean the service's own
+        hint = f"{service.name} itself has withdrawn it, its successor is {follows}: --model {service.name}:{follows}"
     return _make(LLMModelError, f"{service.name} does not know the model {model}{said}", hint)
 
 

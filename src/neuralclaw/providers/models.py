@@ -42,14 +42,15 @@ def info(service: Service, model: str) -> ModelInfo:
 
 
 def base(service: Service, model: str) -> ModelInfo:
-    """What is known without the owner: the shipped table where the address is the service's own, else the defaults.
+    """What is known without the owner: the shipped table, else the defaults. At another address than the service's own nobody knows the price.
 
     Ollama's own small window is what it takes where nobody says more; a model that runs on this machine costs nothing.
     """
     if service.api == "ollama":
         here = is_local(service.host) and not model.endswith(("-cloud", ":cloud"))
         return ModelInfo(context=OLLAMA_WINDOW, price=Price(0, 0, 0) if here else None)
-    return (shipped(service.name, model) if service.own else None) or UNKNOWN
+    found = shipped(service.name, model) or UNKNOWN
+    return found if service.own else msgspec.structs.replace(found, price=None)
 
 
 def shipped(service: str, model: str) -> ModelInfo | None:

@@ -1,5 +1,8 @@
 """HTTP under a grant, on aiohttp: one pool of connections, only the envelope's hosts, every failure one of three errors."""
 
+import errno
+import os
+import socket
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
@@ -131,7 +134,15 @@ def _translated(url: str) -> Iterator[None]:
     except aiohttp.ClientSSLError as error:
         raise ConnectionError(f"no secure connection to {_host(url)}: {error}") from error
     except (aiohttp.ClientError, OSError, ValueError) as error:  # ValueError: aiohttp's for headers and bodies it cannot parse
-        raise ConnectionError(f"the connection to {_host(url)} failed: {error or type(error).__name__}") from error
+        raise ConnectionError(f"the connection to {_host(url)} failed: {_reason(error)}") from error
+
+
+def _reason(error: Exception) -> str:
+    """Why, in the system's own words where it has some; aiohttp wraps them in its own."""
+    cause = getattr(error, "os_error", error)
+    if isinstance(cause, OSError) and cause.errno in errno.errorcode and not isinstance(cause, socket.gaierror):
+        return os.strerror(cause.errno)
+    return (cause.strerror if isinstance(cause, OSError) else "") or str(cause) or type(error).__name__
 
 
 def _host(url: str) -> str:
