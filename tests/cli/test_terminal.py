@@ -60,23 +60,22 @@ async def test_ctrl_c_stops_a_run_and_leaves_a_record(claw: Claw) -> None:
         assert terminal.end() == 130
 
 
-async def test_the_chat_talks_asks_stops_and_says_how_to_come_back(claw: Claw) -> None:
+async def test_the_chat_of_lines_talks_asks_stops_and_says_how_to_come_back(claw: Claw) -> None:
     (claw.home / "config.yaml").write_text(ASK)
-    with claw.terminal("--approvals", "ask") as chat:
+    with claw.terminal("--approvals", "ask", env={"NO_COLOR": "1"}) as chat:
         chat.until("> ")
-        chat.type("echo hello there\r")
-        chat.until("hello there")
-        chat.until("hello there")
+        chat.type("echo hello there\n")
+        chat.until("\nhello there")
         chat.until("> ")
-        chat.type("calculate 6 * 7\r")
+        chat.type("calculate 6 * 7\n")
         chat.until("[n] no")
-        chat.type("y\r")
+        chat.type("y\n")
         chat.until("42")
         chat.until("> ")
-        chat.type("/nothing\r")
+        chat.type("/nothing\n")
         chat.until("/help")
         chat.until("> ")
-        chat.type("/tools\r")
+        chat.type("/tools\n")
         chat.until("calculate")
         chat.until("> ")
         chat.type("\x03")
@@ -84,19 +83,21 @@ async def test_the_chat_talks_asks_stops_and_says_how_to_come_back(claw: Claw) -
         chat.type("\x04")
         chat.until("neuralclaw --resume ")
         assert chat.end() == 0
+        assert "\x1b" not in chat.seen
 
 
-async def test_ctrl_c_in_the_chat_stops_the_turn_and_not_the_program(claw: Claw) -> None:
-    with claw.terminal("--approvals", "auto") as chat:
+async def test_ctrl_c_in_the_chat_of_lines_stops_the_turn_and_not_the_program(claw: Claw) -> None:
+    with claw.terminal("--approvals", "auto", env={"TERM": "dumb"}) as chat:
         chat.until("> ")
-        chat.type("run sleep 60\r")
-        chat.until("terminal")
+        chat.type("run sleep 60\n")
+        chat.until("> terminal")
         chat.type("\x03")
         chat.until("Cancelled")
-        chat.type("calculate 6 * 7\r")
+        chat.type("calculate 6 * 7\n")
         chat.until("42")
-        chat.type("/quit\r")
+        chat.type("/quit\n")
         assert chat.end() == 0
+        assert "\x1b" not in chat.seen
 
 
 async def test_no_escape_sequence_with_no_color_or_a_dumb_terminal(claw: Claw) -> None:

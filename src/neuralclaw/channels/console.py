@@ -8,8 +8,7 @@ import math
 import os
 import termios
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, TextIO
 
 import anyio
@@ -81,6 +80,8 @@ class Console:
         """What Ctrl-C does where it does not clear the input."""
         self.pasted = Pasted()
         self.open = True
+        self.early = ""
+        """Lines that were typed before the prompt stood."""
         self.buffer = Buffer(completer=completer, history=history, complete_while_typing=True, multiline=True, enable_history_search=False)
         self._out = _Frames(stdout, lambda: _size(stdout), term=term or None, enable_cpr=False, enable_bell=False)
         self._app: Application[None] = Application(
@@ -133,7 +134,7 @@ class Console:
             group.start_soon(self._later)
             group.start_soon(self._tick)
             try:
-                await self._app.run_async(handle_sigint=False, set_exception_handler=False)
+                await self._app.run_async(pre_run=self._start, handle_sigint=False, set_exception_handler=False)
             except EOFError:
                 pass
             finally:
@@ -156,6 +157,14 @@ class Console:
             return await self._messages.receive()
         except anyio.EndOfStream:
             return None
+
+    def _start(self) -> None:
+        *lines, rest = self.early.split("\n")
+        for line in lines:
+            self.buffer.insert_text(line)
+            self.submit()
+        if rest:
+            self.buffer.insert_text(rest)
 
     def submit(self) -> None:
         """Enter: what was typed becomes a message."""
@@ -251,20 +260,3 @@ def _size(stream: TextIO) -> Size:
     except (OSError, ValueError):  # the terminal is gone
         columns, rows = 0, 0
     return Size(rows=rows or 24, columns=columns or 80)
-
-
-@contextmanager
-def quiet(fd: int) -> Iterator[None]:
-    """Keys that are pressed before the prompt stands are kept as they are: not shown, Enter still Enter. The terminal is as before afterwards."""
-    before = termios.tcgetattr(fd)
-    raw = termios.tcgetattr(fd)
-    raw[0] &= ~(termios.ICRNL | termios.INLCR | termios.IGNCR)
-    raw[3] &= ~(termios.ICANON | termios.ECHO)
-    termios.tcsetattr(fd, termios.TCSANOW, raw)
-    try:
-        yield
-    finally:
-        try:
-            termios.tcsetattr(fd, termios.TCSADRAIN, before)
-        except termios.error:  # the terminal is gone
-            pass

@@ -5,6 +5,8 @@ import time
 from collections.abc import Callable
 from typing import TextIO, cast
 
+import msgspec
+
 from ..types.entries import Event
 from ..types.events import ApprovalRequested, ErrorEvent, LimitHit, Message, RetryEvent, ToolFinished, ToolStarted, TurnFinished
 from .cards import question_card, status_line, tool_card
@@ -14,7 +16,7 @@ from .history import Remembered
 from .markdown import StreamedMarkdown
 from .screen import Screen
 from .standing import Standing
-from .terminal import Questions, View
+from .terminal import Questions, View, choices
 
 _HELLO = "Enter sends, Alt-Enter begins a line, @ names a file. /help shows the commands, Ctrl-C stops a turn, Ctrl-D leaves."
 
@@ -81,7 +83,7 @@ class LiveView(View, Drawing):
         for started, since in self._calls.values():
             parts.append(tool_card(started, None, width=width, elapsed_ms=int((now - since) * 1000)))
         if question is not None:
-            parts.append(question_card(question, width=width))
+            parts.append(f"\x1b[1m{choices(question)}\x1b[0m, then Enter")
         return "\n".join(part.rstrip("\n") for part in parts if part)
 
     def status(self, width: int) -> str:
@@ -144,8 +146,11 @@ class LiveView(View, Drawing):
         super().end(session, body)
 
     def _asked(self, question: ApprovalRequested | None) -> None:
+        """What is asked stands in the scrollback, whole, however long it is; what may be answered right above the input."""
         if question is None:
             self.settled()
+        else:
+            self._above("\n" + _ended(question_card(msgspec.structs.replace(question, choices=()), width=self._columns())))
 
 
 class LiveFace:

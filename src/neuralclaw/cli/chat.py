@@ -33,8 +33,9 @@ def _run(args: argparse.Namespace) -> int:
     lines = Lines(sys.stdin.fileno())
     if not (lines.tty and out.colour and err.tty):
         return anyio.run(_main, args, lines, None)
-    live = load("chat.live")(args)
-    with live.quiet():
+    with load("chat.quiet")(sys.stdin.fileno()) as early:
+        live = load("chat.live")(args)
+        live.face.console.early = early
         code = anyio.run(_main, args, lines, live)
     live.farewell()
     return code

@@ -4,13 +4,11 @@ import argparse
 import posixpath
 import sys
 from collections.abc import Iterable
-from contextlib import AbstractContextManager
 from typing import Any
 
 from anyio.abc import TaskGroup
 
 from ..channels.completion import Words
-from ..channels.console import quiet
 from ..channels.history import Remembered
 from ..channels.liveface import LiveFace
 from ..config.process import environ
@@ -26,10 +24,6 @@ class LiveChat:
         streams = (sys.stdin, sys.stdout)
         self.face = LiveFace(streams, term=environ.get("TERM", ""), verbose=args.verbose, words=self.words, history=self.history)
         self._chat: Any = None
-
-    def quiet(self) -> AbstractContextManager[None]:
-        """Keys that come before the prompt stands are kept."""
-        return quiet(sys.stdin.fileno())
 
     async def serve(self, group: TaskGroup) -> None:
         """Show the prompt until the chat ends."""

@@ -1,0 +1,244 @@
+"""The chat at a real terminal, seen through an emulated screen: streaming, cards, questions, steering, the queue, cancel, resume."""
+
+import json
+import re
+
+import pytest
+
+from .emulator import CTRL_C, CTRL_D, Screen
+from .model import served
+from .program import Claw
+from .test_run import ASK
+
+pytestmark = pytest.mark.anyio
+
+READY = "context 0 %"
+
+
+async def test_an_answer_grows_in_place_and_is_said_once(claw: Claw) -> None:
+    with served(claw.home) as model, Screen(claw) as chat:
+        chat.until(READY)
+        chat.type("tell me\r")
+        assert "tell me" in model.asked()
+        model.say("# Rivers\n\nThe **Rhine** is")
+        assert "**" not in chat.until("Rivers", "The Rhine is", "running")
+        model.say(" long.\n\n- one\n- tw")
+        chat.until("Rhine is long.", "• one", "• tw")
+        model.say("o\n")
+        model.done()
+        chat.until("• two", "context 10 %", "$0.01")
+        assert len(re.findall("Rhine", chat.all)) == 1
+        chat.type(CTRL_D)
+        assert chat.end() == 0
+        assert "neuralclaw --resume " in chat.text
+
+
+async def test_a_call_is_a_card_whose_time_runs_and_its_outcome_stays(claw: Claw) -> None:
+    with served(claw.home) as model, Screen(claw, "--approvals", "auto") as chat:
+        chat.until(READY)
+        chat.type("wait\r")
+        model.call("terminal", command="sleep 1.5; echo over")
+        chat.until("○ terminal", "sleep 1.5")
+        seen = set()
+
+        def ticks(screen: Screen) -> bool:
+            seen.update(re.findall(r"○ terminal .*?(\d+\.\d s|\d+ ms)", screen.text))
+            return "✓ terminal" in screen.text
+
+        chat.until(ticks, "over")
+        assert len(seen) > 2
+        model.say("It is over.")
+        model.done()
+        chat.until("It is over.")
+        assert chat.all.count("✓ terminal") == 1
+        assert "○" not in chat.all
+
+
+CONFIRM = "safety: {require_confirmation_for: [MEDIUM, HIGH, CRITICAL]}\n"
+
+
+@pytest.mark.parametrize(("key", "decision"), [("y", "once"), ("s", "session"), ("a", "always"), ("n", "no")])
+async def test_a_question_stands_above_the_input_until_it_is_answered(claw: Claw, key: str, decision: str) -> None:
+    with served(claw.home, CONFIRM) as model, Screen(claw) as chat:
+        chat.until(READY)
+        chat.type("write it down\r")
+        there = claw.workspace / "list.txt"
+        model.call("write_file", path="list.txt", content="milk\nbread\n")
+        chat.until("[n] no", "write_file wants to run", "list.txt", "+milk", "+bread", "s and a cover", "a question waits")
+        chat.type("perhaps\r")
+        chat.until("please type one of")
+        chat.type(f"{key}\r")
+        model.say("So it is.")
+        model.done()
+        chat.until("So it is.", lambda screen: "[n] no, then Enter\n\n>" not in screen.text and "a question waits" not in screen.text)
+    assert there.exists() == (key != "n")
+    [session] = (await claw("sessions", "list", "--json")).json
+    shown = (await claw("sessions", "show", session["session"], "--json")).json
+    assert [event["decision"] for event in shown["events"] if event["type"] == "approval.resolved"] == [decision]
+
+
+async def test_an_answer_from_elsewhere_takes_the_question_off_the_screen_and_the_draft_comes_back(claw: Claw) -> None:
+    with served(claw.home, ASK) as model, Screen(claw) as chat:
+        chat.until(READY)
+        chat.type("how much\r")
+        model.asked()
+        chat.type("y")
+        chat.until("> y")
+        model.call("calculate", expression="6 * 7")
+        chat.until("[n] no", lambda screen: "> y" not in screen.text)
+        [question] = (await claw("approvals", "list", "--json")).json
+        assert (await claw("approvals", "answer", question["approval_id"], "once")).code == 0
+        chat.until("✓ calculate", "> y", lambda screen: "[n] no" not in screen.text)
+        model.say("Fine.")
+        model.done()
+        chat.until("Fine.")
+
+
+async def test_what_is_typed_during_a_turn_is_seen_before_the_next_call_of_the_model(claw: Claw) -> None:
+    with served(claw.home) as model, Screen(claw) as chat:
+        chat.until(READY)
+        chat.type("begin\r")
+        model.asked()
+        model.say("Let me see. ")
+        chat.until("Let me see.")
+        chat.type("in French please\r")
+        chat.until("> in French please")
+        chat.type("/queue afterwards this\r")
+        chat.until("1 queued")
+        model.call("calculate", expression="1 + 1")
+        assert "in French please" in model.asked()
+        model.say("Deux.")
+        model.done()
+        assert "afterwards this" in model.asked()
+        model.say("And this.")
+        model.done()
+        chat.until("Deux.", "And this.", lambda screen: "queued" not in screen.text.splitlines()[-1])
+
+
+async def test_a_word_that_comes_too_late_for_the_turn_is_answered_by_the_next_one(claw: Claw) -> None:
+    with served(claw.home) as model, Screen(claw) as chat:
+        chat.until(READY)
+        chat.type("begin\r")
+        model.asked()
+        model.say("Yes. ")
+        chat.until("Yes.")
+        chat.type("one thing more\r")
+        chat.until("> one thing more")
+        model.done()
+        assert "one thing more" in model.asked()
+        model.say("That too.")
+        model.done()
+        chat.until("That too.")
+
+
+async def test_ctrl_c_clears_the_input_stops_a_turn_and_never_the_chat(claw: Claw) -> None:
+    with served(claw.home) as model, Screen(claw) as chat:
+        chat.until(READY)
+        chat.type("half a thought")
+        chat.until("> half a thought")
+        chat.type(CTRL_C)
+        chat.until(lambda screen: "half" not in screen.text)
+        chat.type(CTRL_C)
+        chat.until("Nothing runs. Ctrl-D leaves.")
+        chat.type("begin\r")
+        model.asked()
+        model.say("A long st")
+        chat.until("A long st")
+        chat.type(CTRL_C)
+        chat.until("Cancelled", lambda screen: "running" not in screen.text)
+        model.done()
+        chat.type("again\r")
+        model.asked()
+        model.say("Here I am.")
+        model.done()
+        chat.until("Here I am.")
+        chat.type("/quit\r")
+        assert chat.end() == 0
+
+
+async def test_a_message_typed_before_the_agent_is_open_waits_for_it(claw: Claw) -> None:
+    with served(claw.home) as model, Screen(claw) as chat:
+        chat.type("early\r")
+        assert "early" in model.asked()
+        model.say("The early bird.")
+        model.done()
+        chat.until("> early", "The early bird.")
+
+
+async def test_a_session_is_left_and_gone_on_with(claw: Claw) -> None:
+    with served(claw.home) as model:
+        with Screen(claw, "--session", "trip") as chat:
+            chat.until(READY)
+            chat.type("to Rome\r")
+            model.asked()
+            model.say("Pack.")
+            model.done()
+            chat.until("Pack.", "context 10 %")
+            chat.type("/new other\r")
+            chat.until("session other", READY)
+            chat.type("/resume trip\r")
+            chat.until("session trip: to Rome", "context 10 %")
+            chat.type("and back\r")
+            assert "to Rome" in model.asked()
+            model.done()
+            chat.until("$0.03")
+            chat.type(CTRL_D)
+            assert chat.end() == 0
+            assert "neuralclaw --resume trip" in chat.text
+        with Screen(claw, "--resume", "trip") as chat:
+            chat.until("context 10 %", "$0.03")
+            chat.type("/cost\r")
+            chat.until("this session: 26,000 tokens in")
+
+
+async def test_a_terminal_that_goes_away_leaves_a_turn_that_can_be_resumed(claw: Claw) -> None:
+    with served(claw.home) as model:
+        with Screen(claw, "--session", "lost") as chat:
+            chat.until(READY)
+            chat.type("begin\r")
+            model.asked()
+            model.say("Half of")
+            chat.until("Half of")
+            chat.hang_up()
+        model.done()
+        with Screen(claw, "--resume", "lost") as chat:
+            assert "begin" in model.asked()
+            model.say("All of it.")
+            model.done()
+            chat.until("All of it.", "context 10 %", lambda screen: "running" not in screen.text)
+    shown = (await claw("sessions", "show", "lost", "--json")).json
+    assert [event["turn"] for event in shown["events"] if event["type"] == "turn.finished"] == [1]
+
+
+async def test_an_error_of_the_model_ends_the_turn_and_not_the_chat(claw: Claw) -> None:
+    broken = "llm: {default_model: 'gone:m', providers: {gone: {base_url: 'http://127.0.0.1:9/v1', models: {m: {}}}}, retry: {attempts: 1}}\n"
+    (claw.home / "config.yaml").write_text(broken)
+    with Screen(claw) as chat:
+        chat.until(READY)
+        chat.type("hello\r")
+        chat.until("LLM error")
+        chat.type("/model offline\r")
+        chat.until("model offline:grammar from the next message on")
+        chat.type("calculate 6 * 7\r")
+        chat.until("✓ calculate")
+        chat.type("/modle\r")
+        chat.until("there is no /modle; did you mean 'model'?")
+        chat.type("/trust lots\r")
+        chat.until("/trust wants one of low, medium, high")
+        chat.type("/resume nowhere\r")
+        chat.until("nowhere")
+        chat.type("/model\r")
+        chat.until("offline:grammar")
+        chat.type("/help\r")
+        chat.until("Sessions", "The running turn", "/queue TEXT")
+
+
+async def test_the_terminal_is_as_it_was_after_the_chat(claw: Claw) -> None:
+    with served(claw.home), Screen(claw) as chat:
+        chat.until(READY)
+        chat.type(CTRL_D)
+        assert chat.end() == 0
+        assert chat.raw.count(b"\x1b[?2004h") == chat.raw.count(b"\x1b[?2004l")
+        assert b"\x1b[?1049" not in chat.raw  # no screen of its own: what was said stays in the scrollback
+        assert b"\x1b]" not in chat.raw  # the title is left alone
+    assert json.loads((await claw("sessions", "list", "--json")).out) == []
