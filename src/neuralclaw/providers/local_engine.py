@@ -56,7 +56,7 @@ def load_engine(file: ModelFile) -> Engine:
     kind = OpenVino if engine_name() == "openvino_genai" else LlamaCpp
     try:
         return kind(file)
-    except (RuntimeError, ValueError, ImportError) as error:
+    except (RuntimeError, ValueError, LookupError, TypeError, OSError, ImportError, MemoryError) as error:
         raise LLMModelError(f"{file.name} ({file.architecture}) cannot be loaded: {first_line(error)}", hint="choose another model file") from error
 
 

@@ -23,10 +23,12 @@ HELD = """\
 Reply with one JSON object, always. To use a tool:
 {"tool": "NAME", "arguments": {"ARGUMENT": VALUE}}
 You are told the result. When no tool is needed, or you know the answer:
-{"answer": "TEXT"}
+{"answer": "..."}
 
 Tools (`?` may be left out):
 """
+THEN = 'Now reply with {"answer": …} that says it, or use a different tool.'
+"""Without these words small models that are held to a schema make the same call again and again."""
 MOST_ENUM = 12
 _sorted = msgspec.json.Encoder(order="sorted")
 
@@ -65,6 +67,8 @@ def _object(fields: dict[str, Any]) -> dict[str, Any]:
 def _as_text(message: ChatMessage, held: bool) -> UserMessage | AssistantMessage:
     match message:
         case ToolMessage():
+            if held:
+                return UserMessage(f"{message.name} gave this result:\n{message.content}\n\n{THEN}", "nudge")
             return UserMessage(f"Result of {message.name}:\n{message.content}", "nudge")
         case AssistantMessage():
             text = message.text if not held or message.tool_calls or not message.text else _sorted.encode({"answer": message.text}).decode()

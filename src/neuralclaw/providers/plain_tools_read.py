@@ -195,7 +195,8 @@ class CallReader:
         key = match[0].rstrip(":") if match else ""
         if len(key) == len(word.rstrip(":")):
             return any(known.startswith(key.lower()) for known in self._keys)
-        return key.lower() in self._keys
+        behind = word[len(key) :].lstrip("\"'“”‘’" + _SPACE)
+        return key.lower() in self._keys and (not behind or behind[0] in ":/")
 
 
 def _literal(held: str, words: tuple[str, ...]) -> int:
