@@ -1,21 +1,12 @@
-"""The scenes of docs/what-you-see.md, played with the real program: `python -m tests.docs.scenes [--write]` compares the page, or writes it.
+"""The scenes of docs/what-you-see.md: what stands in the way, and what a person sees then."""
 
-The docstring of a scene is what the page says about it: its heading, then its first paragraph.
-"""
-
-import argparse
-import difflib
-import inspect
-import sys
 import time
-from collections.abc import Callable
 
 from tests.cli.program import Terminal
 
-from .pages import ROOT
-from .stage import Stage, kill, made_stage, normalised, service, until
+from .play import Page
+from .stage import Stage, kill, service, until
 
-PAGE = ROOT / "docs" / "what-you-see.md"
 INTRODUCTION = """\
 # What you see when something is in the way
 
@@ -303,8 +294,9 @@ def killed_run(stage: Stage) -> None:
     stage.types("neuralclaw audit verify")
 
 
-Scene = Callable[[Stage], None]
-SCENES: tuple[Scene, ...] = (
+PAGE = Page(
+    "what-you-see.md",
+    INTRODUCTION,
     no_key,
     wrong_key,
     unknown_model,
@@ -320,51 +312,3 @@ SCENES: tuple[Scene, ...] = (
     second_terminal,
     killed_run,
 )
-
-
-def heading(scene: Scene) -> str:
-    """The line that a scene's part of the page begins with."""
-    return "## " + inspect.cleandoc(scene.__doc__ or "").partition("\n")[0]
-
-
-def section(scene: Scene) -> str:
-    """The part of the page that a scene gives, played now."""
-    with made_stage() as stage:
-        stage.tells(heading(scene))
-        stage.tells(inspect.cleandoc(scene.__doc__ or "").partition("\n\n")[2])
-        scene(stage)
-        stage.nothing_is_lost()
-        return stage.recorded() + "\n"
-
-
-def sections(page: str) -> list[str]:
-    """What the page holds: the introduction, then a part for each scene."""
-    parts = page.split("\n## ")
-    return [parts[0], *(f"## {part}" if part.endswith("\n") else f"## {part}\n" for part in parts[1:])]
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help="write the page, where it differs in more than times and names that are made up")
-    parser.add_argument("scene", nargs="*", help="only these")
-    given = parser.parse_args()
-    shown = sections(PAGE.read_text(encoding="utf-8")) if PAGE.exists() else []
-    known = {part.partition("\n")[0]: part for part in shown}
-    new = [INTRODUCTION]
-    for scene in SCENES:
-        was = known.get(heading(scene), "")
-        if given.scene and scene.__name__ not in given.scene:
-            new.append(was)
-            continue
-        now = section(scene)
-        new.append(was if normalised(was) == normalised(now) else now)
-        sys.stdout.writelines(line + "\n" for line in difflib.unified_diff(was.splitlines(), new[-1].splitlines(), "the page", "the run", lineterm=""))
-    text = "\n".join(new)
-    differs = not PAGE.exists() or text != PAGE.read_text(encoding="utf-8")
-    if given.write and differs:
-        PAGE.write_text(text, encoding="utf-8")
-    return int(differs and not given.write)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

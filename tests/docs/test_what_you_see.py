@@ -1,25 +1,30 @@
-"""The page that shows what a person sees when something is in the way is what the program does."""
+"""The pages that show what a person sees are what the program does."""
 
 import difflib
 
 import pytest
 
-from .scenes import INTRODUCTION, PAGE, SCENES, Scene, heading, section, sections
+from .play import Page, Scene, heading, pages, section
 from .stage import normalised
 
 LONG = {"wrong_key", "unknown_model", "full_disk", "read_only_home", "ten_megabytes", "stubborn_command", "second_terminal", "killed_run"}
-SHOWN = sections(PAGE.read_text(encoding="utf-8"))
+PLAYED = [(page, scene) for page in pages() for scene in page.scenes]
 
 
-def test_the_page_has_every_scene_in_order_and_no_other() -> None:
-    assert SHOWN[0].strip() == INTRODUCTION.strip()
-    assert [part.partition("\n")[0] for part in SHOWN[1:]] == [heading(scene) for scene in SCENES]
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.path.name)
+def test_a_page_has_every_scene_in_order_and_no_other(page: Page) -> None:
+    shown = page.parts()
+    assert shown[0].strip() == page.introduction.strip()
+    assert [part.partition("\n")[0] for part in shown[1:]] == [heading(scene) for scene in page.scenes]
 
 
-@pytest.mark.parametrize("scene", [pytest.param(s, marks=[pytest.mark.full] if s.__name__ in LONG else [], id=s.__name__) for s in SCENES])
-def test_a_person_sees_what_the_page_shows(scene: Scene) -> None:
-    shown = normalised(next(part for part in SHOWN if part.startswith(heading(scene) + "\n")))
-    now = normalised(section(scene))
+def _long(page: Page, scene: Scene) -> bool:
+    return scene.__name__ in LONG or page.path.name == "models.md"
+
+
+@pytest.mark.parametrize(("page", "scene"), [pytest.param(p, s, marks=[pytest.mark.full] if _long(p, s) else [], id=s.__name__) for p, s in PLAYED])
+def test_a_person_sees_what_the_page_shows(page: Page, scene: Scene) -> None:
+    shown, now = normalised(page.part(scene)), normalised(section(scene))
     assert shown == now, "\n".join(difflib.unified_diff(shown.splitlines(), now.splitlines(), "the page", "the run", lineterm=""))
 
 

@@ -94,7 +94,8 @@ class View:
 
     def _retry(self, body: RetryEvent) -> None:
         self._void(body.discard)
-        self.err.trouble("LLMError", f"{body.reason.rstrip('.')}. Retrying… (after attempt {body.attempt}, in {body.wait_ms / 1000:.1f} s)", style="yellow")
+        wait = f", in {body.wait_ms / 1000:.1f} s" if body.wait_ms else ""
+        self.err.trouble("LLMError", f"{body.reason.rstrip('.')}. Retrying… (after attempt {body.attempt}{wait})", style="yellow")
 
     def _void(self, discard: bool) -> None:
         if discard and self._streamed:
