@@ -73,7 +73,7 @@ def test_an_unknown_name_gets_those_there_are_and_the_nearest() -> None:
         resolve("opnai", {"mine": {}}, {})
     assert all(name in caught.value.text for name in ("opnai", "openai", "groq", "mine", "offline", "ollama"))
     assert "openai" in caught.value.hint
-    assert names({"mine": {}}) == sorted([*KNOWN, "mine", "offline"])
+    assert names({"mine": {}}) == sorted([*KNOWN, "mine", "local", "offline"])
 
 
 @pytest.mark.parametrize(

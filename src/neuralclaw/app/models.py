@@ -64,6 +64,9 @@ class Models:
             return model if model and ":" in model else f"{GIVEN}:{model or 'model'}"
         wanted = model or self.default()[0]
         service, _, name = wanted.partition(":")
+        if service == LOCAL:
+            path = self._local(name)[1]
+            return f"{LOCAL}:{self._files.file(path).path}"  # absolute: the turn may go on in another directory
         if name:
             self._find(wanted)
             return wanted

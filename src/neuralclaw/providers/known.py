@@ -99,8 +99,8 @@ def with_key(providers: Mapping[str, Mapping[str, Any]], env: Mapping[str, str])
 
 
 def names(providers: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Every provider name that may be asked for, `offline` too."""
-    return sorted({*KNOWN, *providers, "offline"})
+    """Every provider name that may be asked for, `local` and `offline` too."""
+    return sorted({*KNOWN, *providers, "local", "offline"})
 
 
 def variable(name: str) -> str:

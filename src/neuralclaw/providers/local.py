@@ -140,7 +140,7 @@ class LocalProvider:
         except ConfigError:
             context = ModelInfo().context
         info = ModelInfo(context=context, tools=False, price=Price(0.0, 0.0), schema=True)
-        told = self._told.get(model) or {}
+        told = self._told.get(model) or self._told.get(os.path.basename(model)) or {}  # noqa: PTH119
         return msgspec.structs.replace(info, **{key: told[key] for key in ("context", "tools") if key in told})
 
     def count(self, request: Request) -> int:
