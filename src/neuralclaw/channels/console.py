@@ -76,6 +76,7 @@ class Console:
         self._painted = 0.0
         self._wanted = anyio.Event()
         self._draft: str | None = None
+        self._wants = False
         self.interrupt: Callable[[], None] = _nothing
         """What Ctrl-C does where it does not clear the input."""
         self.pasted = Pasted()
@@ -83,6 +84,8 @@ class Console:
         self.early = ""
         """Lines that were typed before the prompt stood."""
         self.buffer = Buffer(completer=completer, history=history, complete_while_typing=True, multiline=True, enable_history_search=False)
+        self.buffer.on_completions_changed += self._offered
+        self.buffer.on_text_changed += self._edited
         self._out = _Frames(stdout, lambda: _size(stdout), term=term or None, enable_cpr=False, enable_bell=False)
         self._app: Application[None] = Application(
             layout=self._layout(),
@@ -165,6 +168,23 @@ class Console:
             self.submit()
         if rest:
             self.buffer.insert_text(rest)
+
+    def complete(self) -> None:
+        """Tab: the next completion; where they are still being looked for, the first one as soon as there is one."""
+        state = self.buffer.complete_state
+        if state is not None and state.completions:
+            self.buffer.complete_next()
+        else:
+            self._wants = True
+            self.buffer.start_completion()
+
+    def _offered(self, buffer: Buffer) -> None:
+        if self._wants and buffer.complete_state is not None and buffer.complete_state.completions:
+            self._wants = False
+            buffer.complete_next()
+
+    def _edited(self, buffer: Buffer) -> None:
+        self._wants = False
 
     def submit(self) -> None:
         """Enter: what was typed becomes a message."""

@@ -16,6 +16,7 @@ class Typing(Protocol):
     pasted: Pasted
 
     def submit(self) -> None: ...
+    def complete(self) -> None: ...
     def leave(self) -> None: ...
     def stop(self) -> None: ...
 
@@ -33,6 +34,10 @@ def bindings(typing: Typing) -> KeyBindings:
             typing.buffer.complete_state = None
         else:
             typing.submit()
+
+    @keys.add("tab", filter=idle)
+    def complete(event: KeyPressEvent) -> None:
+        typing.complete()
 
     @keys.add("c-j", filter=idle)
     @keys.add("escape", "enter", filter=idle)
