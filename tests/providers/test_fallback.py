@@ -92,6 +92,15 @@ async def test_a_model_that_was_out_is_asked_last_for_a_minute() -> None:
     assert not any(isinstance(event, m.Notice | m.Retrying) for event in seen)
 
 
+async def test_a_model_that_cannot_see_a_picture_hands_it_on_and_is_not_out() -> None:
+    blind = Reply(failure=m.Failure("LLMModelError", "it cannot see pictures", lacks="images"))
+    first, second = model(blind), model("A cat.")
+    provider = chain(first, second)
+    assert (await ask(provider))[1].text == "A cat."
+    await ask(provider)
+    assert len(first.requests) == 2
+
+
 async def test_all_out_names_all_and_is_of_the_first_ones_kind() -> None:
     _, reply = await ask(chain(model(broken("LLMAuthError")), model(broken("LLMTimeoutError"))))
     assert reply.failure is not None
@@ -157,6 +166,18 @@ async def test_a_turn_goes_on_with_the_next_service_and_counts_every_call_once(h
     assert asked == (3, 3)
     assert [event.body.model for event in seen.of("retry")] == ["m", "two:m"]  # type: ignore[union-attr]
     assert end.usage == m.Usage(4000, 2400, 80, 4 * (1000 + 200) / 1_000_000)  # type: ignore[union-attr]
+
+
+async def test_a_service_that_refuses_tools_gets_them_in_the_prompt_and_the_turn_is_done(home: Path) -> None:
+    refusal = Response([b'{"error": {"message": "m does not support tools"}}'], status=400, kind="application/json")
+    async with loopback() as first, loopback() as second:
+        first.says(refusal, says('{"tool": "calculate", "arguments": {"expression": "6*7"}}'), says("It is 42."))
+        seen = await run(home, "one:m", settings(first, second))
+        asked = [b'"tools"' in request.body for request in first.seen]
+    assert asked == [True, False, False]
+    assert second.seen == []
+    assert seen.one("tool.finished").body.ok  # type: ignore[union-attr]
+    assert seen.one("turn.finished").body.text == "It is 42."  # type: ignore[union-attr]
 
 
 async def test_the_limit_of_model_calls_holds_over_the_chain(home: Path) -> None:

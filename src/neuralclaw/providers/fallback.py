@@ -74,7 +74,8 @@ class FallbackProvider:
                     self._out.pop(link.name, None)
                 yield Finished(self._answered(link, reply, failed))
                 return
-            self._out[link.name] = self._clock.monotonic()
+            if not reply.failure.lacks:  # one that cannot see pictures is not out: the next request may have none
+                self._out[link.name] = self._clock.monotonic()
             failed.append((link, reply))
             if place + 1 < len(order):
                 following = order[place + 1].name
