@@ -11,7 +11,7 @@ from typing import Any
 
 from .program import DEADLINE
 
-_END = object()
+_END, _CUT = object(), object()
 
 
 class Model:
@@ -28,6 +28,10 @@ class Model:
     def done(self) -> None:
         self._pieces.put(_END)
 
+    def cut(self) -> None:
+        """Break off in the middle."""
+        self._pieces.put(_CUT)
+
     def call(self, name: str, **arguments: Any) -> None:
         """Ask for a tool, and end the reply."""
         function = {"name": name, "arguments": json.dumps(arguments)}
@@ -38,7 +42,7 @@ class Model:
         """All messages of the next request, as text."""
         return json.dumps(self._asked.get(timeout=DEADLINE)["messages"], ensure_ascii=False)
 
-    def deltas(self, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def deltas(self, request: dict[str, Any]) -> Iterator[Any]:
         self._asked.put(request)
         while (piece := self._pieces.get()) is not _END:
             yield piece
@@ -60,6 +64,9 @@ def served(home: Path, more: str = "") -> Iterator[Model]:
             self.end_headers()
             calls = False
             for delta in model.deltas(request):
+                if delta is _CUT:
+                    self.close_connection = True
+                    return
                 calls = calls or "tool_calls" in delta
                 self._event({"choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
             self._event({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls" if calls else "stop"}]})

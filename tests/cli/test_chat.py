@@ -2,6 +2,7 @@
 
 import json
 import re
+import termios
 
 import pytest
 
@@ -154,6 +155,48 @@ async def test_ctrl_c_clears_the_input_stops_a_turn_and_never_the_chat(claw: Cla
         chat.until("Here I am.")
         chat.type("/quit\r")
         assert chat.end() == 0
+
+
+async def test_ctrl_d_during_a_turn_stops_it_and_leaves(claw: Claw) -> None:
+    with served(claw.home) as model, Screen(claw, "--session", "d") as chat:
+        chat.until(READY)
+        chat.type("begin\r")
+        model.asked()
+        model.say("A long st")
+        chat.until("A long st")
+        chat.type(CTRL_D)
+        assert chat.end() == 0
+        assert "neuralclaw --resume d" in chat.text
+        model.done()
+    shown = (await claw("sessions", "show", "d", "--json")).json
+    assert [event["status"] for event in shown["events"] if event["type"] == "turn.finished"] == ["cancelled"]
+
+
+async def test_three_times_ctrl_c_leaves_at_once_and_gives_the_terminal_back(claw: Claw) -> None:
+    with served(claw.home) as model, Screen(claw) as chat:
+        before = termios.tcgetattr(chat.fd)
+        chat.until(READY)
+        assert termios.tcgetattr(chat.fd) != before
+        chat.type("begin\r")
+        model.asked()
+        chat.type(CTRL_C * 3)
+        assert chat.end() == 130
+        assert chat.raw.count(b"\x1b[?2004h") == chat.raw.count(b"\x1b[?2004l")
+        model.done()
+
+
+async def test_a_void_beginning_of_an_answer_is_said_to_be_void(claw: Claw) -> None:
+    with served(claw.home) as model, Screen(claw) as chat:
+        chat.until(READY)
+        chat.type("begin\r")
+        model.asked()
+        model.say("Wrong beginning of ")
+        chat.until("Wrong beginning of")
+        model.cut()
+        model.asked()
+        model.say("The right one.")
+        model.done()
+        chat.until("Retrying", "void", "The right one.", "context 10 %")
 
 
 async def test_a_message_typed_before_the_agent_is_open_waits_for_it(claw: Claw) -> None:

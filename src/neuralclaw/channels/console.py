@@ -81,6 +81,8 @@ class Console:
         """What Ctrl-C does where it does not clear the input."""
         self.pasted = Pasted()
         self.open = True
+        self.modes: list[Any] = []
+        """The terminal's modes before the chat, for `let_go`."""
         self.early = ""
         """Lines that were typed before the prompt stood."""
         self.buffer = Buffer(completer=completer, history=history, complete_while_typing=True, multiline=True, enable_history_search=False)
@@ -149,6 +151,12 @@ class Console:
         """Give the terminal back."""
         if self._app.is_running:
             self._app.exit()
+
+    def let_go(self) -> None:
+        """The process ends now: leave the terminal as it was."""
+        self._app.renderer.erase()
+        if self.modes:
+            termios.tcsetattr(self._input.fileno(), termios.TCSANOW, self.modes)
 
     def leave(self) -> None:
         """There will be no more messages."""

@@ -88,6 +88,8 @@ class LiveView(View, Drawing):
 
     def status(self, width: int) -> str:
         standing = self.standing
+        if not standing.model:
+            return "opening…"
         waiting = standing.waiting(self.questions.count)
         return status_line(
             model=standing.model, context_used=standing.context, context_window=standing.window, usd=standing.usd, waiting=waiting, width=width
@@ -198,6 +200,9 @@ class LiveFace:
 
     def fresh(self) -> None:
         """Every line is complete here."""
+
+    def let_go(self) -> None:
+        self.console.let_go()
 
 
 def _ended(text: str) -> str:

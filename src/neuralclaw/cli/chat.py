@@ -33,9 +33,9 @@ def _run(args: argparse.Namespace) -> int:
     lines = Lines(sys.stdin.fileno())
     if not (lines.tty and out.colour and err.tty):
         return anyio.run(_main, args, lines, None)
-    with load("chat.quiet")(sys.stdin.fileno()) as early:
+    with load("chat.quiet")(sys.stdin.fileno()) as (early, modes):
         live = load("chat.live")(args)
-        live.face.console.early = early
+        live.face.console.early, live.face.console.modes = early, modes
         code = anyio.run(_main, args, lines, live)
     live.farewell()
     return code

@@ -51,6 +51,9 @@ class Face(Protocol):
     def fresh(self) -> None:
         """Begin a new line."""
 
+    def let_go(self) -> None:
+        """The process ends now, without anything else being done."""
+
 
 class SlashCommand:
     """A command of the chat: its group in `/help`, what it takes and does, in words, and the function that does it."""
@@ -118,6 +121,7 @@ class Chat:
             except NeuralClawError as error:
                 self.told(error)
         elif self.running or not self.face.live:
+            self.face.let_go()
             leave_at_once()
         else:
             self.face.say("Nothing runs. Ctrl-D leaves.", "dim")

@@ -43,5 +43,8 @@ class LineFace:
         if hint:
             self._view.err.line(f"   {hint}", "dim")
 
+    def let_go(self) -> None:
+        """The terminal was never changed."""
+
     def fresh(self) -> None:
         self._view.err.fresh()
