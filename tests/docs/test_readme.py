@@ -70,7 +70,7 @@ def test_the_locks_hold_what_the_program_asks_for() -> None:
     wanted = {"requirements.lock": project["dependencies"], "requirements-dev.lock": [*project["dependencies"], *project["optional-dependencies"]["dev"]]}
 
     def key(requirement: str) -> str:
-        return requirement.partition(";")[0].partition(">")[0].partition("=")[0].partition("<")[0].strip().lower().replace("_", "-")
+        return requirement.partition(";")[0].partition("[")[0].partition(">")[0].partition("=")[0].partition("<")[0].strip().lower().replace("_", "-")
 
     for name, requirements in wanted.items():
         locked = {key(line) for line in (ROOT / name).read_text(encoding="utf-8").splitlines() if "==" in line}

@@ -188,7 +188,7 @@ def test_without_the_library_the_command_that_installs_it_is_told(tmp_path: Path
         "try: LocalProvider('', '').file('m.gguf')\nexcept Exception as error: print(type(error).__name__, error.hint)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path, timeout=20, check=True)
-    assert done.stdout == "ConfigError pip install 'neuralclaw[local]'\n"
+    assert done.stdout == "ConfigError pip install 'openvino-genai>=2026.4'\n"
 
 
 async def test_a_file_that_is_not_there_is_named_before_the_turn(home: Path, tmp_path: Path) -> None:

@@ -264,4 +264,4 @@ async def replied(provider: Any, request: Request, tell: Tell) -> Reply:
 
 def missing_for(service: str) -> str:
     """The command that installs what a local model needs, "" where nothing is missing."""
-    return "pip install 'neuralclaw[local]'" if service == LOCAL and not local_engine() else ""
+    return "pip install 'openvino-genai>=2026.4'" if service == LOCAL and not local_engine() else ""

@@ -48,7 +48,7 @@ def engine_name() -> str:
     for name in ("openvino_genai", "llama_cpp"):
         if name in sys.modules or importlib.util.find_spec(name) is not None:
             return name
-    raise ConfigError("a model in this process needs a library that is not installed", hint="pip install 'neuralclaw[local]'")
+    raise ConfigError("a model in this process needs a library that is not installed", hint="pip install 'openvino-genai>=2026.4'")
 
 
 def load_engine(file: ModelFile) -> Engine:

@@ -139,10 +139,12 @@ def _translated(url: str) -> Iterator[None]:
 
 def _reason(error: Exception) -> str:
     """Why, in the system's own words where it has some; aiohttp wraps them in its own."""
-    cause = getattr(error, "os_error", error)
-    if isinstance(cause, OSError) and cause.errno in errno.errorcode and not isinstance(cause, socket.gaierror):
+    cause: Exception = getattr(error, "os_error", error)
+    if not isinstance(cause, OSError):
+        return str(cause) or type(error).__name__
+    if cause.errno in errno.errorcode and not isinstance(cause, socket.gaierror):
         return os.strerror(cause.errno)
-    return (cause.strerror if isinstance(cause, OSError) else "") or str(cause) or type(error).__name__
+    return cause.strerror or str(cause) or type(error).__name__
 
 
 def _host(url: str) -> str:
