@@ -142,7 +142,7 @@ def _reason(error: Exception) -> str:
     cause: Exception = getattr(error, "os_error", error)
     if not isinstance(cause, OSError):
         return str(cause) or type(error).__name__
-    if cause.errno in errno.errorcode and not isinstance(cause, socket.gaierror):
+    if cause.errno is not None and cause.errno in errno.errorcode and not isinstance(cause, socket.gaierror):
         return os.strerror(cause.errno)
     return cause.strerror or str(cause) or type(error).__name__
 
