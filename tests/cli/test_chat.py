@@ -116,7 +116,7 @@ async def test_what_is_typed_during_a_turn_is_seen_before_the_next_call_of_the_m
         chat.until("Deux.", "And this.", lambda screen: "queued" not in screen.text.splitlines()[-1])
 
 
-async def test_a_word_that_comes_too_late_for_the_turn_is_answered_by_the_next_one(claw: Claw) -> None:
+async def test_a_word_said_while_the_last_answer_streams_is_answered_too(claw: Claw) -> None:
     with served(claw.home) as model, Screen(claw) as chat:
         chat.until(READY)
         chat.type("begin\r")

@@ -255,13 +255,15 @@ class Console:
 
     def _before(self, app: Application[Any]) -> None:
         self._out.held = True
-        columns, rows = self.size
-        last = app.renderer.last_rendered_screen
-        shrunk = last is not None and last.height > app.layout.container.preferred_height(columns, rows).preferred
-        if self._above or shrunk:
+        if self._above or self._shrunk(app):
             app.renderer.erase(leave_alternate_screen=False)
             finished, self._above = "".join(self._above), []
             self._out.write_raw(finished.replace("\n", "\r\n"))
+
+    def _shrunk(self, app: Application[Any]) -> bool:
+        """The lower part needs fewer lines than it has: drawn anew, it leaves no empty ones below."""
+        last = app.renderer.last_rendered_screen
+        return last is not None and last.height > app.layout.container.preferred_height(*self.size).preferred
 
     def _after(self, app: Application[Any]) -> None:
         self._out.held = False
