@@ -32,12 +32,19 @@ from .screen import visible
 
 _FRAME = 1 / 30
 """Seconds between two frames at least while text streams; the first is drawn at once."""
+_SHARE = 0.03
+"""What a frame takes, as a share of the time until the next one at most: what costs much is drawn less often."""
+_SLOWEST = 0.15
+"""Seconds between two frames at most, however much one costs."""
 _TICK = 0.25
 _STYLE = Style.from_dict({"prompt": "bold ansicyan", "status": "ansibrightblack", "bottom-toolbar": "noreverse"})
 
 
 class Drawing:
     """What the lower part shows. `live` gives at most so many lines of so many cells; `status` one line; `busy`: it changes with time."""
+
+    def settle(self) -> None:
+        """A frame begins: what has come since the last one is taken in, and what is finished of it put above."""
 
     def live(self, width: int, rows: int) -> str:
         return ""
@@ -74,6 +81,8 @@ class Console:
         self._typed, self._messages = anyio.create_memory_object_stream[str](math.inf)
         self._above: list[str] = []
         self._painted = 0.0
+        self._began = 0.0
+        self._pause = _FRAME
         self._wanted = anyio.Event()
         self._draft: str | None = None
         self._wants = False
@@ -88,6 +97,7 @@ class Console:
         self.buffer = Buffer(completer=completer, history=history, complete_while_typing=True, multiline=True, enable_history_search=False)
         self.buffer.on_completions_changed += self._offered
         self.buffer.on_text_changed += self._edited
+        self._measured = _size(stdout)
         self._out = _Frames(stdout, lambda: _size(stdout), term=term or None, enable_cpr=False, enable_bell=False)
         self._app: Application[None] = Application(
             layout=self._layout(),
@@ -116,9 +126,8 @@ class Console:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Columns and rows of the terminal."""
-        size = self._out.get_size()
-        return size.columns, size.rows
+        """Columns and rows of the terminal, as the last frame found them."""
+        return self._measured.columns, self._measured.rows
 
     def _input_height(self) -> Dimension:
         return Dimension(min=1, max=max(1, self.size[1] // 2))
@@ -231,11 +240,12 @@ class Console:
         """Put finished lines, as a terminal reads them, above the lower part; each ends in a newline."""
         if text:
             self._above.append(text)
-            self.paint()
+            if not self._out.held:
+                self.paint()
 
     def paint(self, *, now: bool = False) -> None:
-        """Something changed: it is drawn at once if nothing was for a while or with `now`, else with the next of thirty frames a second."""
-        if now or time.monotonic() - self._painted >= _FRAME:
+        """Something changed: it is drawn at once if nothing was for a while or with `now`, else with the next frame."""
+        if now or time.monotonic() - self._painted >= self._pause:
             self._app.invalidate()
         else:
             self._wanted.set()
@@ -243,7 +253,7 @@ class Console:
     async def _later(self) -> None:
         while True:
             await self._wanted.wait()
-            await anyio.sleep(max(0.0, self._painted + _FRAME - time.monotonic()))
+            await anyio.sleep(max(0.0, self._painted + self._pause - time.monotonic()))
             self._wanted = anyio.Event()
             self._app.invalidate()
 
@@ -254,7 +264,10 @@ class Console:
                 self._app.invalidate()
 
     def _before(self, app: Application[Any]) -> None:
+        self._began = time.monotonic()
+        self._measured = self._out.get_size()
         self._out.held = True
+        self._drawing.settle()
         if self._above or self._shrunk(app):
             app.renderer.erase(leave_alternate_screen=False)
             finished, self._above = "".join(self._above), []
@@ -269,6 +282,7 @@ class Console:
         self._out.held = False
         self._out.flush()
         self._painted = time.monotonic()
+        self._pause = min(max(_FRAME, (self._painted - self._began) / _SHARE), _SLOWEST)
 
     def rest(self) -> str:
         """Finished lines that came after the last frame."""

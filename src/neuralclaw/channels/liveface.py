@@ -68,6 +68,7 @@ class LiveView(View, Drawing):
         super().__init__(screen, screen, tools=False, verbose=verbose)
         self._above, self._columns = above, width
         self._growing: StreamedMarkdown | None = None
+        self._arrived: list[str] = []  # text of the answer since the last frame
         self._calls: dict[str, tuple[ToolStarted, float]] = {}
         self.questions = LiveQuestions(screen, self._asked)
         self.standing = Standing()
@@ -75,6 +76,13 @@ class LiveView(View, Drawing):
 
     def _nobody(self) -> None:
         """Nobody wants to know that no question stands any more."""
+
+    def settle(self) -> None:
+        if self._arrived and self._growing is not None:
+            text = "".join(self._arrived)
+            self._arrived.clear()
+            self._streamed += text
+            self._above(self._growing.feed(text))
 
     def live(self, width: int, rows: int) -> str:
         question = self.questions.current
@@ -111,6 +119,7 @@ class LiveView(View, Drawing):
     def show(self, event: Event) -> None:
         match event.body:
             case RetryEvent(discard=True):
+                self.settle()
                 self._growing = None
             case Message() | ToolStarted() | ToolFinished() | RetryEvent() | LimitHit() | ErrorEvent() | TurnFinished():
                 self._finish()
@@ -119,14 +128,14 @@ class LiveView(View, Drawing):
         super().show(event)
 
     def _delta(self, text: str) -> None:
-        self._streamed += text
         if self._growing is None:
             self._growing = StreamedMarkdown(self._columns)
             self._above("\n")
-        self._above(self._growing.feed(text))
+        self._arrived.append(text)
 
     def _finish(self) -> None:
         """The text that was growing is complete."""
+        self.settle()
         growing, self._growing = self._growing, None
         if growing is not None:
             self._above(growing.close())

@@ -1,5 +1,6 @@
 """A provider over HTTP: one request, one stream, one verdict. What differs between services is their `WireFormat`."""
 
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from typing import Any, Protocol
@@ -12,6 +13,7 @@ from ..ports import HttpResponse, Net
 from ..types.actions import Grant
 from ..types.messages import Failure, Finished, ModelEvent, ModelInfo, Reply, Request, Usage
 from . import errors, models
+from .pace import GATHER_SECONDS, Pace
 from .service import Service
 from .sse import SSEEvent, SSETooLarge
 
@@ -178,19 +180,23 @@ class HttpProvider:
     async def _read(self, response: HttpResponse, parts: Parts) -> AsyncGenerator[ModelEvent]:
         """Feed `parts` until they are done, an error object or the end of the body."""
         decoder = self._wire.decoder()
+        pace = Pace(time.monotonic)
         total = 0
         async with _closing(response.chunks()) as chunks:
             async for chunk in chunks:
                 total += len(chunk)
                 if total > MAX_REPLY_BYTES:
                     raise SSETooLarge(f"more than {MAX_REPLY_BYTES >> 20} MB")
-                ended = _take(decoder.feed(chunk), parts)
+                events = decoder.feed(chunk)
+                ended = _take(events, parts)
                 for part in parts.take():
                     yield part
                 if parts.done:
                     await _drain(chunks)
                 if ended:
                     return
+                if pace.read(len(events)):
+                    await anyio.sleep(GATHER_SECONDS)
         _take(decoder.close(), parts)
         for part in parts.take():
             yield part
