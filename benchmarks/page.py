@@ -32,11 +32,29 @@ with it in the same run; milliseconds differ from machine to machine.
 |---|---:|---:|---:|
 {start}
 
+## The chat
+
+`python benchmarks/chat.py`: the real program at a pseudo-terminal. To the prompt: from the start of the process. The first token: from the server's
+sending of it to its bytes on the terminal. 100,000 characters: processor time of the whole program while they arrive in pieces of four within ten
+seconds.
+
+| | measured | wanted |
+|---|---:|---:|
+{chat}
+
+`python benchmarks/markdown.py`: the layout alone, 100,000 characters of one shape in pieces of four, the growing end drawn after every tenth.
+Beside it what rich takes to lay the whole out once, at the end: a floor for a program that would draw the whole anew with each piece.
+
+| shape | s of processor time | rich, once | wanted |
+|---|---:|---:|---:|
+{markdown}
+
 ## A turn
 
-`python benchmarks/turn.py`: two streamed model calls and one call of a `pure` tool against an instant server on loopback. `sdk` is a bare
+`python benchmarks/turn.py --peers`: two streamed model calls and one call of a `pure` tool against an instant server on loopback. `sdk` is a bare
 loop on the official `openai` package, without journal, gate or tools of its own; `agent` is the whole product, with its journal on disk,
-hash chain, gate and events. Best of the rounds, each contender in a process of its own.
+hash chain, gate and events, over each of its wire formats. Below, frameworks that others wrote doing the same turn as their documentation shows
+(`benchmarks/peers.py` names the versions). Best of the rounds, each contender in a process of its own.
 
 | contender | ms a turn | of `sdk` | tasks a second, 1,000 at once | times `sdk` |
 |---|---:|---:|---:|---:|
@@ -72,13 +90,14 @@ def output(script: str, *arguments: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True, env=environ).stdout.rstrip()
 
 
-def figures(script: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(output(script, "--json"))
+def figures(script: str, *arguments: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(output(script, "--json", *arguments))
     return found
 
 
 def page() -> str:
-    start, turn, session = figures("startup.py"), figures("turn.py"), figures("long_session.py")
+    start, turn, session = figures("startup.py"), figures("turn.py", "--peers"), figures("long_session.py")
+    chat, markdown = figures("chat.py"), figures("markdown.py")
     base = start["python -c pass"]
     sdk = turn["sdk"]
     early, late = session["turn 100"], session["turn 1000"]
@@ -87,6 +106,15 @@ def page() -> str:
         python=platform.python_version(),
         system=platform.system(),
         start="\n".join(f"| `{name}` | {ms:.0f} | {ms / base:.1f} | {WANTED.get(name, '')} |" for name, ms in start.items()),
+        chat="\n".join(
+            (
+                f"| to the prompt | {chat['prompt_ms'] / chat['python_ms']:.1f} times `python -c pass` | 25 |",
+                f"| first token, median | {chat['token_median_ms']:.1f} ms | 5 ms |",
+                f"| first token, 95th percentile | {chat['token_p95_ms']:.1f} ms | 5 ms |",
+                f"| 100,000 characters | {chat['text_cpu_s']:.2f} s | 2 s |",
+            )
+        ),
+        markdown="\n".join(f"| {name} | {f['streamed']:.2f} | {f['rich, once']:.2f} | 2 |" for name, f in markdown.items()),
         turn="\n".join(
             f"| `{name}` | {f['ms']:.1f} | {f['ms'] / sdk['ms']:.2f} | {f['tasks_per_second']:.0f} | {f['tasks_per_second'] / sdk['tasks_per_second']:.1f} |"
             for name, f in turn.items()
