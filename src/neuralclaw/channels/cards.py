@@ -10,9 +10,7 @@ from ..types.events import ApprovalRequested, ToolFinished, ToolStarted
 from .cells import Line, Wrap, chop, fit, harmless, paint, width_of
 from .cells import cells as cells_of
 from .screen import exact
-
-CHOICES = {"once": "[y] once", "session": "[s] this session", "always": "[a] always", "no": "[n] no"}
-"""Answer -> how it is offered."""
+from .terminal import CHOICES
 
 _DIFF_LINES, _HEAD_LINES, _TAIL_LINES, _REASON_LINES = 24, 3, 5, 6
 _TELLING = ("command", "path", "url", "query", "pattern", "name")

@@ -21,8 +21,9 @@ from ..types.events import (
 )
 from .screen import Screen, exact
 
+CHOICES = {"once": "[y] once", "session": "[s] this session", "always": "[a] always", "no": "[n] no"}
+"""Answer -> how it is offered."""
 LETTERS = {"y": "once", "s": "session", "a": "always", "n": "no"}
-_MEANING = {"once": "[y] once", "session": "[s] this session", "always": "[a] always", "no": "[n] no"}
 _SHOWN_ARGUMENT = 200
 UNCONFINED = "Commands run as plain processes here: limited, but free to read every file and to use the network. neuralclaw doctor says why."
 _UNANSWERED = ("failed", "cancelled", "limit", "timed_out")
@@ -222,4 +223,4 @@ class Questions:
 
 def choices(question: ApprovalRequested) -> str:
     """What may be typed, in words."""
-    return "  ".join(_MEANING.get(c, c) for c in question.choices)
+    return "  ".join(CHOICES.get(c, c) for c in question.choices)

@@ -1,7 +1,7 @@
 """Providers that are no model: a function from the request to the reply."""
 
-from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import AbstractAsyncContextManager, aclosing
 
 from ..types.messages import Finished, ModelEvent, ModelInfo, Price, Reply, Request, TextPart
 
@@ -21,13 +21,9 @@ class ComputedProvider:
         return 0
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[AsyncIterator[ModelEvent]]:
-        return self._stream(request)
+        return aclosing(self._events(request))
 
-    @asynccontextmanager
-    async def _stream(self, request: Request) -> AsyncIterator[AsyncIterator[ModelEvent]]:
-        yield self._events(request)
-
-    async def _events(self, request: Request) -> AsyncIterator[ModelEvent]:
+    async def _events(self, request: Request) -> AsyncGenerator[ModelEvent]:
         reply = self.reply(request)
         for line in reply.text.splitlines(keepends=True):
             yield TextPart(line)

@@ -1,7 +1,7 @@
 """A chain of models: when one is out, the next is asked, visibly."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, MutableMapping, Sequence
-from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, aclosing
 
 import msgspec
 
@@ -48,12 +48,7 @@ class FallbackProvider:
         return self._chain[0].provider.count(_for(self._chain[0], request))
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[AsyncIterator[ModelEvent]]:
-        return self._stream(request)
-
-    @asynccontextmanager
-    async def _stream(self, request: Request) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
-        async with aclosing(self._events(request)) as events:
-            yield events
+        return aclosing(self._events(request))
 
     async def _events(self, request: Request) -> AsyncGenerator[ModelEvent]:
         order = self._order()

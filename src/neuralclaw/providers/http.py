@@ -114,12 +114,7 @@ class HttpProvider:
         return len(self._body(request, self._without(request.model))) // 4
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[AsyncIterator[ModelEvent]]:
-        return self._stream(request if request.model else msgspec.structs.replace(request, model=self._service.default_model))
-
-    @asynccontextmanager
-    async def _stream(self, request: Request) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
-        async with aclosing(self._events(request)) as events:
-            yield events
+        return aclosing(self._events(request if request.model else msgspec.structs.replace(request, model=self._service.default_model)))
 
     def _without(self, model: str) -> frozenset[str]:
         known = self._refused.get(model)

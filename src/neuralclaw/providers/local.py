@@ -5,7 +5,7 @@ import atexit
 import os
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, aclosing, suppress
 from typing import Any
 
 import anyio
@@ -148,12 +148,7 @@ class LocalProvider:
         return sum(len(message["content"]) for message in _messages(request)) // 4
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[AsyncIterator[ModelEvent]]:
-        return self._stream(request)
-
-    @asynccontextmanager
-    async def _stream(self, request: Request) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
-        async with aclosing(self._events(request)) as events:
-            yield events
+        return aclosing(self._events(request))
 
     async def _events(self, request: Request) -> AsyncGenerator[ModelEvent]:
         try:

@@ -1,7 +1,7 @@
 """Tools for a model that has no tool calls of its own: told as JSON in the prompt, read out of the reply. A wrapper around any provider."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, aclosing
 from typing import Literal
 
 import msgspec
@@ -39,12 +39,7 @@ class PlainTools:
         return self._inner.count(self._prepared(request)[0])
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[AsyncIterator[ModelEvent]]:
-        return self._stream(request)
-
-    @asynccontextmanager
-    async def _stream(self, request: Request) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
-        async with aclosing(self._events(request)) as events:
-            yield events
+        return aclosing(self._events(request))
 
     async def _events(self, request: Request) -> AsyncGenerator[ModelEvent]:
         prepared, how = self._prepared(request)

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, aclosing
 
 import msgspec
 
@@ -43,12 +43,7 @@ class RetryProvider:
         return self._inner.count(request)
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[AsyncIterator[ModelEvent]]:
-        return self._stream(request)
-
-    @asynccontextmanager
-    async def _stream(self, request: Request) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
-        async with aclosing(self._events(request)) as events:
-            yield events
+        return aclosing(self._events(request))
 
     async def _events(self, request: Request) -> AsyncGenerator[ModelEvent]:
         attempt = 0
