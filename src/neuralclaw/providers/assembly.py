@@ -21,6 +21,9 @@ from ..types.messages import (
 
 T = TypeVar("T")
 
+MAX_NAME = 256
+"""Characters of a name, of a model or a tool, that is taken over from a service; no real one is near."""
+
 
 def with_environment(request: Request) -> tuple[ChatMessage, ...]:
     """The messages with the environment at the end of the last one: what a person said last, or a result, stays the last thing said.
@@ -48,6 +51,8 @@ def decode(decoder: "msgspec.json.Decoder[T]", data: bytes) -> T:
         raise
     except RecursionError as error:
         raise msgspec.DecodeError("nested too deeply") from error
+    except UnicodeDecodeError as error:
+        raise msgspec.DecodeError("it is not UTF-8") from error
     except msgspec.DecodeError:
         if b"\\u" not in data:
             raise
@@ -60,6 +65,23 @@ def decode(decoder: "msgspec.json.Decoder[T]", data: bytes) -> T:
 def mend(text: str) -> str:
     """The text with halves of characters joined; a half alone becomes the replacement character."""
     return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def json_text(value: Any) -> str:
+    """A JSON value as text. Halves of characters stay escaped, so that nobody takes the text for valid."""
+    try:
+        return msgspec.json.encode(value).decode()
+    except UnicodeEncodeError:
+        return json.dumps(value)
+
+
+def sound(items: tuple[dict[str, Any], ...]) -> tuple[dict[str, Any], ...]:
+    """JSON objects as they can be written again: a half of a character becomes the replacement character."""
+    try:
+        msgspec.json.encode(items)
+    except UnicodeEncodeError:
+        return tuple(json.loads(mend(json.dumps(items, ensure_ascii=False))))
+    return items
 
 
 class Runs:
@@ -123,13 +145,18 @@ def json_object(text: str) -> dict[str, Any] | None:
 
 def call_of(call_id: str, name: str, text: str) -> ToolCall:
     """A call from the text of its arguments ("": none). What cannot be read is not echoed: the call has `{}` and an error."""
-    text = mend(text.strip())
+    call_id, name, text = mend(call_id), _printable(mend(name)), mend(text.strip())
     arguments = json_object(text) if text else {}
     if not name:
         return ToolCall(call_id, "", {}, "the call names no tool")
     if arguments is None:
         return ToolCall(call_id, name, {}, "the arguments are not a JSON object; send the call again with valid JSON")
     return ToolCall(call_id, name, arguments)
+
+
+def _printable(name: str) -> str:
+    """A tool's name as it can be shown and kept: no tool has a name that this changes."""
+    return name if len(name) <= MAX_NAME and name.isprintable() else "".join(c if c.isprintable() else "\ufffd" for c in name[:MAX_NAME])
 
 
 def priced(given: int, cached: int, made: int, info: ModelInfo) -> Usage:

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from ..types.messages import ModelEvent, ModelInfo, ReasoningState, Reply, StopReason, ToolCall, Usage
-from .assembly import Runs, call_of, decode, json_object, number, priced
+from .assembly import Runs, call_of, decode, json_object, json_text, number, priced
 from .chat_request import API
 from .sse import SSEEvent
 
@@ -79,7 +79,7 @@ class _Slot:
         if isinstance(function.arguments, str):
             self.arguments.append(function.arguments)
         elif isinstance(function.arguments, dict):
-            self.arguments.append(msgspec.json.encode(function.arguments).decode())
+            self.arguments.append(json_text(function.arguments))
 
     def unfinished(self, name: str) -> bool:
         """Whether a delta of that name goes on with this call although its id or index does not say so."""
@@ -160,7 +160,8 @@ class ChatParts:
                     continue
                 if isinstance(piece.get("text"), str):
                     self.runs.say(piece["text"])
-                for thought in piece.get("thinking") or ():
+                thoughts = piece.get("thinking")
+                for thought in thoughts if isinstance(thoughts, list) else ():
                     if isinstance(thought, dict) and isinstance(thought.get("text"), str):
                         self.runs.think(thought["text"])
 
@@ -233,6 +234,6 @@ def usage_of(wire: dict[str, Any] | None, info: ModelInfo) -> Usage:
     usage = priced(given, cached, made, info)
     if info.price is None:
         cost = wire.get("cost")  # OpenRouter, in USD
-        known = isinstance(cost, int | float) and not isinstance(cost, bool)
+        known = isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < 1e9  # NaN, negative or absurd: not known
         return Usage(usage.input, usage.cached, made, float(cost) if known else None)  # type: ignore[arg-type]
     return usage

@@ -18,11 +18,15 @@ from ..errors import (
     LLMUnavailableError,
 )
 from ..types.messages import Failure
+from .assembly import json_text, mend
 from .models import successor
 from .service import Service, is_local
 
 MAX_WORDS = 300
 """Characters of a service's own message that a failure carries."""
+
+_MATCHED = 8000
+_LONGEST_WAIT = 86_400.0
 
 _CONTEXT = re.compile(
     r"context_length|context[ _]?(?:length|size|window)|maximum (?:context|prompt|model) length|maximum model length"
@@ -89,8 +93,8 @@ def complaint(status: int, body: bytes) -> Complaint:
     try:
         value = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError):
-        text = body[:2000].decode("utf-8", "replace").strip()
-        return Complaint(status, "" if text.startswith("<") else text)
+        text = body.decode("utf-8", "replace").strip()
+        return Complaint(status, "" if text.startswith("<") else _text(text))
     return complaint_of(status, value)
 
 
@@ -124,7 +128,9 @@ def _innermost(value: Any) -> Any:
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode() if value else ""
+    """At most `_MATCHED` characters: a complaint of megabytes would hold everything up while words are looked for in it."""
+    text = value if isinstance(value, str) else json_text(value) if value else ""
+    return mend(text[:_MATCHED])
 
 
 def refused_parameter(found: Complaint, without: frozenset[str], optional: Sequence[str]) -> str | None:
@@ -240,16 +246,16 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
             seconds = float(lower[name]) / unit
         except (KeyError, ValueError):
             continue
-        return seconds if 0 <= seconds < float("inf") else None
+        return min(seconds, _LONGEST_WAIT) if 0 <= seconds < float("inf") else None
     try:
         until = parsedate_to_datetime(lower["retry-after"]).timestamp()
-    except (KeyError, ValueError):
+    except (KeyError, ValueError, OverflowError):
         return None
     try:
         since = parsedate_to_datetime(lower["date"]).timestamp()
-    except (KeyError, ValueError):
+    except (KeyError, ValueError, OverflowError):
         since = time.time()
-    return max(0.0, until - since)
+    return min(max(0.0, until - since), _LONGEST_WAIT)
 
 
 def _make(kind: type[LLMError], text: str, hint: str = "", *, after: float | None = None, retry: bool | None = None) -> Failure:
@@ -258,5 +264,8 @@ def _make(kind: type[LLMError], text: str, hint: str = "", *, after: float | Non
 
 def _words(message: str, service: Service) -> str:
     """A service's message on one line, without the key, at most `MAX_WORDS` characters."""
-    line = " ".join(service.redact(message).split())
+    text = service.redact(message)
+    if len(message) >= _MATCHED and service.api_key:  # the key may have been cut in two
+        text = text[: -len(service.api_key)]
+    line = " ".join(text.split())
     return line if len(line) <= MAX_WORDS else line[: MAX_WORDS - 1] + "…"

@@ -13,6 +13,7 @@ from ..ports import HttpResponse, Net
 from ..types.actions import Grant
 from ..types.messages import Failure, Finished, ModelEvent, ModelInfo, Reply, Request, Usage
 from . import errors, models
+from .assembly import MAX_NAME, sound
 from .pace import GATHER_SECONDS, Pace
 from .service import Service
 from .sse import SSEEvent, SSETooLarge
@@ -214,7 +215,9 @@ class HttpProvider:
     def _reply(self, model: str, parts: Parts, failure: Failure | None) -> Reply:
         info = self.info(model)
         reply = parts.reply(info)
-        reply = msgspec.structs.replace(reply, model=reply.model or model)
+        named = reply.model if reply.model.isprintable() and len(reply.model) <= MAX_NAME else ""
+        state = reply.state and msgspec.structs.replace(reply.state, items=sound(reply.state.items))
+        reply = msgspec.structs.replace(reply, model=named or model, state=state)
         if failure is None:
             return reply
         free = info.price is not None and not parts.seen  # refused before a word was made

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from ..types.messages import ModelEvent, ModelInfo, ReasoningState, Reply, StopReason, ToolCall, Usage
-from .assembly import Runs, call_of, decode, mend, number, priced
+from .assembly import Runs, call_of, decode, json_text, mend, number, priced
 from .messages_request import API
 from .sse import SSEEvent
 
@@ -73,7 +73,7 @@ class _Open:
 
     def call(self) -> ToolCall:
         """Arguments come in fragments; where none came, the block began with all of them."""
-        text = "".join(self.json) or ("" if self.block.input is None else msgspec.json.encode(self.block.input).decode())
+        text = "".join(self.json) or ("" if self.block.input is None else json_text(self.block.input))
         return call_of(self.block.id, self.block.name, text)
 
     def item(self) -> dict[str, Any] | None:

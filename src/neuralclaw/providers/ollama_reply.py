@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from ..types.messages import ModelEvent, ModelInfo, Reply, StopReason, ToolCall, Usage
-from .assembly import Runs, call_of, decode, number, priced
+from .assembly import Runs, call_of, decode, json_text, number, priced
 from .sse import SSEEvent
 
 
@@ -114,4 +114,4 @@ def _text(arguments: Any) -> str:
     """Arguments as text: they are an object; older models write it as a string."""
     if arguments is msgspec.UNSET:
         return ""
-    return arguments if isinstance(arguments, str) else msgspec.json.encode(arguments).decode()
+    return arguments if isinstance(arguments, str) else json_text(arguments)

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from ..types.messages import ModelEvent, ModelInfo, ReasoningState, Reply, StopReason, ToolCall, Usage
-from .assembly import Runs, call_of, decode, number, priced
+from .assembly import Runs, call_of, decode, json_text, number, priced
 from .responses_request import API
 from .sse import SSEEvent
 
@@ -214,7 +214,7 @@ class ResponseParts:
             case "function_call" if isinstance(item.arguments, str) and item.arguments:
                 slot.arguments = [item.arguments]
             case "function_call" if isinstance(item.arguments, dict):
-                slot.arguments = [msgspec.json.encode(item.arguments).decode()]
+                slot.arguments = [json_text(item.arguments)]
 
     def _end(self, response: _Response, ended: str) -> None:
         """The last event."""
