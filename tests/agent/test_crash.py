@@ -1,17 +1,21 @@
 """Killed at any moment, a turn goes on from its last finished step; a finished call never runs twice."""
 
 import signal
+import sqlite3
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from neuralclaw.errors import SessionBusy, TurnSetAside
 from neuralclaw.testing import EventCapture, FunctionProvider, Reply, ScriptedProvider
 from neuralclaw.types.messages import Request, ToolMessage
 
+from ..waiting import until
 from .kit import agent
 from .steps import steps, tools
 
@@ -224,3 +228,72 @@ async def test_a_session_that_runs_in_another_process_is_busy_and_says_where_unt
             async with a.resume("s") as stream:
                 seen = await EventCapture().drain(stream)
     assert seen.one("turn.finished").status == "done"
+
+
+KILLED = """
+import anyio, os, signal, sys
+from neuralclaw import Agent
+from neuralclaw.testing import FunctionProvider
+
+async def think(request):
+    for text in ("two", "three", "four"):
+        await agents[0].desk.send("s", agents[0]._inbound(text, agents[0]._options(), queued=True))
+    os.kill(os.getpid(), signal.SIGKILL)
+
+agents = []
+
+async def main():
+    async with Agent.open(home=sys.argv[1], workspace=sys.argv[2], provider=FunctionProvider(think)) as a:
+        agents.append(a)
+        await a.ask("one", session="s")
+
+anyio.run(main)
+"""
+
+
+def queue_of_a_dead_process(home: Path, work: Path) -> None:
+    work.mkdir(exist_ok=True)
+    assert subprocess.run([sys.executable, "-c", KILLED, str(home), str(work)], timeout=60, check=False).returncode == -signal.SIGKILL
+
+
+@pytest.mark.invariant("journal.inbound-once")
+async def test_recovery_finishes_all_messages_that_waited_in_a_session(home: Path, tmp_path: Path) -> None:
+    queue_of_a_dead_process(home, tmp_path / "work")
+    async with agent(home, *"abcd", workspace=tmp_path / "work") as opened, opened.recover() as events:
+        seen = await EventCapture().drain(events)
+    assert [(e.body.status, e.body.text) for e in seen.of("turn.finished")] == [("done", answer) for answer in "abcd"]
+
+
+@pytest.mark.invariant("journal.inbound-once")
+async def test_who_leaves_after_one_turn_does_not_cancel_the_messages_behind_it(home: Path, tmp_path: Path) -> None:
+    queue_of_a_dead_process(home, tmp_path / "work")
+
+    async def think(request: Request) -> Reply:
+        if len(provider.requests) == 1:
+            return Reply("a")
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    provider = FunctionProvider(think)
+    async with agent(home, provider=provider, workspace=tmp_path / "work") as opened:
+        async with opened.resume("s") as events:
+            await EventCapture().drain(events)
+        await until(lambda: len(provider.requests) == 2)
+    async with agent(home, *"bcd", workspace=tmp_path / "work") as opened, opened.recover() as events:
+        seen = await EventCapture().drain(events)
+    assert [e.body.status for e in seen.of("turn.finished")] == ["done", "done", "done"]
+
+
+@pytest.mark.invariant("journal.one-result")
+async def test_a_reply_that_is_being_written_when_the_time_is_up_gets_its_results(home: Path, tmp_path: Path) -> None:
+    async def think(request: Request) -> Reply:
+        stranger = sqlite3.connect(home / "neuralclaw.db", check_same_thread=False, isolation_level=None)
+        stranger.execute("BEGIN IMMEDIATE")
+        threading.Timer(0.6, stranger.close).start()  # the reply's entry waits for it, and the time is up before
+        return Reply(tool_calls=[{"id": "c", "name": "echo", "arguments": {"text": "a"}}])
+
+    async with agent(home, provider=FunctionProvider(think)) as opened, opened.turn("go", session="s", timeout=0.3) as events:
+        seen = await EventCapture().drain(events)
+    assert seen.one("message").body.tool_calls[0].id == "c"
+    assert [e.body.call_id for e in seen.of("tool.finished")] == ["c"]
+    assert seen.one("turn.finished").body.status == "timed_out"

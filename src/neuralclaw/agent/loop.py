@@ -42,10 +42,15 @@ async def run_turn(run: Run) -> None:
             await go_on(run)
             return
         with anyio.move_on_after(results.SHIELD_SECONDS, shield=True):
+            await run.journal.settle()
+            if run.state.finished is not None:
+                return
             await results.not_run(run, run.state.open, "the turn's time was up")
             await run.journal.append(limits.out_of_time(run.state, run.options.limits))
             await finish(run, "timed_out", run.state.limit_text)
     except anyio.get_cancelled_exc_class():
+        if run.closing():
+            raise  # nobody cancelled the turn, the program ends: it stays unfinished, and whoever comes next goes on with it
         with anyio.move_on_after(results.SHIELD_SECONDS, shield=True):
             await stop_cancelled(run)
         raise
@@ -173,6 +178,7 @@ async def unique_ids(run: Run, calls: tuple[ToolCall, ...]) -> tuple[ToolCall, .
 
 async def stop_cancelled(run: Run) -> None:
     """Close what is open and end the turn as cancelled, unless it has ended."""
+    await run.journal.settle()
     if run.state.finished is None:
         await results.not_run(run, run.state.open, "cancelled")
         await finish(run, "cancelled", f"Cancelled. So far: {run.state.done_so_far()}.")

@@ -49,6 +49,11 @@ class Journal:
         """Fold what other processes have written since."""
         self._take(self.cleaned(await self._store.read(self._session, after=self.state.last_entry)))
 
+    async def settle(self) -> None:
+        """Fold what a cancelled `append` may have written all the same: behind a barrier no write of this process is under way."""
+        await self.barrier()
+        await self.sync()
+
     async def barrier(self) -> None:
         await self._store.barrier()
 
@@ -86,6 +91,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """Describes the machine and a workspace at this moment, for the model."""
     redaction: Redaction = NO_REDACTION
     """Keeps secrets out of what is shown; the journal has its own."""
+    closing: Callable[[], bool] = bool
+    """Whether the program ends, so that a cancellation is nobody's wish for this turn."""
 
     @property
     def state(self) -> TurnState:

@@ -119,7 +119,10 @@ class Agent:
                     tasks.start_soon(agent.desk.follow)
                     if recover:
                         await agent.take_over()
-                    yield agent
+                    try:
+                        yield agent
+                    finally:
+                        agent.closing()
                     tasks.cancel_scope.cancel()
         except BaseExceptionGroup as group:
             raise leaf(group) from None
@@ -179,13 +182,16 @@ class Agent:
     async def _recovered(self) -> AsyncIterator[Event]:
         seq = 0
         for row in await self._parts.store.sessions(unfinished=True):
-            try:
-                async with self.resume(row.session) as events:
-                    async for event in events:
-                        seq += 1
-                        yield msgspec.structs.replace(event, seq=seq)
-            except (SessionBusy, TurnSetAside):
-                continue
+            again = True
+            while again:  # messages that wait behind the unfinished turn have turns of their own
+                try:
+                    async with self.resume(row.session) as events:
+                        async for event in events:
+                            seq += 1
+                            yield msgspec.structs.replace(event, seq=seq)
+                except (SessionBusy, TurnSetAside):
+                    break
+                again = (await find_session(self._parts.store, row.session)).state in ("unfinished", "running")
 
     async def ask(self, text: str, *, session: str | None = None, **options: Any) -> TurnFinished:
         """Run a turn and return its end: `text`, `data`, `usage`, `status`."""
@@ -292,6 +298,10 @@ class Agent:
         present = self._seat.present
         chosen = approvals or (self._seat.approvals if present or self._seat.explicit else None)
         return Wish(approvals=chosen, present=present, retry=retry, seconds=timeout)
+
+    def closing(self) -> None:
+        """The program ends: turns that nobody cancelled stay unfinished."""
+        self._sessions.closing = True
 
     async def take_over(self) -> None:
         """Start every unfinished turn of the home in the background."""

@@ -97,6 +97,8 @@ class Sessions:
         self._drives: dict[str, Drive] = {}
         self._claims: dict[str, anyio.Event] = {}  # leases of this process that no drive has yet
         self._slots = anyio.CapacityLimiter(max_sessions)
+        self.closing = False
+        """The program ends: turns that run are left unfinished, none is begun."""
 
     def driving(self, session: str) -> bool:
         """Whether a turn of this session runs here, or the next one is about to."""
@@ -254,7 +256,7 @@ class Sessions:
         if state.started is not None and state.finished is None:
             await self._start_again(drive, journal)
             return True
-        if not state.inbox.waiting:
+        if not state.inbox.waiting or self.closing:
             return False
         number, inbound = state.inbox.waiting[0]
         options = inbound.options or (state.started.options if state.started else None)
@@ -322,6 +324,7 @@ class Sessions:
             max_tokens=thinking.max_tokens,
             model_timeout=thinking.timeout,
             redaction=kit.redaction,
+            closing=lambda: self.closing,
             environment=kit.environment if thinking.provider.info(thinking.model).language else None,
         )
 
