@@ -12,6 +12,7 @@ import argparse
 import asyncio
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -193,7 +194,7 @@ BASELINE = "sdk"
 
 
 async def measure(name: str, url: str, turns: int, at_once: int) -> dict[str, float]:
-    """Median milliseconds of a turn alone, and tasks a second with `at_once` of them begun together."""
+    """Median milliseconds of a turn alone, tasks a second with `at_once` of them begun together, and what each of those adds to the largest memory, in KB."""
     async with (CONTENDERS | PEERS)[name](url) as turn:
         for number in range(20):
             assert await turn(number) == ANSWER
@@ -202,12 +203,14 @@ async def measure(name: str, url: str, turns: int, at_once: int) -> dict[str, fl
             began = time.perf_counter()
             await turn(1000 + number)
             times.append(time.perf_counter() - began)
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         began = time.perf_counter()
         async with anyio.create_task_group() as tasks:
             for number in range(at_once):
                 tasks.start_soon(turn, 100_000 + number)
         took = time.perf_counter() - began
-    return {"ms": statistics.median(times) * 1000, "tasks_per_second": at_once / took}
+        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory
+    return {"ms": statistics.median(times) * 1000, "tasks_per_second": at_once / took, "kb": grown / at_once}
 
 
 def main() -> None:
@@ -247,16 +250,20 @@ def run(names: Sequence[str], turns: int, at_once: int, rounds: int) -> dict[str
                     raise SystemExit(f"{name} failed:\n{done.stderr[-3000:]}")
                 found = json.loads(done.stdout.splitlines()[-1])
                 old = best.get(name, found)
-                best[name] = {"ms": min(old["ms"], found["ms"]), "tasks_per_second": max(old["tasks_per_second"], found["tasks_per_second"])}
+                best[name] = {
+                    "ms": min(old["ms"], found["ms"]),
+                    "tasks_per_second": max(old["tasks_per_second"], found["tasks_per_second"]),
+                    "kb": min(old["kb"], found["kb"]),
+                }
     return best
 
 
 def show(best: dict[str, dict[str, float]]) -> None:
     base = best[BASELINE]
-    print(f"{'':16} {'ms a turn':>10} {'of ' + BASELINE:>8} {'tasks/s':>9} {'times ' + BASELINE:>10}")
+    print(f"{'':16} {'ms a turn':>10} {'of ' + BASELINE:>8} {'tasks/s':>9} {'times ' + BASELINE:>10} {'KB each':>9}")
     for name, found in best.items():
         cost, rate = found["ms"] / base["ms"], found["tasks_per_second"] / base["tasks_per_second"]
-        print(f"{name:16} {found['ms']:10.2f} {cost:8.2f} {found['tasks_per_second']:9.0f} {rate:10.1f}")
+        print(f"{name:16} {found['ms']:10.2f} {cost:8.2f} {found['tasks_per_second']:9.0f} {rate:10.1f} {found['kb']:9.0f}")
 
 
 if __name__ == "__main__":
