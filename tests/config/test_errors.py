@@ -171,3 +171,21 @@ def test_a_damaged_sample_is_read_or_named_with_its_line(home: Path, at: int, pu
     (home / "config.yaml").write_text(SAMPLE[:at] + put + SAMPLE[at + cut :])
     said = complaints(home, {})
     assert not said or f"{home}/config.yaml:" in said
+
+
+def test_a_key_in_the_wrong_place_is_not_shown(home: Path) -> None:
+    key = "sk-verysecret-0123456789abcdef"
+    for text in (f"llm: {key}", f"llm: {{retry: {{attempts: {key}}}}}", f"llm: {{providers: {{mine: {{api: {key}}}}}}}"):
+        assert key not in complaint(home, text)
+
+
+@pytest.mark.parametrize("text", ["[" * 3000, "[" * 700 + "]" * 700])
+def test_a_variable_that_is_nested_too_deeply_is_named(home: Path, text: str) -> None:
+    with pytest.raises(ConfigError, match=r"ALLOWED_PATHS: tools\.filesystem\.allowed_paths: expected a list"):
+        config.load(home=str(home), environ={"NEURALCLAW_TOOLS__FILESYSTEM__ALLOWED_PATHS": text})
+
+
+def test_the_query_of_an_address_is_masked(home: Path) -> None:
+    (home / "config.yaml").write_text('llm: {providers: {mine: {base_url: "http://u:pw@host/v1?key=sesame"}}}')
+    shown = {value.key: value.value for value in config.load(home=str(home), environ={}).values}
+    assert shown["llm.providers.mine.base_url"] == "http://[set]@host/v1?[set]"

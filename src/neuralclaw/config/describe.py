@@ -32,7 +32,7 @@ def names_secret(variable: str) -> bool:
 
 
 def masked(key: str, value: Any, secrets: Sequence[str] = ()) -> Any:
-    """The value as it may be shown: secrets, wherever they stand in it, and the password in an address become `[set]`."""
+    """The value as it may be shown: secrets, wherever they stand in it, and the password and the query of an address become `[set]`."""
     if is_secret(key):
         return None if value is None else "[set]"
     if isinstance(value, list | tuple):
@@ -41,11 +41,18 @@ def masked(key: str, value: Any, secrets: Sequence[str] = ()) -> Any:
         return value
     for secret in secrets:
         value = value.replace(secret, "[set]")
-    if "://" in value and "@" in value:
-        scheme, _, rest = value.partition("://")
-        authority, slash, path = rest.partition("/")
-        return f"{scheme}://[set]@{authority.rpartition('@')[2]}{slash}{path}" if "@" in authority else value
-    return value
+    if "://" not in value or not ("@" in value or "?" in value):
+        return value
+    scheme, _, rest = value.partition("://")
+    rest, asked, _ = rest.partition("?")  # keys stand in queries too
+    authority, slash, path = rest.partition("/")
+    who = "[set]@" if "@" in authority else ""
+    return f"{scheme}://{who}{authority.rpartition('@')[2]}{slash}{path}{'?[set]' if asked else ''}"
+
+
+def _like_a_key(text: str) -> bool:
+    """Whether a text may be a key that was put into the wrong place: one long word of letters and digits."""
+    return len(text) >= 20 and text.isascii() and text.replace("-", "").replace("_", "").isalnum() and any(c.isdigit() for c in text)
 
 
 def expected(kind: Any, limits: tuple[msgspec.Meta, ...]) -> str:
@@ -83,7 +90,7 @@ def found(value: Any, key: str) -> str:
         return "a section"
     if isinstance(value, list):
         return "a list"
-    if is_secret(key):
+    if is_secret(key) or (isinstance(value, str) and _like_a_key(value)):
         return "something else (not shown)"
     if isinstance(value, str):
         return f"the text {value[:57] + '...' if len(value) > 60 else value!r}"

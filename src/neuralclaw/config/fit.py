@@ -63,7 +63,7 @@ class Fit:
         if text.lstrip()[:1] in ("{", "["):
             try:
                 return node_of(msgspec.json.decode(text), node.source, node.line)
-            except msgspec.DecodeError:
+            except (msgspec.DecodeError, RecursionError):
                 return node
         return node_of([part.strip() for part in text.split(",") if part.strip()], node.source, node.line)
 
