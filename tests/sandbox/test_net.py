@@ -282,3 +282,15 @@ async def test_a_thousand_requests_run_at_once() -> None:
             for _ in range(1000):
                 tasks.start_soon(get, net, server.grant(), f"http://{server.host}/")
         assert len(server.requests) == 1000
+
+
+async def test_a_server_that_only_promises_to_go_on_is_not_waited_for_for_ever() -> None:
+    async def answer(stream: anyio.abc.SocketStream, request: bytes) -> None:
+        while True:
+            await stream.send(b"HTTP/1.1 100 Continue\r\n\r\n")
+            await anyio.sleep(0.01)
+
+    async with serving(answer) as (net, server):
+        with anyio.fail_after(5), pytest.raises(TimeoutError, match="did not answer in time"):
+            async with net.request(server.grant(), "GET", f"http://{server.host}/", headers={}, body=None, timeout=0.2):
+                pass

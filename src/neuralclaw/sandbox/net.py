@@ -9,6 +9,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+import anyio
+
 from ..errors import PermissionDeniedError
 from ..types.actions import Grant
 from .running import open_envelope
@@ -30,7 +32,7 @@ class HttpNet:
         self._session: aiohttp.ClientSession | None = None
 
     def request(self, grant: Grant, method: str, url: str, *, headers: Mapping[str, str], body: bytes | None, timeout: float) -> "_Exchange":
-        """An async context manager of the response. `timeout`: seconds to connect, and without a byte while reading.
+        """An async context manager of the response. `timeout`: seconds to connect, and without a byte while reading; headers must be there after twice that.
 
         Raises `PermissionDeniedError`, `TimeoutError` or `ConnectionError`; the chunks raise the last two.
         """
@@ -40,7 +42,7 @@ class HttpNet:
         """The response as soon as its headers are there; for `request`."""
         _must_be_granted(grant, url)
         session, limits = self._open(timeout)
-        with _translated(url):
+        with _translated(url), anyio.fail_after(2 * timeout):  # a server may say "100 Continue" for ever
             return await session.request(method, url, headers=headers, data=body, allow_redirects=False, timeout=limits)
 
     def _open(self, timeout: float) -> "tuple[aiohttp.ClientSession, aiohttp.ClientTimeout]":
