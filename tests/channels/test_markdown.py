@@ -107,7 +107,7 @@ def test_a_return_is_the_same_wherever_the_text_is_cut_around_it() -> None:
     for text in ("a\r\nb", "a\rb", "a\r", "a\r\r\n\rb"):
         markdown = StreamedMarkdown(lambda: 50, colour=False)
         assert "".join(markdown.feed(c) for c in text) + markdown.close() == shown(text, 50)
-    assert shown("a\rb\r\nc\r") == "a\\x0db c\\x0d\n"
+    assert shown("a\rb\r\nc\r") == "a\\x0db\nc\\x0d\n"
 
 
 @SOME
@@ -171,8 +171,8 @@ def test_each_kind_of_block_has_its_look() -> None:
         "",
         "A bold word, `code`, gone, a link",
         '(https://example.com/a_b "T") and 日本語',
-        "のとても長いテキスト。 Second line &",
-        "more* text.",
+        "のとても長いテキスト。",
+        "Second line & more* text.",
         "",
         "1. first",
         "   ◦ nested x",
@@ -185,7 +185,8 @@ def test_each_kind_of_block_has_its_look() -> None:
         "         return 1",
         "",
         "│ quote",
-        "│ • list lazy",
+        "│ • list",
+        "│   lazy",
         "",
         "A         B",
         "───────────",
@@ -201,6 +202,20 @@ def test_each_kind_of_block_has_its_look() -> None:
         "<b>html</b> i (u.png) 👩‍👩‍👧 ❤️ e\u0301",
         "",
     ]
+
+
+def test_a_line_break_within_a_paragraph_stays_one() -> None:
+    assert shown("Milk, **2\n  litres**  \nbread<br>\neggs") == "Milk, 2\nlitres\nbread\neggs\n"
+    assert shown("- a\n  b\n> c\n> d") == "• a\n  b\n│ c\n│ d\n"
+    verse = "".join(f"line {i}\n" for i in range(1_000))
+    assert shown(verse) == verse
+
+
+def test_a_table_begins_right_below_a_line_of_text() -> None:
+    markdown = StreamedMarkdown(lambda: 40, colour=False)
+    text = "Prices:\n**all** of them\n| a | b |\n|---|---|\n| 1 | 2 |\n"
+    assert "".join(markdown.feed(c) for c in text) + markdown.close() == "Prices:\nall of them\na  b\n────\n1  2\n"
+    assert shown("word\n" * 500 + "| a | b |\n|---|---|\n| 1 | 2 |\n").endswith("word\na  b\n────\n1  2\n")
 
 
 def test_colours_say_what_the_marks_said() -> None:
@@ -225,7 +240,7 @@ def test_code_in_any_language_keeps_its_text(name: str) -> None:
 
 
 def test_escape_sequences_of_a_model_are_shown() -> None:
-    assert shown("a\x1b[2Jb &#27;[2J \x07\r\nc\rd\u202e") == "a\\x1b[2Jb &#27;[2J \\x07 c\\x0dd\\u202e\n"
+    assert shown("a\x1b[2Jb &#27;[2J \x07\r\nc\rd\u202e") == "a\\x1b[2Jb &#27;[2J \\x07\nc\\x0dd\\u202e\n"
     assert shown("```\n\x1b]8;;x\x07\n```") == "  \\x1b]8;;x\\x07\n"
 
 

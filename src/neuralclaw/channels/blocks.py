@@ -1,7 +1,8 @@
 """The blocks of Markdown, line after line: quotes and lists hold paragraphs, headings, code and tables. No line is looked at twice.
 
-It follows CommonMark and the tables of GitHub, with these differences for text that streams to a terminal: HTML and references by name
-stay as written; a list item may be indented by two under any item; what is nested deeper than `_DEPTH` is text.
+It follows CommonMark and the tables of GitHub, with these differences for text that streams to a terminal: a line break within a
+paragraph stays one, because models rely on it; HTML and references by name stay as written; a list item may be indented by two under
+any item; what is nested deeper than `_DEPTH` is text.
 """
 
 import re
@@ -188,16 +189,20 @@ class Blocks:
 
     def _became(self, leaf: Paragraph, rest: str, *, cut: bool) -> bool:
         """A paragraph that this line makes a heading or a table."""
-        if leaf.begun or cut or leaf.heading:
+        if cut or leaf.heading:
             return False
-        underline = _UNDERLINE.match(rest)
+        underline = _UNDERLINE.match(rest) if not leaf.begun else None
         if underline is not None:
             leaf.base, leaf.heading = _LEVELS[underline[1][0] == "-"], True
             return True
-        aligns = alignments(rest) if "|" in rest and "\n" not in leaf.text else None
-        header = split_row(leaf.text) if aligns is not None else []
-        if aligns is None or len(header) != len(aligns) or "|" not in leaf.text:
+        before, broken, last = leaf.text.rpartition("\n")
+        aligns = alignments(rest) if "|" in rest and "|" in last and (broken or not leaf.begun) else None
+        header = split_row(last) if aligns is not None else []
+        if aligns is None or len(header) != len(aligns):
             return False
+        if broken:  # the last line of a paragraph is the table's header
+            leaf.text = before
+            self._emit(leaf.end(self._room()))
         self._leaf = Table(header, aligns, marks=not self._colour)
         return True
 

@@ -16,7 +16,7 @@ _RULES = r"""
 |(?P<auto><(?:https?://|mailto:)[^\s<>]+>)
 %s
 |(?P<entity>&(?:\#[0-9]{1,7}|\#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});)
-|(?P<hard>(?:\ {2,}|\\)\n\ *|<br\ ?/?>)
+|(?P<hard>(?:\ {2,}|\\)\n\ *|<br\ ?/?>(?:\ ?\n\ *)?)
 |(?P<soft>\ ?\n\ *)
 |(?P<run>\*+|_+|~~+)
 |(?P<open>!?\[)
@@ -87,12 +87,12 @@ class Inline:
         return shown
 
     def cut(self) -> int:
-        """Where the text can be cut so that both halves show the same as the whole: at the last space outside of all marks; 0 for nowhere."""
+        """Where the text can be cut so that both halves show the same as the whole: at the last space or line break outside of all marks; 0 for nowhere."""
         waiting = [self._nodes[run.index].at for run in self._runs] + [self._nodes[index].at for index in self._brackets]
         first = min([*waiting, *self._unclosed.values()], default=len(self._text))
         for node in reversed(self._nodes):
             if node.at < first and node.plain and not node.flags:
-                space = node.text.rfind(" ", 0, first - node.at)
+                space = 0 if node.text == "\n" else node.text.rfind(" ", 0, first - node.at)
                 if space >= 0:
                     return node.at + space
         return 0
@@ -111,7 +111,7 @@ class Inline:
         elif kind in ("url", "auto"):
             self._nodes.append(_Node(token.strip("<>"), at, LINK))
         else:
-            shown = {"escape": token[1:], "hard": "\n", "soft": " "}.get(kind) or (_entity(token) if kind == "entity" else token)
+            shown = {"escape": token[1:], "hard": "\n", "soft": "\n"}.get(kind) or (_entity(token) if kind == "entity" else token)
             if kind == "text" and token[0] == " ":
                 shown = " "
             self._nodes.append(_Node(shown, at, plain=kind in ("text", "soft")))

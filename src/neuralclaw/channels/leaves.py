@@ -22,7 +22,7 @@ class Paragraph:
         self.growing = False
         """More of it will come: what stands open at its end is shown in the style it will have."""
         self.begun = False
-        """Some of it was handed out: it cannot become a heading or a table any more."""
+        """Some of it was handed out: it cannot become a heading any more, nor what was handed out a table."""
         self._wrap = Wrap()
 
     def copy(self) -> "Paragraph":
