@@ -87,6 +87,17 @@ async def test_ollama_is_started_and_its_model_pulled(near: Claw, services: Serv
     assert of(stopped)["model.service"]["fix"] == "ollama serve"
 
 
+async def test_an_ollama_that_only_runs_answers_with_a_model_it_has(near: Claw, services: Services) -> None:
+    del near.env["OPENAI_API_KEY"]
+    services.pulled = ["nomic-embed-text:latest", "qwen3:8b"]
+    ran = await near("run", "hello")
+    assert (ran.code, ran.out) == (0, "ready\n"), ran
+    assert services.calls == [("qwen3:8b", "")]
+    assert "ollama:qwen3:8b, because no service has a key, and Ollama runs here without llama3.2" in of(await near("doctor", "--json"))["model"]["text"]
+    services.pulled.append("llama3.2:latest")
+    assert "ollama:llama3.2, because" in of(await near("doctor", "--json"))["model"]["text"]
+
+
 async def test_models_that_are_fallen_back_on_are_checked_and_not_needed(near: Claw, services: Services) -> None:
     (near.home / "config.yaml").write_text(
         "llm: {default_provider: openai, fallback: [llamacpp, 'ollama:qwen3:8b', 'openai:gpt-4o-mini'], providers: {llamacpp: {base_url: 'http://127.0.0.1:9/v1'}}}\n"

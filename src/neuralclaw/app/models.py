@@ -16,6 +16,7 @@ from ..plugins import load
 from ..ports import Clock, Net, Provider
 from ..runtime.sessions import Thinking
 from ..safety.gate import Gate
+from . import pulled
 
 GIVEN = "given"
 """Provider name of a `Provider` object that was passed to `Agent.open`."""
@@ -77,16 +78,24 @@ class Models:
 
     def default(self) -> tuple[str, str]:
         """The configured or chosen model as `P:M` or `P`, and why it is that one."""
-        return config.choose_model(self._loaded, lambda *known: load("provider.with_key")(*known), self._ollama_runs)
+        probed: list[tuple[str, int]] = []
+        name, why = config.choose_model(self._loaded, lambda *known: load("provider.with_key")(*known), lambda: self._ollama_runs(probed))
+        if name == "ollama" and probed:  # chosen only because it runs: with a model that it has
+            usual = self._find(name)[1]
+            has = pulled.to_use(probed[0], usual, seconds=OLLAMA_SECONDS)
+            return (name, why) if has == usual else (f"{name}:{has}", f"{why} without {usual}")
+        return name, why
 
-    def _ollama_runs(self) -> bool:
-        """Whether something listens where Ollama would; a refusal takes no time."""
+    def _ollama_runs(self, probed: list[tuple[str, int]]) -> bool:
+        """Whether something listens where Ollama would; a refusal takes no time. Its address goes into `probed`."""
         given = self._loaded.env.get("OLLAMA_HOST", "").rpartition("://")[2].partition("/")[0]
         host, _, port = given.rpartition(":") if ":" in given else (given, "", "")
         try:
-            socket.create_connection((host or "127.0.0.1", int(port or OLLAMA_PORT)), OLLAMA_SECONDS).close()
+            address = (host or "127.0.0.1", int(port or OLLAMA_PORT))
+            socket.create_connection(address, OLLAMA_SECONDS).close()
         except (OSError, ValueError):
             return False
+        probed.append(address)
         return True
 
     def _find(self, model: str) -> tuple[Provider, str]:
