@@ -21,12 +21,15 @@ from neuralclaw.types.events import (
     ErrorEvent,
     ErrorInfo,
     LimitHit,
+    Message,
     RetryEvent,
     TextDelta,
     ToolFinished,
+    ToolStarted,
     TurnFinished,
 )
 from neuralclaw.types.judging import Decision, Risk, Tier
+from neuralclaw.types.messages import ToolCall, Usage
 
 pytestmark = pytest.mark.anyio
 
@@ -123,6 +126,17 @@ def test_at_a_terminal_the_answer_streams_and_what_was_retried_is_void() -> None
         "🤖 LLM error: cut. Retrying… (after attempt 1, in 0.0 s)",
         "right\\x1b]0;x\\x07",
     ]
+
+
+def test_a_call_is_shown_with_what_the_model_wrote_and_no_default() -> None:
+    for written_by_model, line in {("path",): "> read_file a.txt", ("path", "offset"): "> read_file path=a.txt, offset=1"}.items():
+        out, err = stream(), stream()
+        view = View(Screen(out), Screen(err), tools=True, verbose=False)
+        filled = {"path": "a.txt", "offset": 1}
+        call = ToolCall("c", "read_file", {name: filled[name] for name in written_by_model})
+        view.show(event(Message(text="", tool_calls=(call,), stop="tools", model="m", usage=Usage())))
+        view.show(event(ToolStarted(call_id="c", name="read_file", arguments=filled, risk=Risk.LOW, tier=Tier.READ, effect="read")))
+        assert written(err).strip() == line
 
 
 def question(number: int, show: str = "rm x") -> ApprovalRequested:

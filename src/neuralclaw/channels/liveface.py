@@ -143,7 +143,7 @@ class LiveView(View, Drawing):
     def _tool(self, body: ToolStarted | ToolFinished) -> None:
         super()._tool(body)
         if isinstance(body, ToolStarted):
-            self._calls[body.call_id] = (body, time.monotonic())
+            self._calls[body.call_id] = (msgspec.structs.replace(body, arguments=self._written(body)), time.monotonic())
         elif body.call_id in self._calls:
             started, _ = self._calls.pop(body.call_id)
             self._above(_ended(tool_card(started, body, width=self._columns())))

@@ -48,6 +48,7 @@ class View:
         self._told: set[tuple[str, str]] = set()
         self._limit = ""
         self._choices: dict[str, tuple[str, ...]] = {}
+        self._given: dict[str, set[str]] = {}  # the arguments that the model wrote, by call
 
     def show(self, event: Event) -> None:
         """Show what there is to show of one event."""
@@ -92,6 +93,14 @@ class View:
     def _message(self, body: Message) -> None:
         if body.tool_calls:
             self._streamed = ""
+        self._given = {call.id: set(call.arguments) for call in body.tool_calls}
+
+    def _written(self, body: ToolStarted) -> dict[str, Any]:
+        """The arguments without defaults that nobody gave; all of them where the call is not known or was mended."""
+        given = self._given.get(body.call_id)
+        if given is None or not given <= set(body.arguments):
+            return body.arguments
+        return {name: value for name, value in body.arguments.items() if name in given}
 
     def _retry(self, body: RetryEvent) -> None:
         self._void(body.discard)
@@ -110,7 +119,7 @@ class View:
             self.err.line(UNCONFINED, "yellow")
         if isinstance(body, ToolStarted):
             if self._tools:
-                self.err.line(f"> {body.name} {_arguments(body.arguments)}", "dim")
+                self.err.line(f"> {body.name} {_arguments(self._written(body))}", "dim")
         elif body.refused is not None:
             self.err.trouble("SecurityError", f"{body.name}: {body.error or body.content}")
         elif not body.ok:
