@@ -189,3 +189,17 @@ def test_the_query_of_an_address_is_masked(home: Path) -> None:
     (home / "config.yaml").write_text('llm: {providers: {mine: {base_url: "http://u:pw@host/v1?key=sesame"}}}')
     shown = {value.key: value.value for value in config.load(home=str(home), environ={}).values}
     assert shown["llm.providers.mine.base_url"] == "http://[set]@host/v1?[set]"
+
+
+def test_keys_that_others_can_read_are_said_with_the_command_that_mends_it(home: Path) -> None:
+    secrets = home / ".env"
+    secrets.write_text("OPENAI_API_KEY=sk-of-nobody-0123456789\n")
+    secrets.chmod(0o644)
+    (notice,) = config.load(home=str(home), environ={}).notices
+    assert notice.endswith(f"chmod 600 {secrets}")
+    assert "sk-of" not in notice
+    secrets.chmod(0o600)
+    assert config.load(home=str(home), environ={}).notices == ()
+    secrets.write_text("NEURALCLAW_AGENT__NAME=Claw\n")
+    secrets.chmod(0o644)
+    assert config.load(home=str(home), environ={}).notices == ()

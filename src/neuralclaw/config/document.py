@@ -91,6 +91,14 @@ def read_text(path: str) -> str | None:
         raise ConfigError(f"{path}:{line}: is not UTF-8 text (byte {error.start})", hint="Save the file as UTF-8.") from error
 
 
+def open_to_others(path: str) -> bool:
+    """Whether others on this machine can read or change the file."""
+    try:
+        return bool(os.stat(path).st_mode & 0o066)  # noqa: PTH116
+    except OSError:
+        return False
+
+
 class Builder:
     """Puts parsed pieces together to a tree, within the bounds, and notes keys that stand twice."""
 

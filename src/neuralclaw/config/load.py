@@ -17,7 +17,7 @@ import msgspec
 
 from ..errors import ConfigError
 from .describe import masked, names_secret, suggest_key
-from .document import Node, Source, merge, node_of, read_dotenv, read_json, read_text
+from .document import Node, Source, merge, node_of, open_to_others, read_dotenv, read_json, read_text
 from .fit import ABSENT, Fit
 from .semantics import check
 from .settings import Settings
@@ -100,6 +100,8 @@ def load(*, home: str | None, environ: Mapping[str, str], overrides: Mapping[str
     notices: list[str] = []
     tree, file = config_file(folders, problems, notices)
     dotenv, dotenv_path = dotenv_file([posixpath.dirname(file)] if file else folders)
+    if any(value and names_secret(name) for name, (value, _) in dotenv.items()) and open_to_others(dotenv_path):
+        notices.append(f"{dotenv_path} holds keys and can be read by others on this machine: chmod 600 {dotenv_path}")
     env = {name: value for name, (value, _) in dotenv.items() if value} | {name: value for name, value in environ.items() if value}
     tree = layered(tree, variables(dotenv, dotenv_path, environ), overrides or {})
     loaded = Loaded(Settings(), data, env)
