@@ -1,4 +1,4 @@
-"""Whether a turn gets dearer as its session gets longer: the cost of turns around 100 and around 1,000 of one session.
+"""Whether a turn gets dearer as its session gets longer: the cost of turns around 100 of one session and around 1,000 of another, taken in turn.
 
     python benchmarks/long_session.py
 
@@ -10,6 +10,7 @@ import json
 import statistics
 import tempfile
 import time
+from collections.abc import Sequence
 
 import anyio
 
@@ -24,17 +25,25 @@ async def think(request: Request) -> Reply:
     return Reply(tool_calls=[{"name": "calculate", "arguments": {"expression": "17*23"}}])
 
 
-async def measure(turns: int, around: int) -> list[float]:
-    """Seconds of each turn; `around` more than `turns` are run."""
-    times = []
+async def measure(places: Sequence[int], around: int) -> list[float]:
+    """The median milliseconds of the turns around each place. Both sessions are as long as they must be first; then each has a turn after the other's."""
+    times: list[list[float]] = [[] for _ in places]
     with tempfile.TemporaryDirectory() as folder:
         async with Agent.open(home=f"{folder}/home", workspace=folder, provider=FunctionProvider(think), environ={"HOME": folder}) as agent:
-            for _ in range(turns + around):
+
+            async def turn(place: int) -> float:
                 began = time.perf_counter()
-                end = await agent.ask("What is 17 * 23?", session="long")
-                times.append(time.perf_counter() - began)
+                end = await agent.ask("What is 17 * 23?", session=f"of-{place}")
                 assert end.status == "done", end
-    return times
+                return time.perf_counter() - began
+
+            for place in places:
+                for _ in range(place - around):
+                    await turn(place)
+            for _ in range(2 * around):
+                for found, place in zip(times, places, strict=True):
+                    found.append(await turn(place))
+    return [statistics.median(found) * 1000 for found in times]
 
 
 def main() -> None:
@@ -42,8 +51,7 @@ def main() -> None:
     parser.add_argument("--around", type=int, default=40, help="turns on each side that the median is taken of")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    times = anyio.run(measure, 1000, options.around)
-    early, late = (statistics.median(times[at - options.around : at + options.around]) * 1000 for at in (100, 1000))
+    early, late = anyio.run(measure, (100, 1000), options.around)
     if options.json:
         print(json.dumps({"turn 100": early, "turn 1000": late}))
         return

@@ -12,19 +12,19 @@ from ..types.options import TurnOptions
 from ..types.rows import Lease, OutboxItem, Result
 from .context import Conversation
 from .limits import RunningTime
-from .redaction import NO_REDACTION, redacted
+from .redaction import NO_REDACTION, Searched, redacted
 from .state import TurnState
 
 
 class Journal:
     """Appends entries of one session under its lease and folds them, those of other processes too.
 
-    Every text in the bodies it writes has gone through `redaction`; `rows` come clean from who makes them.
+    Every text in the bodies it writes and reads has gone through the redaction of `searched`; `rows` come clean from who makes them.
     Entry numbers of a session rise by one, so a gap in what an append returns tells that another process wrote between: it is read then.
     """
 
-    def __init__(self, store: Store, lease: Lease, session: str, publish: Callable[[Sequence[Entry]], None], redaction: Redaction = NO_REDACTION) -> None:
-        self._store, self._lease, self._session, self._publish, self._redaction = store, lease, session, publish, redaction
+    def __init__(self, store: Store, lease: Lease, session: str, publish: Callable[[Sequence[Entry]], None], searched: Searched) -> None:
+        self._store, self._lease, self._session, self._publish, self._searched = store, lease, session, publish, searched
         self.state = TurnState(0)
         self.conversation = Conversation()
 
@@ -34,20 +34,17 @@ class Journal:
 
     async def append(self, *bodies: Durable, labels: Labels = NONE, rows: Sequence[OutboxItem | Result] = ()) -> None:
         """Write the bodies in one transaction, then fold and publish them."""
-        drafts = [Draft(self.state.number, redacted(body, self._redaction), labels) for body in bodies]
+        drafts = [Draft(self.state.number, redacted(body, self._searched.redaction), labels) for body in bodies]
         written = await self._store.append(self._session, drafts, lease=self._lease, rows=rows)
+        self._searched.written(written)
         if written[0].entry != self.state.last_entry + 1:
-            foreign = self.cleaned(await self._store.read(self._session, after=self.state.last_entry))
+            foreign = self._searched.entries(await self._store.read(self._session, after=self.state.last_entry))
             written = [*(e for e in foreign if e.entry < written[0].entry), *written]
         self._take(written)
 
-    def cleaned(self, entries: Sequence[Entry]) -> Sequence[Entry]:
-        """Entries that others wrote, or that were written before a secret in them was configured: no model is told it."""
-        return [msgspec.structs.replace(entry, body=redacted(entry.body, self._redaction)) for entry in entries]
-
     async def sync(self) -> None:
         """Fold what other processes have written since."""
-        self._take(self.cleaned(await self._store.read(self._session, after=self.state.last_entry)))
+        self._take(self._searched.entries(await self._store.read(self._session, after=self.state.last_entry)))
 
     async def settle(self) -> None:
         """Fold what a cancelled `append` may have written all the same: behind a barrier no write of this process is under way."""

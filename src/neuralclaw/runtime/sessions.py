@@ -16,7 +16,7 @@ from anyio.abc import TaskGroup
 from ..agent.context import Conversation
 from ..agent.limits import RunningTime
 from ..agent.loop import run_turn
-from ..agent.redaction import NO_REDACTION, redacted
+from ..agent.redaction import NO_REDACTION, Searched, redacted
 from ..agent.run import Journal, Run
 from ..agent.state import TurnState
 from ..errors import AgentError, NeuralClawError, SessionBusy, TurnSetAside
@@ -94,6 +94,7 @@ class Sessions:
 
     def __init__(self, kit: Kit, tasks: TaskGroup, *, max_sessions: int) -> None:
         self._kit, self._tasks = kit, tasks
+        self._searched = Searched(kit.redaction)
         self._drives: dict[str, Drive] = {}
         self._claims: dict[str, anyio.Event] = {}  # leases of this process that no drive has yet
         self._slots = anyio.CapacityLimiter(max_sessions)
@@ -243,8 +244,8 @@ class Sessions:
         entries = await store.read(session, from_turn=max(1, last - window)) if last else []
         waiting = await store.read(session, after=started.inbound if started else 0, kinds=("inbound",))
         known = {e.entry: e for e in (*waiting, *entries)}
-        journal = Journal(store, drive.lease, session, self._kit.bus.publish, self._kit.redaction)
-        ordered = journal.cleaned([known[n] for n in sorted(known)])
+        journal = Journal(store, drive.lease, session, self._kit.bus.publish, self._searched)
+        ordered = self._searched.entries([known[n] for n in sorted(known)])
         state = TurnState.fold(last, ordered)
         state.resumed = True
         journal.begin(state, Conversation.of(ordered))
