@@ -6,6 +6,7 @@ import termios
 
 import pytest
 
+from ..agent.test_pictures import DOT
 from .emulator import CTRL_C, CTRL_D, Screen
 from .model import served
 from .program import Claw
@@ -265,7 +266,7 @@ async def test_an_error_of_the_model_ends_the_turn_and_not_the_chat(claw: Claw) 
         chat.type("calculate 6 * 7\r")
         chat.until("✓ calculate")
         chat.type("/modle\r")
-        chat.until("there is no /modle; did you mean 'model'?")
+        chat.until("there is no /modle; did you mean '/model'?")
         chat.type("/trust lots\r")
         chat.until("/trust wants one of low, medium, high")
         chat.type("/resume nowhere\r")
@@ -285,3 +286,52 @@ async def test_the_terminal_is_as_it_was_after_the_chat(claw: Claw) -> None:
         assert b"\x1b[?1049" not in chat.raw  # no screen of its own: what was said stays in the scrollback
         assert b"\x1b]" not in chat.raw  # the title is left alone
     assert json.loads((await claw("sessions", "list", "--json")).out) == []
+
+
+async def test_a_session_that_is_taken_up_again_shows_its_last_turns_once(claw: Claw) -> None:
+    with served(claw.home) as model:
+        with Screen(claw, "--session", "s") as chat:
+            chat.until(READY)
+            for number in range(1, 5):
+                chat.type(f"question {number}\r")
+                model.asked()
+                model.say(f"The **answer** {number}.")
+                model.done()
+                chat.until(f"The answer {number}.", lambda screen: "running" not in screen.text)
+            chat.type(CTRL_D)
+            assert chat.end() == 0
+        with Screen(claw, "--resume", "s") as chat:
+            chat.until("> question 2", "The answer 2.", "> question 4", "The answer 4.", "context 10 %")
+            assert "question 1" not in chat.all
+            assert chat.all.count("The answer 4.") == 1
+            chat.type("/trust\r")
+            chat.until("trust low")
+            chat.type("/resume\r")
+            chat.until("s  idle")
+
+
+async def test_a_picture_that_is_named_goes_along(claw: Claw) -> None:
+    (claw.workspace / "dot.png").write_bytes(DOT)
+    with served(claw.home) as model, Screen(claw, "--session", "s") as chat:
+        chat.until(READY)
+        chat.type("what is @do\t")
+        chat.until("what is @dot.png")
+        chat.type(" \r")
+        model.asked()
+        model.say("A dot.")
+        model.done()
+        chat.until("A dot.", "takes no pictures")
+    shown = (await claw("sessions", "show", "s", "--json")).json
+    assert [event["images"] for event in shown["events"] if event["type"] == "inbound"] == [[{"media_type": "image/png", "name": "dot.png", "bytes": len(DOT)}]]
+
+
+async def test_a_yes_to_no_question_is_not_sent_to_the_model(claw: Claw) -> None:
+    with served(claw.home) as model, Screen(claw) as chat:
+        chat.until(READY)
+        chat.type("begin\r")
+        model.asked()
+        chat.type("y\r")
+        chat.until("no question waits here; nothing was sent")
+        model.say("Fine.")
+        model.done()
+        chat.until("Fine.", lambda screen: "running" not in screen.text)

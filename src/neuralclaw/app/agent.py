@@ -1,7 +1,6 @@
 """`Agent`: the Python API, and what every command line, chat and page stands on."""
 
 import os
-import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Literal
@@ -12,7 +11,7 @@ from anyio.abc import TaskGroup
 
 from .. import config
 from ..config import process
-from ..errors import AgentError, SessionBusy, TurnSetAside, WorkspaceError
+from ..errors import AgentError, SessionBusy, TurnSetAside
 from ..ports import Provider
 from ..runtime.asker import JournalAsker
 from ..runtime.bus import Bus
@@ -20,18 +19,19 @@ from ..runtime.desk import SessionDesk, Verb
 from ..runtime.sessions import Kit, Sessions, Wish
 from ..runtime.verbs import find_session
 from ..types.actions import AnswerDecision, Origin, Question, Shown, Who
-from ..types.entries import HOME, Event
+from ..types.entries import Event
 from ..types.events import ApprovalRequested, Inbound, TurnFinished
 from ..types.ids import new_id
 from ..types.judging import Trust
+from ..types.messages import Image
 from ..types.options import ApprovalsMode, TurnOptions
 from .eventlog import EventLog, Leaving
+from .given import load_settings, new_session, real_directory
 from .parts import Parts
-from .pictures import Given, pictures
+from .pictures import Given, mentioned, pictures
 from .stream import TurnFilter
 from .verbs import agent_verbs
 
-SESSION_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 LEAVE_SECONDS = 3.0
 """How long leaving a turn early may wait for its end to be recorded."""
 
@@ -205,6 +205,15 @@ class Agent:
         """Say something to a session whose turn runs, here or elsewhere; it is seen before the next model call."""
         return await self.desk.steer(session, text, by=self._seat.who, images=pictures(images))
 
+    @property
+    def trust(self) -> str:
+        """The trust level of turns that ask for no other."""
+        return str(self._seat.trust)
+
+    def pictures_in(self, text: str) -> tuple[Image, ...]:
+        """The pictures that a message names as `@path`, relative to the workspace."""
+        return mentioned(text, self._seat.workspace)
+
     async def cancel(self, session: str) -> None:
         """Stop the session's turn, wherever it runs."""
         await self.desk.cancel(session, by=self._seat.who)
@@ -356,32 +365,6 @@ async def until_end(events: AsyncIterator[Event]) -> AsyncIterator[Event]:
 
 def waits(body: object) -> bool:
     return isinstance(body, TurnFinished) and bool(body.waiting)
-
-
-def load_settings(home: str | os.PathLike[str] | None, environ: Mapping[str, str], settings: config.Settings | Mapping[str, Any] | None) -> config.Loaded:
-    """The settings in effect: a whole `Settings` value, or those of files and environment with `settings` on top."""
-    folder = os.fspath(home) if home is not None else None
-    if isinstance(settings, config.Settings):
-        place, _ = config.places(folder, environ)
-        return config.Loaded(settings, place, {name: value for name, value in environ.items() if value})
-    return config.load(home=folder, environ=environ, overrides=settings)
-
-
-def real_directory(path: str | os.PathLike[str] | None) -> str:
-    """A workspace, absolute and real. Raises `AgentError` when it is no directory."""
-    real = os.path.realpath(path if path is not None else os.getcwd())  # noqa: PTH109
-    if not os.path.isdir(real):  # noqa: PTH112
-        raise WorkspaceError(f"the workspace {real} is not a directory", hint="make it first, or name another with --workspace DIR")
-    return real
-
-
-def new_session(name: str | None) -> str:
-    """The name, checked, or a new one of 10 characters."""
-    if name is None:
-        return new_id()
-    if not SESSION_ID.fullmatch(name) or name == HOME:
-        raise AgentError(f"{name[:80]!r} cannot be the name of a session", hint="1 to 64 letters, digits, dots, dashes and underscores; home is reserved")
-    return name
 
 
 def leaf(group: BaseExceptionGroup[BaseException]) -> BaseException:

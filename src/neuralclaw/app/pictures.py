@@ -4,13 +4,12 @@ import os
 from collections.abc import Iterable
 
 from ..errors import AgentError
-from ..types.messages import Image
+from ..types.messages import IMAGE_ENDINGS, Image
 
 MAX_BYTES = 5 * 1024 * 1024
 """The largest picture that every service takes (Anthropic's limit, the smallest of theirs)."""
 
 _KINDS = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF87a", "image/gif"), (b"GIF89a", "image/gif"))
-_ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 
 Given = Image | bytes | str | os.PathLike[str]
 
@@ -25,7 +24,7 @@ def mentioned(text: str, workspace: str) -> tuple[Image, ...]:
     found = []
     for word in _mentions(text):
         path = os.path.join(workspace, os.path.expanduser(word))  # noqa: PTH111, PTH118
-        if path.lower().endswith(_ENDINGS) and os.path.isfile(path):  # noqa: PTH113
+        if path.lower().endswith(IMAGE_ENDINGS) and os.path.isfile(path):  # noqa: PTH113
             found.append(_picture(path))
     return tuple(found)
 

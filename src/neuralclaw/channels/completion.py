@@ -8,6 +8,8 @@ import anyio.to_thread
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
+from ..types.messages import IMAGE_ENDINGS
+
 _FILES, _SECONDS, _AGE = 20_000, 1.0, 5.0
 """Files and seconds of one walk at most; seconds for which its result is used again."""
 _SHOWN = 50
@@ -40,7 +42,7 @@ class Words(Completer):
             found = [Completion(word, -len(rest), display_meta=meta) for word, meta in await self.values[name]() if word.startswith(rest)]
         elif (at := _mention(before)) is not None:
             await self._walk()
-            found = [Completion(path, -len(at) - 1) for path in nearest(at, self._files)]
+            found = [Completion(named(path), -len(at) - 1) for path in nearest(at, self._files)]
         for completion in found:
             yield completion
 
@@ -54,6 +56,13 @@ def _mention(before: str) -> str | None:
     """What stands behind the `@` of the last word, or None."""
     word = before.rsplit(None, 1)[-1] if before and not before[-1].isspace() else ""
     return word[1:] if word.startswith("@") else None
+
+
+def named(path: str) -> str:
+    """How a file is named in a message: its path, a picture as `@path`, by which it goes along."""
+    if not path.lower().endswith(IMAGE_ENDINGS):
+        return path
+    return f"@'{path}'" if " " in path else f"@{path}"
 
 
 def nearest(typed: str, paths: Iterable[str]) -> list[str]:

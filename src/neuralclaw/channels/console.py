@@ -208,8 +208,7 @@ class Console:
         text = self.buffer.text
         if text.strip() and self.open:
             self.buffer.append_to_history()
-            lines = visible(text).split("\n")
-            self.above("\n" + "".join(f"\x1b[1;36m{' ' if i else '>'}\x1b[0m \x1b[1m{line}\x1b[0m\n" for i, line in enumerate(lines)))
+            self.above(said(text))
             self._typed.send_nowait(self.pasted.whole(text))
         self.buffer.reset()
 
@@ -292,6 +291,12 @@ class Console:
 
 def _nothing() -> None:
     """Nobody listens yet."""
+
+
+def said(text: str) -> str:
+    """A message of the person as it stands in the scrollback."""
+    lines = visible(text).split("\n")
+    return "\n" + "".join(f"\x1b[1;36m{' ' if i else '>'}\x1b[0m \x1b[1m{line}\x1b[0m\n" for i, line in enumerate(lines))
 
 
 def _prefix(line: int, wrapped: int) -> StyleAndTextTuples:

@@ -11,7 +11,7 @@ from ..types.entries import Event
 from ..types.events import ApprovalRequested, ErrorEvent, LimitHit, Message, RetryEvent, ToolFinished, ToolStarted, TurnFinished
 from .cards import question_card, status_line, tool_card
 from .completion import Words
-from .console import Console, Drawing
+from .console import Console, Drawing, said
 from .history import Remembered
 from .markdown import StreamedMarkdown
 from .screen import Screen
@@ -193,6 +193,12 @@ class LiveFace:
 
     def forget(self) -> None:
         self.console.forget()
+
+    def recall(self, asked: str, answer: str) -> None:
+        self._put(said(asked))
+        if answer:
+            text = StreamedMarkdown(lambda: self.console.size[0])
+            self._put("\n" + text.feed(answer) + text.close())
 
     def show(self, event: Event) -> None:
         began = not self._view.growing

@@ -9,7 +9,7 @@ import anyio
 from ..app import Agent
 from ..channels.screen import Screen
 from ..channels.standing import Standing
-from ..channels.terminal import Questions
+from ..channels.terminal import LETTERS, Questions
 from ..errors import NeuralClawError, SessionNotFound, TurnSetAside
 from ..types.entries import Event
 from ..types.events import ApprovalRequested, ApprovalResolved, Message, TurnFinished, TurnStarted
@@ -19,6 +19,8 @@ from .output import plain
 from .parsing import UsageError, clean, did_you_mean
 from .stopping import leave_at_once
 
+_RECALLED = 3
+"""So many earlier turns are shown again when a session is taken up."""
 _PATIENCE = 3
 """Ctrl-C so many times during one turn leaves the program."""
 
@@ -44,6 +46,9 @@ class Face(Protocol):
 
     def forget(self) -> None:
         """What was typed before a question stood there is no answer to it."""
+
+    def recall(self, asked: str, answer: str) -> None:
+        """An earlier turn of the session: what was asked, and the answer, "" where there is none yet."""
 
     def show(self, event: Event) -> None: ...
     def say(self, text: str, style: str = "") -> None: ...
@@ -85,9 +90,8 @@ class Chat:
     async def serve(self, agent: Agent, session: str | None, *, resume: bool) -> None:
         """Until the person leaves or input ends. `resume`: first finish what is unfinished in the session."""
         self.agent, self.session = agent, session
-        if self.face.live:
-            await self._look_around()
-        self._pick_up = resume
+        state = await self._look_around() if self.face.live else ""
+        self._pick_up = resume and state != "idle"  # of an idle one everything is shown already
         while not self.leaving:
             if self._pick_up and self.session is not None:
                 await self._resume(self.session)
@@ -127,25 +131,34 @@ class Chat:
             self.face.say("Nothing runs. Ctrl-D leaves.", "dim")
             self.face.ready()
 
-    async def _look_around(self) -> None:
-        """The model that answers, and what the session's record tells."""
-        if self.session is not None:
-            await self.look(self.session)
+    async def _look_around(self) -> str:
+        """The model that answers, and what the session's record tells; its state, "" for a new one."""
+        state = await self.look(self.session) if self.session is not None else ""
         try:
             told = await self.agent.do("models.show", model=self.options.get("model") or self.model)
         except NeuralClawError as error:
             self.told(error)
         else:
             self.face.standing.model, self.face.standing.window = told["model"], told["context"]
+        return state
 
-    async def look(self, session: str) -> None:
-        """Take up what the record of a session says about its context and its costs."""
+    async def look(self, session: str) -> str:
+        """Take up what the record of a session says about its context and its costs, and show its last turns; its state, "" where there is no such session."""
         try:
             shown = plain(await self.agent.do("sessions.show", session=session))
         except SessionNotFound:
-            return
+            return ""
         self._begun = True
         self.face.standing.recount(shown["events"])
+        turns: dict[int, tuple[str, str]] = {}
+        for event in shown["events"]:
+            if event["type"] == "turn.started":
+                turns[event["turn"]] = event["text"], ""
+            elif event["type"] == "turn.finished" and not event["waiting"]:
+                turns[event["turn"]] = turns[event["turn"]][0], event["text"]
+        for asked, answer in list(turns.values())[-_RECALLED:]:
+            self.face.recall(asked, answer)
+        return str(shown["state"])
 
     async def _ask(self) -> str | None:
         self.face.ready()
@@ -162,7 +175,7 @@ class Chat:
             else:
                 if self.session is None:
                     self.session = new_id()
-                await self._turn(self.agent.turn(line, session=self.session, **self.options))
+                await self._turn(self.agent.turn(line, session=self.session, images=self.agent.pictures_in(line), **self.options))
         except NeuralClawError as error:
             self.told(error)
 
@@ -250,12 +263,14 @@ class Chat:
             decision = questions.read(line)
             if decision is not None:
                 await self.answer(decision)
+        elif line.strip().lower() in LETTERS:
+            raise UsageError("no question waits here; nothing was sent")
         elif line.strip():
             await self._steer(line)
 
     async def _steer(self, line: str) -> None:
         try:
-            self._steered = await self.agent.steer(line, session=self.session or "")
+            self._steered = await self.agent.steer(line, session=self.session or "", images=self.agent.pictures_in(line))
         except SessionNotFound:  # the turn is about to begin
             self.queue(line)
 
@@ -273,7 +288,7 @@ class Chat:
         question = self.face.questions.current
         if question is None:
             raise UsageError("no question waits here", hint="neuralclaw approvals list")
-        decision = {"y": "once", "s": "session", "a": "always", "n": "no"}.get(decision, decision)
+        decision = LETTERS.get(decision, decision)
         if decision not in question.choices:
             raise UsageError(f"this question takes one of {', '.join(question.choices)}")
         await self.agent.answer(question.approval_id, decision)
@@ -285,7 +300,7 @@ class Chat:
         word, _, rest = line[1:].partition(" ")
         word = word.strip()
         if word not in self.commands:
-            raise UsageError(f"there is no /{word}{did_you_mean(word, list(self.commands))}", hint="/help")
+            raise UsageError(f"there is no /{word}{did_you_mean(f'/{word}', [f'/{name}' for name in self.commands])}", hint="/help")
         await self.commands[word].run(self, rest.strip())
 
     def say(self, text: str) -> None:

@@ -32,6 +32,11 @@ class LineFace:
     def forget(self) -> None:
         self._lines.forget()
 
+    def recall(self, asked: str, answer: str) -> None:
+        self._view.err.line(f"{_PROMPT}{asked}", "dim")
+        if answer:
+            self._view.err.line(answer)
+
     def show(self, event: Event) -> None:
         self._view.show(event)
 

@@ -36,7 +36,8 @@ async def _sessions(chat: Chat, rest: str) -> None:
 async def _resume(chat: Chat, rest: str) -> None:
     _idle(chat)
     if not rest:
-        raise UsageError("/resume wants the name of a session", hint="/sessions shows them")
+        await _sessions(chat, rest)
+        return
     shown = output.plain(await chat.agent.do("sessions.show", session=rest))
     chat.session = str(shown["session"])
     await chat.look(chat.session)
@@ -46,8 +47,11 @@ async def _resume(chat: Chat, rest: str) -> None:
 
 
 async def _trust(chat: Chat, rest: str) -> None:
+    if not rest:
+        chat.say(f"trust {chat.options.get('trust') or chat.agent.trust}; /trust {'|'.join(TRUST)} changes it")
+        return
     if rest not in TRUST:
-        raise UsageError(f"/trust wants one of {', '.join(TRUST)}{did_you_mean(rest, TRUST) if rest else ''}")
+        raise UsageError(f"/trust wants one of {', '.join(TRUST)}{did_you_mean(rest, TRUST)}")
     chat.options["trust"] = rest
     chat.say(f"trust {rest} from the next message on, until you leave")
 

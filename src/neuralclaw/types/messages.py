@@ -28,6 +28,9 @@ class Image(msgspec.Struct, frozen=True):
     name: str = ""
 
 
+IMAGE_ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+
+
 class UserMessage(msgspec.Struct, frozen=True, tag="user"):
     """What a person or program said. `kind` is for providers that are no model: what began the turn, what was sent during it, or the loop's own word."""
 
