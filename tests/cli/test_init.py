@@ -167,6 +167,10 @@ async def test_yes_takes_the_proposal_and_asks_nothing(near: Claw, services: Ser
     ran = await near("init", "--yes", stdin=None)
     assert ran.code == 0, ran
     assert settings(near) == {"default_provider": "offline"}
+    services.pulled = ["qwen3:8b"]
+    ran = await near("init", "--yes", stdin=None)
+    assert ran.code == 0, ran
+    assert settings(near)["default_provider"] == "ollama", "offline was never anybody's wish"
 
 
 async def test_the_conversation_over_a_pipe_goes_on_after_a_wrong_name_and_a_wrong_key(near: Claw, services: Services) -> None:

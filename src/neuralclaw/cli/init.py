@@ -70,7 +70,7 @@ def _from_options(args: argparse.Namespace, setup: Setup, talk: Talk, fetched: F
         choice = Choice(service="local", model=fetched.path)
     else:
         found = anyio.run(setup.find)
-        proposed = Interview(setup, talk, check=False).proposal(found)
+        proposed = Interview(setup, talk, check=False).proposal(found, unasked=True)
         choice = Choice(service=proposed, model=setup.default_model(proposed, found))
     key = ""
     if args.key_stdin:

@@ -1,6 +1,7 @@
 """The conversation of `neuralclaw init`: what was found, which service, its key, the model, and what to do when the call fails."""
 
 import re
+from textwrap import wrap
 
 import anyio
 import msgspec
@@ -54,10 +55,13 @@ class Interview:
         if error.hint:
             self._talk.tell(f"   {error.hint}", "dim")
 
-    def proposal(self, found: Found) -> str:
-        """The best of what is there: what is configured, a service with a key, Ollama, a model file, else no language model."""
+    def proposal(self, found: Found, *, unasked: bool = False) -> str:
+        """The best of what is there: what is configured, a service with a key, Ollama, a model file, else no language model.
+
+        `unasked`: nobody sees the proposal before it is taken, so a configured `offline` gives way to any language model.
+        """
         configured = self._setup.loaded.settings.llm.default_provider
-        if configured:
+        if configured and not (unasked and configured == OFFLINE):
             return configured
         if found.keys:
             return found.keys[0].service
@@ -80,8 +84,10 @@ class Interview:
         for number, (name, text) in enumerate(rows, 1):
             say(f"  {number}  {name:{width}}  {text}")
         others = [name for name in self._setup.services() if name not in dict(rows)]
-        say(f"Others by name: {', '.join(others)}. Also: provider:model, the path of a GGUF file, the address of your own server,")
-        say("or fetch (downloads a small model, 145 MB, from huggingface.co).")
+        for line in wrap(f"Others by name: {', '.join(others)}.", 78):
+            say(line)
+        say("Also: provider:model, the path of a GGUF file, the address of your own server,")
+        say("or fetch (downloads a small model, 145 MB, from huggingface.co: it answers, but is weak with tools).")
         return [name for name, _ in rows]
 
     def _service(self, services: list[str], proposed: str) -> Choice:
