@@ -96,7 +96,7 @@ def figures(script: str, *arguments: str) -> dict[str, Any]:
 
 
 def page() -> str:
-    start, turn, session = figures("startup.py"), figures("turn.py", "--peers"), figures("long_session.py")
+    start, turn, session = figures("startup.py"), figures("turn.py", "--peers", "--rounds", "2"), figures("long_session.py")
     chat, markdown = figures("chat.py"), figures("markdown.py")
     base = start["python -c pass"]
     sdk = turn["sdk"]
