@@ -64,7 +64,8 @@ Wanted: a turn of `agent` at most 1.00 of `sdk`, and at least 2.5 times its task
 
 ## A long session
 
-`python benchmarks/long_session.py`: median of 80 turns around turn 100 and around turn 1,000 of one session, with a model that answers at once.
+`python benchmarks/long_session.py`: median of 80 turns around turn 100 of one session and around turn 1,000 of another, taken in turn, with a
+model that answers at once.
 
 | turn | ms | ratio | wanted |
 |---|---:|---:|---:|
