@@ -242,10 +242,11 @@ class Chat:
         """What the person types while a turn runs: an answer when a question stands there, else a word to the running turn."""
         while (line := await self.face.next()) is not None:
             self.face.taken()
-            try:
-                await self._meanwhile(clean(line))
-            except NeuralClawError as error:
-                self.told(error)
+            with anyio.CancelScope(shield=True):  # the turn may end meanwhile: what was taken from the input must not be lost
+                try:
+                    await self._meanwhile(clean(line))
+                except NeuralClawError as error:
+                    self.told(error)
         await self.leave()
 
     async def leave(self) -> None:
