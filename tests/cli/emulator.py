@@ -82,6 +82,13 @@ class Screen:
         self.fd = os.open(os.devnull, os.O_RDONLY)
         self._code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
+    def left(self) -> bool:
+        """Whether the program has ended, without anything being read."""
+        pid, status = os.waitpid(self.pid, os.WNOHANG)
+        if pid:
+            self._code = os.waitstatus_to_exitcode(status)
+        return bool(pid)
+
     def end(self) -> int:
         """Read to the end; the exit code."""
         deadline = time.monotonic() + DEADLINE

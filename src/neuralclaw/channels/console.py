@@ -27,6 +27,7 @@ from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
 
 from .keys import bindings
+from .outflow import Outflow
 from .pasted import Pasted
 from .screen import visible
 
@@ -72,12 +73,25 @@ class _Frames(Vt100_Output):
             super().flush()
 
 
+class _Unhurried(Application[None]):
+    """Draws no frame while `room` says that the terminal has not taken those before."""
+
+    def __init__(self, room: Callable[[], bool], **how: Any) -> None:
+        self._room = room
+        super().__init__(**how)
+
+    def invalidate(self) -> None:
+        if self._room():
+            super().invalidate()
+
+
 class Console:
     """The terminal of one conversation. `run` shows it until `close`; what is typed comes out of `next`."""
 
-    def __init__(self, drawing: Drawing, completer: Completer, history: History, *, streams: tuple[TextIO, TextIO], term: str) -> None:
+    def __init__(self, drawing: Drawing, completer: Completer, history: History, *, streams: tuple[TextIO, Outflow], term: str) -> None:
         self._drawing = drawing
-        self._input, stdout = streams
+        self._input, self._flow = streams
+        stdout = self._flow.out
         self._typed, self._messages = anyio.create_memory_object_stream[str](math.inf)
         self._above: list[str] = []
         self._painted = 0.0
@@ -99,7 +113,8 @@ class Console:
         self.buffer.on_text_changed += self._edited
         self._measured = _size(stdout)
         self._out = _Frames(stdout, lambda: _size(stdout), term=term or None, enable_cpr=False, enable_bell=False)
-        self._app: Application[None] = Application(
+        self._app = _Unhurried(
+            self._room_or_later,
             layout=self._layout(),
             key_bindings=bindings(self),
             style=_STYLE,
@@ -249,10 +264,16 @@ class Console:
         else:
             self._wanted.set()
 
+    def _room_or_later(self) -> bool:
+        if self._flow.full:
+            self._wanted.set()
+        return not self._flow.full
+
     async def _later(self) -> None:
         while True:
             await self._wanted.wait()
             await anyio.sleep(max(0.0, self._painted + self._pause - time.monotonic()))
+            await self._flow.room()
             self._wanted = anyio.Event()
             self._app.invalidate()
 

@@ -14,6 +14,7 @@ from .completion import Words
 from .console import Console, Drawing, said
 from .history import Remembered
 from .markdown import StreamedMarkdown
+from .outflow import Outflow
 from .screen import Screen
 from .standing import Standing
 from .terminal import Questions, View, choices
@@ -169,11 +170,11 @@ class LiveFace:
 
     live = True
 
-    def __init__(self, streams: tuple[TextIO, TextIO], *, term: str, verbose: bool, words: Words, history: Remembered) -> None:
+    def __init__(self, stdin: TextIO, flow: Outflow, *, term: str, verbose: bool, words: Words, history: Remembered) -> None:
         self.words, self.history = words, history
         self.screen = Screen(cast(TextIO, _Above(self._put)), term=term)
         self._view = LiveView(self.screen, self._put, lambda: self.console.size[0], verbose=verbose)
-        self.console = Console(self._view, words, history, streams=streams, term=term)
+        self.console = Console(self._view, words, history, streams=(stdin, flow), term=term)
         self.history.whole = self.console.pasted.whole
         self._view.settled = self.console.restore
         self.questions, self.standing = self._view.questions, self._view.standing

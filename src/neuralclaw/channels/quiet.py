@@ -26,6 +26,6 @@ def quiet(fd: int) -> Iterator[tuple[str, list[Any]]]:
         yield early.decode("utf-8", "replace"), before
     finally:
         try:
-            termios.tcsetattr(fd, termios.TCSADRAIN, before)
+            termios.tcsetattr(fd, termios.TCSANOW, before)
         except termios.error:  # the terminal is gone
             pass

@@ -8,10 +8,11 @@ import anyio
 import anyio.to_thread
 
 from ..channels.lines import Lines
+from ..channels.outflow import Outflow
 from ..plugins import load
 from . import output
 from .parsing import Command, choice
-from .stopping import CANCELLED, Stop
+from .stopping import CANCELLED, Stop, stoppable
 from .words import APPROVALS, TRUST
 
 
@@ -31,25 +32,23 @@ def _run(args: argparse.Namespace) -> int:
         return 0
     out, err = output.out(), output.err()
     lines = Lines(sys.stdin.fileno())
-    if not (lines.tty and out.colour and err.tty):
-        return anyio.run(_main, args, lines, None)
-    with load("chat.quiet")(sys.stdin.fileno()) as (early, modes):
-        live = load("chat.live")(args)
-        live.face.console.early, live.face.console.modes = early, modes
-        code = anyio.run(_main, args, lines, live)
-    live.farewell()
-    return code
+    with Outflow(sys.stdout, sys.stderr) as flow:
+        if not (lines.tty and out.colour and err.tty):
+            return anyio.run(stoppable, lambda stop: load("chat.talk")(args, stop, lines, None, flow), flow)
+        with load("chat.quiet")(sys.stdin.fileno()) as (early, modes):
+            live = load("chat.live")(args, flow)
+            live.face.console.early, live.face.console.modes = early, modes
+            code = anyio.run(stoppable, lambda stop: _live(args, stop, lines, live, flow), flow)
+        live.farewell()
+        return code
 
 
-async def _main(args: argparse.Namespace, lines: Lines, live: Any) -> int:
+async def _live(args: argparse.Namespace, stop: Stop, lines: Lines, live: Any, flow: Outflow) -> int:
     code = CANCELLED
     async with anyio.create_task_group() as group:
-        stop = Stop(group.cancel_scope)
-        await group.start(stop.serve)
-        if live is not None:
-            group.start_soon(live.serve, group)
-        talk = await anyio.to_thread.run_sync(load, "chat.talk") if live is not None else load("chat.talk")
-        code = await talk(args, stop, lines, live)
+        group.start_soon(live.serve, group)
+        talk = await anyio.to_thread.run_sync(load, "chat.talk")
+        code = await talk(args, stop, lines, live, flow)
         group.cancel_scope.cancel()
     return code
 

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import anyio
 
 from ..app import Agent
+from ..channels.outflow import Outflow
 from ..channels.screen import Screen
 from ..channels.standing import Standing
 from ..channels.terminal import LETTERS, Questions
@@ -72,8 +73,8 @@ class SlashCommand:
 class Chat:
     """The conversation of one person (or a pipe) with the agent, in one session at a time."""
 
-    def __init__(self, face: Face, *, asks: bool, commands: Mapping[str, SlashCommand]) -> None:
-        self.face, self.asks, self.commands = face, asks, commands
+    def __init__(self, face: Face, flow: Outflow, *, asks: bool, commands: Mapping[str, SlashCommand]) -> None:
+        self.face, self._flow, self.asks, self.commands = face, flow, asks, commands
         self.agent: Agent
         self.session: str | None = None
         self.options: dict[str, Any] = {}
@@ -126,7 +127,7 @@ class Chat:
                 self.told(error)
         elif self.running or not self.face.live:
             self.face.let_go()
-            leave_at_once()
+            leave_at_once(self._flow)
         else:
             self.face.say("Nothing runs. Ctrl-D leaves.", "dim")
             self.face.ready()
@@ -199,6 +200,7 @@ class Chat:
                     self._note(event)
                     self.face.show(event)
                     self._question(event)
+                    await self._flow.room()
                 group.cancel_scope.cancel()
         except BaseExceptionGroup as several:
             ours = several.subgroup(NeuralClawError)

@@ -11,6 +11,7 @@ from anyio.abc import TaskGroup
 from ..channels.completion import Words
 from ..channels.history import Remembered
 from ..channels.liveface import LiveFace
+from ..channels.outflow import Outflow
 from ..config.process import environ
 from . import output
 from .words import TRUST
@@ -19,10 +20,10 @@ from .words import TRUST
 class LiveChat:
     """The terminal of one chat."""
 
-    def __init__(self, args: argparse.Namespace) -> None:
+    def __init__(self, args: argparse.Namespace, flow: Outflow) -> None:
+        self._flow = flow
         self.words, self.history = Words(args.workspace or "."), Remembered()
-        streams = (sys.stdin, sys.stdout)
-        self.face = LiveFace(streams, term=environ.get("TERM", ""), verbose=args.verbose, words=self.words, history=self.history)
+        self.face = LiveFace(sys.stdin, flow, term=environ.get("TERM", ""), verbose=args.verbose, words=self.words, history=self.history)
         self._chat: Any = None
 
     async def serve(self, group: TaskGroup) -> None:
@@ -64,5 +65,4 @@ class LiveChat:
         """The terminal is the person's again: show what came last, and how to come back."""
         if self._chat is not None:
             self._chat.farewell()
-        sys.stdout.write(self.face.console.rest())
-        sys.stdout.flush()
+        self._flow.out.write(self.face.console.rest())

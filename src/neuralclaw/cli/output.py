@@ -14,18 +14,19 @@ _TERM = environ.get("TERM", "")
 _PLAIN = bool(environ.get("NO_COLOR")) or _TERM == "dumb"
 
 
-def _screen(stream: TextIO) -> Screen:
+def screen(stream: TextIO) -> Screen:
+    """A stream as the person sees it."""
     return Screen(stream, plain=_PLAIN, term=_TERM)
 
 
 def out() -> Screen:
     """Standard output."""
-    return _screen(sys.stdout)
+    return screen(sys.stdout)
 
 
 def err() -> Screen:
     """Standard error."""
-    return _screen(sys.stderr)
+    return screen(sys.stderr)
 
 
 def json_line(value: Any, stream: TextIO | None = None) -> None:
@@ -43,10 +44,10 @@ def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, empty: s
         return
     cells = [[_cell(row.get(c)) for c in columns] for row in rows]
     widths = [max(len(c), *(len(line[i]) for line in cells)) for i, c in enumerate(columns)]
-    screen = out()
-    screen.line("  ".join(c.upper().ljust(w) for c, w in zip(columns, widths, strict=True)).rstrip(), "bold")
+    shown = out()
+    shown.line("  ".join(c.upper().ljust(w) for c, w in zip(columns, widths, strict=True)).rstrip(), "bold")
     for line in cells:
-        screen.line("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip())
+        shown.line("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip())
 
 
 def _cell(value: Any) -> str:
@@ -60,9 +61,9 @@ def _cell(value: Any) -> str:
 
 def fields(value: Mapping[str, Any]) -> None:
     """An object as lines `name: value`; what is nested stands as JSON."""
-    screen = out()
+    shown = out()
     for name, one in value.items():
-        screen.line(f"{name}: {one if isinstance(one, str) else compact(one)}")
+        shown.line(f"{name}: {one if isinstance(one, str) else compact(one)}")
 
 
 def compact(value: Any) -> str:

@@ -193,6 +193,7 @@ class Program:
                 return self._decoder.decode(line)
             except msgspec.DecodeError as error:
                 self._sink.trouble("UsageError", f"a line on standard input cannot be used: {error}")
+                await self._sink.room()
         return None
 
     async def _do(self, agent: Agent, spoken: MessageIn | AnswerIn | CancelIn) -> None:
@@ -210,3 +211,4 @@ class Program:
                     await agent.answer(question, decision or "once", value=value)
         except NeuralClawError as error:
             self._sink.trouble(error.kind, error.text)
+            await self._sink.room()

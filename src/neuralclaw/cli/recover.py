@@ -1,14 +1,16 @@
 """`neuralclaw recover`: finishes every turn of the home that was interrupted."""
 
 import argparse
+import sys
 
 import anyio
 
+from ..channels.outflow import Outflow
 from ..types.events import TurnFinished
 from . import verbs
 from .parsing import Command, choice
 from .sinks import Sink, StreamSink, TextSink
-from .stopping import CANCELLED, Stop
+from .stopping import stoppable
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
@@ -17,18 +19,9 @@ def _options(parser: argparse.ArgumentParser) -> None:
 
 
 def _recover(args: argparse.Namespace) -> int:
-    sink: Sink = StreamSink(verbose=args.verbose) if args.output == "stream-json" else TextSink(verbose=args.verbose)
-    return anyio.run(_main, args, sink)
-
-
-async def _main(args: argparse.Namespace, sink: Sink) -> int:
-    code = CANCELLED
-    async with anyio.create_task_group() as group:
-        stop = Stop(group.cancel_scope)
-        await group.start(stop.serve)
-        code = await _finish_all(args, sink)
-        group.cancel_scope.cancel()
-    return code
+    with Outflow(sys.stdout, sys.stderr) as flow:
+        sink: Sink = StreamSink(flow, verbose=args.verbose) if args.output == "stream-json" else TextSink(flow, verbose=args.verbose)
+        return anyio.run(stoppable, lambda _: _finish_all(args, sink), flow)
 
 
 async def _finish_all(args: argparse.Namespace, sink: Sink) -> int:
@@ -37,6 +30,7 @@ async def _finish_all(args: argparse.Namespace, sink: Sink) -> int:
         ended = True
         async for event in events:
             sink.show(event)
+            await sink.room()
             if event.type == "error" and event.kind == "TurnSetAside":
                 ended = False
             elif isinstance(event.body, TurnFinished):

@@ -11,6 +11,7 @@ import anyio
 
 from ..app import Agent
 from ..channels.lines import Lines
+from ..channels.outflow import Outflow
 from ..channels.screen import Screen
 from ..errors import AgentError, SessionNotFound
 from ..types.events import TurnFinished
@@ -20,7 +21,7 @@ from .failure import CODES, CONFIGURATION
 from .parsing import Command, UsageError, choice, clean, count, input_text, not_yet, positive
 from .persons import AtTerminal, Nobody, Person, Program, elsewhere
 from .sinks import JsonSink, Sink, StreamSink, TextSink
-from .stopping import CANCELLED, Stop
+from .stopping import Stop, stoppable
 from .words import APPROVALS, TRUST
 
 _LATER = ("--soul", "--personality", "--fork", "--schema", "--max-budget-usd")
@@ -53,15 +54,16 @@ def _run(args: argparse.Namespace) -> int:
     _check(args)
     text = _task(args)
     sink: Sink
-    if args.output == "stream-json":
-        sink = StreamSink(verbose=args.verbose)
-    elif args.output == "json":
-        sink = JsonSink(verbose=args.verbose)
-    else:
-        sink = TextSink(verbose=args.verbose)
-    code = anyio.run(_main, args, text, sink)
-    if isinstance(sink, JsonSink):
-        sink.finish()
+    with Outflow(sys.stdout, sys.stderr) as flow:
+        if args.output == "stream-json":
+            sink = StreamSink(flow, verbose=args.verbose)
+        elif args.output == "json":
+            sink = JsonSink(flow, verbose=args.verbose)
+        else:
+            sink = TextSink(flow, verbose=args.verbose)
+        code = anyio.run(stoppable, lambda stop: _open(args, text, sink, output.screen(flow.err), stop), flow)
+        if isinstance(sink, JsonSink):
+            sink.finish()
     return code
 
 
@@ -109,18 +111,7 @@ def _not_empty(text: str) -> str:
     return text
 
 
-async def _main(args: argparse.Namespace, text: str | None, sink: Sink) -> int:
-    code = CANCELLED
-    async with anyio.create_task_group() as group:
-        stop = Stop(group.cancel_scope)
-        await group.start(stop.serve)
-        code = await _open(args, text, sink, stop)
-        group.cancel_scope.cancel()
-    return code
-
-
-async def _open(args: argparse.Namespace, text: str | None, sink: Sink, stop: Stop) -> int:
-    err = output.err()
+async def _open(args: argparse.Namespace, text: str | None, sink: Sink, err: Screen, stop: Stop) -> int:
     at_terminal = sys.stdin is not None and sys.stdin.isatty() and err.tty
     present = at_terminal or args.input == "stream-json"
     approvals = mode(args.approvals, present=present)
@@ -172,6 +163,7 @@ async def follow(agent: Agent, turn: AbstractAsyncContextManager[Any], sink: Sin
                 stop.how = _canceller(agent, event.session)
             sink.show(event)
             person.saw(event)
+            await sink.room()
             if isinstance(event.body, TurnFinished):
                 last = event.body
         stop.how = _nothing

@@ -3,6 +3,7 @@
 import time
 from typing import Any, Protocol
 
+from ..channels.outflow import Outflow
 from ..channels.terminal import View
 from ..types.entries import Event, rfc3339
 from ..types.events import TurnFinished
@@ -17,12 +18,17 @@ class Sink(Protocol):
         """An error outside the record: a line on standard input that nobody can use."""
         ...
 
+    async def room(self) -> None:
+        """Wait until there is room for more."""
+        ...
+
 
 class TextSink:
     """Standard output gets the answer, standard error the rest."""
 
-    def __init__(self, *, verbose: bool, answer: bool = True) -> None:
-        out, err = output.out(), output.err()
+    def __init__(self, flow: Outflow, *, verbose: bool, answer: bool = True) -> None:
+        self.room, self._flow = flow.room, flow
+        out, err = output.screen(flow.out), output.screen(flow.err)
         self.view = View(out, err, tools=verbose or (answer and err.tty), verbose=verbose, answer=answer)
 
     def show(self, event: Event) -> None:
@@ -35,8 +41,8 @@ class TextSink:
 class JsonSink(TextSink):
     """Standard output gets the `turn.finished` object alone, when `finish` is called: a parked turn may have an earlier one."""
 
-    def __init__(self, *, verbose: bool) -> None:
-        super().__init__(verbose=verbose, answer=False)
+    def __init__(self, flow: Outflow, *, verbose: bool) -> None:
+        super().__init__(flow, verbose=verbose, answer=False)
         self._last: Event | None = None
 
     def show(self, event: Event) -> None:
@@ -46,14 +52,14 @@ class JsonSink(TextSink):
 
     def finish(self) -> None:
         if self._last is not None:
-            output.json_line(self._last.to_dict())
+            output.json_line(self._last.to_dict(), self._flow.out)
 
 
 class StreamSink:
     """Standard output gets every event as a line; `seq` rises by one over all of them, whichever turn or session they are of."""
 
-    def __init__(self, *, verbose: bool) -> None:
-        self._verbose = verbose
+    def __init__(self, flow: Outflow, *, verbose: bool) -> None:
+        self.room, self._out, self._verbose = flow.room, flow.out, verbose
         self._seq = 0
         self._session, self._turn = "", 0
 
@@ -70,4 +76,4 @@ class StreamSink:
     def _print(self, event: dict[str, Any]) -> None:
         self._seq += 1
         event["seq"] = self._seq
-        output.json_line(event)
+        output.json_line(event, self._out)

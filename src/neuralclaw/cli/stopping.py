@@ -2,14 +2,17 @@
 
 import os
 import signal
-import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 import anyio
 from anyio.abc import TaskStatus
 
+from ..channels.outflow import Outflow
+
 CANCELLED = 130
+LAST_SECONDS = 0.1
+"""How long leaving at once waits for what is on its way to the screen."""
 
 
 class Stop:
@@ -19,8 +22,8 @@ class Stop:
     does instead: a chat stays.
     """
 
-    def __init__(self, run: anyio.CancelScope) -> None:
-        self._run = run
+    def __init__(self, run: anyio.CancelScope, flow: Outflow) -> None:
+        self._run, self._flow = run, flow
         self.how: Callable[[], Coroutine[Any, Any, None]] | None = None
         self.interrupt: Callable[[], Coroutine[Any, Any, None]] | None = None
         self.stopped = False
@@ -34,16 +37,28 @@ class Stop:
                         group.start_soon(self.interrupt)
                         continue
                     if self.stopped:
-                        leave_at_once()
+                        leave_at_once(self._flow)
                     self.stopped = True
+                    self._flow.hurry()
                     if self.how is None:
                         self._run.cancel()
                     else:
                         group.start_soon(self.how)
 
 
-def leave_at_once() -> None:
+async def stoppable(work: Callable[[Stop], Awaitable[int]], flow: Outflow) -> int:
+    """Do the work of a command, which the two signals stop; its exit code. Raises the `OSError` of output that cannot be written."""
+    code = CANCELLED
+    async with anyio.create_task_group() as group:
+        stop = Stop(group.cancel_scope, flow)
+        await group.start(stop.serve)
+        group.start_soon(flow.watch)
+        code = await work(stop)
+        group.cancel_scope.cancel()
+    return CANCELLED if stop.stopped and flow.given_up else code
+
+
+def leave_at_once(flow: Outflow) -> None:
     """End the process now. What was written is kept; the system ends what ran under it."""
-    sys.stdout.flush()
-    sys.stderr.flush()
+    flow.close(LAST_SECONDS)
     os._exit(CANCELLED)

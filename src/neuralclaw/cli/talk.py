@@ -5,6 +5,7 @@ from typing import Any
 
 from ..app import Agent
 from ..channels.lines import Lines
+from ..channels.outflow import Outflow
 from ..channels.terminal import View
 from . import output
 from .conversation import Chat
@@ -14,13 +15,13 @@ from .slash import SLASH
 from .stopping import Stop
 
 
-async def talk(args: argparse.Namespace, stop: Stop, lines: Lines, live: Any) -> int:
+async def talk(args: argparse.Namespace, stop: Stop, lines: Lines, live: Any, flow: Outflow) -> int:
     """A conversation until the person leaves or input ends; the exit code. `live`: the terminal it is shown at, None for lines."""
-    err = output.err()
+    err = output.screen(flow.err)
     present = lines.tty and err.tty
     approvals = mode(args.approvals, present=present)
-    face = live.face if live is not None else LineFace(lines, View(output.out(), err, tools=err.tty, verbose=args.verbose))
-    chat = Chat(face, asks=present and approvals == "ask", commands=SLASH)
+    face = live.face if live is not None else LineFace(lines, View(output.screen(flow.out), err, tools=err.tty, verbose=args.verbose))
+    chat = Chat(face, flow, asks=present and approvals == "ask", commands=SLASH)
     stop.interrupt = chat.interrupted
     async with Agent.open(
         home=args.home,

@@ -9,6 +9,7 @@ import msgspec
 
 from ..app import Agent
 from ..channels.lines import Lines
+from ..channels.outflow import Outflow
 from ..channels.screen import Screen
 from ..types.entries import Event
 from ..types.events import ToolFinished
@@ -17,7 +18,7 @@ from .parsing import Command, UsageError, choice, input_text, with_json
 from .persons import AtTerminal, Nobody, Person, elsewhere
 from .run import exit_code, follow, mode
 from .sinks import TextSink
-from .stopping import CANCELLED, Stop
+from .stopping import CANCELLED, Stop, stoppable
 from .words import APPROVALS, TRUST
 
 _REFUSED = {"ask": 3, "forbid": 5}
@@ -61,25 +62,16 @@ def _call_options(parser: argparse.ArgumentParser) -> None:
 def _call(args: argparse.Namespace) -> int:
     arguments = _arguments(args.arguments)
     if not args.dry_run:
-        return anyio.run(_main, args, arguments)
+        with Outflow(sys.stdout, sys.stderr) as flow:
+            return anyio.run(stoppable, lambda stop: _one(args, arguments, flow, stop), flow)
     verdict = verbs.ask(args, "tools.call", name=args.name, arguments=arguments, session=args.session, dry_run=True)
     output.json_line(verdict) if args.json else output.fields(verdict)
     return _REFUSED.get(verdict["decision"], 0)
 
 
-async def _main(args: argparse.Namespace, arguments: dict[str, Any]) -> int:
-    code = CANCELLED
-    async with anyio.create_task_group() as group:
-        stop = Stop(group.cancel_scope)
-        await group.start(stop.serve)
-        code = await _one(args, arguments, stop)
-        group.cancel_scope.cancel()
-    return code
-
-
-async def _one(args: argparse.Namespace, arguments: dict[str, Any], stop: Stop) -> int:
+async def _one(args: argparse.Namespace, arguments: dict[str, Any], flow: Outflow, stop: Stop) -> int:
     """The call as a turn of its own, so that everything on the way of a call holds for it too."""
-    err = output.err()
+    err = output.screen(flow.err)
     present = sys.stdin is not None and sys.stdin.isatty() and err.tty
     approvals = mode(args.approvals, present=present)
     async with Agent.open(
@@ -90,23 +82,24 @@ async def _one(args: argparse.Namespace, arguments: dict[str, Any], stop: Stop) 
         person: Person = Nobody()
         if approvals == "ask":
             person = AtTerminal(err, Lines(sys.stdin.fileno())) if present else elsewhere(err)
-        sink = _Result()
+        sink = _Result(flow)
         ended = await follow(agent, agent.turn(text, session=args.session, model="direct:call"), sink, person, stop)
     if sink.finished is None:
-        TextSink(verbose=False).view.end(sink.session, ended)
+        TextSink(flow, verbose=False).view.end(sink.session, ended)
         return exit_code(ended)
     finished = sink.finished.to_dict()
     if args.json:
-        output.json_line(finished)
+        output.json_line(finished, flow.out)
     else:
-        _tell(finished, output.out(), err)
+        _tell(finished, output.screen(flow.out), err)
     return CANCELLED if ended.status == "cancelled" else _code(finished)
 
 
 class _Result:
     """Keeps the `tool.finished` of a call."""
 
-    def __init__(self) -> None:
+    def __init__(self, flow: Outflow) -> None:
+        self.room, self._err = flow.room, flow.err
         self.finished: Event | None = None
         self.session = ""
 
@@ -116,7 +109,7 @@ class _Result:
             self.finished = event
 
     def trouble(self, kind: str, text: str) -> None:
-        output.err().trouble(kind, text)
+        output.screen(self._err).trouble(kind, text)
 
 
 def _arguments(text: str) -> dict[str, Any]:
@@ -136,7 +129,6 @@ def _tell(finished: dict[str, Any], out: Screen, err: Screen) -> None:
         err.trouble("SecurityError", f"{finished['name']}: {finished['error']}")
     else:
         err.trouble("ToolError", finished["error"] or finished["content"])
-    sys.stdout.flush()
 
 
 def _code(finished: dict[str, Any]) -> int:
