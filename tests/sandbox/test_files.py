@@ -1,6 +1,7 @@
 """Files under a grant: what is read and changed, what is refused, and what no race gets past."""
 
 import ctypes
+import errno
 import hashlib
 import os
 import socket
@@ -234,6 +235,69 @@ async def test_a_full_disk_leaves_the_old_content_and_no_rubbish(workspace: Path
     bwrap = [BWRAP, "--bind", "/", "/", "--dev", "/dev", "--size", str(1 << 20), "--tmpfs", str(workspace)]
     done = await anyio.run_process([*bwrap, sys.executable, "-c", FULL, str(workspace)], cwd=Path(__file__).parents[2])
     assert done.stdout.decode() == "f: no space left on the disk; nothing was written\nold ['f', 'preimages']\n"
+
+
+class Synced:
+    """Brings to the disk and notes what: the path, and the names that stood in it if it is a directory."""
+
+    def __init__(self) -> None:
+        self.paths: list[tuple[str, list[str]]] = []
+        self.broken = ""
+
+    def __call__(self, fd: int) -> None:
+        path = Path(f"/proc/self/fd/{fd}").readlink()
+        if str(path) == self.broken:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        os.fsync(fd)
+        self.paths.append((str(path), sorted(entry.name for entry in path.iterdir()) if path.is_dir() else []))
+
+
+async def test_the_directories_of_a_change_are_on_the_disk_when_it_returns(workspace: Path, tmp_path: Path) -> None:
+    synced = Synced()
+    files = ConfinedFiles(str(tmp_path / "preimages"), sync=synced)
+    await files.write(writing(workspace), "a/b/c.txt", b"hello")
+    beside, *_ = [path for path, _ in synced.paths if ".neuralclaw-" in path]
+    assert synced.paths == [(str(workspace), ["a"]), (str(workspace / "a"), ["b"]), (beside, []), (str(workspace / "a/b"), ["c.txt"])]
+    (workspace / "link").symlink_to("a")
+    for path, left in (("a/b/c.txt", []), ("link", ["a"])):
+        synced.paths.clear()
+        await files.delete(writing(workspace), path)
+        assert synced.paths[-1] == (str((workspace / path).parent), left)
+
+
+async def test_what_a_change_replaces_is_on_the_disk_before_the_change(workspace: Path, tmp_path: Path) -> None:
+    kept = tmp_path / "preimages"
+    for again in (False, True):  # a content that is there already may have been left by a process that died too early
+        (workspace / "f").write_bytes(b"old")
+        synced = Synced()
+        await ConfinedFiles(str(kept), sync=synced).write(writing(workspace), "f", b"new")
+        places = [path for path, _ in synced.paths]
+        assert places.index(str(kept)) < places.index(str(workspace))
+        assert (str(kept), [sha(b"old")]) in synced.paths
+        assert (str(tmp_path) in places) is not again
+
+
+async def test_a_disk_that_confirms_no_directory_fails_the_call_and_says_what_was_done(workspace: Path, tmp_path: Path) -> None:
+    synced = Synced()
+    files = ConfinedFiles(str(tmp_path / "preimages"), sync=synced)
+    await files.write(writing(workspace), "f", b"old")
+    synced.broken = str(workspace)
+    with pytest.raises(ToolExecutionError, match="f was written, but the disk did not confirm it: Input/output error"):
+        await files.write(writing(workspace), "f", b"new")
+    with pytest.raises(ToolExecutionError, match="f was deleted, but the disk did not confirm it"):
+        await files.delete(writing(workspace), "f")
+    synced.broken = str(tmp_path / "preimages")
+    (workspace / "f").write_text("mine")
+    with pytest.raises(ToolExecutionError, match="Input/output error"):
+        await files.write(writing(workspace), "f", b"new")
+    assert (workspace / "f").read_text() == "mine"
+
+
+async def test_a_directory_whose_names_may_not_be_read_is_written_to(files: ConfinedFiles, workspace: Path) -> None:
+    (workspace / "drop").mkdir(mode=0o300)
+    await files.write(writing(workspace), "drop/f", b"hello")
+    (workspace / "drop").chmod(0o700)
+    assert (workspace / "drop/f").read_bytes() == b"hello"
 
 
 async def test_a_directory_is_listed_with_kinds_and_sizes_sorted(files: ConfinedFiles, workspace: Path) -> None:

@@ -16,7 +16,7 @@ from ..errors import PermissionDeniedError, ToolExecutionError
 from ..types.actions import Envelope, Grant
 from ..types.rows import FileChange
 from .nolinks import opener
-from .preimages import Preimages, write_all
+from .preimages import Preimages, Sync, sync_directory, write_all
 from .programs import beneath
 from .running import open_envelope
 
@@ -45,12 +45,13 @@ class ConfinedFiles:
     """Reads and changes files inside the grant's roots. What a change replaces is kept in `preimages_dir`, and safe there, first.
 
     Every method raises `PermissionDeniedError` for what lies outside, `ToolExecutionError` for all else that fails.
-    `openat2=False` opens part by part, as on a kernel without that call.
+    A change that returned survives power loss, the directories that were made for it too. `openat2=False` opens part by part, as on a
+    kernel without that call; `sync` brings an open file or directory to the disk.
     """
 
-    def __init__(self, preimages_dir: str, *, openat2: bool = True) -> None:
-        self._preimages = Preimages(preimages_dir)
-        self._openat2 = openat2
+    def __init__(self, preimages_dir: str, *, openat2: bool = True, sync: Sync = os.fsync) -> None:
+        self._preimages = Preimages(preimages_dir, sync)
+        self._openat2, self._sync = openat2, sync
 
     async def read(self, grant: Grant, path: str, *, max_bytes: int) -> bytes:
         """The first `max_bytes` bytes of a regular file."""
@@ -113,9 +114,10 @@ class ConfinedFiles:
         self._make(parent)
         with self._directory(parent) as at:
             before, status = self._keep(envelope, at, name, real)
-            with _written_beside(at, data, status) as temporary:
+            with _written_beside(at, data, status, self._sync) as temporary:
                 _unchanged(at, name, real, status)
                 os.rename(temporary, name, src_dir_fd=at, dst_dir_fd=at)
+            self._settle(at, real, "written")
         return FileChange(real, before, hashlib.sha256(data).hexdigest())
 
     def _make(self, directory: str) -> None:
@@ -125,8 +127,17 @@ class ConfinedFiles:
         except FileNotFoundError:
             parent, name = os.path.split(directory)
             self._make(parent)
-            with self._directory(parent) as at, suppress(FileExistsError):
-                os.mkdir(name, dir_fd=at)
+            with self._directory(parent) as at:
+                with suppress(FileExistsError):
+                    os.mkdir(name, dir_fd=at)
+                self._settle(at, directory, "made")
+
+    def _settle(self, at: int, real: str, done: str) -> None:
+        """The change of an entry of the open directory is on the disk."""
+        try:
+            sync_directory(at, self._sync)
+        except OSError as error:
+            raise ToolExecutionError(f"{real} was {done}, but the disk did not confirm it: {error.strerror or error}") from error
 
     def _keep(self, envelope: Envelope, at: int, name: str, real: str) -> tuple[str | None, os.stat_result | None]:
         """Keep what the file holds now and compare it with what was judged. Its SHA-256 and status; None, None if it is not there."""
@@ -147,10 +158,12 @@ class ConfinedFiles:
             now = os.stat(name, dir_fd=at, follow_symlinks=False)
             if stat.S_ISLNK(now.st_mode):
                 os.unlink(name, dir_fd=at)
+                self._settle(at, real, "deleted")
                 return FileChange(real, None, None)
             before, status = self._keep(envelope, at, name, real)
             _unchanged(at, name, real, status)
             os.unlink(name, dir_fd=at)
+            self._settle(at, real, "deleted")
         return FileChange(real, before, None)
 
     def _entries(self, real: str) -> _Entries:
@@ -270,7 +283,7 @@ def _must_be_regular(status: os.stat_result, real: str) -> None:
 
 
 @contextmanager
-def _written_beside(at: int, data: bytes, status: os.stat_result | None) -> Iterator[str]:
+def _written_beside(at: int, data: bytes, status: os.stat_result | None, sync: Sync) -> Iterator[str]:
     """The name of a synced file with the data, with the mode and owner of the one it will replace; gone afterwards if it was not renamed."""
     temporary = f".neuralclaw-{os.urandom(8).hex()}"
     mode = 0o666 if status is None else stat.S_IMODE(status.st_mode) & 0o777
@@ -281,7 +294,7 @@ def _written_beside(at: int, data: bytes, status: os.stat_result | None) -> Iter
                 os.fchown(fd, status.st_uid, status.st_gid)
             os.fchmod(fd, mode)
         write_all(fd, data)
-        os.fsync(fd)
+        sync(fd)
         yield temporary
     finally:
         os.close(fd)
