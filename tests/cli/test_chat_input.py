@@ -53,6 +53,17 @@ async def test_what_was_typed_comes_back_in_this_chat_and_in_the_next(claw: Claw
         chat.until("✓ calculate  3 + 3")
 
 
+async def test_a_secret_that_was_typed_stands_in_no_file(claw: Claw) -> None:
+    claw.env["OPENAI_API_KEY"] = "correct-horse-battery-staple-77"
+    with Screen(claw, "--model", "offline") as chat:
+        chat.until(READY)
+        chat.type("echo correct-horse-battery-staple-77\r")
+        chat.until("[REDACTED:OPENAI_API_KEY]")
+        chat.type(CTRL_D)
+        assert chat.end() == 0
+    assert (claw.home / "chat_history").read_text() == '"echo [REDACTED:OPENAI_API_KEY]"\n'
+
+
 async def test_commands_and_what_they_take_and_files_of_the_workspace_are_completed(claw: Claw) -> None:
     (claw.workspace / "deep").mkdir()
     (claw.workspace / "deep" / "report one.md").write_text("milk\n")

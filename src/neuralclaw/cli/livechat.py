@@ -8,11 +8,13 @@ from typing import Any
 
 from anyio.abc import TaskGroup
 
+from .. import config
 from ..channels.completion import Words
 from ..channels.history import Remembered
 from ..channels.liveface import LiveFace
 from ..channels.outflow import Outflow
 from ..config.process import environ
+from ..secrets import Redactor
 from . import output
 from .words import TRUST
 
@@ -42,7 +44,8 @@ class LiveChat:
     async def furnish(self, chat: Any) -> None:
         """The agent is open: what only it knows stands on the screen and is completed from now on."""
         self._chat, agent = chat, chat.agent
-        self.history.begin(posixpath.join(agent.settings.home, "chat_history"))
+        redact = Redactor(config.secret_values(agent.settings)).redact
+        self.history.begin(posixpath.join(agent.settings.home, "chat_history"), redact)
         self.words.commands.update({name: f"{command.takes}  {command.does}".strip() for name, command in chat.commands.items()})
 
         async def sessions() -> Iterable[tuple[str, str]]:
@@ -66,3 +69,4 @@ class LiveChat:
         if self._chat is not None:
             self._chat.farewell()
         self._flow.out.write(self.face.console.rest())
+        self.history.end()
