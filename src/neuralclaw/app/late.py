@@ -29,6 +29,11 @@ class LateSandbox:
         """What confines an execution; the first time this blocks for a trial run."""
         return self.real.name
 
+    @property
+    def known(self) -> Any:
+        """`name` if it is known already, else None; never blocks."""
+        return self._made.known if self._made is not None else None
+
     async def exec(self, grant: Grant, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float | None, max_bytes: int) -> ExecResult:
         sandbox: Sandbox = await anyio.to_thread.run_sync(lambda: self.real)
         return await sandbox.exec(grant, argv, cwd=cwd, env=env, timeout=timeout, max_bytes=max_bytes)

@@ -60,6 +60,7 @@ async def model_checks(parts: Parts, *, real_call: bool) -> list[Check]:
     The free list of models is asked for at the services that are configured for use, nowhere else; a model is called only with
     `real_call`.
     """
+    await parts.models.ready()
     name, why = parts.models.default()
     found = await _of_model(parts, name, Mend(parts), ("model", real_call))
     if found[0].ok:

@@ -20,6 +20,7 @@ class ModelVerbs:
         loaded = self._parts.loaded
         providers = {name: msgspec.to_builtins(told) for name, told in loaded.settings.llm.providers.items()}
         services = load("provider.with_key")(providers, loaded.env)
+        await self._parts.models.ready()
         names = [self._parts.models.default()[0]]
         for service in services:
             names += [service, *(f"{service}:{model}" for model in (providers.get(service, {}).get("models") or {}))]
@@ -33,6 +34,7 @@ class ModelVerbs:
         return list(found.values())
 
     async def show(self, model: str | None) -> dict[str, Any]:
+        await self._parts.models.ready(model)
         full = self._parts.models.full_name(model)
         thinking = await self._parts.models.thinking(full)
         info = thinking.provider.info(thinking.model)

@@ -4,7 +4,7 @@ Around each service stand retries, then tools for models without tool calls of t
 """
 
 import os
-import socket
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -16,11 +16,10 @@ from ..plugins import load
 from ..ports import Clock, Net, Provider
 from ..runtime.sessions import Thinking
 from ..safety.gate import Gate
-from . import pulled
+from .pulled import RunningOllama
 
 GIVEN = "given"
 """Provider name of a `Provider` object that was passed to `Agent.open`."""
-OLLAMA_PORT = 11434
 OLLAMA_SECONDS = 0.2
 """How long the look for a running Ollama may take; on this machine it is refused at once."""
 
@@ -38,6 +37,7 @@ class Models:
         self._providers: dict[str, tuple[Provider, str]] = {}
         self._net: Net | None = None
         self._files: Any = None  # what knows the model files, once one is asked for
+        self._ollama = RunningOllama(loaded.env.get("OLLAMA_HOST", ""), seconds=OLLAMA_SECONDS)
         self._out: dict[str, float] = {}  # models that were out, and when: all chains know the same
 
     async def thinking(self, model: str) -> Thinking:
@@ -60,7 +60,7 @@ class Models:
         )
 
     def full_name(self, model: str | None) -> str:
-        """`P:M` for what the person wrote: `P:M`, a service alone, or nothing. Raises `ConfigError`."""
+        """`P:M` for what the person wrote: `P:M`, a service alone, or nothing (`ready` first). Raises `ConfigError`."""
         if self._given is not None:
             return model if model and ":" in model else f"{GIVEN}:{model or 'model'}"
         wanted = model or self.default()[0]
@@ -76,27 +76,37 @@ class Models:
             raise ConfigError(f"{service} has no default model", hint=f"name one: --model {service}:MODEL")
         return f"{service}:{default}"
 
+    async def ready(self, model: str | None = None) -> None:
+        """Find out what `full_name(model)` and `default` need to know, beside the event loop. Without it they block for the look themselves."""
+        if model is None and self._given is None and self._choose(lambda: False)[2]:
+            await self._ollama.look()
+
     def default(self) -> tuple[str, str]:
-        """The configured or chosen model as `P:M` or `P`, and why it is that one."""
-        probed: list[tuple[str, int]] = []
-        name, why = config.choose_model(self._loaded, lambda *known: load("provider.with_key")(*known), lambda: self._ollama_runs(probed))
-        if name == "ollama" and probed:  # chosen only because it runs: with a model that it has
+        """The configured or chosen model as `P:M` or `P`, and why it is that one. The same as long as this process lives."""
+        name, why, asked = self._choose(lambda: self._ollama.models() is not None)
+        if name == "ollama" and asked:  # chosen only because it runs: with a model that it has
             usual = self._find(name)[1]
-            has = pulled.to_use(probed[0], usual, seconds=OLLAMA_SECONDS)
+            has = self._ollama.to_use(usual)
             return (name, why) if has == usual else (f"{name}:{has}", f"{why} without {usual}")
         return name, why
 
-    def _ollama_runs(self, probed: list[tuple[str, int]]) -> bool:
-        """Whether something listens where Ollama would; a refusal takes no time. Its address goes into `probed`."""
-        given = self._loaded.env.get("OLLAMA_HOST", "").rpartition("://")[2].partition("/")[0]
-        host, _, port = given.rpartition(":") if ":" in given else (given, "", "")
-        try:
-            address = (host or "127.0.0.1", int(port or OLLAMA_PORT))
-            socket.create_connection(address, OLLAMA_SECONDS).close()
-        except (OSError, ValueError):
-            return False
-        probed.append(address)
-        return True
+    def default_now(self) -> str:
+        """`default` for a person to read, as far as it is known: nothing is looked for."""
+        if self._given is not None:
+            return GIVEN
+        return self.default()[0] if self._ollama.looked or not self._choose(lambda: False)[2] else "none configured (not chosen yet)"
+
+    def _choose(self, ollama_runs: Callable[[], bool]) -> tuple[str, str, bool]:
+        """What is configured or chosen, why, and whether it hung on a running Ollama."""
+        asked = False
+
+        def ask() -> bool:
+            nonlocal asked
+            asked = True
+            return ollama_runs()
+
+        name, why = config.choose_model(self._loaded, lambda *known: load("provider.with_key")(*known), ask)
+        return name, why, asked
 
     def _find(self, model: str) -> tuple[Provider, str]:
         """The provider and the model's name within it."""

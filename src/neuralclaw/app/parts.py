@@ -83,13 +83,13 @@ class Parts:
         return self._digests
 
     def about(self) -> Mapping[str, Any]:
-        """What the agent says of itself: real settings and tools."""
+        """What the agent says of itself: real settings and tools, and what is known by now. Nothing is tried out for it."""
         settings = self.loaded.settings
         return {
             "name": settings.agent.name,
-            "model": self.models.default()[0],
+            "model": self.models.default_now(),
             "home": self.loaded.home,
-            "sandbox": self.sandbox.name,
+            "sandbox": f"{settings.tools.terminal.sandbox} ({self.sandbox.known or 'not tried yet'})",
             "limits": config.limits(settings),
             "permission level": settings.safety.default_permission_level,
             "asks for risk": [str(risk) for risk in settings.safety.require_confirmation_for],

@@ -53,6 +53,11 @@ class ChosenSandbox:
         return self._choose().name
 
     @property
+    def known(self) -> SandboxName | None:
+        """`name` if the choice was made already; never blocks."""
+        return self._chosen.name if self._chosen is not None else None
+
+    @property
     def warning(self) -> str:
         """A plain sentence to show once, or "" when programs are really confined."""
         return PLAIN_WARNING if self._preferred == "auto" and self.name == "process" else ""
