@@ -70,37 +70,58 @@ class Leaving:
                 error.text, error.hint = self._redact(error.text), self._redact(error.hint)
 
 
+class _Told:
+    """What was told of one session: up to which entry, when that was written, and the decisions on calls that are not finished."""
+
+    __slots__ = ("before", "decisions", "entry")
+
+    def __init__(self, before: int) -> None:
+        self.entry, self.before = 0, before
+        self.decisions: dict[str, DecisionMade] = {}
+
+
 class EventLog:
     """Takes the entries of the sessions that this process drives, each once, whichever way it hears of them."""
 
+    REMEMBERED = 1_000
+    """Sessions that are kept in mind; beyond that the one told of longest ago that is not driven any more is forgotten."""
+
     def __init__(self, book: LogBook, driving: Callable[[str], bool]) -> None:
         self._book, self._driving = book, driving
-        self._seen: dict[str, int] = {}
-        self._before: dict[str, int] = {}
-        self._decisions: dict[str, DecisionMade] = {}
+        self._sessions: dict[str, _Told] = {}  # the one told of last stands last
 
     def entries(self, entries: Sequence[Entry]) -> None:
         for entry in entries:
             session = entry.header.session
-            if entry.entry <= self._seen.get(session, 0) or not self._driving(session):
+            told = self._sessions.get(session)
+            if (told is not None and entry.entry <= told.entry) or not self._driving(session):
                 continue
-            self._seen[session] = entry.entry
+            told = self._sessions.pop(session, None) or self._new(entry)
+            self._sessions[session] = told
+            ms = round((entry.header.time - told.before) / 1000)
+            told.entry, told.before = entry.entry, entry.header.time
             event = event_of(entry)
-            ms = round((entry.header.time - self._before.get(session, entry.header.time)) / 1000)
-            self._before[session] = entry.header.time
             if event is not None:
-                self._note(event, ms)
+                self._note(event, told, ms)
 
-    def _note(self, event: Event, ms: int) -> None:
+    def _new(self, entry: Entry) -> _Told:
+        if len(self._sessions) >= self.REMEMBERED:
+            for session in [name for name in self._sessions if not self._driving(name)][: len(self._sessions) - self.REMEMBERED + 1]:
+                del self._sessions[session]
+        return _Told(entry.header.time)
+
+    def _note(self, event: Event, told: _Told, ms: int) -> None:
         body = event.body
         decision = None
         if isinstance(body, DecisionMade):
-            self._decisions[body.call_id] = body
+            told.decisions[body.call_id] = body
         elif isinstance(body, ToolFinished):
-            decision = self._decisions.pop(body.call_id, None)
-        told = line(event, ms=ms, decision=decision)
-        if told is not None:
-            self._book.note(told.level, LOGGER, told.message, session=event.session, turn=event.turn, entry=event.entry, **told.fields)
+            decision = told.decisions.pop(body.call_id, None)
+        elif isinstance(body, TurnFinished) and not body.waiting:
+            told.decisions.clear()
+        written = line(event, ms=ms, decision=decision)
+        if written is not None:
+            self._book.note(written.level, LOGGER, written.message, session=event.session, turn=event.turn, entry=event.entry, **written.fields)
 
 
 def line(event: Event, *, ms: int, decision: DecisionMade | None = None) -> Told | None:

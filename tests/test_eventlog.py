@@ -1,0 +1,78 @@
+"""The log as a reader of events: each entry once, whichever way it is heard of, and a memory that does not grow with the sessions."""
+
+import json
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+from neuralclaw.app.eventlog import EventLog
+from neuralclaw.log import LogBook
+from neuralclaw.types.entries import Entry, Header
+from neuralclaw.types.events import Body, DecisionMade, LimitHit, ToolFinished, TurnFinished
+from neuralclaw.types.judging import Decision, Risk, Tier
+
+
+def entry(session: str, number: int, body: Body) -> Entry:
+    header = Header(record=number, session=session, entry=number, turn=1, kind="", version=1, time=number * 7_000, labels=(), digest="", hash="")
+    return Entry(header, body)
+
+
+def decided(call_id: str, by: str = "policy") -> DecisionMade:
+    return DecisionMade(call_id=call_id, name="echo", decision=Decision.ALLOW, risk=Risk.LOW, tier=Tier.READ, by=by)
+
+
+def done(call_id: str) -> ToolFinished:
+    return ToolFinished(call_id=call_id, name="echo", ok=True, content="")
+
+
+def book(tmp_path: Path, level: str = "INFO") -> LogBook:
+    opened = LogBook(str(tmp_path / "logs"), level=level, max_bytes=100_000_000, backups=1, redact=str)
+    opened.open(whole_process=False)
+    return opened
+
+
+def lines(kept: LogBook) -> list[dict[str, Any]]:
+    kept.close()
+    return [json.loads(line) for line in Path(kept.path).read_bytes().splitlines()]
+
+
+def test_memory_does_not_grow_with_sessions_and_calls_that_are_over(tmp_path: Path) -> None:
+    kept = book(tmp_path, "CRITICAL")
+    now = ""
+    log = EventLog(kept, lambda session: session == now)
+
+    def drive(numbers: range) -> int:
+        nonlocal now
+        for number in numbers:
+            now = f"session {number}"
+            calls = [entry(now, at, decided(f"call {number} {at}")) for at in range(1, 6)]  # none of them is ever finished
+            log.entries([*calls, entry(now, 6, TurnFinished(status="cancelled", text=""))])
+        return tracemalloc.get_traced_memory()[0]
+
+    tracemalloc.start()
+    try:
+        drive(range(2_000))
+        before = drive(range(2_000, 2_100))
+        grown = drive(range(2_100, 8_000)) - before
+    finally:
+        tracemalloc.stop()
+    kept.close()
+    assert grown < 200_000
+
+
+def test_what_is_heard_of_twice_is_told_once_while_many_sessions_run(tmp_path: Path) -> None:
+    kept = book(tmp_path)
+    log = EventLog(kept, lambda session: True)
+    for session in map(str, range(EventLog.REMEMBERED + 500)):
+        log.entries([entry(session, 1, LimitHit(kind="time", text=session))])
+    for session in map(str, range(EventLog.REMEMBERED + 500)):
+        log.entries([entry(session, 1, LimitHit(kind="time", text=session))])
+    assert [line["message"] for line in lines(kept)] == [str(number) for number in range(EventLog.REMEMBERED + 500)]
+
+
+def test_a_decision_belongs_to_the_call_of_its_session(tmp_path: Path) -> None:
+    kept = book(tmp_path)
+    log = EventLog(kept, lambda session: True)
+    log.entries([entry("a", 1, decided("call_1", by="policy")), entry("b", 1, decided("call_1", by="owner"))])
+    log.entries([entry("a", 2, done("call_1")), entry("b", 2, done("call_1"))])
+    assert [(line["session"], line["by"], line["ms"]) for line in lines(kept)] == [("a", "policy", 0), ("b", "owner", 0)]
