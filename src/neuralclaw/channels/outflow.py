@@ -65,7 +65,11 @@ class Outflow:
         self.out, self.err = self._stream(out), self._stream(err)
 
     def _stream(self, stream: TextIO) -> TextIO:
-        way = cast(BinaryIO, _Way(stream.fileno(), self._put))
+        try:
+            fd = stream.fileno()
+        except OSError:  # it stands in memory and takes everything at once
+            return stream
+        way = cast(BinaryIO, _Way(fd, self._put))
         return io.TextIOWrapper(way, encoding=stream.encoding, errors="replace", write_through=True)
 
     def __enter__(self) -> "Outflow":
