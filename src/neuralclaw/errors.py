@@ -26,6 +26,7 @@ NeuralClawError
 │   ├── WorkspaceError           the workspace is no directory
 │   ├── UnknownQuestion
 │   └── AlreadyAnswered
+├── UsageError                   exit 2: an argument or option that cannot be used; nothing was recorded
 ├── ConfigError                  exit 78
 ├── BudgetError
 └── StoreError                   exit 1 (`newer` versions and unusable homes: 78)
@@ -160,6 +161,10 @@ class UnknownQuestion(AgentError):
 
 
 class AlreadyAnswered(AgentError):
+    pass
+
+
+class UsageError(NeuralClawError):
     pass
 
 

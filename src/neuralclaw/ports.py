@@ -9,8 +9,8 @@ from .types.entries import Draft, Entry, Event
 from .types.events import Inbound
 from .types.messages import ModelEvent, ModelInfo, Request
 from .types.options import ApprovalsMode
-from .types.rows import FileChange, Lease, OpenQuestion, OutboxItem, Result, SessionRow, VerifyReport
-from .types.tools import ToolContext, ToolResult, ToolSpec
+from .types.rows import Lease, NewSession, OpenQuestion, OutboxItem, Result, SessionRow, VerifyReport
+from .types.tools import FileChange, ToolContext, ToolResult, ToolSpec
 
 
 class Clock(Protocol):
@@ -189,8 +189,13 @@ class Net(Protocol):
 class Store(Protocol):
     """The journal and what is derived from it. Any number of processes may have one home open."""
 
-    async def append(self, session: str, drafts: Sequence[Draft], *, lease: Lease | None = None, rows: Sequence[OutboxItem | Result] = ()) -> list[Entry]:
+    async def append(
+        self, session: str, drafts: Sequence[Draft], *, lease: Lease | None = None, rows: Sequence[NewSession | OutboxItem | Result] = ()
+    ) -> list[Entry]:
         """Write the drafts in one transaction; they survive `kill -9` when this returns.
+
+        The entries given back are as a reader finds them. A draft whose encoded body could not be read back is refused with `StoreError`, and so is
+        one that names bytes which are neither among its blobs nor kept already; nothing is written then.
 
         With a lease the append fails with `LeaseLost` when another holder has taken it. A taken inbound key raises
         `DuplicateInbound` (in `types.rows`) with the entry that has it; a second answer `AlreadyAnswered`, one to no question
@@ -203,19 +208,26 @@ class Store(Protocol):
         ...
 
     async def read(self, session: str, *, after: int = 0, from_turn: int = 0, kinds: Sequence[str] | None = None) -> list[Entry]:
-        """Entries of a session with a number above `after` and a turn of at least `from_turn`, oldest first."""
+        """Entries of a session with a number above `after` and a turn of at least `from_turn`, oldest first. Bodies of other kinds are not read.
+
+        What cannot be read stands in its place as `Unreadable`.
+        """
+        ...
+
+    async def blobs(self, digests: Sequence[str]) -> dict[str, bytes]:
+        """The kept bytes of these names; those that are not there (any more) are left out."""
         ...
 
     def changes(self, after: int | None = None) -> AsyncIterator[Sequence[Entry]]:
         """Entries of every session and process as they are written, from record `after` on (None: from now on)."""
         ...
 
-    async def create_session(self, session: str, *, origin: str, workspace: str, title: str = "", model: str = "") -> SessionRow:
-        """The session, made if it is not there."""
-        ...
-
     async def session(self, session: str) -> SessionRow | None: ...
     async def sessions(self, *, unfinished: bool = False) -> list[SessionRow]: ...
+    async def question(self, approval_id: str) -> OpenQuestion | None:
+        """The question of that id, found without reading any other; None when there is none or its body cannot be read."""
+        ...
+
     async def questions(self, *, session: str | None = None, open_only: bool = True) -> list[OpenQuestion]: ...
     async def known_calls(self, session: str, call_ids: Sequence[str]) -> set[str]:
         """Those of the ids that a call of this session has already."""

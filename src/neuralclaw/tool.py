@@ -13,7 +13,9 @@ import msgspec
 
 from .errors import ConfigError, ToolExecutionError, ToolValidationError
 from .types.actions import Grant
+from .types.content import IMAGE_TYPES, MAX_IMAGE_BYTES, plain_json, text_of
 from .types.judging import Effect, Power, Risk, Sink
+from .types.messages import ContentPart, Image, ImageContent, StructuredContent, TextContent
 from .types.tools import ToolContext, ToolResult, ToolSpec, Touch
 
 _INJECTED = (Grant, ToolContext)
@@ -174,18 +176,75 @@ def as_tool(target: Any) -> AnyTool:
 
 
 def as_result(name: str, value: Any) -> ToolResult:
-    """What a tool returned as a result: text as it is, None as silence, anything else as JSON text with the data in `metadata`."""
+    """What a tool returned as a result: text as it is, None as silence, a picture or a list of texts and pictures as parts.
+
+    Anything else becomes JSON text with the data in `metadata`. A list of nothing but texts is data. Raises `ToolExecutionError`.
+    """
     if isinstance(value, ToolResult):
         return value
     if value is None:
         return ToolResult()
     if isinstance(value, str):
         return ToolResult(content=value)
+    items = value if isinstance(value, list | tuple) else (value,)
     try:
-        data = msgspec.to_builtins(value, str_keys=True)
-    except (TypeError, ValueError) as error:
+        if any(isinstance(item, Image | ContentPart) for item in items):
+            parts = tuple(_part(item) for item in items)
+            return ToolResult(content=text_of(parts), parts=parts)
+        data = plain_json(value)
+    except ValueError as error:
         raise ToolExecutionError(f"{name} returned a {type(value).__name__}, which cannot be written as JSON: {error}") from error
     return ToolResult(content=msgspec.json.encode(data).decode(), metadata=data if isinstance(data, dict) else {"value": data})
+
+
+def recordable(name: str, result: ToolResult) -> ToolResult:
+    """The result as an entry can keep it and as it is read back: plain JSON values, whole characters, pictures with their bytes.
+
+    Raises `ToolExecutionError` for one that cannot be kept.
+    """
+    try:
+        bare = msgspec.structs.replace(result, parts=tuple(_without_bytes(part) for part in result.parts))
+        made = msgspec.convert(plain_json(bare), ToolResult)
+    except (TypeError, ValueError, msgspec.ValidationError) as error:
+        raise ToolExecutionError(f"{name} ran, but what it returned cannot be kept: {error}") from error
+    if not made.parts:
+        return made
+    return msgspec.structs.replace(made, parts=tuple(_with_bytes(part, given) for part, given in zip(made.parts, result.parts, strict=True)))
+
+
+def _part(item: Any) -> ContentPart:
+    """One item of what a tool returned. Raises `ValueError`."""
+    match item:
+        case str():
+            return TextContent(item)
+        case Image():
+            return ImageContent(item)
+        case StructuredContent(value):
+            return StructuredContent(plain_json(value))
+        case TextContent() | ImageContent():
+            return item
+        case _:
+            raise ValueError(f"a {type(item).__name__} stands among its texts and pictures; data goes into StructuredContent")
+
+
+def _without_bytes(part: ContentPart) -> ContentPart:
+    """The part as JSON can hold it. Raises `ValueError` for a picture that no model takes."""
+    if not isinstance(part, ImageContent):
+        return part
+    image = part.image
+    if not isinstance(image, Image) or not isinstance(image.data, bytes) or not image.data:
+        raise ValueError("a picture without bytes")
+    if image.media_type not in IMAGE_TYPES:
+        raise ValueError(f"a picture of type {image.media_type}; models take {', '.join(IMAGE_TYPES)}")
+    if len(image.data) > MAX_IMAGE_BYTES:
+        raise ValueError(f"a picture of {len(image.data):,} bytes; models take at most {MAX_IMAGE_BYTES:,}")
+    return ImageContent(msgspec.structs.replace(image, data=b""))
+
+
+def _with_bytes(part: ContentPart, given: ContentPart) -> ContentPart:
+    if isinstance(part, ImageContent) and isinstance(given, ImageContent):
+        return ImageContent(msgspec.structs.replace(part.image, data=given.image.data))
+    return part
 
 
 def _spec(name: str, description: str, schema: dict[str, Any], options: Mapping[str, Any]) -> ToolSpec:

@@ -5,8 +5,16 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
+
 from neuralclaw import Agent
+from neuralclaw.app.agent import Seat, assemble
+from neuralclaw.app.clock import SystemClock
+from neuralclaw.app.given import load_settings
+from neuralclaw.app.parts import Parts
+from neuralclaw.store import SqliteStore
 from neuralclaw.testing import EventCapture, Reply, ScriptedProvider
+from neuralclaw.types.judging import Trust
 
 
 def call(tool: str, _id: str | None = None, /, **arguments: Any) -> dict[str, Any]:
@@ -28,6 +36,26 @@ async def agent(home: Path, *replies: Reply | str, **options: Any) -> AsyncItera
     options.setdefault("provider", ScriptedProvider(*replies))
     async with Agent.open(home=home, **options) as opened:
         yield opened
+
+
+@asynccontextmanager
+async def agent_over(store: SqliteStore, *replies: Reply | str, **options: Any) -> AsyncIterator[Agent]:
+    """An agent over this very store, which is closed with it."""
+    home = Path(store.home)
+    work = home.parent / "work"
+    work.mkdir(exist_ok=True)
+    loaded = load_settings(store.home, {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(home.parent)}, None)
+    parts = Parts(loaded, store, SystemClock(), provider=options.pop("provider", ScriptedProvider(*replies)), tools=options.pop("tools", ()))
+    seat = Seat(workspace=str(work), model=None, approvals="none", trust=Trust.LOW, who="program", present=False, explicit=False)
+    try:
+        async with anyio.create_task_group() as tasks:
+            opened = assemble(parts, seat, tasks, None)
+            tasks.start_soon(opened.desk.follow)
+            yield opened
+            opened.closing()
+            tasks.cancel_scope.cancel()
+    finally:
+        await parts.aclose()
 
 
 async def events(opened: Agent, text: str = "do it", **options: Any) -> EventCapture:

@@ -69,6 +69,32 @@ async def main():
 anyio.run(main)
 """
 
+AGAIN = """
+import anyio, os, signal, sys
+from neuralclaw import Agent
+from neuralclaw.testing import FunctionProvider
+home, work, effect, root = sys.argv[1:]
+sys.path.insert(0, root)
+from tests.agent.steps import steps, tools
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+async def think(request):
+    return steps(request)
+
+async def yes(question):
+    return "once"
+
+async def main():
+    async with Agent.open(home=home, workspace=work, provider=FunctionProvider(think), tools=tools(work, effect, die), approver=yes) as a:
+        async with a.resume("s") as events:
+            async for event in events:
+                pass
+
+anyio.run(main)
+"""
+
 THINKING = """
 import anyio, sys
 from neuralclaw import Agent
@@ -175,6 +201,45 @@ async def test_a_person_decides_whether_an_interrupted_once_call_is_run_again(ho
     assert ran(home) == expected
 
 
+def crash_again(home: Path, effect: str) -> None:
+    """The next process says yes to everything, takes the turn up, and dies in the second step too."""
+    words = [sys.executable, "-c", AGAIN, str(home), str(home.parent / "work"), effect, ROOT]
+    died = subprocess.run(words, capture_output=True, timeout=30, check=False)
+    assert died.returncode == -signal.SIGKILL, died.stderr
+
+
+@pytest.mark.invariant("journal.unfinished-asked")
+async def test_a_yes_to_one_repetition_is_none_to_the_next(home: Path) -> None:
+    crash(home, "inside", "once")
+    crash_again(home, "once")
+    assert ran(home) == ["first", "second", "second"]
+    asked = []
+
+    async def no(question: Any) -> str:
+        asked.append(question.question.hash)
+        return "no"
+
+    async with again(home, "once", approver=no) as a, a.resume("s") as stream:
+        seen = await EventCapture().drain(stream)
+        shown = (await a.do("sessions.show", session="s"))["events"]
+    starts = [e for e in shown if e["type"] == "tool.started" and e["call_id"] == "c2"]
+    assert [e["attempt"] for e in starts] == [1, 2]
+    assert asked == [f"again:c2:{starts[1]['entry']}"]
+    assert seen.one("tool.finished").error.startswith("may have happened")
+    assert ran(home) == ["first", "second", "second"]
+
+
+async def test_a_call_that_kills_the_process_each_time_is_not_begun_for_ever(home: Path) -> None:
+    crash(home, "inside", "pure")
+    for _ in range(3):
+        crash_again(home, "pure")
+    async with again(home, "pure") as a:
+        with pytest.raises(TurnSetAside, match="turn 1"):
+            async with a.resume("s") as stream:
+                await EventCapture().drain(stream)
+    assert ran(home) == ["first", *["second"] * 4]
+
+
 async def test_recover_finishes_every_unfinished_turn_of_the_home(home: Path) -> None:
     crash(home, "model 2")
     async with again(home) as a:
@@ -237,7 +302,7 @@ from neuralclaw.testing import FunctionProvider
 
 async def think(request):
     for text in ("two", "three", "four"):
-        await agents[0].desk.send("s", agents[0]._inbound(text, agents[0]._options(), queued=True))
+        await agents[0].desk.send("s", agents[0]._inbound(text, agents[0]._options()))
     os.kill(os.getpid(), signal.SIGKILL)
 
 agents = []

@@ -9,6 +9,7 @@ import pytest
 from neuralclaw.app.pictures import MAX_BYTES, mentioned
 from neuralclaw.errors import AgentError
 from neuralclaw.testing import EventCapture, FunctionProvider, ScriptedProvider
+from neuralclaw.types.entries import blob_digest
 from neuralclaw.types.messages import Image, ModelInfo, Price, Request, UserMessage
 
 from .kit import agent, events
@@ -30,7 +31,7 @@ async def test_a_picture_reaches_the_model_in_this_turn_and_the_next(home: Path)
         first = request.messages[0]
         assert isinstance(first, UserMessage)
         assert first.images == (Image("image/png", DOT, "dot.png"),)
-    assert seen.one("inbound").to_dict()["images"] == [{"media_type": "image/png", "name": "dot.png", "bytes": len(DOT)}]
+    assert seen.one("inbound").to_dict()["images"] == [{"media_type": "image/png", "name": "dot.png", "bytes": len(DOT), "digest": blob_digest(DOT)}]
     assert b64encode(DOT).decode() not in str([event.to_dict() for event in seen.events])
 
 

@@ -166,7 +166,7 @@ async def test_the_request_holds_a_window_of_twenty_turns_and_the_same_history_g
         for n in range(25):
             await events(a, f"message {n}", session="s")
     texts = [m.text for m in provider.requests[-1].messages if isinstance(m, UserMessage)]
-    assert texts == [f"message {n}" for n in range(5, 25)]
+    assert texts == [f"message {n}" for n in range(10, 25)]
     assert provider.requests[3].messages[: len(provider.requests[2].messages)] == provider.requests[2].messages
     assert provider.requests[3].system == provider.requests[2].system
 
@@ -226,9 +226,9 @@ async def test_what_a_tool_wrote_is_recorded_with_its_image_before(home: Path) -
     async with agent(home, calls(call("write_file", path="a.txt", content="new")), "ok") as a:
         (home.parent / "work" / "a.txt").write_text("old")
         seen = await events(a)
-    change = seen.one("tool.finished").metadata["changes"][0]
+    change = seen.one("tool.finished").changes[0]
     assert (home.parent / "work" / "a.txt").read_text() == "new"
-    assert next((home / "preimages").rglob(f"*{change['before'][2:]}")).read_text() == "old"
+    assert next((home / "preimages").rglob(f"*{(change.before or '')[2:]}")).read_text() == "old"
 
 
 async def test_a_provider_that_raises_fails_its_own_turn_and_no_other(home: Path) -> None:

@@ -6,6 +6,8 @@ import termios
 
 import pytest
 
+from neuralclaw.types.entries import blob_digest
+
 from ..agent.test_pictures import DOT
 from .emulator import CTRL_C, CTRL_D, Screen
 from .model import served
@@ -328,7 +330,9 @@ async def test_a_picture_that_is_named_goes_along(claw: Claw) -> None:
         model.done()
         chat.until("A dot.", "takes no pictures")
     shown = (await claw("sessions", "show", "s", "--json")).json
-    assert [event["images"] for event in shown["events"] if event["type"] == "inbound"] == [[{"media_type": "image/png", "name": "dot.png", "bytes": len(DOT)}]]
+    assert [event["images"] for event in shown["events"] if event["type"] == "inbound"] == [
+        [{"media_type": "image/png", "name": "dot.png", "bytes": len(DOT), "digest": blob_digest(DOT)}]
+    ]
 
 
 async def test_a_yes_to_no_question_is_not_sent_to_the_model(claw: Claw) -> None:

@@ -17,7 +17,6 @@ CATCH_ALL: dict[str, str] = {
     "runtime/sessions.py:Sessions._drive": "a defect in one session's turn reaches its followers and no other session",
     "cli/main.py:main": "the program's top: every failure becomes one clear line and an exit code",
     "cli/policy.py:_one": "a line of policy explain --batch: any failure inside is forbid",
-    "runtime/desk.py:SessionDesk.send": "gives the lease back, then raises again",
     "safety/gate.py:Gate._guarded": "the kernel's guard: whatever fails while judging means no",
     "store/connection.py:open_writer": "closes the connection, then raises again",
     "store/writer.py:Writer._guard": "the writer thread: a failed batch is told to those who wait for it",

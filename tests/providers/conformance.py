@@ -17,6 +17,7 @@ from neuralclaw.testing import FakeClock
 from neuralclaw.types.messages import (
     AssistantMessage,
     Finished,
+    Image,
     ModelEvent,
     ReasoningPart,
     Reply,
@@ -420,6 +421,14 @@ class ProviderConformance:
         assert [type(event) for event in got] == [Finished]
         assert len(bench.server.seen) == 1
         assert bench.clock.slept == []
+
+    async def test_pictures_in_a_result_are_named_for_a_model_that_cannot_see(self, bench: Bench) -> None:
+        bench.server.says(Response(self.wire.text("ok")))
+        picture = Image("image/png", b"\x89PNG", "cat.png")
+        messages = [msgspec.structs.replace(m, images=(picture,)) if isinstance(m, ToolMessage) else m for m in REQUEST.messages]
+        assert (await bench.reply(msgspec.structs.replace(REQUEST, messages=tuple(messages)))).text == "ok"
+        assert b"this model takes no pictures: cat.png" in bench.server.seen[0].body
+        assert b"iVBORw" not in bench.server.seen[0].body
 
     async def test_the_estimate_of_tokens_grows_with_the_request(self, bench: Bench) -> None:
         short = bench.provider.count(REQUEST)

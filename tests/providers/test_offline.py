@@ -2,6 +2,7 @@
 
 import time
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 import pytest
@@ -242,12 +243,13 @@ async def test_a_message_during_the_turn_is_done_after_the_task_and_answered_wit
     )
 
 
-async def test_the_loops_own_nudge_gets_the_same_answer_again() -> None:
+@pytest.mark.parametrize("kind", ["nudge", "notice"])
+async def test_the_loops_own_word_gets_the_same_answer_again(kind: Literal["nudge", "notice"]) -> None:
     task = UserMessage("read a.txt")
     called = await reply(request(task))
     messages = [task, *took(called, "I will do it.")]
     answer = await reply(request(*messages))
-    again = await reply(request(*messages, AssistantMessage(answer.text), UserMessage("You said what you would do", "nudge")))
+    again = await reply(request(*messages, AssistantMessage(answer.text), UserMessage("calculate 6*7", kind)))
     assert again == answer
 
 

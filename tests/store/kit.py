@@ -12,12 +12,16 @@ from typing import Any
 import anyio
 
 from neuralclaw.store import SqliteStore
+from neuralclaw.store.bodies import HEADER, header_of
+from neuralclaw.types import chain
 from neuralclaw.types import events as ev
 from neuralclaw.types.actions import Shown
-from neuralclaw.types.entries import Draft
+from neuralclaw.types.entries import Draft, detached
 from neuralclaw.types.judging import Risk, Tier
-from neuralclaw.types.messages import ToolCall, Usage
+from neuralclaw.types.labels import OWNER
+from neuralclaw.types.messages import Image, ToolCall, Usage
 from neuralclaw.types.options import TurnOptions
+from neuralclaw.types.rows import NewSession, SessionRow
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,13 +46,17 @@ async def opened(home: Path, **options: Any) -> AsyncIterator[SqliteStore]:
         await store.aclose()
 
 
-def inbound(text: str = "hello", *, key: str = "", turn: int = 1, queued: bool = False) -> Draft:
-    return Draft(turn, ev.Inbound(text=text, key=key, by="owner", queued=queued), frozenset({"user"}))
+def inbound(text: str = "hello", *, key: str = "", turn: int | None = 1, queued: bool = False) -> Draft:
+    return Draft(turn, ev.Inbound(text=text, key=key, by="owner", queued=queued), OWNER)
 
 
 def started(turn: int = 1, *, inbound: int = 1, model: str = "offline:offline") -> Draft:
     options = TurnOptions(model=model, workspace="/w")
     return Draft(turn, ev.TurnStarted(text="hello", model=model, soul="", origin="program", options=options, inbound=inbound))
+
+
+def cancel(*, turn: int | None = None, message: int | None = None) -> Draft:
+    return Draft(turn, ev.Cancel(by="owner", message=message))
 
 
 def message(text: str = "fine", *, turn: int = 1, usd: float | None = 0.25, seen: int = 0, calls: tuple[str, ...] = ()) -> Draft:
@@ -81,19 +89,54 @@ def answered(approval_id: str = "Q000000001", decision: Any = "once", *, turn: i
 
 
 def tool_finished(call_id: str = "c1", *, turn: int = 1) -> Draft:
-    return Draft(turn, ev.ToolFinished(call_id=call_id, name="echo", ok=True, content="short", truncated=True), frozenset({"own", "external:web"}))
+    return Draft(turn, ev.ToolFinished(call_id=call_id, name="echo", ok=True, content="short", truncated=True), frozenset({"agent", "external:web"}))
+
+
+async def made(store: SqliteStore, session: str, new: NewSession) -> SessionRow:
+    """A session's row without an entry, or with what was empty filled in."""
+    await store.append(session, [], rows=[new])
+    row = await store.session(session)
+    assert row is not None
+    return row
+
+
+def picture(data: bytes, *, turn: int | None = 1, with_bytes: bool = True) -> Draft:
+    """A message with a picture, the bytes beside it or not."""
+    body = ev.Inbound(text="look", key="", by="owner", images=(detached(Image("image/png", data)),))
+    return Draft(turn, body, OWNER, (data,) if with_bytes else ())
 
 
 async def a_life(store: SqliteStore, session: str = "work") -> None:
     """Two turns with all that is derived from: a question answered for the session, money, calls, a message that waits."""
-    await store.create_session(session, origin="owner", workspace="/w")
-    await store.append(session, [inbound("tidy  up\nthe desk", key=f"{session}-1"), started()])
+    await store.append(session, [inbound("tidy  up\nthe desk", key=f"{session}-1"), started()], rows=[NewSession(origin="owner", workspace="/w")])
     scope = {"kind": "program", "value": "git push", "tool": "terminal"}
     await store.append(session, [message(seen=1, calls=("c1",)), asked(f"{session}-Q1", scopes=(scope,)), finished(waiting=(f"{session}-Q1",))])
     await store.append(session, [answered(f"{session}-Q1", "session"), tool_finished(), message("done", seen=5), finished()])
     await store.append(
         session, [inbound("and now", turn=2), started(2, inbound=10), message("later", turn=2, usd=None, seen=10), inbound("psst", turn=2, queued=True)]
     )
+
+
+def rewrite(home: Path, record: int, data: bytes, **columns: Any) -> None:
+    """Another body for a record, as if it had been written so: digest and chain are made to fit from there on. `columns` of its header change too."""
+    c = raw(home)
+    key = b"k" * 32
+    c.execute("UPDATE bodies SET key = ?, data = ? WHERE record = ?", (key, data, record))
+    for name, value in ({"digest": bytes.fromhex(chain.body_digest(key, data))} | columns).items():
+        c.execute(f"UPDATE entries SET {name} = ? WHERE record = ?", (value, record))
+    previous = chain.START
+    for row in c.execute(f"SELECT {HEADER} FROM entries e ORDER BY e.record").fetchall():
+        header = header_of(row)
+        previous = chain.link(previous, header)
+        c.execute("UPDATE entries SET hash = ? WHERE record = ?", (bytes.fromhex(previous), header.record))
+    c.close()
+
+
+def damage(home: Path, record: int, data: bytes = b"\xff no JSON") -> None:
+    """Other bytes in place of a record's body."""
+    c = raw(home)
+    assert c.execute("UPDATE bodies SET data = ? WHERE record = ?", (data, record)).rowcount == 1
+    c.close()
 
 
 def raw(home: Path) -> sqlite3.Connection:

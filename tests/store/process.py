@@ -1,5 +1,7 @@
 """What a second process does: `python -m tests.store.process VERB HOME …`. Says `ready`, waits for a line, does it, prints what came."""
 
+import multiprocessing
+import os
 import resource
 import signal
 import sqlite3
@@ -52,6 +54,41 @@ async def answer(home: str, session: str, question: str, decision: str) -> None:
             say("taken")
         except NeuralClawError as error:
             say(error.kind)
+
+
+async def upkeep(home: str, what: str) -> None:
+    """A rebuild or an erasure that stands still in its middle: derived rows are deleted, and some are written again."""
+    async with kit.opened(Path(home)) as store:
+        ready()
+        assert store._writer is not None
+        written = 0
+
+        def stand_still(statement: str) -> None:
+            nonlocal written
+            written += statement.startswith("INSERT OR REPLACE INTO usage")
+            if written == 2:
+                say("midway")
+                sys.stdin.readline()
+
+        store._writer._tables.connection.set_trace_callback(stand_still)
+        await (store.rebuild() if what == "rebuild" else store.erase("work", None, "owner"))
+
+
+def live_on() -> None:
+    """What a forked child does, until it is killed; its parent's ends of the pipes are not its own."""
+    os.close(0)
+    os.close(1)
+    signal.pause()
+
+
+async def fork(home: str) -> None:
+    """Takes a lease and forks a child that lives on; says who the child is."""
+    async with kit.opened(Path(home)) as store:
+        assert await store.acquire("session:work") is not None
+        child = multiprocessing.get_context("fork").Process(target=live_on)
+        child.start()
+        say(child.pid)
+        ready()
 
 
 async def lock(home: str) -> None:

@@ -28,7 +28,7 @@ async def test_what_was_appended_is_read_back_in_order_with_numbers_and_a_chain(
         assert [(e.header.record, e.header.session, e.entry) for e in written] == [(1, "a", 1), (2, "a", 2), (3, "b", 1), (4, "a", 3)]
         assert chain.verify(e.header for e in written) == (4, written[-1].header.hash, None)
         assert await store.read("a") == [written[0], written[1], written[3]]
-        assert written[0].header.labels == ("user",)
+        assert written[0].header.labels == ("owner", "private")
     async with kit.opened(home) as store:
         assert await store.read("b") == [written[2]]
         (more,) = await store.append("b", [kit.message()])

@@ -1,5 +1,7 @@
 """Two real processes on one home."""
 
+import os
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -145,3 +147,18 @@ async def test_many_processes_may_make_one_new_home_at_once(home: Path) -> None:
 
 def records(batch: Sequence[Entry]) -> list[int]:
     return [e.header.record for e in batch]
+
+
+async def test_a_forked_child_does_not_keep_its_dead_parent_alive(home: Path) -> None:
+    async with kit.opened(home) as store, kit.second("fork", str(home)) as parent:
+        child = int(await parent.line())
+        try:
+            assert await parent.line() == "ready"
+            assert await store.holder("session:work") == f"pid {parent.pid}"
+            assert await store.acquire("session:work") is None
+            await parent.kill()
+            os.kill(child, 0)  # it lives
+            assert await store.holder("session:work") is None
+            assert await store.acquire("session:work") is not None
+        finally:
+            os.kill(child, signal.SIGKILL)

@@ -10,13 +10,13 @@ from neuralclaw.errors import LeaseLost, SessionNotFound
 from neuralclaw.store import SqliteStore
 from neuralclaw.testing import FakeClock
 from neuralclaw.types.actions import Scope
-from neuralclaw.types.rows import Lease, Result, SessionRow
+from neuralclaw.types.rows import Lease, NewSession, Result, SessionRow
 
 from . import kit
 
 pytestmark = pytest.mark.anyio
 
-DERIVED = ("progress", "turns", "questions", "scopes", "usage", "calls")
+DERIVED = ("progress", "inbox", "turns", "questions", "scopes", "usage", "calls", "blob_refs")
 
 
 async def state(store: SqliteStore, session: str = "a") -> str:
@@ -29,9 +29,9 @@ async def state(store: SqliteStore, session: str = "a") -> str:
 
 async def test_a_session_is_made_once_and_shown_with_what_its_entries_say(home: Path) -> None:
     async with kit.opened(home, clock=FakeClock()) as store:
-        made = await store.create_session("work", origin="owner", workspace="/w", model="p:m")
-        assert (made.state, made.turns, made.model, made.usd, made.title) == ("idle", 0, "p:m", 0.0, "")
-        assert await store.create_session("work", origin="program", workspace="/other") == made
+        made = await kit.made(store, "work", NewSession(origin="owner", workspace="/w", model="p:m", soul="plain"))
+        assert (made.state, made.turns, made.model, made.usd, made.title, made.entries) == ("idle", 0, "p:m", 0.0, "", 0)
+        assert await kit.made(store, "work", NewSession(origin="program", workspace="/other", soul="other")) == made
         await kit.a_life(store)
         assert await store.session("work") == SessionRow(
             session="work",
@@ -47,9 +47,13 @@ async def test_a_session_is_made_once_and_shown_with_what_its_entries_say(home: 
             entries=13,
             last_turn=2,
             open_turn=2,
+            pending=True,
+            parent="",
+            soul="plain",
+            labels=frozenset({"agent", "external:web", "owner", "private"}),
         )
         await store.append("named", [kit.inbound("x" * 100), kit.started(), kit.message(usd=0.5), kit.message(usd=0.25), kit.finished()])
-        named = await store.create_session("named", origin="owner", workspace="/w", title="Given")
+        named = await kit.made(store, "named", NewSession(origin="owner", workspace="/w", title="Given"))
         assert (named.title, named.usd, named.workspace, named.state) == ("Given", 0.75, "/w", "idle")
         assert {r.session for r in await store.sessions()} == {"work", "named"}
         assert await store.session("nobody") is None
@@ -57,7 +61,7 @@ async def test_a_session_is_made_once_and_shown_with_what_its_entries_say(home: 
 
 async def test_the_state_of_a_session_follows_its_turn(home: Path) -> None:
     async with kit.opened(home) as store:
-        await store.create_session("a", origin="owner", workspace="/w")
+        await kit.made(store, "a", NewSession(origin="owner", workspace="/w"))
         assert await state(store) == "idle"
         await store.append("a", [kit.inbound()])
         assert await state(store) == "unfinished"
@@ -106,7 +110,7 @@ async def test_a_turn_that_says_again_that_it_starts_counts_once(home: Path) -> 
 async def test_a_prefix_finds_its_session_or_names_the_candidates(home: Path) -> None:
     async with kit.opened(home) as store:
         for name in ("alpha", "alpine", "beta", "al"):
-            await store.create_session(name, origin="owner", workspace="/w")
+            await kit.made(store, name, NewSession(origin="owner", workspace="/w"))
         assert await store.resolve("b") == "beta"
         assert await store.resolve("al") == "al"
         assert await store.resolve("alph") == "alpha"
@@ -179,7 +183,7 @@ async def test_a_rebuild_gives_the_same_rows(home: Path) -> None:
     async with kit.opened(home) as store:
         for session in ("work", "other"):
             await kit.a_life(store, session)
-        await store.append("work", [kit.asked("open", turn=2), kit.finished(2, waiting=("open",))])
+        await store.append("work", [kit.asked("open", turn=2), kit.picture(b"png", turn=2), kit.finished(2, waiting=("open",))])
         before = derived(home)
         assert all(before.values())
         c = kit.raw(home)
@@ -193,7 +197,7 @@ async def test_a_rebuild_gives_the_same_rows(home: Path) -> None:
         assert derived(home) == erased
         assert {table: erased[table] for table in ("usage", "calls", "questions", "turns")} == {t: before[t] for t in ("usage", "calls", "questions", "turns")}
         (more,) = await store.append("work", [kit.message(turn=2)])
-        assert more.entry == 17
+        assert more.entry == 18
         assert (await store.verify()).ok
 
 

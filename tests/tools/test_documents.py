@@ -340,11 +340,11 @@ async def test_a_word_document_is_replaced_like_any_file(registry: Registry, wor
     await call(registry, workspace, "write_file", path="a.docx", content="old")
     before = (workspace / "a.docx").read_bytes()
     replaced = await call(registry, workspace, "write_file", path="a.docx", content="new")
-    (change,) = replaced.metadata["changes"]
+    was = replaced.changes[0].before or "?"
     assert replaced.content.startswith("Replaced a.docx: 3 characters")
     assert replaced.metadata["diff"].splitlines()[-2:] == ["-old", "+new"]
-    kept = [path for path in (workspace.parent / "preimages").rglob("*") if path.is_file() and path.name.startswith(change["before"][:8])]
-    assert kept or any(change["before"] in str(path) for path in (workspace.parent / "preimages").rglob("*"))
+    kept = [path for path in (workspace.parent / "preimages").rglob("*") if path.is_file() and path.name.startswith(was[:8])]
+    assert kept or any(was in str(path) for path in (workspace.parent / "preimages").rglob("*"))
     assert before != (workspace / "a.docx").read_bytes()
     again = await call(registry, workspace, "write_file", path="a.docx", content="new")
     assert again.content.startswith("Left unchanged a.docx")  # the same text gives the same bytes

@@ -8,7 +8,7 @@ import pytest
 
 from neuralclaw.errors import PermissionDeniedError, ToolError, ToolExecutionError, ToolValidationError
 from neuralclaw.tools.registry import Registry
-from neuralclaw.types.tools import ToolResult
+from neuralclaw.types.tools import FileChange, ToolResult
 
 from .grants import call, context, digest, grant_for
 
@@ -150,11 +150,11 @@ async def test_writing_makes_a_file_with_its_parents_and_reports_the_change(regi
     file = workspace / "new/dir/a.txt"
     assert file.read_bytes() == "hé\n".encode()
     assert result.content == "Created new/dir/a.txt: 3 characters."
-    assert result.metadata["changes"] == [{"path": str(file), "before": None, "after": digest(file)}]
+    assert result.changes == (FileChange(str(file), None, digest(file)),)
     before = digest(file)
     again = await call(registry, workspace, "file_write", path=str(file), content="x")
     assert again.content == "Replaced new/dir/a.txt: 1 characters."
-    assert again.metadata["changes"] == [{"path": str(file), "before": before, "after": digest(file)}]
+    assert again.changes == (FileChange(str(file), before, digest(file)),)
 
 
 async def test_half_a_character_is_not_written(registry: Registry, workspace: Path) -> None:
@@ -169,7 +169,7 @@ async def test_an_edit_replaces_exactly_one_place(registry: Registry, workspace:
     result = await call(registry, workspace, "edit_file", path="a.py", old="x = 1", new="x = 2")
     assert file.read_text() == "x = 2\ny = 1\n"
     assert result.content == "Replaced 1 occurrence in a.py."
-    assert result.metadata["changes"][0]["after"] == digest(file)
+    assert result.changes[0].after == digest(file)
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ async def test_a_file_is_deleted_and_a_directory_is_not(registry: Registry, work
     before = digest(file)
     result = await call(registry, workspace, "delete_file", path="a.txt")
     assert not file.exists()
-    assert result.metadata["changes"] == [{"path": str(file), "before": before, "after": None}]
+    assert result.changes == (FileChange(str(file), before, None),)
     (workspace / "d").mkdir()
     with pytest.raises(ToolExecutionError, match="is a directory"):
         await call(registry, workspace, "delete_file", path="d")
@@ -244,8 +244,8 @@ async def test_an_interrupted_edit_can_be_told_by_its_digests(registry: Registry
     done = await registry.call(grant, context(workspace))
     found = await registry.probe(grant, context(workspace))
     assert isinstance(found, ToolResult)
-    assert found.metadata["changes"] == [{"path": str(file), "before": before, "after": digest(file)}]
-    assert found.metadata["changes"] == done.metadata["changes"]
+    assert found.changes == (FileChange(str(file), before, digest(file)),)
+    assert found.changes == done.changes
     file.write_text("something else")
     assert await registry.probe(grant, context(workspace)) is None
     file.unlink()
@@ -262,7 +262,7 @@ async def test_an_interrupted_delete_can_be_told_by_looking(registry: Registry, 
     file.unlink()
     found = await registry.probe(grant, context(workspace))
     assert isinstance(found, ToolResult)
-    assert found.metadata["changes"][0]["after"] is None
+    assert found.changes[0].after is None
 
 
 def _plant(workspace: Path) -> None:

@@ -75,7 +75,7 @@ def gated(workspace: Path, tmp_path: Path) -> Gated:
 
 
 async def test_files_are_worked_on_from_first_to_last(gated: Gated, workspace: Path) -> None:
-    assert (await gated.call("write_file", path="src/a.py", content="x = 1\n")).metadata["changes"][0]["before"] is None
+    assert (await gated.call("write_file", path="src/a.py", content="x = 1\n")).changes[0].before is None
     assert (await gated.call("read_file", path="src/a.py")).content == "x = 1\n"
     assert (await gated.call("list_files")).content == "src/"
     assert (await gated.call("find_files", pattern="*.py")).content == "src/a.py"

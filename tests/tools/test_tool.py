@@ -1,9 +1,11 @@
 """`@tool`, objects as tools, and the registry that stands in front of them."""
 
+import math
 import threading
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import anyio
 import msgspec
@@ -19,14 +21,15 @@ from neuralclaw.errors import (
     ToolTimeoutError,
     ToolValidationError,
 )
-from neuralclaw.tool import tool
+from neuralclaw.tool import ProbeResult, tool
 from neuralclaw.tools.calculate import calculate
 from neuralclaw.tools.echo import echo
 from neuralclaw.tools.registry import Registry
 from neuralclaw.types.actions import Grant
 from neuralclaw.types.judging import Effect, Risk, Sink
+from neuralclaw.types.messages import Image, ImageContent, StructuredContent, TextContent
 from neuralclaw.types.signals import Retry
-from neuralclaw.types.tools import ToolContext, ToolResult, Touch
+from neuralclaw.types.tools import FileChange, ToolContext, ToolResult, Touch
 
 from .grants import call, context, grant_for
 
@@ -283,6 +286,133 @@ async def test_results_are_text_silence_or_data(tmp_path: Path) -> None:
     assert (await call(registry, tmp_path, "everything", count=1, address={"street": "Elm"})).metadata["address"] == {"street": "Elm", "number": 1}
     with pytest.raises(ToolExecutionError, match="cannot be written as JSON"):
         await call(registry, tmp_path, "returns", what="bad")
+
+
+CAT = Image("image/png", b"\x89PNG" * 3000, "cat.png")
+SHOWN = "[picture cat.png, image/png, 12,000 bytes]"
+
+
+def returning(value: Any) -> Registry:
+    """A tool `give` that returns the value."""
+
+    @tool
+    async def give() -> Any:
+        """Give it."""
+        return value
+
+    return Registry([give])
+
+
+@pytest.mark.parametrize(
+    ("value", "content", "parts"),
+    [
+        (CAT, SHOWN, (ImageContent(CAT),)),
+        (ImageContent(CAT), SHOWN, (ImageContent(CAT),)),
+        (["A cat:", CAT], f"A cat:\n{SHOWN}", (TextContent("A cat:"), ImageContent(CAT))),
+        (
+            (TextContent("a"), StructuredContent({"n": (1, math.nan)}), Image("image/gif", b"GIF8")),
+            'a\n{"n":[1,null]}\n[picture, image/gif, 4 bytes]',
+            (TextContent("a"), StructuredContent({"n": [1, None]}), ImageContent(Image("image/gif", b"GIF8"))),
+        ),
+        (ToolResult(content="mine", parts=(ImageContent(CAT),)), "mine", (ImageContent(CAT),)),
+        (["a", "b"], '["a","b"]', ()),
+        ([], "[]", ()),
+    ],
+)
+async def test_pictures_and_several_parts_come_back_with_their_text(tmp_path: Path, value: Any, content: str, parts: tuple[Any, ...]) -> None:
+    result = await call(returning(value), tmp_path, "give")
+    assert (result.content, result.parts) == (content, parts)
+
+
+async def test_an_object_may_return_pictures_too(tmp_path: Path) -> None:
+    class Camera:
+        name, description = "camera", "Take a picture."
+        input_schema: ClassVar[dict[str, Any]] = {"type": "object", "properties": {}}
+
+        async def execute(self, given: dict[str, Any]) -> Any:
+            return [CAT]
+
+    assert (await call(Registry([Camera()]), tmp_path, "camera")).parts == (ImageContent(CAT),)
+
+
+def nested(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+class Cell:
+    """Nothing that JSON knows."""
+
+
+CIRCLE: list[Any] = []
+CIRCLE.append(CIRCLE)
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        (ToolResult(metadata={"cell": Cell()}), "type Cell is unsupported"),
+        (ToolResult(metadata={"pair": {(1, 2): 3}}), "keys"),
+        (ToolResult(metadata={"deep": nested(2_000)}), "nested deeper than 200 levels"),
+        (ToolResult(metadata={"deep": nested(300)}), "nested deeper than 200 levels"),
+        (ToolResult(metadata={"circle": CIRCLE}), "contains itself"),
+        (ToolResult(parts=(StructuredContent(Cell()),)), "type Cell is unsupported"),
+        (ToolResult(parts=(StructuredContent(nested(2_000)),)), "nested deeper"),
+        (ToolResult(parts=("text",)), "parts"),  # type: ignore[arg-type]
+        (ToolResult(parts=(ImageContent(Image("image/tiff", b"II*")),)), "image/tiff; models take image/png"),
+        (ToolResult(parts=(ImageContent(Image("image/png")),)), "a picture without bytes"),
+        (Image("image/png", bytes(5 * 1024 * 1024 + 1)), "models take at most 5,242,880"),
+        (ToolResult(content=5), "content"),  # type: ignore[arg-type]
+        (nested(2_000), "nested deeper"),
+        ([CAT, {"a": 1}], "a dict stands among its texts and pictures"),
+    ],
+)
+async def test_a_result_that_no_entry_can_keep_is_an_error_of_that_call(tmp_path: Path, value: Any, why: str) -> None:
+    with pytest.raises(ToolExecutionError, match=r"^give (ran, but what it returned|returned)") as failed:
+        await call(returning(value), tmp_path, "give")
+    assert why in str(failed.value)
+
+
+async def test_a_result_is_kept_as_it_is_read_back(tmp_path: Path) -> None:
+    given = {1: math.inf, "nan": [math.nan], "address": Address("Elm"), "when": date(2026, 1, 2), "half": "a\ud800b", "pair": (1, 2)}
+    change = FileChange("/a", None, "f" * 64)
+    made = ToolResult(content="a\ud83d\ude00\udc00", metadata=given, parts=(ImageContent(CAT),), changes=(change,), labels=frozenset({"external:web"}))  # type: ignore[arg-type]
+    result = await call(returning(made), tmp_path, "give")
+    assert result.metadata == {
+        "1": None,
+        "nan": [None],
+        "address": {"street": "Elm", "number": 1},
+        "when": "2026-01-02",
+        "half": "a\ufffdb",
+        "pair": [1, 2],
+    }
+    assert result.content == "a\U0001f600\ufffd"
+    assert (result.changes, result.labels, result.parts) == ((change,), {"external:web"}, (ImageContent(CAT),))
+    kept = msgspec.structs.replace(result, parts=())
+    assert msgspec.json.decode(msgspec.json.encode(kept), type=ToolResult) == kept
+    deep = await call(returning(ToolResult(metadata={"deep": nested(150)})), tmp_path, "give")
+    assert deep.metadata == {"deep": nested(150)}
+
+
+async def test_what_a_probe_found_is_kept_in_the_same_form(tmp_path: Path) -> None:
+    @tool(effect="reconcilable")
+    async def give() -> None:
+        """Give it."""
+
+    found: list[ToolResult] = [ToolResult(metadata={"pair": (1, 2)}), ToolResult(metadata={"cell": Cell()})]
+
+    @give.probed_by
+    async def probe(grant: Grant, ctx: ToolContext) -> ProbeResult:
+        return found.pop(0)
+
+    registry, grant = Registry([give]), grant_for(tmp_path, "give", {})
+    result = await registry.probe(grant, context(tmp_path))
+    assert isinstance(result, ToolResult)
+    assert result.metadata == {"pair": [1, 2]}
+    with pytest.raises(ToolExecutionError, match="give ran, but"):
+        await registry.probe(grant, context(tmp_path))
 
 
 async def test_a_sync_tool_runs_beside_the_event_loop_and_an_instant_one_in_it(tmp_path: Path) -> None:

@@ -26,32 +26,34 @@ async def ask(run: Run, call: CallState, action: Action, question: Question) -> 
     earlier = next((q for q in call.questions if q.hash == question.hash), None)
     answer = await _settle(run, call, question, earlier, mode)
     if answer.decision in ("no", None):
+        assert question.verdict is not None, "the gate's questions carry its verdict"
         await results.refused(run, call, action, question.verdict, answer.by)
         return None
     return answer
 
 
-async def may_run_again(run: Run, call: CallState, action: Action) -> bool:
-    """Whether a person says that a call which may have happened shall run again. Without a person it is left."""
+async def may_run_again(run: Run, call: CallState, action: Action) -> str | None:
+    """Who says that a call which may have happened shall run again. None where nobody does: then it is left."""
     question = _again(run, call, action)
     mode: ApprovalsMode = "none" if run.options.approvals == "auto" else run.options.approvals
     earlier = next((q for q in call.questions if q.hash == question.hash), None)
     answer = await _settle(run, call, question, earlier, mode)
     if answer.decision in ("no", None):
         await results.left(run, call)
-        return False
-    return True
+        return None
+    return answer.by
 
 
 def _again(run: Run, call: CallState, action: Action) -> Question:
-    """The question about a call that began and whose end nobody saw."""
+    """The question about a call that began and whose end nobody saw. It is about that beginning: a yes to it is none to a later one."""
     started = call.started
     assert started is not None, "only a call that began can have happened"
+    about = f"again:{action.call_id}:{call.started_entry}"
     shown = action.arguments.get("command") or msgspec.json.encode(action.arguments).decode()
     return Question(
-        approval_id=hashlib.sha256(f"{action.session} {action.call_id} again".encode()).hexdigest()[:10],
+        approval_id=hashlib.sha256(f"{action.session} {about}".encode()).hexdigest()[:10],
         call_id=action.call_id,
-        hash=f"again:{action.call_id}",
+        hash=about,
         action=Shown(tool=action.spec.name, show=str(shown)),
         risk=started.risk,
         tier=started.tier,

@@ -1,13 +1,33 @@
 """From entries to a model request: the same history gives the same bytes."""
 
-from collections.abc import Iterable, Sequence
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
 
 from ..types.entries import Entry
 from ..types.events import Inbound, Message, Nudge, ToolFinished, TurnStarted
-from ..types.labels import NONE, Labels, join
-from ..types.messages import AssistantMessage, ChatMessage, ToolCall, ToolMessage, UserMessage
+from ..types.messages import AssistantMessage, ChatMessage, Image, ImageContent, ToolCall, ToolMessage, UserMessage
 
 NOT_FINISHED = "ERROR: no result was recorded for this call"
+CUT_OFF = {
+    "length": "[Your reply above was cut off at the output limit.]",
+    "cancelled": "[Your reply above was cut off: the turn was stopped.]",
+}
+"""What the model is told of a reply that did not come to its end, by its `stop`."""
+KINDS = ("inbound", "turn.started", "message", "tool.finished", "nudge")
+"""The kinds of entries that a request is made of."""
+
+
+def first_turn(turn: int, window: int) -> int:
+    """The first turn whose messages stand in the requests of turn `turn`, where at most `window` turns may (0: all).
+
+    When the window is full, the older half of it leaves at once: in between, each request begins with the same bytes as the one before.
+    """
+    if not window or turn <= window:
+        return 1
+    block = max(1, window // 2)
+    return 1 + block * -(-(turn - window) // block)
 
 
 class Conversation:
@@ -18,15 +38,12 @@ class Conversation:
     """
 
     def __init__(self) -> None:
-        self._done: list[ChatMessage] = []
-        self._turns: list[int] = []  # turn of each message in _done
+        self._done: deque[tuple[int, ChatMessage]] = deque()  # with the turn of each
         self._reply: Message | None = None
         self._results: dict[str, ToolFinished] = {}
         self._waiting: list[tuple[int, int, Inbound]] = []  # entry, turn, steering message not yet seen
         self._tail: list[ChatMessage] = []  # nudges after the last reply
         self._turn = 0
-        self.labels: Labels = NONE
-        """Joined labels of everything taken in."""
 
     @classmethod
     def of(cls, entries: Iterable[Entry]) -> "Conversation":
@@ -37,16 +54,11 @@ class Conversation:
 
     def apply(self, entry: Entry) -> None:
         body = entry.body
-        if entry.header.labels:
-            self.labels = join(self.labels, entry.header.labels)
         if isinstance(body, Inbound):
             if not body.queued:
                 self._waiting.append((entry.entry, entry.turn, body))
         elif isinstance(body, TurnStarted):
-            self._settle()
-            self._turn = entry.turn
-            self._waiting = [w for w in self._waiting if w[0] > body.inbound]
-            self._add(UserMessage(body.text, images=body.images))
+            self._begin(entry.turn, body)
         elif isinstance(body, Message):
             self._settle()
             self._add_seen(body.seen)
@@ -56,25 +68,29 @@ class Conversation:
         elif isinstance(body, Nudge):
             self._tail.append(UserMessage(body.text, "nudge"))
 
-    def messages(self, *, last_turns: int = 0, max_messages: int = 0) -> tuple[ChatMessage, ...]:
-        """Everything up to now, messages not yet seen by the model at the end.
+    def messages(self, *, max_messages: int = 0) -> tuple[ChatMessage, ...]:
+        """Everything up to now, messages not yet seen by the model at the end; at most `max_messages` (0: no limit), never a call without its result."""
+        steering = [UserMessage(i.text, "steering", i.images) for _, turn, i in self._waiting if turn == self._turn]
+        return tuple(_newest([*(message for _, message in self._done), *self._settled(), *steering], max_messages))
 
-        Only the newest `last_turns` turns (0: all), and at most `max_messages` messages (0: no limit), never a call without its result.
-        """
-        ending = [*self._settled(), *(UserMessage(i.text, "steering", i.images) for _, _, i in self._waiting)]
-        first = self._turn - last_turns
-        kept = [m for m, turn in zip(self._done, self._turns, strict=True) if not last_turns or turn > first]
-        return tuple(_newest([*kept, *ending], max_messages))
+    def _begin(self, turn: int, body: TurnStarted) -> None:
+        """A turn begins; what its window does not hold any more leaves."""
+        self._settle()
+        self._turn = turn
+        self._waiting = [w for w in self._waiting if w[0] > body.inbound]
+        first = first_turn(turn, body.options.limits.window_turns)
+        while self._done and self._done[0][0] < first:
+            self._done.popleft()
+        self._add(UserMessage(body.text, images=body.images))
 
     def _add(self, message: ChatMessage) -> None:
-        self._done.append(message)
-        self._turns.append(self._turn)
+        self._done.append((self._turn, message))
 
     def _add_seen(self, seen: int) -> None:
-        for number, _, inbound in self._waiting:
-            if number <= seen:
+        for number, turn, inbound in self._waiting:
+            if number <= seen and turn == self._turn:
                 self._add(UserMessage(inbound.text, "steering", inbound.images))
-        self._waiting = [w for w in self._waiting if w[0] > seen]
+        self._waiting = [w for w in self._waiting if w[0] > seen or w[1] != self._turn]
 
     def _settle(self) -> None:
         for message in self._settled():
@@ -89,20 +105,38 @@ class Conversation:
         results = [result_of(c, self._results.get(c.id)) for c in reply.tool_calls]
         if not reply.text and not reply.tool_calls:
             return self._tail
-        return [AssistantMessage(reply.text, reply.tool_calls, reply.reasoning, reply.state), *results, *self._tail]
+        notice = [UserMessage(CUT_OFF[reply.stop], "notice")] if reply.stop in CUT_OFF else []
+        return [AssistantMessage(reply.text, reply.tool_calls, reply.reasoning, reply.state), *results, *notice, *self._tail]
 
 
 def result_of(call: ToolCall, finished: ToolFinished | None) -> ToolMessage:
     """The call's result as the model reads it."""
     if finished is None:
         return ToolMessage(call.id, call.name, NOT_FINISHED, False)
-    return ToolMessage(call.id, call.name, finished.content, finished.ok)
+    images = tuple(part.image for part in finished.parts if isinstance(part, ImageContent))
+    return ToolMessage(call.id, call.name, finished.content, finished.ok, images)
+
+
+def images_of(message: ChatMessage) -> tuple[Image, ...]:
+    return message.images if isinstance(message, UserMessage | ToolMessage) else ()
+
+
+def with_pictures(messages: Sequence[ChatMessage], pictures: Mapping[str, bytes]) -> tuple[ChatMessage, ...]:
+    """The messages with the bytes of their pictures, by digest; one whose bytes were erased stays without."""
+    return tuple(_filled(message, pictures) if images_of(message) else message for message in messages)
+
+
+def _filled(message: ChatMessage, pictures: Mapping[str, bytes]) -> ChatMessage:
+    images = tuple(Image(i.media_type, pictures[i.digest], i.name) if i.digest in pictures else i for i in images_of(message))
+    return msgspec.structs.replace(message, images=images)
 
 
 def _newest(messages: list[ChatMessage], limit: int) -> list[ChatMessage]:
-    """At most `limit` of the newest messages; a result whose call fell away falls away too."""
-    if limit and len(messages) > limit:
-        messages = messages[-limit:]
-        while messages and isinstance(messages[0], ToolMessage):
-            messages = messages[1:]
+    """At most `limit` of the newest messages, the older ones left out by halves of the limit; a result whose call is left out is left out too."""
+    if not limit or len(messages) <= limit:
+        return messages
+    block = max(1, limit // 2)
+    messages = messages[block * -(-(len(messages) - limit) // block) :]
+    while messages and isinstance(messages[0], ToolMessage):
+        messages = messages[1:]
     return messages

@@ -6,21 +6,26 @@ import anyio
 import msgspec
 
 from ..errors import NeuralClawError, StoreError
+from ..types.entries import blob_digest
 from ..types.events import (
+    Durable,
     ErrorEvent,
     ErrorInfo,
     Message,
     Nudge,
+    Passing,
     RetryEvent,
     Status,
     StatusEvent,
+    TextDelta,
     TurnFinished,
 )
 from ..types.judging import Decision
-from ..types.messages import Failure, Finished, Notice, ReasoningPart, Reply, Request, Retrying, TextPart, ToolCall, ToolDef
+from ..types.messages import Failure, Finished, Notice, ReasoningPart, Reply, Request, Retrying, TextPart, ToolCall, Usage
 from ..types.rows import OutboxItem
 from ..types.signals import Parked
 from . import limits, results
+from .context import images_of, with_pictures
 from .prompt import GO_ON, promises_work
 from .redaction import SafeDeltas
 from .run import Run
@@ -35,24 +40,21 @@ STATUS_ORDER: tuple[Status, ...] = ("cancelled", "timed_out", "limit", "needs_ap
 async def run_turn(run: Run) -> None:
     """Run the turn until it ends or parks; the journal has its `turn.finished` then.
 
-    Raises `StoreError` when it could not be recorded, and passes a cancellation on once the turn's end is on record.
+    Raises `StoreError` when it could not be recorded. A cancellation that a `cancel` entry stands behind ends the turn and is passed on; any other
+    leaves the turn unfinished for whoever goes on with it.
     """
     try:
         with run.time.scope:
             await go_on(run)
             return
-        with anyio.move_on_after(results.SHIELD_SECONDS, shield=True):
-            await run.journal.settle()
-            if run.state.finished is not None:
-                return
-            await results.not_run(run, run.state.open, "the turn's time was up")
-            await run.journal.append(limits.out_of_time(run.state, run.options.limits))
-            await finish(run, "timed_out", run.state.limit_text)
+        await run.journal.sync()
+        if run.state.finished is None:
+            await stop_late(run)
     except anyio.get_cancelled_exc_class():
-        if run.closing():
-            raise  # nobody cancelled the turn, the program ends: it stays unfinished, and whoever comes next goes on with it
-        with anyio.move_on_after(results.SHIELD_SECONDS, shield=True):
-            await stop_cancelled(run)
+        with anyio.CancelScope(shield=True):
+            await run.journal.sync()
+            if run.state.cancelled_by is not None:
+                await stop_cancelled(run)
         raise
 
 
@@ -76,7 +78,7 @@ async def go_on(run: Run) -> None:
             await run.journal.append(limit)
         elif (answer := state.answer) is None:
             await think(run)
-        elif not state.nudged and promises_work(answer.text) and run.tools.tools() and run.provider.info(run.model).language:
+        elif not state.nudged and promises_work(answer.text) and run.definitions and run.provider.info(run.model).language:
             await run.journal.append(Nudge(text=GO_ON))
         else:
             await finish(run, "done", answer.text)
@@ -84,25 +86,34 @@ async def go_on(run: Run) -> None:
 
 async def think(run: Run) -> None:
     """One model call, streamed: its parts are passing events, the finished reply is an entry."""
-    seen = run.state.last_entry
     blind(run)
-    reply = await stream(run)
+    environment = run.redaction.redact(await run.environment(run.options.workspace)) if run.environment is not None else ""
+    run.heard.seen, run.heard.environment = run.state.last_entry, environment
+    reply = await stream(run, await build_request(run, environment))
     if reply.failure is not None:
+        run.heard.text = ""
         await run.journal.append(ErrorEvent(kind=reply.failure.kind, text=reply.failure.text, hint=reply.failure.hint))
         return
-    await run.journal.append(
-        Message(
-            text=reply.text,
-            tool_calls=await unique_ids(run, reply.tool_calls),
-            stop=reply.stop,
-            model=reply.model or run.model,
-            usage=reply.usage,
-            reasoning=reply.reasoning,
-            state=reply.state,
-            seen=seen,
-            ran_ms=run.time.ms,
-        )
+    await record_reply(run, msgspec.structs.replace(reply, tool_calls=await unique_ids(run, reply.tool_calls)))
+
+
+async def record_reply(run: Run, reply: Reply, *after: Durable) -> None:
+    """Write a reply with the environment that its request held, and what follows from it in the same step."""
+    environment = run.heard.environment.encode()
+    message = Message(
+        text=reply.text,
+        tool_calls=reply.tool_calls,
+        stop=reply.stop,
+        model=reply.model or run.model,
+        usage=reply.usage,
+        reasoning=reply.reasoning,
+        state=reply.state,
+        seen=run.heard.seen,
+        ran_ms=run.time.ms,
+        environment=blob_digest(environment) if environment else "",
     )
+    run.heard.text = ""
+    await run.journal.append(message, *after, blobs=[environment] if environment else [])
 
 
 def blind(run: Run) -> None:
@@ -112,12 +123,12 @@ def blind(run: Run) -> None:
         run.show(StatusEvent(text=f"{run.options.model} takes no pictures: it is told their names only"))
 
 
-async def stream(run: Run) -> Reply:
+async def stream(run: Run, request: Request) -> Reply:
     """The finished reply. The guard around providers: one that raises instead of failing by value ends its own turn and no other."""
     reply = Reply(stop="error", failure=Failure("LLMUnavailableError", "the model's stream ended without a reply"))
-    deltas = SafeDeltas(run.redaction, run.show)
+    deltas = SafeDeltas(run.redaction, lambda delta: hear(run, delta))
     try:
-        async with run.provider.stream(await build_request(run)) as events:
+        async with run.provider.stream(request) as events:
             async for event in events:
                 match event:
                     case TextPart(text):
@@ -127,6 +138,7 @@ async def stream(run: Run) -> Reply:
                     case Retrying(attempt, wait_ms, reason, model, discard):
                         if discard:
                             deltas.discard()
+                            run.heard.text = ""
                         await run.journal.append(RetryEvent(attempt=attempt, wait_ms=wait_ms, reason=reason, model=model, discard=discard))
                     case Notice(text):
                         run.show(StatusEvent(text=text))
@@ -143,22 +155,32 @@ async def stream(run: Run) -> Reply:
     return reply
 
 
-async def build_request(run: Run) -> Request:
+def hear(run: Run, delta: Passing) -> None:
+    """Show a piece of the reply, and remember the text: a reply that is cut off keeps it."""
+    if isinstance(delta, TextDelta):
+        run.heard.text += delta.text
+    run.show(delta)
+
+
+async def build_request(run: Run, environment: str) -> Request:
     """What the model is asked: instructions, tools, the history within its window of turns, and behind it the environment of this moment."""
     breakers = run.options.limits
-    messages = run.journal.conversation.messages(last_turns=breakers.window_turns, max_messages=breakers.max_messages)
-    if breakers.max_messages and len(messages) >= breakers.max_messages:
-        run.show(StatusEvent(text=f"only the newest {breakers.max_messages} messages are sent to the model (agent.max_conversation_messages)"))
+    messages = run.journal.conversation.messages(max_messages=breakers.max_messages)
+    if breakers.max_messages and len(messages) >= breakers.max_messages // 2:
+        run.show(StatusEvent(text=f"at most the newest {breakers.max_messages} messages are sent to the model (agent.max_conversation_messages)"))
+    digests = [image.digest for message in messages for image in images_of(message) if not image.data]
+    if digests and run.provider.info(run.model).images:
+        messages = with_pictures(messages, await run.journal.pictures(digests))
     return Request(
         model=run.model,
         messages=messages,
         system=run.system,
-        tools=tuple(ToolDef(t.name, t.description, t.input_schema) for t in run.tools.tools()),
+        tools=run.definitions,
         temperature=run.temperature,
         top_p=run.top_p,
         max_tokens=run.max_tokens,
         timeout=run.model_timeout,
-        environment=run.redaction.redact(await run.environment(run.options.workspace)) if run.environment is not None else "",
+        environment=environment,
     )
 
 
@@ -177,11 +199,30 @@ async def unique_ids(run: Run, calls: tuple[ToolCall, ...]) -> tuple[ToolCall, .
 
 
 async def stop_cancelled(run: Run) -> None:
-    """Close what is open and end the turn as cancelled, unless it has ended."""
-    await run.journal.settle()
+    """Close what is open, keep what the model had said, and end the turn as cancelled, unless it has ended."""
     if run.state.finished is None:
+        if run.heard.text:
+            await record_reply(run, cut_off(run))
         await results.not_run(run, run.state.open, "cancelled")
         await finish(run, "cancelled", f"Cancelled. So far: {run.state.done_so_far()}.")
+
+
+async def stop_late(run: Run) -> None:
+    """The same for a turn whose time is up."""
+    await results.not_run(run, run.state.open, "the turn's time was up")
+    limit = limits.out_of_time(run.state, run.options.limits)
+    if run.heard.text:
+        await record_reply(run, cut_off(run), limit)
+    else:
+        await run.journal.append(limit)
+    await finish(run, "timed_out", run.state.limit_text)
+
+
+def cut_off(run: Run) -> Reply:
+    """The reply as far as it came. What it cost is not known, unless the model is free."""
+    price = run.provider.info(run.model).price
+    free = price is not None and not price.input and not price.output
+    return Reply(text=run.heard.text, stop="cancelled", usage=Usage(usd=0.0 if free else None))
 
 
 async def finish(run: Run, status: Status, text: str, *, waiting: tuple[str, ...] = (), error: ErrorInfo | None = None) -> None:

@@ -1,24 +1,24 @@
-"""The one result of each call: shortened for the model, kept whole, and recorded even while the turn is being cancelled."""
+"""The one result of each call: shortened for the model and kept whole."""
 
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Any
 
-import anyio
 import msgspec
 
 from ..errors import AlreadyAnswered, NeuralClawError
 from ..types.actions import Action, Verdict
+from ..types.content import text_of
+from ..types.entries import blob_digest, detached
 from ..types.events import ApprovalResolved, DecisionMade, ToolFinished
 from ..types.judging import Decision
-from ..types.labels import NONE, Labels, join
+from ..types.labels import AGENT, NONE, Labels, external, join
+from ..types.messages import ContentPart, ImageContent
 from ..types.rows import Result
 from ..types.tools import ToolResult, ToolSpec
 from .redaction import redacted
 from .run import Run
 from .state import REFUSERS, CallState
-
-SHIELD_SECONDS = 2.0
-"""How long recording may hold up a cancellation (ARCHITECTURE, journal invariants)."""
 
 MAY_HAVE_HAPPENED = "may have happened: the program stopped while this call ran; it was not run again. Check before you repeat it."
 
@@ -33,32 +33,38 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 async def record(run: Run, outcome: Outcome) -> None:
-    """Write the result of a call that ran. Not interrupted by a cancellation for at most `SHIELD_SECONDS`."""
+    """Write the result of a call that ran."""
     result, spec = redacted(outcome.result, run.redaction), outcome.spec  # before it is cut: half a secret is none that is found
     whole = model_text(result)
     limit = min(run.options.limits.result_chars, spec.max_chars or run.options.limits.result_chars)
     content = shorten(whole, limit, spec.name)
+    metadata, left_out = bounded(result.metadata, limit)
+    parts, pictures = kept_parts(result.parts, limit)
     body = ToolFinished(
         call_id=outcome.call.call.id,
         name=spec.name,
         ok=result.ok,
         content=content,
         error=result.error,
-        metadata=result.metadata,
+        metadata=metadata,
+        metadata_digest=blob_digest(left_out) if left_out else "",
         duration_ms=outcome.ms,
         truncated=content is not whole,
+        parts=parts,
+        changes=result.changes,
     )
     rows = [Result(outcome.call.call.id, whole)] if body.truncated else []
-    with anyio.move_on_after(SHIELD_SECONDS, shield=True):
-        await run.journal.append(body, labels=labels_of(result, spec), rows=rows)
+    blobs = [*pictures, *([left_out] if left_out else [])]
+    await run.journal.append(body, labels=join(run.journal.labels, labels_of(result, spec)), rows=rows, blobs=blobs)
 
 
 def model_text(result: ToolResult) -> str:
     """What the model reads of a result: `ERROR: …` for a failure, `(no output)` for a silent success."""
+    content = result.content or text_of(result.parts)
     if result.ok:
-        return result.content or "(no output)"
-    if result.content:
-        return result.content
+        return content or "(no output)"
+    if content:
+        return content
     return f"ERROR: {result.error or 'the tool failed and said nothing'}"
 
 
@@ -69,8 +75,46 @@ def shorten(text: str, limit: int, name: str) -> str:
     return f"{text[:limit]}\n[OUTPUT TRUNCATED: Showing {limit:,} of {len(text):,} characters from {name}]"
 
 
+def bounded(metadata: dict[str, Any], limit: int) -> tuple[dict[str, Any], bytes]:
+    """The metadata with at most about `limit` characters of JSON, and the whole as JSON where something was left out, else b"".
+
+    The largest values are left out first; a text is cut instead.
+    """
+    whole = msgspec.json.encode(metadata)
+    if len(whole) <= limit:
+        return metadata, b""
+    sizes = {name: len(msgspec.json.encode(value)) for name, value in metadata.items()}
+    room, kept = limit, dict[str, Any]()
+    for name in sorted(sizes, key=lambda name: (sizes[name], name)):
+        value = metadata[name]
+        if len(name) + sizes[name] + 4 <= room:
+            kept[name] = value
+        elif isinstance(value, str) and room > len(name) + 64:
+            kept[name] = value[: (room - len(name) - 8) // 6] + "…"  # a character takes up to six of JSON
+        else:
+            continue
+        room -= len(name) + len(msgspec.json.encode(kept[name])) + 4
+    return {name: kept[name] for name in metadata if name in kept}, whole
+
+
+def kept_parts(parts: Sequence[ContentPart], limit: int) -> tuple[tuple[ContentPart, ...], list[bytes]]:
+    """The parts as the entry has them, texts and values within `limit` characters in all, and the bytes of their pictures."""
+    kept: list[ContentPart] = []
+    pictures = []
+    for part in parts:
+        if isinstance(part, ImageContent):
+            kept.append(ImageContent(detached(part.image)))
+            pictures += [part.image.data] if part.image.data else []
+        elif (size := len(msgspec.json.encode(part))) <= limit:
+            kept.append(part)
+            limit -= size
+    return tuple(kept), pictures
+
+
 def labels_of(result: ToolResult, spec: ToolSpec) -> Labels:
-    return join(result.labels, ("external:tool",) if spec.source == "external" else NONE)
+    """Where the result came from: what the tool says of it, else the tool itself. Without a word of the tool it is private."""
+    source = external(f"tool/{spec.name}") if spec.source == "external" else AGENT
+    return join(result.labels, source if spec.source == "external" or not result.labels else NONE, ("private",) if not result.labels else NONE)
 
 
 async def failed(run: Run, call: CallState, text: str) -> None:
@@ -102,12 +146,11 @@ def refusal_text(verdict: Verdict, by: str) -> str:
 
 
 async def not_run(run: Run, calls: Sequence[CallState], why: str) -> None:
-    """Close calls that will not run any more; one that had begun may have done its work in part. Shielded like `record`."""
+    """Close calls that will not run any more; one that had begun may have done its work in part."""
     bodies = [_stopped(c, why) for c in calls]
     if bodies:
-        with anyio.move_on_after(SHIELD_SECONDS, shield=True):
-            await _close_questions(run, calls)
-            await run.journal.append(*bodies)
+        await _close_questions(run, calls)
+        await run.journal.append(*bodies)
 
 
 async def _close_questions(run: Run, calls: Sequence[CallState]) -> None:

@@ -1,64 +1,26 @@
-"""What one run of a turn needs, as one value, and the journal as the run sees it."""
+"""What one run of a turn needs, as one value."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 
 import msgspec
 
 from ..ports import Asker, Clock, Gate, Provider, Redaction, Store, Toolset
-from ..types.entries import Draft, Entry
-from ..types.events import Durable, Passing
-from ..types.labels import NONE, Labels
+from ..types.events import Passing
+from ..types.messages import ToolDef
 from ..types.options import TurnOptions
-from ..types.rows import Lease, OutboxItem, Result
-from .context import Conversation
+from .journal import Journal
 from .limits import RunningTime
-from .redaction import NO_REDACTION, Searched, redacted
+from .redaction import NO_REDACTION
 from .state import TurnState
 
 
-class Journal:
-    """Appends entries of one session under its lease and folds them, those of other processes too.
+class Heard:
+    """What a model has said of a reply that is not finished, as far as it was shown."""
 
-    Every text in the bodies it writes and reads has gone through the redaction of `searched`; `rows` come clean from who makes them.
-    Entry numbers of a session rise by one, so a gap in what an append returns tells that another process wrote between: it is read then.
-    """
-
-    def __init__(self, store: Store, lease: Lease, session: str, publish: Callable[[Sequence[Entry]], None], searched: Searched) -> None:
-        self._store, self._lease, self._session, self._publish, self._searched = store, lease, session, publish, searched
-        self.state = TurnState(0)
-        self.conversation = Conversation()
-
-    def begin(self, state: TurnState, conversation: Conversation) -> None:
-        """Take over the folded state of a turn."""
-        self.state, self.conversation = state, conversation
-
-    async def append(self, *bodies: Durable, labels: Labels = NONE, rows: Sequence[OutboxItem | Result] = ()) -> None:
-        """Write the bodies in one transaction, then fold and publish them."""
-        drafts = [Draft(self.state.number, redacted(body, self._searched.redaction), labels) for body in bodies]
-        written = await self._store.append(self._session, drafts, lease=self._lease, rows=rows)
-        self._searched.written(written)
-        if written[0].entry != self.state.last_entry + 1:
-            foreign = self._searched.entries(await self._store.read(self._session, after=self.state.last_entry))
-            written = [*(e for e in foreign if e.entry < written[0].entry), *written]
-        self._take(written)
-
-    async def sync(self) -> None:
-        """Fold what other processes have written since."""
-        self._take(self._searched.entries(await self._store.read(self._session, after=self.state.last_entry)))
-
-    async def settle(self) -> None:
-        """Fold what a cancelled `append` may have written all the same: behind a barrier no write of this process is under way."""
-        await self.barrier()
-        await self.sync()
-
-    async def barrier(self) -> None:
-        await self._store.barrier()
-
-    def _take(self, entries: Sequence[Entry]) -> None:
-        for entry in entries:
-            self.state.apply(entry)
-            self.conversation.apply(entry)
-        self._publish(entries)
+    def __init__(self) -> None:
+        self.text = ""
+        self.seen = 0
+        self.environment = ""
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,6 +41,9 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     show: Callable[[Passing], None]
     time: RunningTime
     system: str
+    definitions: tuple[ToolDef, ...]
+    """The tools as the model is told of them, the same from the turn's beginning to its end."""
+    heard: Heard = msgspec.field(default_factory=Heard)
     temperature: float | None = None
     top_p: float | None = None
     max_tokens: int | None = None
@@ -88,8 +53,6 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """Describes the machine and a workspace at this moment, for the model."""
     redaction: Redaction = NO_REDACTION
     """Keeps secrets out of what is shown; the journal has its own."""
-    closing: Callable[[], bool] = bool
-    """Whether the program ends, so that a cancellation is nobody's wish for this turn."""
 
     @property
     def state(self) -> TurnState:

@@ -12,7 +12,6 @@ from ..types.events import (
     Cancel,
     DecisionMade,
     ErrorEvent,
-    Inbound,
     LimitHit,
     Message,
     Nudge,
@@ -21,10 +20,12 @@ from ..types.events import (
     ToolStarted,
     TurnFinished,
     TurnStarted,
+    Unreadable,
 )
 from ..types.judging import Decision
 from ..types.messages import ToolCall, Usage
 from ..types.options import TurnOptions
+from .inbox import Inbox
 
 REFUSERS = ("policy", "nobody")
 """Whose no is a refusal that a script learns of; a person's no is not."""
@@ -37,6 +38,8 @@ class CallState(msgspec.Struct):
     questions: list[ApprovalRequested]
     decision: DecisionMade | None = None
     started: ToolStarted | None = None
+    """Its latest beginning."""
+    started_entry: int = 0
     finished: ToolFinished | None = None
 
     @property
@@ -54,39 +57,25 @@ class CallState(msgspec.Struct):
         return self.decision is not None and self.started is None
 
 
-class Inbox:
-    """Messages of a session that no turn has taken yet: not the one that started a turn, and not one the model has seen."""
-
-    def __init__(self) -> None:
-        self.waiting: list[tuple[int, Inbound]] = []
-
-    def apply(self, number: int, body: object) -> None:
-        if isinstance(body, Inbound):
-            self.waiting.append((number, body))
-        elif isinstance(body, TurnStarted):
-            self.waiting = [w for w in self.waiting if w[0] != body.inbound]
-        elif isinstance(body, Message):
-            self.waiting = [w for w in self.waiting if w[0] > body.seen or w[1].queued]
-
-    @property
-    def steering(self) -> bool:
-        """Whether a message waits that the model must see before the turn goes on."""
-        return any(not inbound.queued for _, inbound in self.waiting)
-
-
 class TurnState:
-    """A turn as its entries tell it. `apply` takes entries of the session in order, from before `turn.started` on, each exactly once."""
+    """A turn as its entries tell it. `apply` takes entries of the session in order, from before `turn.started` on, each exactly once.
+
+    `unreadable` is the first entry of the turn whose body was erased or cannot be read: what the turn did is then not known for sure, and nothing
+    of it may run again.
+    """
 
     def __init__(self, number: int, after: "TurnState | None" = None) -> None:
         self.number = number
         self.last_entry: int = after.last_entry if after else 0
         self.inbox: Inbox = after.inbox if after else Inbox()
+        self._open: int = after._open if after else 0  # the turn that had begun and not ended, as far as the entries tell
         self.resumed = False  # an earlier run has left it; set by who drives
         self.started: TurnStarted | None = None
-        self.started_entry = 0
+        self.unreadable: Entry | None = None
         self.messages: list[Message] = []
         self.calls: list[CallState] = []  # of the whole turn, in the order proposed
         self.open: list[CallState] = []  # without a result, of the last reply
+        self.questions: list[ApprovalRequested] = []
         self.answers: dict[str, ApprovalResolved] = {}
         self.usage = Usage(usd=0.0)
         self.ran_ms = 0
@@ -96,6 +85,7 @@ class TurnState:
         self.nudged = False
         self.pending_nudge = False
         self.finished: TurnFinished | None = None
+        self.waiting: tuple[str, ...] = ()
         self._by_id: dict[str, CallState] = {}
 
     @classmethod
@@ -112,37 +102,66 @@ class TurnState:
             return
         self.last_entry = entry.entry
         body = entry.body
-        self.inbox.apply(entry.entry, body)
+        if isinstance(body, TurnStarted):
+            self._open = entry.turn
+            if entry.turn == self.number:
+                self.cancelled_by = self.inbox.withdrawn_by(body.inbound)
+        self.inbox.apply(entry)
         if isinstance(body, ApprovalResolved):
             self.answers[body.approval_id] = body
-        elif entry.turn == self.number:
-            self._apply_own(entry.entry, body)
+        elif isinstance(body, Cancel):
+            self._apply_cancel(entry.turn, body)
+        elif isinstance(body, TurnFinished) and not body.waiting:
+            self._open = 0
+        if entry.turn == self.number:
+            self._apply_own(entry)
 
-    def _apply_own(self, number: int, body: object) -> None:
+    def _apply_cancel(self, turn: int, body: Cancel) -> None:
+        """A cancel is for the open turn, or for a message that waits."""
+        if self.started is not None and body.message == self.started.inbound:
+            self.cancelled_by = self.cancelled_by or body.by
+        elif body.message is not None or turn != self._open:
+            self.inbox.withdraw(body)
+        elif turn == self.number:
+            self.cancelled_by = body.by
+
+    def means(self, cancel: Entry) -> bool:
+        """Whether a cancel that is not folded yet is for this turn, which runs."""
+        body = cancel.body
+        assert isinstance(body, Cancel), "only a cancel stops a turn"
+        named = self.started is not None and body.message == self.started.inbound
+        return self.running and (named or (body.message is None and cancel.turn == self.number))
+
+    def _apply_own(self, entry: Entry) -> None:
+        body = entry.body
         if isinstance(body, TurnStarted):
-            self.started, self.started_entry = body, number
+            self.started = body
         elif isinstance(body, Message):
             self._apply_message(body)
         elif isinstance(body, ApprovalRequested):
-            self._call(body.call_id).questions.append(body)
+            self.questions.append(body)
+            if body.call_id is not None:
+                self._call(body.call_id).questions.append(body)
         elif isinstance(body, DecisionMade):
             self._call(body.call_id).decision = body
         elif isinstance(body, ToolStarted):
-            self._call(body.call_id).started = body
+            call = self._call(body.call_id)
+            call.started, call.started_entry = body, entry.entry
         elif isinstance(body, ToolFinished):
             self._call(body.call_id).finished = body
             self.open = [c for c in self.open if c.finished is None]
         elif isinstance(body, Nudge):
             self.nudged = self.pending_nudge = True
-        elif isinstance(body, Cancel):
-            self.cancelled_by = body.by
         elif isinstance(body, LimitHit):
             self.limit = body
         elif isinstance(body, ErrorEvent):
             self.error = None if body.recoverable else body
         elif isinstance(body, TurnFinished):
             self.finished = None if body.waiting else body
+            self.waiting = body.waiting
             self.ran_ms = max(self.ran_ms, body.duration_ms)
+        elif (body is None or isinstance(body, Unreadable)) and self.unreadable is None:
+            self.unreadable = entry
 
     def _apply_message(self, body: Message) -> None:
         self.messages.append(body)
@@ -158,6 +177,17 @@ class TurnState:
         return self._by_id.setdefault(call_id, CallState(call=ToolCall(call_id, ""), questions=[]))
 
     @property
+    def running(self) -> bool:
+        """It has begun and has no final end."""
+        return self.started is not None and self.finished is None
+
+    @property
+    def parked(self) -> bool:
+        """Its last run ended with questions, and nothing has come in since that it could go on with: an answer, a word to it, a cancel."""
+        waits = any(name not in self.answers for name in self.waiting)
+        return waits and self.finished is None and self.cancelled_by is None and not self.inbox.steers(self.number)
+
+    @property
     def options(self) -> TurnOptions:
         assert self.started is not None, "a turn's state is asked for its options before it began"
         return self.started.options
@@ -169,9 +199,10 @@ class TurnState:
     @property
     def answer(self) -> Message | None:
         """The last reply, when it proposed no call and nothing came after it that the model must still see."""
-        if not self.messages or self.messages[-1].tool_calls or self.inbox.steering or self.pending_nudge:
+        last = self.messages[-1] if self.messages else None
+        if last is None or last.tool_calls or last.stop == "cancelled" or self.pending_nudge or self.inbox.steers(self.number):
             return None
-        return self.messages[-1]
+        return last
 
     @property
     def refused(self) -> tuple[Refusal, ...]:
@@ -210,13 +241,9 @@ class TurnState:
                 by_hash[question.hash] = Answer(approval_id=question.approval_id, decision=resolved.decision, by=resolved.by, value=resolved.value)
         return Answers(by_hash=by_hash)
 
-    def open_question(self, call: CallState, action_hash: str) -> ApprovalRequested | None:
-        """A question about this call as it stands now that nobody has answered yet."""
-        return next((q for q in call.questions if q.hash == action_hash and q.approval_id not in self.answers), None)
-
     def open_questions(self) -> list[ApprovalRequested]:
         """Questions of the turn that nobody has answered yet."""
-        return [q for c in self.calls for q in c.questions if q.approval_id not in self.answers]
+        return [q for q in self.questions if q.approval_id not in self.answers]
 
     def done_so_far(self) -> str:
         """One line that names what the turn did, for the person who is told of a limit."""

@@ -95,7 +95,7 @@ async def prepare(run: Run, call: CallState) -> Action | None:
     """The action the call stands for; what is wrong with the call becomes its result."""
     spec = run.tools.find(call.call.name)
     if spec is None:
-        names = ", ".join(sorted(s.name for s in run.tools.tools()))
+        names = ", ".join(sorted(d.name for d in run.definitions))
         await results.failed(run, call, f"there is no tool named {call.call.name[:80]!r}; the tools are: {names}")
         return None
     if call.call.error is not None:
@@ -121,7 +121,7 @@ def _action(run: Run, call: CallState, spec: ToolSpec, arguments: dict[str, Any]
         trust=options.trust,
         origin=options.origin,
         soul=options.soul,
-        labels=run.journal.conversation.labels,
+        labels=run.journal.labels,
     )
 
 
@@ -141,15 +141,19 @@ async def glance(run: Run, call: CallState, action: Action) -> Ready | None:
 
 async def authorize(run: Run, call: CallState, action: Action) -> Ready | None:
     """The right to run the call, a person asked where policy wants it; None when the call got a result instead."""
-    if call.started is not None and not await repeatable(run, call, action):
-        return None
+    again = "policy"
+    if call.started is not None:
+        said_again = await repeatable(run, call, action)
+        if said_again is None:
+            return None
+        again = said_again
     standing: tuple[Scope, ...] | None = None
     while True:
         answers = msgspec.structs.replace(run.state.answers_for(call), standing=standing or ())
         try:
             grant = await run.gate.authorize(action, answers)
             said = answers.by_hash.get(grant.hash)
-            return Ready(call, action, grant, said.by if said else "policy")
+            return Ready(call, action, grant, said.by if said and again == "policy" else again)
         except Denied as denied:
             await results.refused(run, call, action, denied.verdict, "policy")
             return None
@@ -162,17 +166,17 @@ async def authorize(run: Run, call: CallState, action: Action) -> Ready | None:
                 return None
 
 
-async def repeatable(run: Run, call: CallState, action: Action) -> bool:
-    """Whether a call that began in an earlier run, and has no result, may run again; if not, it gets its result here."""
+async def repeatable(run: Run, call: CallState, action: Action) -> str | None:
+    """Whose word lets a call run again that began in an earlier run and has no result (`policy`, or a person's); None: it gets its result here."""
     if action.spec.effect in (Effect.PURE, Effect.IDEMPOTENT):
-        return True
+        return "policy"
     if action.spec.effect is Effect.RECONCILABLE:
         happened = await probe(run, call, action)
         if isinstance(happened, ToolResult):
             await results.record(run, Outcome(call, action.spec, happened))
-            return False
+            return None
         if happened is False:
-            return True
+            return "policy"
     return await may_run_again(run, call, action)
 
 
@@ -194,13 +198,11 @@ async def probe(run: Run, call: CallState, action: Action) -> ToolResult | bool 
 async def run_group(run: Run, group: list[Ready]) -> None:
     """Record that the group's calls begin, run them together, record each result as it comes. Leaves the group empty.
 
-    The first entry of a call and the decision that allows it are one transaction, on the disk before any effect that is not `pure`.
+    The beginning of a call, each run of it anew, and the decision that allows it are one transaction, on the disk before any effect that is not `pure`.
     """
     if not group:
         return
-    entries = [entry for ready in group if ready.call.started is None for entry in begin(ready)]
-    if entries:
-        await run.journal.append(*entries)
+    await run.journal.append(*(entry for ready in group for entry in begin(ready)))
     if any(ready.spec.effect is not Effect.PURE for ready in group):
         await run.journal.barrier()
     if len(group) == 1:
@@ -230,6 +232,7 @@ def begin(ready: Ready) -> tuple[DecisionMade, ToolStarted]:
         tier=verdict.tier,
         effect=ready.spec.effect,
         before=ready.grant.envelope.digests,
+        attempt=1 if ready.call.started is None else ready.call.started.attempt + 1,
     )
     return decision, started
 

@@ -11,25 +11,27 @@ from anyio.abc import TaskGroup
 
 from .. import config
 from ..config import process
-from ..errors import AgentError, SessionBusy, TurnSetAside
+from ..errors import AgentError, NeuralClawError, SessionBusy, TurnSetAside
 from ..ports import Provider
 from ..runtime.asker import JournalAsker
 from ..runtime.bus import Bus
 from ..runtime.desk import SessionDesk, Verb
-from ..runtime.sessions import Kit, Sessions, Wish
+from ..runtime.drive import Kit, Wish
+from ..runtime.sessions import Sessions
 from ..runtime.verbs import find_session
 from ..types.actions import AnswerDecision, Origin, Question, Shown, Who
-from ..types.entries import Event
-from ..types.events import ApprovalRequested, Inbound, TurnFinished
+from ..types.entries import Event, rfc3339
+from ..types.events import ErrorEvent, Inbound, TurnFinished
 from ..types.ids import new_id
 from ..types.judging import Trust
 from ..types.messages import Image
 from ..types.options import ApprovalsMode, TurnOptions
+from ..types.rows import SessionRow
 from .eventlog import EventLog, Leaving
-from .given import load_settings, new_session, real_directory
+from .given import checked_text, count, known_only, load_settings, mode_of, name_of, new_session, real_directory, seconds, trust_of
 from .parts import Parts
 from .pictures import Given, mentioned, pictures
-from .stream import TurnFilter
+from .turns import Turns
 from .verbs import agent_verbs
 
 LEAVE_SECONDS = 3.0
@@ -76,6 +78,7 @@ class Agent:
     def __init__(self, parts: Parts, seat: Seat, desk: SessionDesk, bus: Bus, asker: JournalAsker, sessions: Sessions) -> None:
         self._parts, self._seat, self.desk, self._bus, self._asker, self._sessions = parts, seat, desk, bus, asker, sessions
         self.settings = parts.loaded
+        self._turns = Turns(parts, desk, bus, sessions, seat.who)
 
     @staticmethod
     @asynccontextmanager
@@ -106,9 +109,9 @@ class Agent:
         try:
             seat = Seat(
                 workspace=real_directory(workspace),
-                model=model,
-                approvals=approvals or ("ask" if approver else "none"),
-                trust=Trust(trust or loaded.settings.agent.default_trust_level),
+                model=name_of("model", model),
+                approvals=mode_of(approvals) if approvals is not None else ("ask" if approver else "none"),
+                trust=trust_of(trust if trust is not None else loaded.settings.agent.default_trust_level),
                 who=who,
                 present=present or approver is not None,
                 explicit=approvals is not None or approver is not None,
@@ -138,45 +141,41 @@ class Agent:
 
         `images`: pictures that belong to it, as paths, bytes or `Image` values (PNG, JPEG, GIF or WebP, at most 5 MB each).
 
-        `options`: `model`, `trust`, `approvals`, `max_iterations`, `timeout` (seconds) in place of the agent's own. A second turn of a
-        session that is busy in this process waits for the first; one that is busy elsewhere raises `SessionBusy`.
+        `options`: `model`, `trust`, `approvals`, `max_iterations`, `timeout` (seconds) in place of the agent's own. While the session is busy in
+        this process the message waits, and its turn follows those before it; one that is busy elsewhere raises `SessionBusy`. Raises
+        `UsageError` for an option that cannot be used; nothing is recorded then.
         """
         session = new_session(session)
-        inbound = self._inbound(text, self._options(**options), queued=self._sessions.driving(session), key=key, images=images)
-        async with self._sent(session, inbound) as events:
+        await self._parts.models.ready(options.get("model") or self._seat.model)
+        inbound = self._inbound(text, self._options(**options), key=key, images=images)
+        async with self._turns.sent(session, inbound) as events:
             yield events
 
     @asynccontextmanager
     async def resume(
         self, session: str, *, text: str | None = None, images: Iterable[Given] = (), retry: bool = False, **options: Any
     ) -> AsyncIterator[AsyncIterator[Event]]:
-        """Finish the session's unfinished, or parked and answered, turn; then, with `text`, run that as the next one.
+        """Finish the session's unfinished, or parked and answered, turn; then, with `text`, run that as the next one, whose events these are.
 
-        With nothing unfinished and no text, the stream is the last turn's end again. `options` as in `turn`.
+        With nothing unfinished and no text, the stream is the last turn's end again. `options` as in `turn`. Raises `UsageError` for a session
+        that has no turn at all.
         """
-        store = self._parts.store
-        row = await find_session(store, session)
+        row = await find_session(self._parts.store, session)
+        await self._parts.models.ready(options.get("model") or self._seat.model)
+        chosen = self._options(**options)
         if text is not None:
-            queued = row.state in ("unfinished", "set_aside") or self._sessions.driving(row.session)
-            async with self._sent(row.session, self._inbound(text, self._options(**options), queued=queued, images=images), retry=retry) as events:
+            async with self._turns.sent(row.session, self._inbound(text, chosen, images=images), retry=retry) as events:
                 yield events
             return
-        ends = await store.read(row.session, from_turn=row.last_turn, kinds=("turn.finished",)) if row.last_turn else []
-        ended = bool(ends) and not waits(ends[-1].body)
-        if ended and row.state == "idle":
-            async with self._followed(row.session, TurnFilter(number=row.last_turn), after=ends[-1].entry - 1) as events:
-                yield events
-            return
-        number = row.last_turn + 1 if ended or not row.last_turn else row.last_turn
-        waiting = await self._open_questions(row.session)
-        wanted = TurnFilter(number=number, after=row.entries, waiting=waiting)
-        async with self._followed(row.session, wanted, after=min([row.entries + 1, *waiting]) - 1) as events:
-            await self.desk.resume(row.session, self._wish(retry=retry, **options))
+        async with self._turns.gone_on(row.session, self._wish(retry=retry, **options)) as events:
             yield events
 
     @asynccontextmanager
     async def recover(self) -> AsyncIterator[AsyncIterator[Event]]:
-        """Finish every unfinished turn of the home, one session after the other; their events. What runs elsewhere is left."""
+        """Finish every unfinished turn of the home, one session after the other; their events. What runs elsewhere is left.
+
+        A session that cannot go on is named by a passing `error` event, and the next one follows.
+        """
         yield self._recovered()
 
     async def _recovered(self) -> AsyncIterator[Event]:
@@ -191,7 +190,17 @@ class Agent:
                             yield msgspec.structs.replace(event, seq=seq)
                 except (SessionBusy, TurnSetAside):
                     break
+                except NeuralClawError as error:
+                    seq += 1
+                    yield self._left(row, error, seq)
+                    break
                 again = (await find_session(self._parts.store, row.session)).state in ("unfinished", "running")
+
+    def _left(self, row: SessionRow, error: NeuralClawError, seq: int) -> Event:
+        """Tells of a session that could not be gone on with."""
+        now = rfc3339(round(self._parts.clock.now() * 1_000_000))
+        body = ErrorEvent(kind=error.kind, text=f"{row.session}: {error.text}", hint=error.hint)
+        return Event(body=body, session=row.session, turn=row.open_turn, seq=seq, time=now)
 
     async def ask(self, text: str, *, session: str | None = None, **options: Any) -> TurnFinished:
         """Run a turn and return its end: `text`, `data`, `usage`, `status`."""
@@ -243,40 +252,8 @@ class Agent:
         """Run a command by its name: `await agent.do("sessions.list")`."""
         return await self.desk.do(verb, **arguments)
 
-    def _inbound(self, text: str, options: TurnOptions, *, queued: bool, key: str | None = None, images: Iterable[Given] = ()) -> Inbound:
-        return Inbound(text=text, key=key or new_id(16), by=self._seat.who, queued=queued, images=pictures(images), options=options)
-
-    @asynccontextmanager
-    async def _sent(self, session: str, inbound: Inbound, *, retry: bool = False) -> AsyncIterator[AsyncIterator[Event]]:
-        """Send a message and follow the turn it starts or steers."""
-        options, queued = inbound.options, inbound.queued
-        assert options is not None, "a message that may begin a turn says what the turn runs under"
-        await self._parts.models.thinking(options.model)
-        wish = Wish(approvals=options.approvals, present=options.origin.present, retry=retry)
-        entry, turn = await self.desk.send(session, inbound, wish=wish)
-        waiting = await self._open_questions(session) if queued or turn is not None else ()
-        wanted = TurnFilter(inbound=entry, number=turn, after=entry - 1, waiting=waiting)
-        async with self._followed(session, wanted, after=min([entry, *waiting]) - 1) as events:
-            yield events
-
-    async def _open_questions(self, session: str) -> set[int]:
-        """The entry numbers of the questions of this session that nobody has answered."""
-        store = self._parts.store
-        asked = {q.question.approval_id: q.turn for q in await store.questions(session=session)}
-        entries = await store.read(session, from_turn=min(asked.values()), kinds=("approval.requested",)) if asked else []
-        return {e.entry for e in entries if isinstance(e.body, ApprovalRequested) and e.body.approval_id in asked}
-
-    @asynccontextmanager
-    async def _followed(self, session: str, wanted: TurnFilter, *, after: int) -> AsyncIterator[AsyncIterator[Event]]:
-        """The events that `wanted` lets through, until its turn ends; leaving before that cancels the turn."""
-        async with self._bus.subscribe(session, after=after, wanted=wanted) as events:
-            try:
-                yield until_end(events)
-            finally:
-                if wanted.finished is None and self._sessions.driving(session):
-                    with anyio.move_on_after(LEAVE_SECONDS, shield=True):
-                        await self.desk.cancel(session, by=self._seat.who)
-                        await self._sessions.idle(session)
+    def _inbound(self, text: str, options: TurnOptions, *, key: str | None = None, images: Iterable[Given] = ()) -> Inbound:
+        return Inbound(text=checked_text(text), key=name_of("key", key) or new_id(16), by=self._seat.who, images=pictures(images), options=options)
 
     def _options(
         self,
@@ -286,18 +263,20 @@ class Agent:
         approvals: ApprovalsMode | None = None,
         max_iterations: int | None = None,
         timeout: float | None = None,
+        **others: Any,
     ) -> TurnOptions:
-        """The options of a turn: the seat's, with what this call says."""
+        """The options of a turn: the seat's, with what this call says, checked."""
+        known_only(others)
         seat, limits = self._seat, config.limits(self.settings.settings)
         if max_iterations is not None:
-            limits = msgspec.structs.replace(limits, iterations=max_iterations)
+            limits = msgspec.structs.replace(limits, iterations=count("max_iterations", max_iterations))
         if timeout is not None:
-            limits = msgspec.structs.replace(limits, seconds=timeout)
+            limits = msgspec.structs.replace(limits, seconds=seconds("timeout", timeout))
         return TurnOptions(
-            model=self._parts.models.full_name(model or seat.model),
+            model=self._parts.models.full_name(name_of("model", model) or seat.model),
             workspace=seat.workspace,
-            trust=Trust(trust) if trust else seat.trust,
-            approvals=approvals or seat.approvals,
+            trust=trust_of(trust) if trust is not None else seat.trust,
+            approvals=mode_of(approvals) if approvals is not None else seat.approvals,
             limits=limits,
             origin=Origin(who=seat.who, present=seat.present),
         )
@@ -309,14 +288,14 @@ class Agent:
         return Wish(approvals=chosen, present=present, retry=retry, seconds=timeout)
 
     def closing(self) -> None:
-        """The program ends: turns that nobody cancelled stay unfinished."""
-        self._sessions.closing = True
+        """The program ends: turns that nobody cancelled stop and stay unfinished."""
+        self._sessions.close()
 
     async def take_over(self) -> None:
         """Start every unfinished turn of the home in the background."""
         for row in await self._parts.store.sessions(unfinished=True):
             with suppress(SessionBusy):
-                await self.desk.resume(row.session, self._wish(retry=False))
+                await self.desk.take_up(row.session, self._wish(retry=False))
 
 
 def assemble(parts: Parts, seat: Seat, tasks: TaskGroup, approver: Approver | None) -> Agent:
@@ -336,7 +315,7 @@ def assemble(parts: Parts, seat: Seat, tasks: TaskGroup, approver: Approver | No
         environment=parts.environment,
         redaction=parts.redactor,
     )
-    sessions = Sessions(kit, tasks, max_sessions=parts.loaded.settings.agent.max_sessions)
+    sessions = Sessions(kit, tasks, max_sessions=parts.loaded.settings.agent.max_sessions, ended=asker.arrive)
     bus.listen(EventLog(parts.book, sessions.driving).entries)
     verbs: dict[str, Verb] = {}
     desk = SessionDesk(parts.store, parts.clock, bus, sessions, asker, verbs)
@@ -353,18 +332,6 @@ def asked(approver: Approver) -> Callable[[str, Question], Awaitable[AnswerDecis
         return await approver(Ask(session=session, call=call, action=question.action, reasons=question.reasons, sources=question.sources, question=question))
 
     return ask
-
-
-async def until_end(events: AsyncIterator[Event]) -> AsyncIterator[Event]:
-    """The events up to and with the turn's end."""
-    async for event in events:
-        yield event
-        if isinstance(event.body, TurnFinished):
-            return
-
-
-def waits(body: object) -> bool:
-    return isinstance(body, TurnFinished) and bool(body.waiting)
 
 
 def leaf(group: BaseExceptionGroup[BaseException]) -> BaseException:

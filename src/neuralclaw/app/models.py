@@ -14,7 +14,7 @@ from ..config import Loaded
 from ..errors import ConfigError
 from ..plugins import load
 from ..ports import Clock, Net, Provider
-from ..runtime.sessions import Thinking
+from ..runtime.drive import Thinking
 from ..safety.gate import Gate
 from .pulled import RunningOllama
 

@@ -49,7 +49,8 @@ class Verbs:
     async def answer(self, *, approval_id: str, decision: str, by: str = "owner") -> dict[str, Any]:
         """Answer a question; `holder` says who goes on with the session now, or is None."""
         await self._desk.answer(approval_id, decision, by=by)
-        found = next(q for q in await self._parts.store.questions(open_only=False) if q.question.approval_id == approval_id)
+        found = await self._parts.store.question(approval_id)
+        assert found is not None, "it was answered just now"
         holder = await self._parts.store.holder(lease_name(found.session))
         return {"approval_id": approval_id, "session": found.session, "turn": found.turn, "decision": decision, "holder": holder}
 

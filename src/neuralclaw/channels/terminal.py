@@ -91,6 +91,8 @@ class View:
             self.out.write(text)
 
     def _message(self, body: Message) -> None:
+        if body.stop in ("length", "cancelled") and body.text and not self._streamed and self._answer:
+            self.out.line(body.text.removesuffix("\n"))  # cut off: it is all of the answer that there will be
         if body.tool_calls:
             self._streamed = ""
         self._given = {call.id: set(call.arguments) for call in body.tool_calls}

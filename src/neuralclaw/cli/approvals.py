@@ -3,8 +3,9 @@
 import argparse
 
 from ..channels.screen import exact
+from ..errors import UsageError
 from . import output, verbs
-from .parsing import Command, UsageError, choice, with_json
+from .parsing import Command, choice, with_json
 
 _DECISIONS = ("once", "session", "always", "no")
 

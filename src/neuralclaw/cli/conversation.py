@@ -11,13 +11,13 @@ from ..channels.outflow import Outflow
 from ..channels.screen import Screen
 from ..channels.standing import Standing
 from ..channels.terminal import LETTERS, Questions
-from ..errors import NeuralClawError, SessionNotFound, TurnSetAside
+from ..errors import NeuralClawError, SessionNotFound, TurnSetAside, UsageError
 from ..types.entries import Event
 from ..types.events import ApprovalRequested, ApprovalResolved, Message, TurnFinished, TurnStarted
 from ..types.ids import new_id
 from .failure import code_of
 from .output import plain
-from .parsing import UsageError, clean, did_you_mean
+from .parsing import clean, did_you_mean
 from .stopping import leave_at_once
 
 _RECALLED = 3

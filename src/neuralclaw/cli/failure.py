@@ -6,9 +6,8 @@ import signal
 import sys
 import traceback
 
-from ..errors import ConfigError, NeuralClawError, SecurityError, SessionNotFound, StoreError, ToolNotFoundError, UnknownQuestion
+from ..errors import ConfigError, NeuralClawError, SecurityError, SessionNotFound, StoreError, ToolNotFoundError, UnknownQuestion, UsageError
 from . import output
-from .parsing import UsageError
 
 CODES = {"done": 0, "failed": 1, "needs_approval": 3, "limit": 4, "denied": 5, "timed_out": 124, "cancelled": 130}
 """Status of a turn -> exit code."""

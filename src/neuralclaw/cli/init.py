@@ -10,11 +10,11 @@ import msgspec
 from ..app.setup import Called, Choice, Setup, missing_for
 from ..app.setup_fetch import DEFAULT_URL, Fetched, fetch
 from ..config.process import environ
-from ..errors import ConfigError
+from ..errors import ConfigError, UsageError
 from . import output
 from .asking import Left, Talk
 from .interview import Interview, choice_of
-from .parsing import Command, UsageError, with_json
+from .parsing import Command, with_json
 from .stopping import CANCELLED
 
 

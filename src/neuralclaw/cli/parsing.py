@@ -5,17 +5,13 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-from ..errors import NeuralClawError
+from ..errors import UsageError
 
 Run = Callable[[argparse.Namespace], int]
 Options = Callable[[argparse.ArgumentParser], None]
 
 _LATER = {"sessions": ("search", "rename", "fork", "export", "import", "delete", "replay")}
 """Verbs that are promised and whose rooms do not stand yet."""
-
-
-class UsageError(NeuralClawError):
-    """The command line does not say what to do; exit 2."""
 
 
 class Command:

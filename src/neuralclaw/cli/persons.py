@@ -10,10 +10,9 @@ from ..app import Agent
 from ..channels.lines import Lines
 from ..channels.screen import Screen, exact
 from ..channels.terminal import Questions
-from ..errors import AlreadyAnswered, NeuralClawError
+from ..errors import AlreadyAnswered, NeuralClawError, UsageError
 from ..types.entries import Event
 from ..types.events import ApprovalRequested, ApprovalResolved, TurnFinished
-from .parsing import UsageError
 from .sinks import Sink
 
 

@@ -10,9 +10,9 @@ import msgspec
 
 from ..app import Agent
 from ..channels.lines import Lines
-from ..errors import NeuralClawError
+from ..errors import NeuralClawError, UsageError
 from . import output, verbs
-from .parsing import Command, UsageError, choice, clean, not_yet, with_json
+from .parsing import Command, choice, clean, not_yet, with_json
 from .words import TRUST
 
 _TARGETS = ("command", "url", "path", "tool", "call_id")

@@ -6,7 +6,7 @@ import sys
 import anyio
 
 from ..channels.outflow import Outflow
-from ..types.events import TurnFinished
+from ..types.events import ErrorEvent, TurnFinished
 from . import verbs
 from .parsing import Command, choice
 from .sinks import Sink, StreamSink, TextSink
@@ -31,8 +31,8 @@ async def _finish_all(args: argparse.Namespace, sink: Sink) -> int:
         async for event in events:
             sink.show(event)
             await sink.room()
-            if event.type == "error" and event.kind == "TurnSetAside":
-                ended = False
+            if isinstance(event.body, ErrorEvent) and (event.entry is None or event.body.kind == "TurnSetAside"):
+                ended = False  # it could not be gone on with, or was set aside
             elif isinstance(event.body, TurnFinished):
                 ended = ended and event.body.status != "cancelled"
     return 0 if ended else 1

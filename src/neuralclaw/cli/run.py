@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import re
 import sys
 from contextlib import AbstractAsyncContextManager
 from typing import Any
@@ -10,22 +9,22 @@ from typing import Any
 import anyio
 
 from ..app import Agent
+from ..app.given import new_session
 from ..channels.lines import Lines
 from ..channels.outflow import Outflow
 from ..channels.screen import Screen
-from ..errors import AgentError, SessionNotFound
+from ..errors import AgentError, SessionNotFound, UsageError
 from ..types.events import TurnFinished
 from ..types.options import ApprovalsMode
 from . import output
 from .failure import CODES, CONFIGURATION
-from .parsing import Command, UsageError, choice, clean, count, input_text, not_yet, positive
+from .parsing import Command, choice, clean, count, input_text, not_yet, positive
 from .persons import AtTerminal, Nobody, Person, Program, elsewhere
 from .sinks import JsonSink, Sink, StreamSink, TextSink
 from .stopping import Stop, stoppable
 from .words import APPROVALS, TRUST
 
 _LATER = ("--soul", "--personality", "--fork", "--schema", "--max-budget-usd")
-_SESSION = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
@@ -78,8 +77,7 @@ def _check(args: argparse.Namespace) -> None:
     if args.retry and not (args.resume or args.newest):
         raise UsageError("--retry goes with --resume ID")
     for name in (args.session, args.resume):
-        if name is not None and (not _SESSION.fullmatch(name) or name == "home"):
-            raise UsageError(f"{name!r} cannot be the name of a session", hint="1 to 64 letters, digits, dots, dashes and underscores; home is reserved")
+        new_session(name)
 
 
 def _task(args: argparse.Namespace) -> str | None:

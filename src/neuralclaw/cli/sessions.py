@@ -20,6 +20,7 @@ _SHOWN = {
     "error": ("kind", "text"),
     "retry": ("attempt", "reason"),
     "turn.finished": ("status", "text", "waiting"),
+    "unreadable": ("kind", "why", "text"),
 }
 """Which fields of an event a person sees; all of them are in `--json`."""
 
@@ -50,7 +51,7 @@ def _show(args: argparse.Namespace) -> int:
         output.json_line(shown)
         return 0
     events = shown.pop("events")
-    output.fields(shown)
+    output.fields({name: value for name, value in shown.items() if value not in (None, [], "")})
     screen = output.out()
     for event in events:
         screen.line(event_line(event))

@@ -1,9 +1,9 @@
 """The slash commands of the chat: only those whose rooms stand."""
 
-from ..errors import NeuralClawError
+from ..errors import NeuralClawError, UsageError
 from . import output
 from .conversation import Chat, SlashCommand
-from .parsing import UsageError, did_you_mean
+from .parsing import did_you_mean
 from .words import TRUST
 
 

@@ -11,10 +11,11 @@ from ..app import Agent
 from ..channels.lines import Lines
 from ..channels.outflow import Outflow
 from ..channels.screen import Screen
+from ..errors import UsageError
 from ..types.entries import Event
 from ..types.events import ToolFinished
 from . import output, verbs
-from .parsing import Command, UsageError, choice, input_text, with_json
+from .parsing import Command, choice, input_text, with_json
 from .persons import AtTerminal, Nobody, Person, elsewhere
 from .run import exit_code, follow, mode
 from .sinks import TextSink

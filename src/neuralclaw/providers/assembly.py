@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from ..types.content import mend
 from ..types.messages import (
     AssistantMessage,
     ChatMessage,
@@ -60,11 +61,6 @@ def decode(decoder: "msgspec.json.Decoder[T]", data: bytes) -> T:
             return msgspec.convert(json.loads(data), decoder.type)
         except (ValueError, RecursionError) as error:
             raise msgspec.DecodeError(str(error)) from error
-
-
-def mend(text: str) -> str:
-    """The text with halves of characters joined; a half alone becomes the replacement character."""
-    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def json_text(value: Any) -> str:

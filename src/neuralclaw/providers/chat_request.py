@@ -6,7 +6,7 @@ import msgspec
 
 from ..types.messages import AssistantMessage, ChatMessage, ModelInfo, ReasoningState, Request, ToolCall, ToolDef, ToolMessage, UserMessage
 from .assembly import with_environment
-from .images import data_url, without_images
+from .images import behind_results, data_url, seen
 
 _encoder = msgspec.json.Encoder()
 _sorted = msgspec.json.Encoder(order="deterministic")  # a journal may give arguments back in another order
@@ -40,7 +40,7 @@ def encode(request: Request, info: ModelInfo, *, without: frozenset[str], echo_r
 
 def _messages(request: Request, info: ModelInfo, echo_reasoning: bool, signed: bool) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = [{"role": "system", "content": request.system}] if request.system else []
-    for message in with_environment(request):
+    for message in with_environment(msgspec.structs.replace(request, messages=behind_results(request.messages, info))):
         wire = _message(message, info, echo_reasoning)
         if isinstance(message, AssistantMessage) and message.tool_calls:
             _sign(wire["tool_calls"], message.state, request.model, signed)
@@ -50,12 +50,10 @@ def _messages(request: Request, info: ModelInfo, echo_reasoning: bool, signed: b
 
 def _user(message: UserMessage, info: ModelInfo) -> str | list[dict[str, Any]]:
     """The content: text alone, or text and pictures; a picture that the model cannot see is named."""
-    if not message.images:
-        return message.text
-    if not info.images:
-        return without_images(message)
-    pictures = [{"type": "image_url", "image_url": {"url": data_url(image)}} for image in message.images]
-    return [{"type": "text", "text": message.text}, *pictures]
+    text, images = seen(message, info)
+    if not images:
+        return text
+    return [{"type": "text", "text": text}, *({"type": "image_url", "image_url": {"url": data_url(image)}} for image in images)]
 
 
 def _message(message: ChatMessage, info: ModelInfo, echo_reasoning: bool) -> dict[str, Any]:

@@ -5,6 +5,9 @@ import msgspec
 from ..types.messages import Failure, Reply, Request, ToolCall, ToolMessage, Usage, UserMessage
 from .computed import ComputedProvider
 
+SAID = ("task", "steering")
+"""What a person or program says; the other kinds are the loop's own word."""
+
 
 class Spelled(msgspec.Struct, frozen=True):
     """The message of a direct call: the JSON of a tool's name and its arguments."""
@@ -17,7 +20,8 @@ class DirectProvider(ComputedProvider):
     """First proposes the call, then ends with its result as the answer."""
 
     def reply(self, request: Request) -> Reply:
-        last, usage = request.messages[-1], Usage(usd=0.0)
+        usage = Usage(usd=0.0)
+        last = next((m for m in reversed(request.messages) if isinstance(m, ToolMessage) or (isinstance(m, UserMessage) and m.kind in SAID)), None)
         if isinstance(last, ToolMessage):
             return Reply(text=last.content, usage=usage)
         try:

@@ -17,8 +17,9 @@ from ..errors import (
     LLMTimeoutError,
     LLMUnavailableError,
 )
+from ..types.content import mend
 from ..types.messages import Failure
-from .assembly import json_text, mend
+from .assembly import json_text
 from .models import successor
 from .service import Service, is_local
 

@@ -232,11 +232,11 @@ def _messages(request: Request) -> list[dict[str, str]]:
     for message in request.messages:
         match message:
             case UserMessage():
-                told.append({"role": "user", "content": without_images(message) if message.images else message.text})
+                told.append({"role": "user", "content": without_images(message)})
             case AssistantMessage():
                 told.append({"role": "assistant", "content": message.text})
             case ToolMessage():
-                told.append({"role": "user", "content": message.content})
+                told.append({"role": "user", "content": without_images(message)})
     if request.environment:
         if told and told[-1]["role"] == "user":
             told[-1]["content"] += f"\n\n{request.environment}"

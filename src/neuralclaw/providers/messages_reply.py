@@ -4,8 +4,9 @@ from typing import Any
 
 import msgspec
 
+from ..types.content import mend
 from ..types.messages import ModelEvent, ModelInfo, ReasoningState, Reply, StopReason, ToolCall, Usage
-from .assembly import Runs, call_of, decode, json_text, mend, number, priced
+from .assembly import Runs, call_of, decode, json_text, number, priced
 from .messages_request import API
 from .sse import SSEEvent
 

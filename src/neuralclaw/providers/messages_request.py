@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from ..types.messages import AssistantMessage, ChatMessage, ModelInfo, Request, ToolCall, ToolDef, ToolMessage, UserMessage
-from .images import base64, without_images
+from ..types.messages import AssistantMessage, ChatMessage, Image, ModelInfo, Request, ToolCall, ToolDef, ToolMessage, UserMessage
+from .images import base64, of_result, seen
 
 API = "messages"
 MAX_TOKENS = 4096
@@ -142,13 +142,21 @@ class _Turns:
         return {"type": "tool_use", "id": made, "name": _name(call.name), "input": msgspec.Raw(_sorted.encode(call.arguments))}
 
     def _result(self, message: ToolMessage) -> None:
-        """A result goes before everything else in its turn, in the order of the calls."""
+        """A result with its pictures. The service takes nothing but text in a failed one: pictures stand behind it then."""
         made = self._ids.get(message.call_id, message.call_id)
+        text, images = seen(message, self._info)
         block: Block = {"type": "tool_result", "tool_use_id": made}
-        if message.content.strip():
-            block["content"] = [_text(message.content)]
+        content = [*_texts([text]), *(() if message.ok is False else _pictures(images))]
+        if content:
+            block["content"] = content
         if message.ok is False:
             block["is_error"] = True
+        self._place(block)
+        if images and message.ok is False:
+            self.user([_text(of_result(message, images)), *_pictures(images)])
+
+    def _place(self, block: Block) -> None:
+        """A result goes before everything else in its turn, in the order of the calls."""
         if not self.wire or self.wire[-1]["role"] != "user":
             self._put("user", [block])
             return
@@ -163,10 +171,12 @@ class _Turns:
 
 def _user(message: UserMessage, info: ModelInfo) -> list[Block]:
     """Pictures, then the text that speaks of them; a picture that the model cannot see is named. Blank texts are refused and left out."""
-    if message.images and not info.images:
-        return [_text(without_images(message))]
-    blocks = [{"type": "image", "source": {"type": "base64", "media_type": image.media_type, "data": base64(image)}} for image in message.images]
-    return [*blocks, *_texts([message.text])]
+    text, images = seen(message, info)
+    return [*_pictures(images), *_texts([text])]
+
+
+def _pictures(images: Iterable[Image]) -> list[Block]:
+    return [{"type": "image", "source": {"type": "base64", "media_type": image.media_type, "data": base64(image)}} for image in images]
 
 
 def _texts(texts: Iterable[str]) -> list[Block]:

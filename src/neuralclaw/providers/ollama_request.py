@@ -6,7 +6,7 @@ import msgspec
 
 from ..types.messages import AssistantMessage, ChatMessage, ModelInfo, Request, ToolCall, ToolDef, ToolMessage, UserMessage
 from .assembly import with_environment
-from .images import base64, without_images
+from .images import base64, behind_results, seen
 
 _encoder = msgspec.json.Encoder()
 _sorted = msgspec.json.Encoder(order="deterministic")  # a journal may give arguments back in another order
@@ -29,8 +29,10 @@ def encode(request: Request, info: ModelInfo, *, window: int | None, without: fr
 
 
 def _messages(request: Request, info: ModelInfo) -> list[dict[str, Any]]:
+    """The messages. Pictures of results stand behind them: Ollama's own prompts for seeing models leave those of a tool message out."""
     messages: list[dict[str, Any]] = [{"role": "system", "content": request.system}] if request.system else []
-    messages.extend(_message(message, info) for message in with_environment(request))
+    told = msgspec.structs.replace(request, messages=behind_results(request.messages, info))
+    messages.extend(_message(message, info) for message in with_environment(told))
     return messages
 
 
@@ -51,11 +53,9 @@ def _message(message: ChatMessage, info: ModelInfo) -> dict[str, Any]:
 
 def _user(message: UserMessage, info: ModelInfo) -> dict[str, Any]:
     """Text, and pictures beside it; a picture that the model cannot see is named."""
-    if not message.images:
-        return {"role": "user", "content": message.text}
-    if not info.images:
-        return {"role": "user", "content": without_images(message)}
-    return {"role": "user", "content": message.text, "images": [base64(image) for image in message.images]}
+    text, images = seen(message, info)
+    beside = {"images": [base64(image) for image in images]} if images else {}
+    return {"role": "user", "content": text, **beside}
 
 
 def _call(call: ToolCall) -> dict[str, Any]:

@@ -68,8 +68,8 @@ def _as_text(message: ChatMessage, held: bool) -> UserMessage | AssistantMessage
     match message:
         case ToolMessage():
             if held:
-                return UserMessage(f"{message.name} gave this result:\n{message.content}\n\n{THEN}", "nudge")
-            return UserMessage(f"Result of {message.name}:\n{message.content}", "nudge")
+                return UserMessage(f"{message.name} gave this result:\n{message.content}\n\n{THEN}", "nudge", message.images)
+            return UserMessage(f"Result of {message.name}:\n{message.content}", "nudge", message.images)
         case AssistantMessage():
             text = message.text if not held or message.tool_calls or not message.text else _sorted.encode({"answer": message.text}).decode()
             return AssistantMessage("\n".join(part for part in (text, _calls(message.tool_calls)) if part))

@@ -6,7 +6,7 @@ import msgspec
 
 from ..types.messages import AssistantMessage, ChatMessage, ModelInfo, Request, ToolCall, ToolDef, ToolMessage, UserMessage
 from .assembly import with_environment
-from .images import data_url, without_images
+from .images import data_url, seen
 
 API = "responses"
 """Name of this format in a `ReasoningState`."""
@@ -38,24 +38,20 @@ def _input(request: Request, info: ModelInfo) -> list[dict[str, Any]]:
 def _items(message: ChatMessage, info: ModelInfo, model: str) -> list[dict[str, Any]]:
     match message:
         case UserMessage():
-            return [_said(_user(message, info))]
+            return [{"type": "message", "role": "user", "content": _content(message, info)}]
         case ToolMessage():
-            return [{"type": "function_call_output", "call_id": message.call_id, "output": message.content}]
+            output = _content(message, info) if message.images else message.content
+            return [{"type": "function_call_output", "call_id": message.call_id, "output": output}]
         case AssistantMessage():
             state = message.state
             return _answer(message, state.items if state is not None and (state.api, state.model) == (API, model) else ())
 
 
-def _said(content: list[dict[str, Any]]) -> dict[str, Any]:
-    return {"type": "message", "role": "user", "content": content}
-
-
-def _user(message: UserMessage, info: ModelInfo) -> list[dict[str, Any]]:
+def _content(message: UserMessage | ToolMessage, info: ModelInfo) -> list[dict[str, Any]]:
     """Text and pictures; a picture that the model cannot see is named."""
-    if message.images and not info.images:
-        return [{"type": "input_text", "text": without_images(message)}]
-    pictures = [{"type": "input_image", "image_url": data_url(image), "detail": "auto"} for image in message.images]
-    return [{"type": "input_text", "text": message.text}, *pictures]
+    text, images = seen(message, info)
+    pictures = [{"type": "input_image", "image_url": data_url(image), "detail": "auto"} for image in images]
+    return [{"type": "input_text", "text": text}, *pictures]
 
 
 def _answer(message: AssistantMessage, kept: tuple[dict[str, Any], ...]) -> list[dict[str, Any]]:

@@ -6,11 +6,12 @@ from datetime import datetime
 
 import anyio
 
-from ..errors import AlreadyAnswered
+from ..errors import AlreadyAnswered, UnknownQuestion
 from ..ports import Store
 from ..types.actions import Answer, AnswerDecision, Question
 from ..types.entries import Draft, Entry
 from ..types.events import ApprovalRequested, ApprovalResolved
+from ..types.labels import AGENT
 from ..types.options import ApprovalsMode
 from ..types.rows import OpenQuestion
 from ..types.signals import Parked
@@ -26,35 +27,44 @@ def expired(question: ApprovalRequested, now: float) -> bool:
     return datetime.fromisoformat(question.expires).timestamp() <= now
 
 
+class Pending:
+    """A question that is waited for."""
+
+    def __init__(self, session: str) -> None:
+        self.session = session
+        self.answer: ApprovalResolved | None = None
+        self.wake = anyio.Event()
+
+
 class JournalAsker:
     """The `Asker` of a process. `notice` is told of every new entry, of other processes too."""
 
     def __init__(self, store: Store, notify: Callable[[Sequence[Entry]], None], *, approver: Approver | None = None) -> None:
         self._store, self._notify, self._approver = store, notify, approver
-        self._waiting: dict[str, tuple[str, anyio.Event]] = {}
-        self._resolved: dict[str, ApprovalResolved] = {}
+        self._waiting: dict[str, Pending] = {}
         self._absent: set[str] = set()
 
     async def ask(self, session: str, question: Question, mode: ApprovalsMode) -> Answer:
+        """See `ports.Asker`. Raises `UnknownQuestion` for a question that is not on record."""
         if mode == "park":
             raise Parked(question)
-        wake = anyio.Event()
-        self._waiting[question.approval_id] = (session, wake)
+        name = question.approval_id
+        pending = self._waiting[name] = Pending(session)
         try:
-            asked = await self._store.questions(session=session, open_only=False)
-            known = next(q for q in asked if q.question.approval_id == question.approval_id)
-            answer = known.answer
-            if answer is None and session in self._absent:
+            known = await self._store.question(name)
+            if known is None:
+                raise UnknownQuestion(f"there is no question {name} on record; nothing was run", hint="neuralclaw approvals list shows those that wait")
+            pending.answer = known.answer
+            if pending.answer is None and session in self._absent:
                 await self.resolve(known, "no", "nobody")
-            elif answer is None and self._approver is not None:
-                decision, by = await self._decided(session, question)
-                await self.resolve(known, decision, by)
-            if answer is None:
-                await wake.wait()
-                answer = self._resolved.pop(question.approval_id)
+            elif pending.answer is None and self._approver is not None:
+                await self.resolve(known, *await self._decided(session, question))
+            while pending.answer is None:
+                await pending.wake.wait()
         finally:
-            del self._waiting[question.approval_id]
-        return Answer(approval_id=question.approval_id, decision=answer.decision, by=answer.by, value=answer.value)
+            del self._waiting[name]
+        answer = pending.answer
+        return Answer(approval_id=name, decision=answer.decision, by=answer.by, value=answer.value)
 
     async def _decided(self, session: str, question: Question) -> tuple[AnswerDecision, str]:
         """The approver's word and whose it is. The guard around approvers: one that fails is nobody, and nobody means no."""
@@ -66,29 +76,33 @@ class JournalAsker:
             return "no", "nobody"
 
     async def resolve(self, asked: OpenQuestion, decision: AnswerDecision, by: str) -> None:
-        """Record an answer, unless somebody was faster."""
-        body = ApprovalResolved(approval_id=asked.question.approval_id, decision=decision, by=by)
+        """Record an answer; where somebody was faster, that answer counts."""
+        name = asked.question.approval_id
+        body = ApprovalResolved(approval_id=name, decision=decision, by=by)
         try:
-            entries = await self._store.append(asked.session, [Draft(asked.turn, body)])
+            self._notify(await self._store.append(asked.session, [Draft(asked.turn, body, AGENT)]))
         except AlreadyAnswered:
-            return
-        self._notify(entries)
+            known, pending = await self._store.question(name), self._waiting.get(name)
+            if pending is not None and known is not None and known.answer is not None:
+                pending.answer = known.answer
+                pending.wake.set()
 
     def notice(self, entries: Sequence[Entry]) -> None:
         """Wake whoever waits for an answer among these entries."""
         for entry in entries:
             body = entry.body
-            if isinstance(body, ApprovalResolved) and body.approval_id in self._waiting:
-                self._resolved[body.approval_id] = body
-                self._waiting[body.approval_id][1].set()
+            if isinstance(body, ApprovalResolved) and (pending := self._waiting.get(body.approval_id)) is not None:
+                pending.answer = body
+                pending.wake.set()
 
     def arrive(self, session: str) -> None:
-        """Somebody is there for this session (again)."""
+        """Somebody is there for this session again, or nothing of it runs here any more."""
         self._absent.discard(session)
 
     async def leave(self, session: str) -> None:
-        """Nobody is there any more: open questions of this process are answered no by nobody, and so are later ones."""
+        """Nobody is there any more: open questions of this session's run here are answered no by nobody, and so are later ones of it."""
         self._absent.add(session)
-        for asked in await self._store.questions(session=session):
-            if asked.question.approval_id in self._waiting:
+        for name in [name for name, pending in self._waiting.items() if pending.session == session]:
+            asked = await self._store.question(name)
+            if asked is not None and asked.answer is None:
                 await self.resolve(asked, "no", "nobody")

@@ -5,24 +5,22 @@ journal. When a buffer is full, passing events are dropped and durable ones are 
 """
 
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 
 import anyio
 
 from ..ports import Clock, Store
 from ..types.entries import Entry, Event, event_of, rfc3339
 from ..types.events import Passing
-
-BUFFER = 1024
-"""Events a slow subscriber may lag behind before passing ones are dropped."""
+from .turnstream import BUFFER, Topic, TurnStream
 
 
 class Subscription:
-    """The events of one session after entry `after`, those that `wanted` lets through; `seq` rises by one over them."""
+    """The events of one session after entry `after`; `seq` rises by one over them."""
 
-    def __init__(self, store: Store, session: str, after: int, *, wanted: Callable[[Event], bool], buffer: int) -> None:
-        self._store, self._session, self._seen, self._limit, self._wanted = store, session, after, buffer, wanted
+    def __init__(self, store: Store, session: str, after: int, *, buffer: int) -> None:
+        self._store, self._session, self._seen, self._limit = store, session, after, buffer
         self._buffer: deque[Entry | Event] = deque()
         self._behind = True
         self._failure: Exception | None = None
@@ -74,9 +72,7 @@ class Subscription:
         event = event_of(item)
         return None if event is None else self._numbered(event)
 
-    def _numbered(self, event: Event) -> Event | None:
-        if not self._wanted(event):
-            return None
+    def _numbered(self, event: Event) -> Event:
         self._seq += 1
         return Event(body=event.body, session=event.session, turn=event.turn, seq=self._seq, time=event.time, entry=event.entry, labels=event.labels)
 
@@ -87,6 +83,7 @@ class Bus:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store, self._clock = store, clock
         self._subscriptions: dict[str, list[Subscription]] = {}
+        self._topics: dict[str, Topic] = {}
         self._listeners: list[Callable[[Sequence[Entry]], None]] = []
 
     def listen(self, listener: Callable[[Sequence[Entry]], None]) -> None:
@@ -94,11 +91,9 @@ class Bus:
         self._listeners.append(listener)
 
     @asynccontextmanager
-    async def subscribe(
-        self, session: str, *, after: int, wanted: Callable[[Event], bool] = lambda _: True, buffer: int = BUFFER
-    ) -> AsyncIterator[Subscription]:
+    async def subscribe(self, session: str, *, after: int, buffer: int = BUFFER) -> AsyncIterator[Subscription]:
         """The events of a session with an entry number above `after`, and passing ones from now on."""
-        subscription = Subscription(self._store, session, after, wanted=wanted, buffer=buffer)
+        subscription = Subscription(self._store, session, after, buffer=buffer)
         self._subscriptions.setdefault(session, []).append(subscription)
         try:
             yield subscription
@@ -109,19 +104,45 @@ class Bus:
             else:
                 del self._subscriptions[session]
 
+    @contextmanager
+    def turn(self, session: str, *, key: str = "", number: int | None = None, after: int = 0) -> Iterator[TurnStream]:
+        """The events of the turn that the message of this key will begin or steer, or of turn `number` from the entry above `after` on."""
+        stream = TurnStream(self._store, session, key=key, number=number, after=after)
+        topic = self._topics.setdefault(session, Topic())
+        topic.add(stream)
+        try:
+            yield stream
+        finally:
+            topic.remove(stream)
+            if not topic:
+                self._topics.pop(session, None)
+
+    def follow(self, stream: TurnStream, entry: int, turn: int | None) -> None:
+        """The stream's message stood in the journal before, as this entry; `turn` is what it began, None while it waits."""
+        stream.follow(entry, turn)
+        self._topics[stream.session].await_message(stream)
+
     def publish(self, entries: Sequence[Entry]) -> None:
         for listener in self._listeners:
             listener(entries)
         for entry in entries:
             for subscription in self._subscriptions.get(entry.header.session, ()):
                 subscription.offer(entry)
+            topic = self._topics.get(entry.header.session)
+            if topic is not None:
+                topic.publish(entry)
 
     def show(self, session: str, turn: int, body: Passing) -> None:
-        if session in self._subscriptions:
+        subscriptions, topic = self._subscriptions.get(session, ()), self._topics.get(session)
+        if subscriptions or topic is not None:
             event = Event(body=body, session=session, turn=turn, seq=0, time=rfc3339(round(self._clock.now() * 1_000_000)))
-            for subscription in self._subscriptions[session]:
+            for subscription in subscriptions:
                 subscription.offer(event)
+            if topic is not None:
+                topic.show(event)
 
     def fail(self, session: str, error: Exception) -> None:
         for subscription in self._subscriptions.get(session, ()):
             subscription.fail(error)
+        if session in self._topics:
+            self._topics[session].fail(error)

@@ -1,25 +1,45 @@
 """What a person or program can do with sessions, whatever channel they sit at, and from any process."""
 
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, cast
 
+import anyio
 import msgspec
 
-from ..errors import AlreadyAnswered, NeuralClawError, SessionNotFound
+from ..errors import AlreadyAnswered, NeuralClawError, SessionNotFound, StoreError, UnknownQuestion, UsageError
 from ..ports import Clock, Store
 from ..types.actions import AnswerDecision
-from ..types.entries import HOME, Draft, Entry
-from ..types.events import ApprovalResolved, Cancel, Inbound
+from ..types.entries import NEXT, Draft, Entry, detached
+from ..types.events import ApprovalResolved, Cancel, Inbound, TurnStarted
 from ..types.ids import new_id
+from ..types.labels import AGENT, OWNER, join
 from ..types.messages import Image
-from ..types.rows import DuplicateInbound, SessionRow
+from ..types.rows import DuplicateInbound, Lease, NewSession, SessionRow
 from .asker import JournalAsker, expired
 from .bus import Bus, Subscription
-from .sessions import Sessions, Wish
+from .drive import Wish
+from .sessions import Sessions
+
+log = logging.getLogger(__name__)
 
 Verb = Callable[..., Awaitable[Any]]
 DECISIONS = ("once", "session", "always", "no")
+FOLLOW_AGAIN = (0.2, 10.0)
+"""Seconds until a journal that could not be read is read again: the first time, and at most."""
+
+
+class Accepted(msgspec.Struct, frozen=True):
+    """A message on record: its entry and the turn it belongs to. `waits`: the session is parked, and the message waits for the answer too.
+
+    `before`: its key was accepted before, with this entry; `turn` is then what it began, None where it waits still.
+    """
+
+    entry: int
+    turn: int | None
+    waits: bool = False
+    before: bool = False
 
 
 class SessionDesk:
@@ -28,78 +48,152 @@ class SessionDesk:
     def __init__(self, store: Store, clock: Clock, bus: Bus, sessions: Sessions, asker: JournalAsker, verbs: Mapping[str, Verb]) -> None:
         self._store, self._clock, self._bus, self._sessions, self._asker, self._verbs = store, clock, bus, sessions, asker, verbs
 
-    async def send(self, session: str, inbound: Inbound, *, wish: Wish = Wish()) -> tuple[int, int | None]:  # noqa: B008  # a frozen value
-        """Accept a message and see to it that it is taken up; returns its entry number, and the turn it goes on with if it begins none.
+    async def send(self, session: str, inbound: Inbound, *, wish: Wish = Wish()) -> Accepted:  # noqa: B008  # a frozen value
+        """Accept a message as a turn of its own and see to it that it is taken up, at once or when those before it have ended.
 
         `inbound.options` must be set: they are the session's when it is new. A person's message to a parked session withdraws its open
-        questions, a program's waits for their answers. Raises `SessionBusy` when the session's turn runs in another process.
+        questions and the turn goes on with it; a program's waits for their answers. Raises `SessionBusy` when the session's turn runs in
+        another process.
         """
         inbound = self._sessions.clean(inbound)
-        options = inbound.options
-        assert options is not None, "a message that may begin a turn says what the turn runs under"
-        await self._sessions.settled(session)
-        row = await self._store.create_session(session, origin=options.origin.who, workspace=options.workspace, title=title(inbound.text), model=options.model)
-        if row.state == "waiting" and inbound.by == "program" and not self._sessions.driving(session):
-            inbound, wish = msgspec.structs.replace(inbound, queued=True), Wish()  # its wishes are for its own turn, not for the parked one
+        if wish.present:
+            self._asker.arrive(session)
         lease = await self._sessions.claim(session)
-        try:
-            entry = await self._accept(row, inbound)
-        except BaseException:
-            if lease is not None:
-                await self._sessions.give_back(session, lease)
-            raise
-        if lease is not None:
+        async with self._returned(session, lease):
+            accepted = await self._accept(session, inbound, free=lease is not None)
+        if accepted.waits and lease is not None:
+            await self._sessions.give_back(session, lease)  # nothing can be done before the answer
+        elif lease is not None:
             self._sessions.start(session, lease, wish)
         else:
             await self._sessions.wake(session, wish)
-        return entry, row.last_turn if row.state == "waiting" else None
+        return accepted
+
+    async def _accept(self, session: str, inbound: Inbound, *, free: bool) -> Accepted:
+        """Write a message that is a turn. `free`: no turn of the session runs, and none can begin before this returns."""
+        while True:
+            row = await self._store.session(session)
+            parked = row is not None and row.state == "waiting"
+            goes_on = parked and inbound.by != "program"
+            waits = not goes_on and (parked or not free or (row is not None and (row.open_turn > 0 or row.pending)))
+            inbound = msgspec.structs.replace(inbound, queued=inbound.queued or waits)
+            try:
+                turn, withdrawn = (None, await self._withdrawn(session)) if goes_on else (NEXT, [])
+                entry = await self._write(session, Draft(turn, inbound), withdrawn)
+            except AlreadyAnswered:  # somebody answered meanwhile: the turn does not wait any more
+                continue
+            except DuplicateInbound as before:
+                return await self._accepted_before(session, before)
+            return Accepted(entry.entry, entry.turn, waits=parked and not goes_on)
+
+    @asynccontextmanager
+    async def _returned(self, session: str, lease: Lease | None) -> AsyncIterator[None]:
+        """Gives the lease back where what is done under it fails or is cancelled."""
+        done = False
+        try:
+            yield
+            done = True
+        finally:
+            if lease is not None and not done:
+                with anyio.CancelScope(shield=True):
+                    await self._sessions.give_back(session, lease)
+
+    async def _withdrawn(self, session: str) -> list[Draft]:
+        """Answers that withdraw the open questions of the session."""
+        questions = await self._store.questions(session=session)
+        return [Draft(q.turn, ApprovalResolved(approval_id=q.question.approval_id, decision="no", by="withdrawn"), OWNER) for q in questions]
+
+    async def _accepted_before(self, session: str, before: DuplicateInbound) -> Accepted:
+        """Where the message with this key stands, and the turn that it began or that saw it."""
+        if before.session != session:
+            raise UsageError(f"a message with this key was accepted before, in session {before.session}; nothing was recorded")
+        for entry in await self._store.read(session, after=before.entry - 1, kinds=("turn.started", "message")):
+            body = entry.body
+            if isinstance(body, TurnStarted) and body.inbound == before.entry:
+                return Accepted(before.entry, entry.turn, before=True)
+        return Accepted(before.entry, None, before=True)
 
     async def steer(self, session: str, text: str, *, by: str, key: str | None = None, images: tuple[Image, ...] = ()) -> int:
-        """Accept a message for a session whose turn may run in any process; it is seen before the next model call."""
+        """Accept a message for a session whose turn may run in any process; it is seen before the next model call. Gives its entry number."""
         row = await self._row(session)
-        entry = await self._accept(row, self._sessions.clean(Inbound(text=text, key=key or new_id(16), by=by, images=images)))
+        inbound = self._sessions.clean(Inbound(text=text, key=key or new_id(16), by=by, images=images))
+        while True:
+            try:
+                withdrawn = await self._withdrawn(session) if row.state == "waiting" and by != "program" else []
+                entry = (await self._write(session, Draft(None, inbound), withdrawn)).entry
+                break
+            except AlreadyAnswered:
+                row = await self._row(session)
+            except DuplicateInbound as before:
+                return before.entry
         if self._sessions.driving(session):
             await self._sessions.wake(session, Wish())
         return entry
 
-    async def _accept(self, row: SessionRow, inbound: Inbound) -> int:
-        """Write the message; the entry it had where its key was accepted before."""
-        withdrawn = []
-        if row.state == "waiting" and inbound.by != "program":
-            questions = await self._store.questions(session=row.session)
-            withdrawn = [Draft(q.turn, ApprovalResolved(approval_id=q.question.approval_id, decision="no", by="withdrawn")) for q in questions]
-        turn = row.open_turn if row.open_turn and not inbound.queued else row.last_turn + 1
-        try:
-            entries = await self._store.append(row.session, [Draft(turn, inbound), *withdrawn])
-        except DuplicateInbound as before:
-            return before.entry
+    async def _write(self, session: str, draft: Draft, withdrawn: Sequence[Draft]) -> Entry:
+        """Write a message with the bytes of its pictures, and the session it begins. Raises `DuplicateInbound` and `AlreadyAnswered`."""
+        inbound = draft.body
+        assert isinstance(inbound, Inbound), "a message is written"
+        options = inbound.options
+        blobs = tuple(image.data for image in inbound.images if image.data)
+        inbound = msgspec.structs.replace(inbound, images=tuple(detached(image) for image in inbound.images))
+        labels = join(AGENT, ("private",)) if inbound.by == "agent" else OWNER
+        rows = []
+        if options is not None:
+            origin = options.origin
+            rows = [
+                NewSession(
+                    origin=origin.who,
+                    workspace=options.workspace,
+                    title=title(inbound.text),
+                    model=options.model,
+                    parent=origin.parent,
+                    soul=options.soul,
+                )
+            ]
+        entries = await self._store.append(session, [Draft(draft.turn, inbound, labels, blobs), *withdrawn], rows=rows)
         self.notify(entries)
-        return entries[0].entry
+        return entries[0]
 
-    async def resume(self, session: str, wish: Wish) -> None:
-        """Take up what is unfinished or waits in the session."""
-        await self._sessions.wake(session, wish)
+    async def take_up(self, session: str, wish: Wish) -> SessionRow:
+        """Go on with what is unfinished or waits in the session; the session as it was then, with nothing begun where there was nothing to do.
+
+        Raises `SessionBusy` when its turn runs in another process.
+        """
+        if wish.present:
+            self._asker.arrive(session)
+        lease = await self._sessions.claim(session)
+        async with self._returned(session, lease):
+            row = await self._row(session)
+        if lease is None:
+            await self._sessions.wake(session, wish)
+        elif row.open_turn or row.pending:
+            self._sessions.start(session, lease, wish)
+        else:
+            await self._sessions.give_back(session, lease)
+        return row
 
     async def answer(self, approval_id: str, decision: str, *, by: str, value: Mapping[str, Any] | None = None) -> None:
         """Record the answer; the first one wins. Raises `UnknownQuestion` or `AlreadyAnswered`."""
         if decision not in DECISIONS:
-            raise NeuralClawError(f"{decision!r} is no answer", hint=f"answer with one of {', '.join(DECISIONS)}")
-        found = [q for q in await self._store.questions(open_only=False) if q.question.approval_id == approval_id]
-        session, turn = (found[0].session, found[0].turn) if found else (HOME, 0)
-        if found and found[0].answer is None and expired(found[0].question, self._clock.now()):
-            self.notify(await self._store.append(session, [Draft(turn, ApprovalResolved(approval_id=approval_id, decision="no", by="expired"))]))
-            raise AlreadyAnswered(
-                f"the question {approval_id} expired at {found[0].question.expires}; nothing was run", hint=f"neuralclaw run --resume {session}"
-            )
+            raise UsageError(f"{decision!r} is no answer", hint=f"answer with one of {', '.join(DECISIONS)}")
+        found = await self._store.question(approval_id)
+        if found is None:
+            raise UnknownQuestion(f"there is no question {approval_id}; nothing was changed", hint="neuralclaw approvals list shows those that wait")
+        session, turn = found.session, found.turn
+        if found.answer is None and expired(found.question, self._clock.now()):
+            self.notify(await self._store.append(session, [Draft(turn, ApprovalResolved(approval_id=approval_id, decision="no", by="expired"), AGENT)]))
+            raise AlreadyAnswered(f"the question {approval_id} expired at {found.question.expires}; nothing was run", hint=f"neuralclaw run --resume {session}")
         body = ApprovalResolved(approval_id=approval_id, decision=cast(AnswerDecision, decision), by=by, value=dict(value) if value else None)
-        self.notify(await self._store.append(session, [Draft(turn, self._sessions.clean(body))]))
+        self.notify(await self._store.append(session, [Draft(turn, self._sessions.clean(body), OWNER)]))
 
-    async def cancel(self, session: str, *, by: str) -> None:
-        """Stop the turn of the session, wherever it runs; a parked or unfinished one ends when it is taken up."""
-        row = await self._row(session)
-        turn = row.open_turn or (max(1, row.last_turn) if row.state == "idle" else row.last_turn + 1)
-        self.notify(await self._store.append(session, [Draft(turn, Cancel(by=by))]))
-        self._sessions.cancel(session)
+    async def cancel(self, session: str, *, by: str, turn: int | None = None, message: int | None = None) -> None:
+        """Stop the turn of the session, wherever it runs; a parked or unfinished one ends when it is taken up, and so does one that waits to begin.
+
+        `turn`: that one and no other. `message`: what the message of this entry began or will begin.
+        """
+        await self._row(session)
+        self.notify(await self._store.append(session, [Draft(turn, Cancel(by=by, message=message), OWNER)]))
 
     def events(self, session: str, *, after: int | None = None) -> AbstractAsyncContextManager[Subscription]:
         """The events of a session: durable ones with an entry number above `after`, passing ones from now on."""
@@ -118,12 +212,21 @@ class SessionDesk:
         self._sessions.notice(entries)
 
     async def follow(self) -> None:
-        """Take part in what other processes write, until cancelled."""
-        async for entries in self._changes():
-            self.notify(entries)
+        """Take part in what other processes write, until cancelled. What cannot be read now is read again later: it stops nobody's turn."""
+        position: int | None = None
+        wait, longest = FOLLOW_AGAIN
+        while True:
+            try:
+                async for entries in self._changes(position):
+                    position, wait = entries[-1].header.record, FOLLOW_AGAIN[0]
+                    self.notify(entries)
+            except StoreError as error:
+                log.warning("what other processes write cannot be read and is tried again in %g s: %s", wait, error.text)
+            await self._clock.sleep(wait)
+            wait = min(2 * wait, longest)
 
-    def _changes(self) -> AsyncIterator[Any]:
-        return self._store.changes()
+    def _changes(self, after: int | None) -> AsyncIterator[Any]:
+        return self._store.changes(after)
 
     async def _row(self, session: str) -> SessionRow:
         row = await self._store.session(session)

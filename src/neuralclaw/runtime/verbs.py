@@ -44,11 +44,10 @@ class Reading:
         return [waiting(q) for q in await self._store.questions(session=session)]
 
     async def approval(self, *, approval_id: str) -> dict[str, Any]:
-        for question in await self._store.questions(open_only=False):
-            if question.question.approval_id == approval_id:
-                answer = msgspec.to_builtins(question.answer) if question.answer else None
-                return {**waiting(question), "answer": answer}
-        raise UnknownQuestion(f"there is no question {approval_id}", hint="neuralclaw approvals list")
+        question = await self._store.question(approval_id)
+        if question is None:
+            raise UnknownQuestion(f"there is no question {approval_id}", hint="neuralclaw approvals list")
+        return {**waiting(question), "answer": msgspec.to_builtins(question.answer) if question.answer else None}
 
     async def verify(self) -> VerifyReport:
         return await self._store.verify()
@@ -76,7 +75,9 @@ async def find_session(store: Store, name: str) -> SessionRow:
 def listed(row: SessionRow) -> dict[str, Any]:
     """A line of `sessions list` as INTERFACE.md has it."""
     line: dict[str, Any] = msgspec.to_builtins(row)
-    del line["entries"], line["last_turn"], line["open_turn"]
+    for name in ("entries", "last_turn", "open_turn", "pending"):
+        del line[name]
+    line["labels"] = sorted(row.labels)
     return line
 
 

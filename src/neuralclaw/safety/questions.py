@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from ..types.actions import Action, Envelope, FactSheet, PathFact, Question, Scope, Shown, Verdict
+from ..types.labels import is_external
 from ..types.options import Policy
 from ..types.tools import Touch
 from .analysis import Analysis
@@ -35,7 +36,7 @@ def build(action: Action, judged: Judged, scopes: tuple[Scope, ...], *, hash: st
         risk=verdict.risk,
         tier=verdict.tier,
         reasons=verdict.reasons,
-        sources=tuple(sorted(action.labels)),
+        sources=tuple(sorted(label for label in action.labels if is_external((label,)))),
         choices=choices,
         expires=expires,
         scopes=scopes,

@@ -14,7 +14,7 @@ from anyio.to_thread import run_sync
 
 from ..errors import PermissionDeniedError, ToolExecutionError
 from ..types.actions import Envelope, Grant
-from ..types.rows import FileChange
+from ..types.tools import FileChange
 from .nolinks import opener
 from .preimages import Preimages, Sync, sync_directory, write_all
 from .programs import beneath

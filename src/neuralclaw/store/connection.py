@@ -8,6 +8,7 @@ import stat
 import time
 
 from ..errors import StoreError
+from .bodies import stored_text
 from .migrations import VERSION, migrate
 
 NAME = "neuralclaw.db"
@@ -110,6 +111,7 @@ def connect(path: str, query: str, patience: float) -> sqlite3.Connection:
 def open_writer(home: str, patience: float) -> sqlite3.Connection:
     """The connection that writes: WAL, today's schema, `synchronous=NORMAL`."""
     c = connect(database(home), "?mode=rw", patience)
+    c.text_factory = stored_text
     try:
         version: int = c.execute("PRAGMA user_version").fetchone()[0]
         if version > VERSION:
@@ -146,4 +148,5 @@ def _upgrade(c: sqlite3.Connection, home: str, patience: float) -> None:
         c.execute("PRAGMA journal_mode = WAL")
         migrate(c)
     finally:
+        fcntl.flock(fd, fcntl.LOCK_UN)  # closing alone would leave it locked in a child that was forked meanwhile
         os.close(fd)

@@ -9,26 +9,41 @@ import msgspec
 
 from ..errors import AlreadyAnswered, LeaseLost, StoreError, UnknownQuestion
 from ..types.chain import link
-from ..types.entries import HOME, Draft, Entry, Header, encode_body
-from ..types.events import VERSIONS, ApprovalRequested, ApprovalResolved, Inbound, ToolFinished
-from ..types.rows import DuplicateInbound, Lease, OutboxItem, Result
+from ..types.entries import HOME, NEXT, Draft, Entry, Header, blob_digest, decode_body, encode_body, named_blobs
+from ..types.events import VERSIONS, ApprovalRequested, ApprovalResolved, Cancel, Durable, Inbound, ToolFinished, ToolStarted
+from ..types.rows import DuplicateInbound, Lease, NewSession, OutboxItem, Result
 from .projections import project
-from .tables import Needs, Tables
+from .tables import Needs, Progress, Tables
 from .writer import Job
 
 _KEY_BYTES = 32
 
 
+_keys: list[bytes] = []
+"""Random keys that no body has yet: one call of the system for many. A forked child must not use the same ones."""
+os.register_at_fork(after_in_child=_keys.clear)
+
+
+def _new_key() -> bytes:
+    try:
+        return _keys.pop()
+    except IndexError:
+        random = os.urandom(_KEY_BYTES * 64)
+        _keys.extend(random[at : at + _KEY_BYTES] for at in range(_KEY_BYTES, len(random), _KEY_BYTES))
+        return random[:_KEY_BYTES]
+
+
 def seal(data: bytes) -> tuple[bytes, bytes]:
     """A new random key, and the digest of `data` under it (`types.chain.body_digest` as bytes)."""
-    key = os.urandom(_KEY_BYTES)
+    key = _new_key()
     return key, hmac.digest(key, data, "sha256")
 
 
-class Prepared(msgspec.Struct, frozen=True):
-    """A draft with all that does not depend on its place."""
+class Prepared(msgspec.Struct, frozen=True, gc=False):
+    """A draft with all that does not depend on its place. `body` is what a reader will find; `named` are the digests of the bytes it names."""
 
-    draft: Draft
+    turn: int | None
+    body: Durable
     kind: str
     version: int
     labels: tuple[str, ...]
@@ -36,27 +51,49 @@ class Prepared(msgspec.Struct, frozen=True):
     data: bytes
     key: bytes
     digest: bytes
+    named: tuple[str, ...]
+    blobs: dict[str, bytes]
 
 
+_NO_BLOBS: dict[str, bytes] = {}
 _LABELS: dict[frozenset[str], tuple[tuple[str, ...], str]] = {}
 """Label sets seen lately, sorted and as stored."""
 
 
 def prepare(draft: Draft) -> Prepared:
-    """Encode a draft's body and digest it. Raises `StoreError` for text that is no Unicode."""
-    known = _LABELS.get(draft.labels)
+    """Encode a draft's body, read it back and digest it. Raises `StoreError` for what no reader could read, and for bytes that the body does not name."""
+    kind = draft.body.type
+    version = VERSIONS.get(kind, 1)
+    try:
+        labels, labels_text = _known_labels(draft.labels)
+        data = encode_body(draft.body)
+        body = decode_body(kind, version, data)
+    except (UnicodeEncodeError, TypeError, ValueError, LookupError, OverflowError, RecursionError) as error:
+        raise StoreError(f"a {kind} entry cannot be written ({error}); nothing of it was recorded") from error
+    if draft.turn in (None, NEXT) and not isinstance(body, Inbound | Cancel):
+        raise StoreError(f"a {kind} entry cannot be written (it has no turn); nothing of it was recorded")
+    key, digest = seal(data)
+    named = named_blobs(body)
+    blobs = _NO_BLOBS
+    if draft.blobs:
+        blobs = {blob_digest(blob): blob for blob in draft.blobs}
+        if not blobs.keys() <= set(named):
+            raise StoreError(f"a {kind} entry cannot be written (it does not name all bytes that came with it); nothing of it was recorded")
+    return Prepared(draft.turn, body, kind, version, labels, labels_text, data, key, digest, named, blobs)
+
+
+def _known_labels(labels: frozenset[str]) -> tuple[tuple[str, ...], str]:
+    known = _LABELS.get(labels)
     if known is None:
         if len(_LABELS) > 256:
             _LABELS.clear()
-        labels = tuple(sorted(draft.labels))
-        known = _LABELS[draft.labels] = (labels, msgspec.json.encode(labels).decode())
-    try:
-        data = encode_body(draft.body)
-    except (UnicodeEncodeError, TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise StoreError(f"a {draft.body.type} entry cannot be written ({error}); nothing of it was recorded") from error
-    key, digest = seal(data)
-    kind = draft.body.type
-    return Prepared(draft, kind, VERSIONS.get(kind, 1), known[0], known[1], data, key, digest)
+        data = msgspec.json.encode(sorted(labels))
+        known = _LABELS[labels] = (msgspec.json.decode(data, type=tuple[str, ...]), data.decode())
+    return known
+
+
+Row = NewSession | OutboxItem | Result
+"""What may be written beside entries."""
 
 
 class Append(Job):
@@ -64,7 +101,7 @@ class Append(Job):
 
     __slots__ = ("_lease", "_now", "_prepared", "_rows", "_session")
 
-    def __init__(self, session: str, prepared: Sequence[Prepared], lease: Lease | None, rows: Sequence[OutboxItem | Result], now: Callable[[], float]) -> None:
+    def __init__(self, session: str, prepared: Sequence[Prepared], lease: Lease | None, rows: Sequence[Row], now: Callable[[], float]) -> None:
         self._session, self._prepared, self._lease, self._rows, self._now = session, prepared, lease, rows, now
 
     def needs(self, needs: Needs) -> None:
@@ -72,7 +109,9 @@ class Append(Job):
         if self._lease is not None:
             needs.leases.add(self._lease.name)
         for p in self._prepared:
-            body = p.draft.body
+            body = p.body
+            if p.named:
+                needs.blobs.update(p.named)
             if isinstance(body, Inbound):
                 if body.key:
                     needs.keys.add(body.key)
@@ -86,14 +125,19 @@ class Append(Job):
         entries = [write(tables, self._session, p, self._now()) for p in self._prepared]
         for row in self._rows:
             self._add(tables, row, entries)
-        self._reset_starts(tables)
+        self._reset_starts(tables, entries)
         return entries
 
     def _check(self, tables: Tables) -> None:
         keys: set[str] = set()
         open_here: set[str] = set()
+        blobs: set[str] = set()
         for p in self._prepared:
-            body = p.draft.body
+            body = p.body
+            if p.named:
+                blobs.update(p.blobs)
+                if not tables.kept.union(blobs).issuperset(p.named):
+                    raise StoreError(f"a {p.kind} entry cannot be written (bytes that it names are not kept); nothing of it was recorded")
             if isinstance(body, Inbound) and body.key:
                 taken = tables.keys.get(body.key)
                 if taken is not None:
@@ -115,22 +159,27 @@ class Append(Job):
         if question.answer is not None:
             raise AlreadyAnswered(f"the question {name} was answered before; nothing was changed", hint=f"neuralclaw approvals show {name}")
 
-    def _add(self, tables: Tables, row: OutboxItem | Result, entries: list[Entry]) -> None:
-        if isinstance(row, OutboxItem):
-            tables.add("outbox", (self._session, tables.record, row.address, row.text))
-        else:
-            data = row.content.encode("utf-8", "surrogatepass")
-            key, digest = seal(data)
-            # It is erased with the entry it belongs to.
-            own = [e.header.record for e in entries if isinstance(e.body, ToolFinished) and e.body.call_id == row.call_id]
-            tables.add("results", (self._session, row.call_id, own[-1] if own else tables.record, key, digest, data))
+    def _add(self, tables: Tables, row: Row, entries: list[Entry]) -> None:
+        match row:
+            case NewSession():
+                created = entries[0].header.time if entries else int(self._now() * 1_000_000)
+                tables.add("sessions", (self._session, row.origin, row.workspace, row.title, row.model, row.parent, row.soul, created))
+            case OutboxItem():
+                tables.add("outbox", (self._session, tables.record, row.address, row.text))
+            case Result():
+                data = row.content.encode("utf-8", "surrogatepass")
+                key, digest = seal(data)
+                # It is erased with the entry it belongs to.
+                own = [e.header.record for e in entries if isinstance(e.body, ToolFinished) and e.body.call_id == row.call_id]
+                tables.add("results", (self._session, row.call_id, own[-1] if own else tables.record, key, digest, data))
 
-    def _reset_starts(self, tables: Tables) -> None:
+    def _reset_starts(self, tables: Tables, entries: list[Entry]) -> None:
         """An entry of the turn was written under its lease: it gets on."""
         if self._lease is None:
             return
         lease = tables.leases[self._lease.name]
-        if lease.starts and any(p.draft.turn == lease.turn for p in self._prepared):
+        again = any(isinstance(entry.body, ToolStarted) and entry.body.attempt > 1 for entry in entries)  # as often as it is killed in that call
+        if lease.starts and not again and any(entry.turn == lease.turn for entry in entries):
             lease.starts = 0
             tables.touch_lease(lease)
 
@@ -148,13 +197,14 @@ def check_lease(tables: Tables, lease: Lease) -> None:
 def write(tables: Tables, session: str, p: Prepared, now: float) -> Entry:
     """Put one entry at the end of the chain and of its session, with what is derived from it. `now` in epoch seconds."""
     progress = tables.progress[session]
+    turn = _turn(tables, progress, p) if p.turn is None or p.turn == NEXT else p.turn
     tables.record += 1
     tables.time = max(tables.time, int(now * 1_000_000))
     header = Header(
         record=tables.record,
         session=session,
         entry=progress.entries + 1,
-        turn=p.draft.turn,
+        turn=turn,
         kind=p.kind,
         version=p.version,
         time=tables.time,
@@ -167,13 +217,24 @@ def write(tables: Tables, session: str, p: Prepared, now: float) -> Entry:
     place: tuple[Any, ...] = (header.record, session, header.entry, header.turn, p.kind, p.version, header.time, p.labels_text)
     tables.add("entries", (*place, p.digest, bytes.fromhex(tables.hash)))
     tables.add("bodies", (header.record, p.key, p.data))
-    body = p.draft.body
-    if isinstance(body, Inbound) and body.key:
-        tables.keys[body.key] = (session, header.entry)
-        tables.add("inbound_keys", (body.key, session, header.entry))
+    if p.blobs:
+        tables.put_blobs(p.blobs)
+    if isinstance(p.body, Inbound) and p.body.key:
+        tables.keys[p.body.key] = (session, header.entry)
+        tables.add("inbound_keys", (p.body.key, session, header.entry))
     if header.entry == 1 and session != HOME:
-        tables.add("sessions", (session, "", "", "", "", header.time))
-    project(tables, header, body)
-    entry = Entry(header, body)
+        tables.add("sessions", (session, "", "", "", "", "", "", header.time))
+    project(tables, header, p.body)
+    entry = Entry(header, p.body)
     tables.entries.append(entry)
     return entry
+
+
+def _turn(tables: Tables, progress: Progress, p: Prepared) -> int:
+    """The turn of a message or cancel whose sender does not know it, as `Draft` says."""
+    body = p.body
+    if isinstance(body, Inbound):
+        return progress.last_turn + 1 if body.queued or p.turn == NEXT else progress.open_turn or progress.started + 1
+    if isinstance(body, Cancel) and body.message is not None:
+        return tables.turn_of(progress.session, body.message) or max(1, progress.last_turn)
+    return progress.open_turn or max(1, progress.last_turn)

@@ -6,6 +6,7 @@ Alive is a lock, not a clock: the system frees a dead process's `flock` at once,
 import contextlib
 import fcntl
 import os
+import weakref
 
 from ..types.rows import Lease
 from .journal import check_lease
@@ -42,10 +43,15 @@ def shown(holder: str) -> str:
 
 
 class Presence:
-    """This process's locked file; while it is open the process counts as alive. Raises `OSError`."""
+    """This process's locked file; while it is open the process counts as alive. Raises `OSError`.
+
+    A child that this process forks has no part in it: it could outlive its parent, and the leases must be free then.
+    """
 
     def __init__(self, home: str) -> None:
         self._home = home
+        self._fd = -1
+        _present.add(self)  # first, so that no child is forked between the lock and this
         self._sweep()
         while True:
             self.holder = f"{os.getpid()}-{os.urandom(5).hex()}"
@@ -55,7 +61,7 @@ class Presence:
                 fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if os.fstat(self._fd).st_nlink:  # else another process swept it away before it was locked
                     return
-            os.close(self._fd)
+            self.leave()
 
     def _sweep(self) -> None:
         """Remove the files of dead processes, so that they do not pile up."""
@@ -66,9 +72,29 @@ class Presence:
 
     def close(self) -> None:
         """From now on this process's leases are free to take."""
+        if self._fd < 0:
+            return
         with contextlib.suppress(OSError):
             os.unlink(self._path)  # noqa: PTH108
-        os.close(self._fd)
+        self.leave()
+
+    def leave(self) -> None:
+        """Close the file, and nothing else: whoever else has it open holds it still."""
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+
+_present: weakref.WeakSet[Presence] = weakref.WeakSet()
+
+
+def _leave_all() -> None:
+    """In a forked child: the locks are the parent's."""
+    for presence in list(_present):
+        presence.leave()
+
+
+os.register_at_fork(after_in_child=_leave_all)
 
 
 class Acquire(Job):

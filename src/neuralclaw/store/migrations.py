@@ -8,7 +8,7 @@ def _first(c: sqlite3.Connection) -> None:
     """Journal, what is derived from it, and state of its own."""
     for statement in (*_JOURNAL, *_DERIVED, *_STATE):
         c.execute(statement)
-    c.execute("INSERT INTO meta VALUES ('syncs', 0)")
+    c.execute("INSERT INTO meta (name, value) VALUES ('syncs', 0)")
 
 
 _JOURNAL = (
@@ -25,17 +25,26 @@ _JOURNAL = (
         session TEXT NOT NULL, call_id TEXT NOT NULL, record INTEGER NOT NULL, key BLOB NOT NULL, digest BLOB NOT NULL, data BLOB NOT NULL,
         PRIMARY KEY (session, call_id)) STRICT""",
     "CREATE INDEX results_record ON results (record)",
+    # Bytes that bodies name by their SHA-256 (hex), each kept once.
+    "CREATE TABLE blobs (digest TEXT PRIMARY KEY, data BLOB NOT NULL) STRICT",
 )
 
 _DERIVED = (
-    # One row a session: counters and what decides its state. `waiting` and `pending` are short JSON lists, '' when empty.
+    # One row a session: counters and what decides its state. `waiting` is a short JSON list, '' when empty; `labels` a sorted one.
+    # `steering` counts the rows of `inbox` that are not queued.
     """CREATE TABLE progress (
         session TEXT PRIMARY KEY, entries INTEGER NOT NULL, last_turn INTEGER NOT NULL, turns INTEGER NOT NULL, started INTEGER NOT NULL,
-        open_turn INTEGER NOT NULL, waiting TEXT NOT NULL, pending TEXT NOT NULL, first_text TEXT NOT NULL, model TEXT NOT NULL,
+        open_turn INTEGER NOT NULL, steering INTEGER NOT NULL, waiting TEXT NOT NULL, labels TEXT NOT NULL, first_text TEXT NOT NULL, model TEXT NOT NULL,
         updated INTEGER NOT NULL, usd REAL NOT NULL, unpriced INTEGER NOT NULL) STRICT, WITHOUT ROWID""",
-    "CREATE INDEX progress_open ON progress (session) WHERE open_turn > 0 OR pending <> ''",
+    "CREATE INDEX progress_open ON progress (session) WHERE open_turn > 0",
+    # Messages that no turn has taken up.
+    """CREATE TABLE inbox (
+        session TEXT NOT NULL, entry INTEGER NOT NULL, turn INTEGER NOT NULL, queued INTEGER NOT NULL, PRIMARY KEY (session, entry)) STRICT, WITHOUT ROWID""",
+    "CREATE INDEX inbox_steering ON inbox (session, turn, entry) WHERE queued = 0",
+    # `inbound`: the entry number of the message that began the turn.
     """CREATE TABLE turns (
-        session TEXT NOT NULL, turn INTEGER NOT NULL, started INTEGER, finished INTEGER, status TEXT, PRIMARY KEY (session, turn)) STRICT, WITHOUT ROWID""",
+        session TEXT NOT NULL, turn INTEGER NOT NULL, started INTEGER, finished INTEGER, status TEXT, inbound INTEGER,
+        PRIMARY KEY (session, turn)) STRICT, WITHOUT ROWID""",
     "CREATE TABLE questions (id TEXT PRIMARY KEY, session TEXT NOT NULL, turn INTEGER NOT NULL, record INTEGER NOT NULL, answer INTEGER) STRICT, WITHOUT ROWID",
     "CREATE INDEX questions_session ON questions (session, record)",
     "CREATE INDEX questions_open ON questions (record) WHERE answer IS NULL",
@@ -49,12 +58,15 @@ _DERIVED = (
         record INTEGER PRIMARY KEY, session TEXT NOT NULL, turn INTEGER NOT NULL, time INTEGER NOT NULL, model TEXT NOT NULL, input INTEGER NOT NULL,
         cached INTEGER NOT NULL, output INTEGER NOT NULL, usd REAL) STRICT""",
     "CREATE INDEX usage_session ON usage (session)",
+    # Which records name which blob.
+    "CREATE TABLE blob_refs (digest TEXT NOT NULL, record INTEGER NOT NULL, PRIMARY KEY (digest, record)) STRICT, WITHOUT ROWID",
+    "CREATE INDEX blob_refs_record ON blob_refs (record)",
 )
 
 _STATE = (
     """CREATE TABLE sessions (
-        session TEXT PRIMARY KEY, origin TEXT NOT NULL, workspace TEXT NOT NULL, title TEXT NOT NULL, model TEXT NOT NULL, created INTEGER NOT NULL,
-        aside INTEGER NOT NULL DEFAULT 0) STRICT, WITHOUT ROWID""",
+        session TEXT PRIMARY KEY, origin TEXT NOT NULL, workspace TEXT NOT NULL, title TEXT NOT NULL, model TEXT NOT NULL, parent TEXT NOT NULL,
+        soul TEXT NOT NULL, created INTEGER NOT NULL, aside INTEGER NOT NULL DEFAULT 0) STRICT, WITHOUT ROWID""",
     # `starts`: how often `turn` was begun without leaving an entry. The row stays when the lease is free, so that epochs only rise.
     """CREATE TABLE leases (
         name TEXT PRIMARY KEY, holder TEXT NOT NULL, epoch INTEGER NOT NULL, turn INTEGER NOT NULL, starts INTEGER NOT NULL) STRICT, WITHOUT ROWID""",

@@ -1,32 +1,42 @@
 """What is derived from entries, one function for each kind; the same functions serve the writing of an entry and the rebuilding of a home.
 
-A body is None when it was erased: then only what its header says is counted, and what `kept` still knows of it.
+A body is None when it was erased or cannot be read: then only what its header says is counted, and what `kept` still knows of it.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
-from ..types.entries import HOME, Header, encode_body
+from ..types.entries import HOME, Header, named_blobs
 from ..types.events import ApprovalRequested, ApprovalResolved, Inbound, Message, TurnFinished, TurnStarted
+from .bodies import body_of, labels_of
 from .tables import Progress, QuestionRow, Tables
 
 _TITLE = 60
 """Characters of a session's title."""
 
-_requested = msgspec.json.Decoder(ApprovalRequested)
-
 
 class Kept(msgspec.Struct):
-    """What the derived tables know of erased bodies and no entry tells any more: money that was spent, and which question was meant."""
+    """What the derived tables know of bodies that are erased or cannot be read, and no entry tells any more. By record."""
 
     usage: dict[int, tuple[Any, ...]] = msgspec.field(default_factory=dict)
-    """Rows of `usage`, by record."""
+    """Rows of `usage`: money that was spent."""
     questions: dict[int, str] = msgspec.field(default_factory=dict)
     """Question ids, by the record of the question and by that of its answer."""
     calls: dict[int, list[str]] = msgspec.field(default_factory=dict)
-    """Call ids, by the record of their message: they stay taken."""
+    """Call ids: they stay taken."""
+    inbound: dict[int, int] = msgspec.field(default_factory=dict)
+    """The entry numbers of the messages that began turns: they are not begun again."""
+    status: dict[int, str] = msgspec.field(default_factory=dict)
+    """How turns ended."""
+    waiting: dict[int, list[str]] = msgspec.field(default_factory=dict)
+    """The questions that open turns wait for, by the record of their last end."""
+    blobs: dict[int, list[str]] = msgspec.field(default_factory=dict)
+    """Digests that a body names which is there and cannot be read: the bytes stay."""
+    inbox: dict[int, bool] = msgspec.field(default_factory=dict)
+    """Messages that wait, are there and cannot be read, and whether each is queued."""
 
 
 NOTHING = Kept()
@@ -39,17 +49,28 @@ def project(tables: Tables, header: Header, body: Any, kept: Kept = NOTHING) -> 
     progress.updated = header.time
     if header.turn > progress.last_turn:
         progress.last_turn = header.turn
+    progress.labels = _joined(progress.labels, header.labels)
+    named = kept.blobs.get(header.record) if body is None else named_blobs(body)
+    if named:
+        for digest in named:
+            tables.add("blob_refs", (digest, header.record))
     of_kind = _KINDS.get(header.kind)
     if of_kind is not None and header.session != HOME:
         of_kind(tables, progress, header, body, kept)
     tables.touch(progress)
 
 
+@functools.lru_cache(1024)
+def _joined(stored: str, labels: tuple[str, ...]) -> str:
+    """Stored labels with more of them, as they are stored."""
+    return msgspec.json.encode(sorted({*labels_of(stored), *labels})).decode()
+
+
 def _inbound(tables: Tables, progress: Progress, header: Header, body: Inbound | None, kept: Kept) -> None:
-    if body is None:
-        return
-    progress.pending = {**progress.pending, header.entry: body.queued}
-    if not progress.first_text:
+    queued = kept.inbox.get(header.record) if body is None else body.queued
+    if queued is not None:
+        tables.wait(progress, header.entry, header.turn, queued)
+    if body is not None and not progress.first_text:
         progress.first_text = " ".join(body.text[: _TITLE * 4].split())[:_TITLE]
 
 
@@ -61,8 +82,10 @@ def _turn_started(tables: Tables, progress: Progress, header: Header, body: Turn
     progress.waiting = []
     if body is not None:
         progress.model = body.model
-        progress.pending = {entry: queued for entry, queued in progress.pending.items() if entry != body.inbound}
-    tables.add("turns", (header.session, header.turn, header.record, None, None))
+    inbound = kept.inbound.get(header.record) if body is None else body.inbound
+    if inbound is not None:
+        tables.take_up(progress, inbound)
+    tables.add("turns", (header.session, header.turn, header.record, None, None, inbound))
 
 
 def _message(tables: Tables, progress: Progress, header: Header, body: Message | None, kept: Kept) -> None:
@@ -73,26 +96,26 @@ def _message(tables: Tables, progress: Progress, header: Header, body: Message |
         if row is None:
             return
     else:
-        if progress.pending:
-            progress.pending = {entry: queued for entry, queued in progress.pending.items() if queued or entry > body.seen}
+        tables.take_in(progress, header.turn, body.seen)
         u = body.usage
         row = (header.record, header.session, header.turn, header.time, body.model, u.input, u.cached, u.output, u.usd)
         for call in body.tool_calls:
             tables.add("calls", (header.session, call.id, header.record))
-    if row[8] is None:
+    *_, usd = row
+    if usd is None:
         progress.unpriced += 1
     else:
-        progress.usd += row[8]
+        progress.usd += usd
     tables.add("usage", row)
 
 
 def _turn_finished(tables: Tables, progress: Progress, header: Header, body: TurnFinished | None, kept: Kept) -> None:
     if header.turn == progress.open_turn:
-        if body is not None and body.waiting:
-            progress.waiting = list(body.waiting)
-        else:
-            progress.open_turn, progress.waiting = 0, []
-    tables.add("turns", (header.session, header.turn, None, header.record, body.status if body else None))
+        progress.waiting = kept.waiting.get(header.record, []) if body is None else list(body.waiting)
+        if not progress.waiting:
+            progress.open_turn = 0
+    status = kept.status.get(header.record) if body is None else body.status
+    tables.add("turns", (header.session, header.turn, None, header.record, status, None))
 
 
 def _approval_requested(tables: Tables, progress: Progress, header: Header, body: ApprovalRequested | None, kept: Kept) -> None:
@@ -101,7 +124,7 @@ def _approval_requested(tables: Tables, progress: Progress, header: Header, body
         return
     tables.put_question(QuestionRow(name, header.session, header.turn, header.record))
     if body is not None:
-        tables.asked[name] = encode_body(body)
+        tables.asked[name] = body.scopes
 
 
 def _approval_resolved(tables: Tables, progress: Progress, header: Header, body: ApprovalResolved | None, kept: Kept) -> None:
@@ -113,14 +136,17 @@ def _approval_resolved(tables: Tables, progress: Progress, header: Header, body:
     tables.put_question(question)
     if body is None or body.decision not in ("session", "always"):
         return
-    data = tables.asked.get(question.id)
-    if data is None:
-        found = tables.connection.execute("SELECT data FROM bodies WHERE record = ?", (question.record,)).fetchone()
-        data = found[0] if found else None
-    scopes = _requested.decode(data).scopes if data else ()
-    for place, scope in enumerate(scopes):
+    scopes = tables.asked.get(question.id)
+    for place, scope in enumerate(_scopes(tables, question) if scopes is None else scopes):
         row = (header.record, place, header.session, body.decision, scope.get("kind", ""), scope.get("value", ""), scope.get("tool", ""))
         tables.add("scopes", row)
+
+
+def _scopes(tables: Tables, question: QuestionRow) -> tuple[dict[str, str], ...]:
+    """What a question recorded earlier offered to allow; nothing when its body is gone or cannot be read."""
+    sql = "SELECT e.kind, e.version, b.data, e.session, e.entry FROM entries e JOIN bodies b ON b.record = e.record WHERE e.record = ?"
+    found = [body_of(*row) for row in tables.connection.execute(sql, (question.record,)).fetchall()]
+    return found[0].scopes if found and isinstance(found[0], ApprovalRequested) else ()
 
 
 _KINDS: dict[str, Callable[[Tables, Progress, Header, Any, Kept], None]] = {

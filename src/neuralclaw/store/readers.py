@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from ..errors import StoreError
+from .bodies import stored_text
 from .connection import connect, database, store_error
 from .migrations import migrate
 
@@ -18,6 +19,20 @@ Seen = tuple[object, ...]
 """What the files looked like when a connection was opened."""
 
 _RETRIES = 50
+
+
+def _patiently(c: sqlite3.Connection, read: Callable[[sqlite3.Connection], T]) -> T:
+    """What `read` gives, also where a text is no UTF-8 (SQLite's own way of reading text is the quicker one)."""
+    try:
+        return read(c)
+    except sqlite3.OperationalError as error:
+        if not str(error).startswith("Could not decode to UTF-8"):
+            raise
+    c.text_factory = stored_text
+    try:
+        return read(c)
+    finally:
+        c.text_factory = str
 
 
 class Readers:
@@ -52,6 +67,7 @@ class Readers:
         try:
             c = self.open()
             try:
+                c.text_factory = stored_text
                 return read(c)
             finally:
                 c.close()
@@ -62,7 +78,7 @@ class Readers:
         c = self._take(seen)
         good = False
         try:
-            value = read(c)
+            value = _patiently(c, read)
             good = True
         finally:
             # An idle reader beside a WAL would keep the last writer from clearing it away.

@@ -1,67 +1,17 @@
 """Rows as values: entries, sessions, questions, scopes. Every function reads on a connection it is given."""
 
+import hmac
 import sqlite3
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import msgspec
-
-from ..errors import SessionNotFound, StoreError
+from ..errors import SessionNotFound
 from ..types.actions import Scope
-from ..types.entries import Entry, Header, decode_body, rfc3339
-from ..types.events import VERSIONS, ApprovalRequested, ApprovalResolved, Durable
+from ..types.entries import Entry, blob_digest, rfc3339
+from ..types.events import ApprovalRequested, ApprovalResolved
 from ..types.rows import OpenQuestion, SessionRow, SessionState
+from .bodies import ENTRY, body_of, entry_of, labels_of
 from .tables import Progress
-
-ENTRY = "SELECT e.*, b.data FROM entries e LEFT JOIN bodies b ON b.record = e.record"
-
-_kinds: frozenset[str] = frozenset(str(t.__struct_config__.tag) for t in Durable.__args__)
-_labels: dict[str, tuple[str, ...]] = {}
-
-
-def labels_of(text: str) -> tuple[str, ...]:
-    """Stored labels. What cannot be read stands for itself, so that a verification finds it changed."""
-    known = _labels.get(text)
-    if known is None:
-        try:
-            known = msgspec.json.decode(text, type=tuple[str, ...])
-        except msgspec.DecodeError:
-            known = (text,)
-        if len(_labels) > 256:
-            _labels.clear()
-        _labels[text] = known
-    return known
-
-
-def header_of(row: Sequence[Any]) -> Header:
-    return Header(
-        record=row[0],
-        session=row[1],
-        entry=row[2],
-        turn=row[3],
-        kind=row[4],
-        version=row[5],
-        time=row[6],
-        labels=labels_of(row[7]),
-        digest=row[8].hex(),
-        hash=row[9].hex(),
-    )
-
-
-def entry_of(row: Sequence[Any]) -> Entry:
-    """An entry from a row of `ENTRY`. Raises `StoreError` for a body that cannot be read."""
-    header = header_of(row)
-    if row[10] is None:
-        return Entry(header, None)
-    try:
-        return Entry(header, decode_body(header.kind, header.version, row[10]))
-    except (msgspec.DecodeError, KeyError) as error:
-        place = f"entry {header.entry} of session {header.session}"
-        if header.kind not in _kinds or header.version > VERSIONS.get(header.kind, 1):
-            raise StoreError(
-                f"{place} was written by a newer version of the program; nothing was changed", hint="install the newer version", newer=True
-            ) from error
-        raise StoreError(f"{place} is damaged ({error}); nothing was changed", hint="neuralclaw audit verify names the first bad record") from error
 
 
 def entries_after(c: sqlite3.Connection, session: str, *, after: int, from_turn: int, kinds: Sequence[str] | None, limit: int) -> list[Entry]:
@@ -91,9 +41,11 @@ def last_record(c: sqlite3.Connection) -> int:
 
 
 _SESSION = (
-    "SELECT s.origin, s.workspace, s.title, s.model, s.created, s.aside, l.holder, s.session, {} FROM sessions s"
+    "SELECT s.session, s.origin, s.workspace, s.title, s.model, s.parent, s.soul, s.created, s.aside, l.holder,"
+    " EXISTS (SELECT 1 FROM inbox i WHERE i.session = s.session), {} FROM sessions s"
     " LEFT JOIN progress p ON p.session = s.session LEFT JOIN leases l ON l.name = 'session:' || s.session"
 ).format(", ".join("p." + name for name in Progress.__struct_fields__))
+_UNFINISHED = " WHERE s.session IN (SELECT session FROM progress WHERE open_turn > 0 UNION SELECT session FROM inbox)"
 
 
 def session_row(c: sqlite3.Connection, session: str, alive: Callable[[str], bool]) -> SessionRow | None:
@@ -110,19 +62,18 @@ def session_rows(c: sqlite3.Connection, alive: Callable[[str], bool], *, unfinis
             known[holder] = alive(holder)
         return known[holder]
 
-    where = " WHERE p.open_turn > 0 OR p.pending <> ''" if unfinished else ""
-    rows = [_session(c, row, asked_once) for row in c.execute(f"{_SESSION}{where}").fetchall()]
+    rows = [_session(c, row, asked_once) for row in c.execute(f"{_SESSION}{_UNFINISHED if unfinished else ''}").fetchall()]
     rows.sort(key=lambda r: (r.updated, r.session), reverse=True)
     return [row for row in rows if not unfinished or row.state == "unfinished"]
 
 
 def _session(c: sqlite3.Connection, row: Sequence[Any], alive: Callable[[str], bool]) -> SessionRow:
-    origin, workspace, title, model, created, aside, holder, session = row[:8]
-    p = Progress.of(row[8:]) if row[8] is not None else Progress(session)
+    session, origin, workspace, title, model, parent, soul, created, aside, holder, pending, of, *columns = row
+    p = Progress.of((of, *columns)) if of is not None else Progress(session)
     return SessionRow(
         session=session,
         title=title or p.first_text,
-        state=_state(c, p, bool(aside), bool(holder) and alive(holder)),
+        state=_state(c, p, bool(pending), bool(aside), bool(holder) and alive(holder)),
         turns=p.turns,
         model=p.model or model,
         origin=origin,
@@ -133,11 +84,15 @@ def _session(c: sqlite3.Connection, row: Sequence[Any], alive: Callable[[str], b
         entries=p.entries,
         last_turn=p.started,
         open_turn=p.open_turn,
+        pending=bool(pending),
+        parent=parent,
+        soul=soul,
+        labels=frozenset(labels_of(p.labels)),
     )
 
 
-def _state(c: sqlite3.Connection, p: Progress, aside: bool, held: bool) -> SessionState:
-    if not (p.open_turn or p.pending):
+def _state(c: sqlite3.Connection, p: Progress, pending: bool, aside: bool, held: bool) -> SessionState:
+    if not (p.open_turn or pending):
         return "set_aside" if aside else "idle"
     if p.open_turn and any(_is_open(c, name) for name in p.waiting):
         return "waiting"  # also in the moment in which whoever parked it still holds the lease
@@ -147,7 +102,9 @@ def _state(c: sqlite3.Connection, p: Progress, aside: bool, held: bool) -> Sessi
 
 
 def _is_open(c: sqlite3.Connection, question: str) -> bool:
-    return c.execute("SELECT 1 FROM questions WHERE id = ? AND answer IS NULL", (question,)).fetchone() is not None
+    """Whether a person can still answer it: one that is erased or cannot be read waits for nobody."""
+    found = question_row(c, question)
+    return found is not None and found.answer is None
 
 
 def find_session(c: sqlite3.Connection, prefix: str) -> str:
@@ -156,7 +113,7 @@ def find_session(c: sqlite3.Connection, prefix: str) -> str:
         return prefix
     beyond = prefix + "\U0010ffff"
     rows = c.execute("SELECT session FROM sessions WHERE session >= ? AND session < ? ORDER BY session LIMIT 6", (prefix, beyond)).fetchall() if prefix else []
-    names: list[str] = [row[0] for row in rows]
+    names: list[str] = [name for (name,) in rows]
     if len(names) == 1:
         return names[0]
     hint = "neuralclaw sessions list shows all"
@@ -166,23 +123,33 @@ def find_session(c: sqlite3.Connection, prefix: str) -> str:
     raise SessionNotFound(f"several sessions begin with {prefix!r}: {listed}; nothing was changed", hint=hint)
 
 
+_QUESTION = (
+    "SELECT q.session, q.turn, e.time, e.entry, e.kind, e.version, b.data, a.entry, a.kind, a.version, d.data FROM questions q"
+    " JOIN entries e ON e.record = q.record JOIN bodies b ON b.record = q.record"
+    " LEFT JOIN entries a ON a.record = q.answer LEFT JOIN bodies d ON d.record = q.answer"
+)
+
+
 def question_rows(c: sqlite3.Connection, session: str | None, *, open_only: bool) -> list[OpenQuestion]:
-    """Questions, oldest first; those whose body was erased are not shown."""
+    """Questions, oldest first; those whose body was erased or cannot be read are not shown."""
     where = [*(["q.session = ?"] if session is not None else []), *(["q.answer IS NULL"] if open_only else [])]
-    rows = c.execute(
-        "SELECT q.session, q.turn, e.time, b.data, a.data FROM questions q JOIN entries e ON e.record = q.record"
-        " JOIN bodies b ON b.record = q.record LEFT JOIN bodies a ON a.record = q.answer"
-        f"{' WHERE ' + ' AND '.join(where) if where else ''} ORDER BY q.record",
-        (session,) if session is not None else (),
-    ).fetchall()
-    try:
-        return [OpenQuestion(s, turn, rfc3339(time), _requested.decode(q), _resolved.decode(a) if a else None) for s, turn, time, q, a in rows]
-    except msgspec.DecodeError as error:
-        raise StoreError(f"a recorded question is damaged ({error}); nothing was changed", hint="neuralclaw audit verify names the first bad record") from error
+    rows = c.execute(f"{_QUESTION}{' WHERE ' + ' AND '.join(where) if where else ''} ORDER BY q.record", (session,) if session is not None else ()).fetchall()
+    return [question for row in rows if (question := _question(row)) is not None]
 
 
-_requested = msgspec.json.Decoder(ApprovalRequested)
-_resolved = msgspec.json.Decoder(ApprovalResolved)
+def question_row(c: sqlite3.Connection, approval_id: str) -> OpenQuestion | None:
+    """The question of that id; None when there is none, its body was erased or cannot be read."""
+    row = c.execute(f"{_QUESTION} WHERE q.id = ?", (approval_id,)).fetchone()
+    return _question(row) if row else None
+
+
+def _question(row: Sequence[Any]) -> OpenQuestion | None:
+    session, turn, time, entry, kind, version, asked, answer_entry, answer_kind, answer_version, answered = row
+    question = body_of(kind, version, asked, session, entry)
+    if not isinstance(question, ApprovalRequested):
+        return None
+    answer = body_of(answer_kind, answer_version, answered, session, answer_entry) if answered is not None else None
+    return OpenQuestion(session, turn, rfc3339(time), question, answer if isinstance(answer, ApprovalResolved) else None)
 
 
 def scope_rows(c: sqlite3.Connection, session: str) -> list[Scope]:
@@ -195,10 +162,25 @@ def scope_rows(c: sqlite3.Connection, session: str) -> list[Scope]:
 
 
 def result_text(c: sqlite3.Connection, session: str, call_id: str) -> str | None:
-    row = c.execute("SELECT data FROM results WHERE session = ? AND call_id = ?", (session, call_id)).fetchone()
-    return row[0].decode("utf-8", "surrogatepass") if row else None
+    """The whole text of a result. What was changed since is not given as if it were good."""
+    for key, digest, data in c.execute("SELECT key, digest, data FROM results WHERE session = ? AND call_id = ?", (session, call_id)):
+        if hmac.digest(key, data, "sha256") == digest:
+            text: str = data.decode("utf-8", "surrogatepass")
+            return text
+    return None
 
 
 def known_calls(c: sqlite3.Connection, session: str, call_ids: Sequence[str]) -> set[str]:
     marks = ", ".join("?" * len(call_ids))
-    return {row[0] for row in c.execute(f"SELECT call_id FROM calls WHERE session = ? AND call_id IN ({marks})", (session, *call_ids))}
+    rows = c.execute(f"SELECT call_id FROM calls WHERE session = ? AND call_id IN ({marks})", (session, *call_ids))
+    return {call_id for (call_id,) in rows}
+
+
+def blob_rows(c: sqlite3.Connection, digests: Sequence[str]) -> dict[str, bytes]:
+    """The kept bytes of these names. What was changed since is not given as if it were good."""
+    found: dict[str, bytes] = {}
+    for digest in digests:
+        for (data,) in c.execute("SELECT data FROM blobs WHERE digest = ?", (digest,)):
+            if blob_digest(data) == digest:
+                found[digest] = data
+    return found

@@ -12,14 +12,14 @@ from ..errors import StoreError
 from ..ports import Clock
 from ..types.actions import Scope
 from ..types.entries import Draft, Entry
-from ..types.rows import Lease, OpenQuestion, OutboxItem, Result, SessionRow, VerifyReport
+from ..types.rows import Lease, NewSession, OpenQuestion, OutboxItem, Result, SessionRow, VerifyReport
 from . import reading
 from .changes import Changes, Subscription
 from .connection import check_home, make_home, open_writer, store_error
-from .journal import Append, prepare
+from .journal import Append, Prepared, prepare
 from .leases import Acquire, Presence, Release, StartTurn, alive, shown
 from .readers import Readers
-from .sessions import CreateSession, SetAside
+from .sessions import SetAside
 from .upkeep import Erase, Rebuild
 from .verify import verify
 from .writer import Barrier, Job, Writer
@@ -30,6 +30,10 @@ _PATIENCE = 10.0
 """Seconds to wait for a stranger's lock."""
 _AT_ONCE = 128
 """Entries that may be read on the event loop; more are read in a worker thread."""
+
+
+_HEAVY = 1 << 18
+"""Bytes to digest on the event loop at most; more are digested in a worker thread."""
 
 
 class SqliteStore:
@@ -83,26 +87,18 @@ class SqliteStore:
 
     # writing
 
-    async def append(self, session: str, drafts: Sequence[Draft], *, lease: Lease | None = None, rows: Sequence[OutboxItem | Result] = ()) -> list[Entry]:
+    async def append(
+        self, session: str, drafts: Sequence[Draft], *, lease: Lease | None = None, rows: Sequence[NewSession | OutboxItem | Result] = ()
+    ) -> list[Entry]:
         """See `ports.Store`. A caller that is cancelled while its drafts wait for the writer takes them back."""
-        prepared = [prepare(draft) for draft in drafts]
+        heavy = sum(len(blob) for draft in drafts for blob in draft.blobs) > _HEAVY
+        prepared = await anyio.to_thread.run_sync(_prepare, drafts) if heavy else _prepare(drafts)
         entries: list[Entry] = await self._write(Append(session, prepared, lease, rows, self._clock.now))
         return entries
 
     async def barrier(self) -> None:
         """Returns when all that was appended before, by any process, is on the disk."""
         await self._write(Barrier())
-
-    async def create_session(self, session: str, *, origin: str, workspace: str, title: str = "", model: str = "") -> SessionRow:
-        """The session, made if it is not there; of one that is there only empty fields are filled in."""
-        row = await self.session(session)
-        if row is not None and row.origin and row.workspace:
-            return row
-        await self._write(CreateSession(session, origin, workspace, title, model, self._clock.now()))
-        row = await self.session(session)
-        if row is None:
-            raise StoreError(f"the session {session} could not be made; nothing else was changed")
-        return row
 
     async def set_aside(self, session: str, aside: bool) -> None:
         """Mark a session whose turn does not get on, or take the mark away."""
@@ -172,9 +168,17 @@ class SqliteStore:
         """The session of that id or unique prefix. Raises `SessionNotFound`, which names the candidates."""
         return self._readers.run(lambda c: reading.find_session(c, prefix))
 
+    async def question(self, approval_id: str) -> OpenQuestion | None:
+        """See `ports.Store`."""
+        return self._readers.run(lambda c: reading.question_row(c, approval_id))
+
     async def questions(self, *, session: str | None = None, open_only: bool = True) -> list[OpenQuestion]:
         """Questions, oldest first."""
         return await self._aside(lambda c: reading.question_rows(c, session, open_only=open_only))
+
+    async def blobs(self, digests: Sequence[str]) -> dict[str, bytes]:
+        """See `ports.Store`. Bytes that were changed since they were kept are left out too."""
+        return await self._aside(lambda c: reading.blob_rows(c, digests)) if digests else {}
 
     async def known_calls(self, session: str, call_ids: Sequence[str]) -> set[str]:
         """See `ports.Store`."""
@@ -190,8 +194,8 @@ class SqliteStore:
 
     async def holder(self, name: str) -> str | None:
         """See `ports.Store`."""
-        row = self._readers.run(lambda c: c.execute("SELECT holder FROM leases WHERE name = ?", (name,)).fetchone())
-        return shown(row[0]) if row and row[0] and self._alive(row[0]) else None
+        rows = self._readers.run(lambda c: c.execute("SELECT holder FROM leases WHERE name = ?", (name,)).fetchall())
+        return next((shown(holder) for (holder,) in rows if holder and self._alive(holder)), None)
 
     async def verify(self) -> VerifyReport:
         """Verify the whole home; reads only."""
@@ -202,3 +206,7 @@ class SqliteStore:
 
     async def _aside(self, read: Callable[[sqlite3.Connection], T]) -> T:
         return await anyio.to_thread.run_sync(self._readers.run, read)
+
+
+def _prepare(drafts: Sequence[Draft]) -> list[Prepared]:
+    return [prepare(draft) for draft in drafts]

@@ -6,44 +6,71 @@ statements of many rows each.
 """
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
 from ..types.chain import START
 from ..types.entries import Entry
+from .bodies import labels_of
 
 _KEPT = 8192
 """Sessions and leases remembered between transactions; when there are more, all are forgotten."""
 _SIZES = (64, 16, 4, 1)
 """Rows of one statement; fixed sizes, so that SQLite's prepared statements are used again."""
 
+_COLUMNS = {
+    "sessions": "session, origin, workspace, title, model, parent, soul, created",
+    "entries": "record, session, entry, turn, kind, version, time, labels, digest, hash",
+    "bodies": "record, key, data",
+    "results": "session, call_id, record, key, digest, data",
+    "blobs": "digest, data",
+    "progress": "session, entries, last_turn, turns, started, open_turn, steering, waiting, labels, first_text, model, updated, usd, unpriced",
+    "inbox": "session, entry, turn, queued",
+    "turns": "session, turn, started, finished, status, inbound",
+    "questions": "id, session, turn, record, answer",
+    "calls": "session, call_id, record",
+    "scopes": "record, place, session, decision, kind, value, tool",
+    "usage": "record, session, turn, time, model, input, cached, output, usd",
+    "blob_refs": "digest, record",
+    "leases": "name, holder, epoch, turn, starts",
+    "inbound_keys": "key, session, entry",
+    "outbox": "session, record, address, text",
+}
+"""The order in which a row of each table is added."""
+PROGRESS, USAGE, LEASES, QUESTIONS = _COLUMNS["progress"], _COLUMNS["usage"], _COLUMNS["leases"], _COLUMNS["questions"]
+
+_FILLED_IN = ", ".join(f"{name} = iif({name} = '', excluded.{name}, {name})" for name in ("origin", "workspace", "title", "model", "parent", "soul"))
+_CONFLICTS = {
+    "sessions": f" ON CONFLICT (session) DO UPDATE SET {_FILLED_IN}",
+    "blobs": " ON CONFLICT (digest) DO NOTHING",
+    "turns": " ON CONFLICT (session, turn) DO UPDATE SET started = coalesce(turns.started, excluded.started),"
+    " finished = coalesce(excluded.finished, turns.finished), status = coalesce(excluded.status, turns.status),"
+    " inbound = coalesce(turns.inbound, excluded.inbound)",
+}
+_NEW = frozenset({"entries", "bodies", "inbound_keys", "outbox", *_CONFLICTS})
+"""Tables whose rows replace none."""
+
 _INSERTS = {
-    "sessions": "INSERT INTO sessions (session, origin, workspace, title, model, created) VALUES {} ON CONFLICT (session) DO UPDATE SET"
-    " origin = iif(origin = '', excluded.origin, origin), workspace = iif(workspace = '', excluded.workspace, workspace),"
-    " title = iif(title = '', excluded.title, title), model = iif(model = '', excluded.model, model)",
-    "entries": "INSERT INTO entries VALUES {}",
-    "bodies": "INSERT INTO bodies VALUES {}",
-    "results": "INSERT OR REPLACE INTO results VALUES {}",
-    "progress": "INSERT OR REPLACE INTO progress VALUES {}",
-    "turns": "INSERT INTO turns VALUES {} ON CONFLICT (session, turn) DO UPDATE SET started = coalesce(turns.started, excluded.started),"
-    " finished = coalesce(excluded.finished, turns.finished), status = coalesce(excluded.status, turns.status)",
-    "questions": "INSERT OR REPLACE INTO questions VALUES {}",
-    "calls": "INSERT OR REPLACE INTO calls VALUES {}",
-    "scopes": "INSERT OR REPLACE INTO scopes VALUES {}",
-    "usage": "INSERT OR REPLACE INTO usage VALUES {}",
-    "leases": "INSERT OR REPLACE INTO leases VALUES {}",
-    "inbound_keys": "INSERT INTO inbound_keys VALUES {}",
-    "outbox": "INSERT INTO outbox (session, record, address, text) VALUES {}",
+    table: f"INSERT{'' if table in _NEW else ' OR REPLACE'} INTO {table} ({columns}) VALUES {{}}{_CONFLICTS.get(table, '')}"
+    for table, columns in _COLUMNS.items()
+}
+
+_LOOK_UPS = {
+    "progress": f"SELECT {PROGRESS} FROM progress WHERE session IN ({{}})",
+    "leases": f"SELECT {LEASES} FROM leases WHERE name IN ({{}})",
+    "inbound_keys": "SELECT key, session, entry FROM inbound_keys WHERE key IN ({})",
+    "questions": f"SELECT {QUESTIONS} FROM questions WHERE id IN ({{}})",
+    "blobs": "SELECT digest FROM blobs WHERE digest IN ({})",
 }
 
 
 class Progress(msgspec.Struct):
     """A session's derived row. `started` is the highest turn that was begun, `open_turn` the one that has no final end, or 0.
 
-    `waiting`: the questions of the last end of the open turn. `pending`: entry numbers of messages that no turn has taken up,
-    each with its `queued`. `updated` in epoch microseconds; `unpriced` counts replies of unknown price.
+    `steering` counts the messages that wait and are not queued. `waiting`: the questions of the last end of the open turn. `labels`: those of all
+    entries, as sorted JSON. `updated` in epoch microseconds; `unpriced` counts replies of unknown price.
     """
 
     session: str
@@ -52,8 +79,9 @@ class Progress(msgspec.Struct):
     turns: int = 0
     started: int = 0
     open_turn: int = 0
+    steering: int = 0
     waiting: list[str] = []
-    pending: dict[int, bool] = {}
+    labels: str = "[]"
     first_text: str = ""
     model: str = ""
     updated: int = 0
@@ -61,17 +89,18 @@ class Progress(msgspec.Struct):
     unpriced: int = 0
 
     def row(self) -> tuple[Any, ...]:
+        """The columns `PROGRESS`."""
         waiting = msgspec.json.encode(self.waiting).decode() if self.waiting else ""
-        pending = msgspec.json.encode(list(self.pending.items())).decode() if self.pending else ""
-        head = (self.session, self.entries, self.last_turn, self.turns, self.started, self.open_turn)
-        return (*head, waiting, pending, self.first_text, self.model, self.updated, self.usd, self.unpriced)
+        head = (self.session, self.entries, self.last_turn, self.turns, self.started, self.open_turn, self.steering)
+        return (*head, waiting, self.labels, self.first_text, self.model, self.updated, self.usd, self.unpriced)
 
     @classmethod
-    def of(cls, row: Sequence[Any]) -> "Progress":
-        waiting = msgspec.json.decode(row[6], type=list[str]) if row[6] else []
-        pending = dict(msgspec.json.decode(row[7], type=list[tuple[int, bool]])) if row[7] else {}
-        values = (*row[:6], waiting, pending, *row[8:])
-        return cls(*values)
+    def of(cls, row: Iterable[Any]) -> "Progress":
+        """From the columns `PROGRESS`."""
+        progress = cls(*row)
+        text: Any = progress.waiting
+        progress.waiting = list(labels_of(text)) if text else []
+        return progress
 
 
 class LeaseRow(msgspec.Struct):
@@ -101,6 +130,7 @@ class Needs(msgspec.Struct):
     leases: set[str] = msgspec.field(default_factory=set)
     keys: set[str] = msgspec.field(default_factory=set)
     questions: set[str] = msgspec.field(default_factory=set)
+    blobs: set[str] = msgspec.field(default_factory=set)
 
 
 class Tables:
@@ -123,8 +153,12 @@ class Tables:
         self.rows: dict[str, list[tuple[Any, ...]]] = {}
         self.keys: dict[str, tuple[str, int]] = {}
         self.questions: dict[str, QuestionRow] = {}
-        self.asked: dict[str, bytes] = {}
-        """Stored bodies of the questions of this batch, by id."""
+        self.asked: dict[str, tuple[dict[str, str], ...]] = {}
+        """The scopes of this batch's questions, by id."""
+        self.kept: set[str] = set()
+        """Those blobs that were asked for and are there."""
+        self._inbox: dict[str, dict[int, tuple[int, bool]]] = {}
+        """Messages of this batch that wait: session, entry, then turn and whether it is queued."""
         self.statements: list[tuple[str, tuple[Any, ...]]] = []
         self.entries: list[Entry] = []
         self._progress: set[str] = set()
@@ -140,27 +174,33 @@ class Tables:
             self.forget()
             self.version = version
         if not self._headed:
-            row = c.execute("SELECT record, hash, time FROM entries ORDER BY record DESC LIMIT 1").fetchone()
-            if row is not None:
-                self.record, self.hash, self.time = row[0], row[1].hex(), row[2]
+            for record, link, moment in c.execute("SELECT record, hash, time FROM entries ORDER BY record DESC LIMIT 1"):
+                self.record, self.hash, self.time = record, link.hex(), moment
             self._headed = True
         self.look_up(needs)
 
     def look_up(self, needs: Needs) -> None:
-        sessions = needs.sessions - self.progress.keys()
-        for row in self._select("SELECT * FROM progress WHERE session IN ({})", sessions):
-            self.progress[row[0]] = Progress.of(row)
-        for session in sessions - self.progress.keys():
-            self.progress[session] = Progress(session)
-        leases = needs.leases - self.leases.keys()
-        for row in self._select("SELECT * FROM leases WHERE name IN ({})", leases):
-            self.leases[row[0]] = LeaseRow(*row)
-        for name in leases - self.leases.keys():
-            self.leases[name] = LeaseRow(name)
-        for row in self._select("SELECT * FROM inbound_keys WHERE key IN ({})", needs.keys):
-            self.keys[row[0]] = (row[1], row[2])
-        for row in self._select("SELECT * FROM questions WHERE id IN ({})", needs.questions):
-            self.questions[row[0]] = QuestionRow(*row)
+        if sessions := needs.sessions - self.progress.keys():
+            for row in self._select(_LOOK_UPS["progress"], sessions):
+                progress = Progress.of(row)
+                self.progress[progress.session] = progress
+            for session in sessions - self.progress.keys():
+                self.progress[session] = Progress(session)
+        if leases := needs.leases - self.leases.keys():
+            for row in self._select(_LOOK_UPS["leases"], leases):
+                lease = LeaseRow(*row)
+                self.leases[lease.name] = lease
+            for name in leases - self.leases.keys():
+                self.leases[name] = LeaseRow(name)
+        if needs.keys:
+            for key, session, entry in self._select(_LOOK_UPS["inbound_keys"], needs.keys):
+                self.keys[key] = (session, entry)
+        if needs.questions:
+            for row in self._select(_LOOK_UPS["questions"], needs.questions):
+                question = QuestionRow(*row)
+                self.questions[question.id] = question
+        if needs.blobs:
+            self.kept.update(digest for (digest,) in self._select(_LOOK_UPS["blobs"], needs.blobs))
 
     def _select(self, sql: str, wanted: Iterable[str]) -> list[tuple[Any, ...]]:
         names = list(wanted)
@@ -193,6 +233,47 @@ class Tables:
         self.questions[row.id] = row
         self._questions.add(row.id)
 
+    def put_blobs(self, blobs: dict[str, bytes]) -> None:
+        """Keep bytes under their digests, where they are not kept yet. `Needs.blobs` named them."""
+        for digest in blobs.keys() - self.kept:
+            self.kept.add(digest)
+            self.add("blobs", (digest, blobs[digest]))
+
+    def wait(self, progress: Progress, entry: int, turn: int, queued: bool) -> None:
+        """A message waits for a turn."""
+        self._inbox.setdefault(progress.session, {})[entry] = (turn, queued)
+        progress.steering += not queued
+
+    def take_up(self, progress: Progress, entry: int) -> None:
+        """The turn of this message begins."""
+        waits = self._inbox.get(progress.session, {}).pop(entry, None)
+        if waits is not None:
+            progress.steering -= not waits[1]
+            return
+        for (queued,) in self.connection.execute("DELETE FROM inbox WHERE session = ? AND entry = ? RETURNING queued", (progress.session, entry)).fetchall():
+            progress.steering -= not queued
+
+    def take_in(self, progress: Progress, turn: int, seen: int) -> None:
+        """Messages that steer this turn stood in a request that had all entries up to `seen`. Costs no statement where none steers."""
+        if not progress.steering:
+            return
+        here = self._inbox.get(progress.session, {})
+        found = [entry for entry, (of, queued) in here.items() if of == turn and not queued and entry <= seen]
+        for entry in found:
+            del here[entry]
+        # By the primary key it would look at thousands of queued messages.
+        sql = "DELETE FROM inbox INDEXED BY inbox_steering WHERE session = ? AND turn = ? AND queued = 0 AND entry <= ? RETURNING entry"
+        progress.steering -= len(found) + len(self.connection.execute(sql, (progress.session, turn, seen)).fetchall())
+
+    def turn_of(self, session: str, entry: int) -> int | None:
+        """The turn of an entry, None where there is none of that number."""
+        for _, of, number, turn, *_ in self.rows.get("entries", ()):
+            if (of, number) == (session, entry):
+                return int(turn)
+        for (turn,) in self.connection.execute("SELECT turn FROM entries WHERE session = ? AND entry = ?", (session, entry)):
+            return int(turn)
+        return None
+
     @property
     def changed(self) -> bool:
         return bool(self.rows or self.statements or self._progress or self._leases or self._questions)
@@ -207,6 +288,11 @@ class Tables:
         for name in self._questions:
             q = self.questions[name]
             self.add("questions", (q.id, q.session, q.turn, q.record, q.answer))
+        if self._inbox:
+            for session, waits in self._inbox.items():
+                for entry, (turn, queued) in waits.items():
+                    self.add("inbox", (session, entry, turn, int(queued)))
+            self._inbox = {}
         for table, rows in self.rows.items():
             self._insert(table, rows)
         for sql, values in self.statements:

@@ -5,15 +5,16 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..errors import SessionNotFound
-from ..types.entries import Draft, Entry
-from ..types.events import Erased
+from ..types.entries import Draft, Entry, Header
+from ..types.events import Erased, Unreadable
+from .bodies import ENTRY, entry_of, labels_of
 from .journal import prepare, write
 from .projections import Kept, project
-from .reading import ENTRY, entry_of
-from .tables import Needs, Progress, QuestionRow, Tables
+from .tables import QUESTIONS, USAGE, Needs, Progress, QuestionRow, Tables
 from .writer import Job
 
-_DERIVED = ("progress", "turns", "questions", "scopes", "usage", "calls")
+_DERIVED = ("progress", "inbox", "turns", "questions", "scopes", "usage", "calls")
+"""Derived tables with a column `session`; beside them stands `blob_refs`."""
 _CHUNK = 500
 
 
@@ -50,6 +51,7 @@ class Erase(Job):
         if not found:
             return None
         records = [(record,) for _, record in found]
+        digests = {digest for record in records for (digest,) in c.execute("SELECT digest FROM blob_refs WHERE record = ?", record)}
         c.executemany("DELETE FROM bodies WHERE record = ?", records)
         c.executemany("DELETE FROM results WHERE record = ?", records)
         c.executemany("UPDATE outbox SET text = '' WHERE record = ? AND state <> 'pending'", records)
@@ -57,74 +59,95 @@ class Erase(Job):
         erased = write(tables, self._session, prepare(draft), self._now())
         tables.flush()
         derive(tables, self._session)
+        unnamed = "DELETE FROM blobs WHERE digest = ? AND NOT EXISTS (SELECT 1 FROM blob_refs r WHERE r.digest = blobs.digest)"
+        c.executemany(unnamed, [(digest,) for digest in digests])
         return erased
 
 
 def _erasable(c: sqlite3.Connection, session: str, entries: Sequence[int] | None) -> list[tuple[int, int]]:
     """(entry, record) of what has a body and may lose it. What says that something was erased stays."""
-    sql = "SELECT e.entry, e.record FROM entries e JOIN bodies b ON b.record = e.record WHERE e.session = ? AND e.kind <> 'erased'"
-    rows: list[tuple[int, int]] = c.execute(sql + " ORDER BY e.entry", (session,)).fetchall()
+    sql = "SELECT e.entry, e.record FROM entries e JOIN bodies b ON b.record = e.record WHERE e.session = ? AND e.kind <> 'erased' ORDER BY e.entry"
     wanted = None if entries is None else set(entries)
-    return [row for row in rows if wanted is None or row[0] in wanted]
+    return [(entry, record) for entry, record in c.execute(sql, (session,)).fetchall() if wanted is None or entry in wanted]
 
 
 def derive(tables: Tables, session: str | None) -> None:
     """Make the derived rows of a session, or of all, anew from the entries, within the writer's transaction."""
     c = tables.connection
     kept = _kept(c, session)
-    for table in _DERIVED:
-        if session is None:
+    if session is None:
+        for table in ("blob_refs", *_DERIVED):
             c.execute(f"DELETE FROM {table}")
-        else:
+    else:
+        c.execute("DELETE FROM blob_refs WHERE record IN (SELECT record FROM entries WHERE session = ?)", (session,))
+        for table in _DERIVED:
             c.execute(f"DELETE FROM {table} WHERE session = ?", (session,))
     tables.progress = {} if session is None else {**tables.progress, session: Progress(session)}
     tables.questions.clear()
-    for header, body in _all(c, session):
+    tables.asked.clear()
+    for entry in _all(c, session):
+        header, body = entry.header, None if isinstance(entry.body, Unreadable) else entry.body
         if header.session not in tables.progress:
             tables.progress[header.session] = Progress(header.session)
-        _recall(tables, kept, header.kind, header.record, body)
+        _recall(tables, kept, header, body)
         project(tables, header, body, kept)
         if header.record % _CHUNK == 0:
             tables.flush()
     tables.flush()
 
 
-def _all(c: sqlite3.Connection, session: str | None) -> Iterator[tuple[Any, Any]]:
+def _all(c: sqlite3.Connection, session: str | None) -> Iterator[Entry]:
     after = 0
     where = "" if session is None else " AND e.session = ?"
     values = () if session is None else (session,)
-    while True:
-        rows = c.execute(f"{ENTRY} WHERE e.record > ?{where} ORDER BY e.record LIMIT {_CHUNK}", (after, *values)).fetchall()
+    while rows := c.execute(f"{ENTRY} WHERE e.record > ?{where} ORDER BY e.record LIMIT {_CHUNK}", (after, *values)).fetchall():
         for row in rows:
             entry = entry_of(row)
-            yield entry.header, entry.body
-        if not rows:
-            return
-        after = rows[-1][0]
+            after = entry.header.record
+            yield entry
 
 
-def _recall(tables: Tables, kept: Kept, kind: str, record: int, body: Any) -> None:
+def _recall(tables: Tables, kept: Kept, header: Header, body: Any) -> None:
     """The question that an answer is about must be at hand when the answer is projected."""
-    if kind != "approval.resolved":
+    if header.kind != "approval.resolved":
         return
-    name = body.approval_id if body is not None else kept.questions.get(record)
+    name = body.approval_id if body is not None else kept.questions.get(header.record)
     if name and name not in tables.questions:
-        row = tables.connection.execute("SELECT * FROM questions WHERE id = ?", (name,)).fetchone()
-        if row:
+        for row in tables.connection.execute(f"SELECT {QUESTIONS} FROM questions WHERE id = ?", (name,)):
             tables.questions[name] = QuestionRow(*row)
 
 
 def _kept(c: sqlite3.Connection, session: str | None) -> Kept:
-    """What only the derived tables know: it belongs to entries whose bodies are gone."""
-    where, values = ("", ()) if session is None else (" AND t.session = ?", (session,))
+    """What only the derived tables know: it belongs to entries whose bodies are gone or cannot be read."""
     kept = Kept()
-    gone = "NOT EXISTS (SELECT 1 FROM bodies b WHERE b.record = t.{})"
-    for row in c.execute(f"SELECT * FROM usage t WHERE {gone.format('record')}{where}", values):
-        kept.usage[row[0]] = row
-    for name, record in c.execute(f"SELECT id, record FROM questions t WHERE {gone.format('record')}{where}", values):
-        kept.questions[record] = name
-    for name, answer in c.execute(f"SELECT id, answer FROM questions t WHERE answer IS NOT NULL AND {gone.format('answer')}{where}", values):
-        kept.questions[answer] = name
-    for name, record in c.execute(f"SELECT call_id, record FROM calls t WHERE {gone.format('record')}{where}", values):
-        kept.calls.setdefault(record, []).append(name)
+    where, values = ("", ()) if session is None else (" AND t.session = ?", (session,))
+    _keep(c, kept, "NOT EXISTS (SELECT 1 FROM bodies b WHERE b.record = t.{})" + where, values)
+    for entry in _all(c, session):
+        if isinstance(entry.body, Unreadable):
+            record, h = entry.header.record, entry.header
+            _keep(c, kept, "t.{} = ?", (record,))
+            kept.blobs[record] = [digest for (digest,) in c.execute("SELECT digest FROM blob_refs WHERE record = ?", (record,))]
+            for (queued,) in c.execute("SELECT queued FROM inbox WHERE session = ? AND entry = ?", (h.session, h.entry)):
+                kept.inbox[record] = bool(queued)
     return kept
+
+
+def _keep(c: sqlite3.Connection, kept: Kept, which: str, values: tuple[Any, ...]) -> None:
+    """What is known of some records: `which` has a place for the column of `t` that holds their number."""
+
+    def rows(columns: str, table: str, record: str) -> Iterator[tuple[Any, ...]]:
+        yield from c.execute(f"SELECT {record}, {columns} FROM {table} t WHERE t.{record} IS NOT NULL AND {which.format(record)}", values).fetchall()
+
+    for record, *columns in rows(USAGE, "usage", "record"):
+        kept.usage[record] = tuple(columns)
+    for record, name in (*rows("id", "questions", "record"), *rows("id", "questions", "answer")):
+        kept.questions[record] = name
+    for record, name in rows("call_id", "calls", "record"):
+        kept.calls.setdefault(record, []).append(name)
+    for record, inbound in rows("inbound", "turns", "started"):
+        kept.inbound[record] = inbound
+    for record, status in rows("status", "turns", "finished"):
+        kept.status[record] = status
+    parked = f"SELECT t.finished, p.waiting FROM turns t JOIN progress p ON p.session = t.session AND p.open_turn = t.turn WHERE {which.format('finished')}"
+    for record, waiting in c.execute(parked + " AND p.waiting <> ''", values).fetchall():
+        kept.waiting[record] = list(labels_of(waiting))

@@ -23,16 +23,18 @@ _SYNC_AFTER = 0.045
 """Seconds after a write when it is brought to the disk, though nobody waits: with the sync itself within 50 ms."""
 _SYNC_AGAIN = 1.0
 """Seconds until a sync that failed is tried again."""
+_WAL_PATIENCE = 200
+"""Milliseconds that emptying the WAL waits for readers; it is tried again later."""
 
 
 class Job:
-    """Something to do in a transaction. `run` checks first and changes then: when it raises, nothing of it is done."""
+    """Something to do in a transaction. When `run` raises, nothing of it is done: it checks first and changes then, or it is `alone`."""
 
     __slots__ = ("future",)
     sync = False
     """The transaction must be on the disk before this job is done."""
     alone = False
-    """It runs in a transaction of its own and may use the connection."""
+    """It runs in a transaction of its own, may use the connection, and is rolled back when it raises."""
     empties_wal = False
     """Afterwards the WAL is emptied, if no reader needs it: what was erased must not stand there either."""
     future: "asyncio.Future[Any]"
@@ -71,6 +73,7 @@ class Writer:
         self._queue: queue.SimpleQueue[Job] = queue.SimpleQueue()
         self._held: Job | None = None
         self._unsynced: float | None = None
+        self._erased_in_wal = False
         self._synced_version = -1
         self._open = True
         # A daemon: a program that ends without closing the store ends; what was committed is in the WAL.
@@ -107,6 +110,9 @@ class Writer:
                 batch = self._next()
                 stop = bool(batch) and isinstance(batch[0], _Stop)
                 outcomes, entries = self._batch(batch)
+                erases = bool(batch) and batch[0].empties_wal
+                if erases or self._erased_in_wal:
+                    self._empty_wal(_WAL_PATIENCE if erases else 0)
             except Exception as error:
                 failure = store_error(error, self._home) if isinstance(error, sqlite3.Error) else error
                 outcomes, entries = [(job.future, None, failure) for job in batch], []
@@ -140,6 +146,8 @@ class Writer:
         self._held = None
         if job is None:
             wait = None if self._unsynced is None else max(0.0, self._unsynced + _SYNC_AFTER - time.monotonic())
+            if wait is None and self._erased_in_wal:
+                wait = _SYNC_AGAIN
             try:
                 job = self._queue.get(timeout=wait)
             except queue.Empty:
@@ -164,12 +172,7 @@ class Writer:
         try:
             if sync and self._clean(batch):
                 return [(job.future, None, None) for job in batch], []
-            done = self._transaction(batch, sync)
-            if batch and batch[0].empties_wal:
-                self._tables.connection.execute("PRAGMA busy_timeout = 200")
-                self._tables.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-                self._tables.connection.execute(f"PRAGMA busy_timeout = {int(self._patience * 1000)}")
-            return done
+            return self._transaction(batch, sync)
         except sqlite3.Error as error:
             self._tables.roll_back()
             if isinstance(error, (sqlite3.OperationalError, sqlite3.DatabaseError)) and not isinstance(
@@ -181,6 +184,19 @@ class Writer:
             self._tables.roll_back()
             failure = error
         return self._one_by_one(batch, failure)
+
+    def _empty_wal(self, patience: int) -> None:
+        """What was erased is gone from the WAL too, at once or as soon as no reader needs it; the erasure itself stands."""
+        c = self._tables.connection
+        self._erased_in_wal = True
+        try:
+            c.execute(f"PRAGMA busy_timeout = {patience}")
+            for busy, _, _ in c.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall():
+                self._erased_in_wal = bool(busy)
+        except sqlite3.Error as error:
+            _log.warning("what was erased could not be removed from the write-ahead log yet: %s", error)
+        finally:
+            c.execute(f"PRAGMA busy_timeout = {int(self._patience * 1000)}")
 
     def _failed(self, batch: list[Job], error: sqlite3.Error) -> list[Outcome]:
         if self._unsynced is not None:
@@ -219,6 +235,9 @@ class Writer:
         try:
             tables.begin(needs)
             outcomes = [self._run(job) for job in batch]
+            if any(job.alone and outcome[2] is not None for job, outcome in zip(batch, outcomes, strict=True)):
+                tables.roll_back()  # what it did before it failed must not stay
+                return outcomes, []
             changed = tables.changed or any(job.alone for job in batch)
             if sync:  # a commit that changes no row would sync nothing
                 tables.statements.append(("UPDATE meta SET value = value + 1 WHERE name = 'syncs'", ()))

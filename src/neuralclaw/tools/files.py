@@ -11,8 +11,7 @@ from ..errors import ToolError
 from ..ports import Converter, Files
 from ..tool import FunctionTool, ProbeResult, tool
 from ..types.actions import Grant
-from ..types.rows import FileChange
-from ..types.tools import ToolContext, ToolResult, Touch
+from ..types.tools import FileChange, ToolContext, ToolResult, Touch
 from . import documents
 from .changes import bounded_diff
 from .text import Text, read_text
@@ -130,7 +129,7 @@ def write_file(files: Files, converter: Converter) -> FunctionTool:
         change = await files.write(grant, path, data)
         word = "Created" if change.before is None else "Left unchanged" if change.before == change.after else "Replaced"
         size = f"{len(content):,} characters" + (f" as a Word document of {len(data):,} bytes" if kind else "")
-        return ToolResult(content=f"{word} {name}: {size}.", metadata={"path": name, **facts, "changes": _changes(change), **_diff(name, before, content)})
+        return ToolResult(content=f"{word} {name}: {size}.", metadata={"path": name, **facts, **_diff(name, before, content)}, changes=(change,))
 
     return write_file
 
@@ -300,17 +299,12 @@ def _undone(read: Text, old: str, new: str, every: bool) -> Iterator[tuple[int, 
 
 def _edited(grant: Grant, path: str, count: int, change: FileChange) -> ToolResult:
     name = shown(grant, path)
-    return ToolResult(
-        content=f"Replaced {count} occurrence{'s' if count > 1 else ''} in {name}.", metadata={"path": name, "replaced": count, "changes": _changes(change)}
-    )
+    content = f"Replaced {count} occurrence{'s' if count > 1 else ''} in {name}."
+    return ToolResult(content=content, metadata={"path": name, "replaced": count}, changes=(change,))
 
 
 def _deleted(grant: Grant, path: str, change: FileChange) -> ToolResult:
-    return ToolResult(content=f"Deleted {shown(grant, path)}.", metadata={"path": shown(grant, path), "changes": _changes(change)})
-
-
-def _changes(change: FileChange) -> list[dict[str, Any]]:
-    return [{"path": change.path, "before": change.before, "after": change.after}]
+    return ToolResult(content=f"Deleted {shown(grant, path)}.", metadata={"path": shown(grant, path)}, changes=(change,))
 
 
 def _judged(grant: Grant) -> str | None:

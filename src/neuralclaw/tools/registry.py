@@ -19,7 +19,7 @@ from ..errors import (
     ToolTimeoutError,
     ToolValidationError,
 )
-from ..tool import AnyTool, FunctionTool, ObjectTool, ProbeResult, as_tool
+from ..tool import AnyTool, FunctionTool, ObjectTool, ProbeResult, as_tool, recordable
 from ..types.actions import Grant
 from ..types.signals import Signal
 from ..types.tools import ToolContext, ToolResult, ToolSpec
@@ -77,7 +77,7 @@ class Registry:
         """Run the call that the grant is for, with the arguments that stand in it, within the tool's time limit.
 
         Raises `ToolError`, `SecurityError`, `StoreError` and the signals as the tool raised them; any other error of a tool
-        becomes a `ToolExecutionError`.
+        becomes a `ToolExecutionError`, and so does a result that no entry could keep.
         """
         item = self._granted(grant)
         limit = None if item.instant else item.spec.timeout
@@ -88,11 +88,12 @@ class Registry:
                 result = await _guarded(item, grant, ctx)
             if scope.cancelled_caught:
                 raise ToolTimeoutError(f"{item.spec.name} was stopped after {limit:g} s")
-        return result
+        return recordable(item.spec.name, result)
 
     async def probe(self, grant: Grant, ctx: ToolContext) -> ProbeResult:
         """Whether a call that began and did not finish happened: its result or True, False, or None if nobody can tell."""
-        return await self._granted(grant).probe(grant, ctx)
+        found = await self._granted(grant).probe(grant, ctx)
+        return recordable(grant.tool, found) if isinstance(found, ToolResult) else found
 
     def _get(self, name: str) -> AnyTool:
         own = self._names.get(name)

@@ -16,11 +16,13 @@ PathOp = Literal["read", "list", "write", "delete", "execute"]
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """Who a session speaks for, and whether someone can answer a question now. `channel` is "" outside chat channels."""
+    """Who a session speaks for, and whether someone can answer a question now. `channel` is "" outside chat channels, `parent` the session that
+    started this one."""
 
     who: Who = "program"
     present: bool = False
     channel: str = ""
+    parent: str = ""
 
 
 class Action(msgspec.Struct, frozen=True, kw_only=True):
@@ -141,23 +143,27 @@ class Shown(msgspec.Struct, frozen=True):
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """A question to a person about one call. `hash` binds it to the action as it was judged; `expires` is in epoch seconds."""
+    """A question to a person. `hash` binds it to the action as it was judged; `expires` is in epoch seconds.
+
+    One that is about no call has no `call_id`, and no `risk` and `tier` unless something risky depends on it.
+    """
 
     approval_id: str
-    call_id: str
-    hash: str
+    call_id: str | None = None
+    hash: str = ""
     kind: Literal["action", "form", "choice"] = "action"
     action: Shown
-    risk: Risk
-    tier: Tier
-    reasons: tuple[str, ...]
+    risk: Risk | None = None
+    tier: Tier | None = None
+    reasons: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     choices: tuple[str, ...] = ("once", "session", "always", "no")
     schema: dict[str, Any] | None = None
     expires: float
     scopes: tuple[Scope, ...] = ()
     auto: bool = False
-    verdict: Verdict
+    verdict: Verdict | None = None
+    """What the gate thinks of the action; None: the question is not the gate's."""
     arguments: dict[str, Any] = msgspec.field(default_factory=dict)
     """Those of the call, in their final form."""
 

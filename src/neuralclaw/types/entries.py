@@ -1,24 +1,36 @@
 """Entries of the journal: header and body, and the event that shows one to a subscriber."""
 
+import hashlib
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
-from .events import VERSIONS, AnyBody, Durable, Inbound, TurnStarted
+from .events import VERSIONS, AnyBody, Durable, Inbound, Message, ToolFinished, TurnStarted, Unreadable
 from .labels import NONE, Labels
+from .messages import Image, ImageContent
 
 HOME = "home"
 """The session of what belongs to no session; its entries stand in turn 0."""
 
 
-class Draft(msgspec.Struct, frozen=True):
-    """An entry that is not written yet."""
+NEXT = -1
+"""In place of a draft's turn: a turn of its own."""
 
-    turn: int
+
+class Draft(msgspec.Struct, frozen=True):
+    """An entry that is not written yet.
+
+    `turn` None: the store gives the number while it writes: for a message that is not queued, and for a cancel, the turn that is open or will begin
+    next. `NEXT`: one of its own, that no entry has yet, for a message; so it is for a queued one. `blobs` are the bytes that the body names by
+    their SHA-256 (`named_blobs`).
+    """
+
+    turn: int | None
     body: Durable
     labels: Labels = NONE
+    blobs: tuple[bytes, ...] = ()
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,10 +53,10 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """A written entry. `body` is None when it was erased."""
+    """A written entry. `body` is None when it was erased, `Unreadable` when this program cannot read it."""
 
     header: Header
-    body: Durable | None
+    body: Durable | Unreadable | None
 
     @property
     def entry(self) -> int:
@@ -73,16 +85,52 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
         """The object that `--output stream-json` prints: common fields first, then the body's own; of pictures what they are, not their bytes."""
         body: dict[str, Any] = msgspec.to_builtins(self.body)
         if isinstance(self.body, Inbound | TurnStarted) and self.body.images:
-            body["images"] = [{"media_type": i.media_type, "name": i.name, "bytes": len(i.data)} for i in self.body.images]
+            body["images"] = [_image(image) for image in self.body.images]
+        elif isinstance(self.body, ToolFinished) and self.body.parts:
+            body["parts"] = [{"type": "image", **_image(p.image)} if isinstance(p, ImageContent) else msgspec.to_builtins(p) for p in self.body.parts]
         head: dict[str, Any] = {"type": body.pop("type"), "session": self.session, "turn": self.turn, "seq": self.seq, "time": self.time}
         if self.entry is not None:
             head["entry"] = self.entry
         return head | body
 
 
+def _image(image: Image) -> dict[str, Any]:
+    """A picture as events show it: what it is, not its bytes."""
+    return {"media_type": image.media_type, "name": image.name, "bytes": image.size or len(image.data), "digest": image.digest}
+
+
+def blob_digest(data: bytes) -> str:
+    """The name of bytes that are kept apart: their SHA-256 (hex)."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def detached(image: Image) -> Image:
+    """The picture as an entry has it: its bytes named, not held."""
+    return msgspec.structs.replace(image, data=b"", digest=blob_digest(image.data), size=len(image.data)) if image.data else image
+
+
+def named_blobs(body: Durable) -> tuple[str, ...]:
+    """The digests of all bytes that this body names and the store keeps."""
+    if isinstance(body, Message):  # the most frequent kind, and one that names little
+        return (body.environment,) if body.environment else ()
+    if isinstance(body, Inbound):
+        found = [image.digest for image in body.images]
+    elif isinstance(body, TurnStarted):
+        found = [*(image.digest for image in body.images), *body.stored.values()]
+    elif isinstance(body, ToolFinished):
+        found = [*(part.image.digest for part in body.parts if isinstance(part, ImageContent)), body.metadata_digest]
+    else:
+        return ()
+    return tuple(dict.fromkeys(digest for digest in found if digest))
+
+
+_LAST_MICRO = 253_402_300_799_000_000
+"""31 December 9999, the last second that `datetime` knows."""
+
+
 def rfc3339(micros: int) -> str:
-    """Epoch microseconds as RFC 3339 in UTC, milliseconds shown."""
-    moment = datetime.fromtimestamp(micros / 1_000_000, UTC)
+    """Epoch microseconds as RFC 3339 in UTC, milliseconds shown. What lies outside the years 1970 to 9999 is shown as the nearest of them."""
+    moment = datetime.fromtimestamp(min(max(micros, 0), _LAST_MICRO) / 1_000_000, UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -95,7 +143,8 @@ def event_of(entry: Entry, seq: int = 0) -> Event | None:
 
 
 _encoder = msgspec.json.Encoder()
-_decoder: msgspec.json.Decoder[Durable] = msgspec.json.Decoder(Durable)
+_types: dict[str, type[Durable]] = {str(t.__struct_config__.tag): t for t in Durable.__args__}
+_decoders: dict[str, msgspec.json.Decoder[Durable]] = {kind: msgspec.json.Decoder(t) for kind, t in _types.items()}
 
 UPCASTS: dict[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = {}
 """(kind, version) -> a function from that version's fields to the next version's. Stored bytes are never rewritten."""
@@ -106,16 +155,24 @@ def encode_body(body: Durable) -> bytes:
     return _encoder.encode(body)
 
 
+def knows(kind: str, version: int) -> bool:
+    """Whether this program can read bodies of that kind and version."""
+    today = VERSIONS.get(kind, 1)
+    return kind in _decoders and (version == today or (1 <= version < today and all((kind, older) in UPCASTS for older in range(version, today))))
+
+
 def decode_body(kind: str, version: int, data: bytes) -> Durable:
-    """A stored body in today's shape. Raises `msgspec.ValidationError` for a kind or version this program does not know."""
+    """A stored body of a kind and version that `knows` names, in today's shape. Raises `ValueError` or `RecursionError` for what is no body of that kind.
+
+    Of an older version, what its upcast raises on damaged fields becomes a `ValueError` too.
+    """
     today = VERSIONS.get(kind, 1)
     if version == today:
-        return _decoder.decode(data)
+        return _decoders[kind].decode(data)
     fields = msgspec.json.decode(data)
-    while version < today:
-        fields = UPCASTS[kind, version](fields)
-        version += 1
-    if version > today:
-        raise msgspec.ValidationError(f"{kind} version {version} comes from a newer version of the program")
-    body: Durable = msgspec.convert(fields, Durable)
-    return body
+    try:
+        for older in range(version, today):
+            fields = UPCASTS[kind, older](fields)
+    except (TypeError, LookupError, AttributeError, ArithmeticError) as error:
+        raise ValueError(f"{kind} version {version}: {error}") from error
+    return msgspec.convert(fields, _types[kind])

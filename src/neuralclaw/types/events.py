@@ -9,8 +9,9 @@ import msgspec
 
 from .actions import AnswerDecision, Shown
 from .judging import Decision, Effect, Risk, Tier
-from .messages import Image, ReasoningState, StopReason, ToolCall, Usage
+from .messages import ContentPart, Image, ReasoningState, StopReason, ToolCall, Usage
 from .options import TurnOptions
+from .tools import FileChange
 
 Status = Literal["done", "failed", "cancelled", "limit", "denied", "needs_approval", "timed_out"]
 LimitKind = Literal["iterations", "repeats", "errors", "time", "budget", "messages", "output"]
@@ -27,7 +28,8 @@ class Body(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
 class Inbound(Body, frozen=True, kw_only=True, tag="inbound"):
     """A person's or program's message. `key` makes it unique in the home; `queued`: it waits for the end of a running turn.
 
-    `options` are what its turn shall run with when it starts one (None: those of the session's last turn).
+    One that is not queued belongs to the turn of its entry: it begins that turn, or steers it where it runs. `options` are what its turn
+    shall run with when it begins one (None: those of the session's last turn).
     """
 
     text: str
@@ -41,7 +43,10 @@ class Inbound(Body, frozen=True, kw_only=True, tag="inbound"):
 
 
 class Cancel(Body, frozen=True, kw_only=True, tag="cancel"):
+    """Stops the turn that is open, else withdraws the oldest message that waits. With `message`, an entry number, what that message began or will begin."""
+
     by: str
+    message: int | None = None
 
 
 class Erased(Body, frozen=True, kw_only=True, tag="erased"):
@@ -50,7 +55,11 @@ class Erased(Body, frozen=True, kw_only=True, tag="erased"):
 
 
 class TurnStarted(Body, frozen=True, kw_only=True, tag="turn.started"):
-    """`inbound` is the entry number of the message that began it; `digests` name settings, policy, prompts and tools of that moment."""
+    """`inbound` is the entry number of the message that began it; `digests` name settings, policy, soul, prompts and tools of that moment.
+
+    `stored`: SHA-256 of what stands in each of its requests and is kept by the store, once: `system` (the system prompt, UTF-8) and `tools` (the list
+    of `ToolDef`, JSON).
+    """
 
     text: str
     images: tuple[Image, ...] = ()
@@ -60,10 +69,15 @@ class TurnStarted(Body, frozen=True, kw_only=True, tag="turn.started"):
     options: TurnOptions
     inbound: int
     digests: dict[str, str] = msgspec.field(default_factory=dict)
+    stored: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 class Message(Body, frozen=True, kw_only=True, tag="message"):
-    """A finished reply of the model. `seen`: highest entry number that stood in its request; `ran_ms`: running time of the turn so far."""
+    """A reply of the model. `seen`: highest entry number that stood in its request; `ran_ms`: running time of the turn so far.
+
+    `environment`: SHA-256 of the snapshot (UTF-8, kept by the store) that stood at the end of its request, "" where there was none. `stop` is
+    `length` or `cancelled` where the text was cut off, by the model's output limit or because the turn was stopped.
+    """
 
     text: str
     tool_calls: tuple[ToolCall, ...] = ()
@@ -74,6 +88,7 @@ class Message(Body, frozen=True, kw_only=True, tag="message"):
     state: ReasoningState | None = None
     seen: int = 0
     ran_ms: int = 0
+    environment: str = ""
 
 
 class Nudge(Body, frozen=True, kw_only=True, tag="nudge"):
@@ -95,6 +110,8 @@ class DecisionMade(Body, frozen=True, kw_only=True, tag="decision"):
 
 
 class ToolStarted(Body, frozen=True, kw_only=True, tag="tool.started"):
+    """A call begins. `attempt` counts the runs of the same call: from 2 on an earlier one began and nobody saw its end."""
+
     call_id: str
     name: str
     arguments: dict[str, Any]
@@ -103,10 +120,15 @@ class ToolStarted(Body, frozen=True, kw_only=True, tag="tool.started"):
     effect: Effect
     before: dict[str, str | None] = msgspec.field(default_factory=dict)
     """SHA-256 of each file to change as it was judged (None: not there): what a probe compares with after a crash."""
+    attempt: int = 1
 
 
 class ToolFinished(Body, frozen=True, kw_only=True, tag="tool.finished"):
-    """`content` is what the model reads, shortened; `truncated` true: `read_result` has the rest. `refused`: the decision that kept it from running."""
+    """`content` is what the model reads, shortened; `truncated` true: `read_result` has the rest. `refused`: the decision that kept it from running.
+
+    `parts` are the same result as text, pictures and JSON values, where it was more than one text. `metadata` has at most as many characters of
+    JSON as the content may have; of what was larger, `metadata_digest` is the SHA-256 of the whole (JSON), which the store keeps.
+    """
 
     call_id: str
     name: str
@@ -114,25 +136,30 @@ class ToolFinished(Body, frozen=True, kw_only=True, tag="tool.finished"):
     content: str
     error: str | None = None
     metadata: dict[str, Any] = msgspec.field(default_factory=dict)
+    metadata_digest: str = ""
     duration_ms: int = 0
     truncated: bool = False
     refused: Decision | None = None
+    parts: tuple[ContentPart, ...] = ()
+    changes: tuple[FileChange, ...] = ()
 
 
 class ApprovalRequested(Body, frozen=True, kw_only=True, tag="approval.requested"):
+    """A question to a person; `call_id` None: it is about no call. `hash` is that of the action as it was judged."""
+
     approval_id: str
-    call_id: str
+    call_id: str | None = None
     kind: Literal["action", "form", "choice"] = "action"
     action: Shown
-    risk: Risk
-    tier: Tier
+    risk: Risk | None = None
+    tier: Tier | None = None
     reasons: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     choices: tuple[str, ...] = ("once", "session", "always", "no")
     schema: dict[str, Any] | None = None
     expires: str
     """RFC 3339, UTC."""
-    hash: str
+    hash: str = ""
     scopes: tuple[dict[str, str], ...] = ()
 
 
@@ -207,6 +234,19 @@ class Debug(Body, frozen=True, kw_only=True, tag="debug"):
     details: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
+class Unreadable(Body, frozen=True, kw_only=True, tag="unreadable"):
+    """Stands in place of a recorded body that this program cannot read; it is never written.
+
+    `why`: `damaged`, or `unknown` where the kind or its version is not one this program knows; `data` is then the body as JSON, where it is JSON.
+    """
+
+    kind: str
+    version: int
+    why: Literal["damaged", "unknown"]
+    text: str
+    data: Any = None
+
+
 Durable = (
     Inbound
     | Cancel
@@ -225,7 +265,7 @@ Durable = (
     | TurnFinished
 )
 Passing = TextDelta | ReasoningDelta | StatusEvent | Debug
-AnyBody = Durable | Passing
+AnyBody = Durable | Passing | Unreadable
 
 VERSIONS: dict[str, int] = {}
 """Version of each durable kind; a kind that is not named stands at 1."""

@@ -1,6 +1,8 @@
-"""Where content came from. A set of labels only ever grows: joining two contents joins their labels.
+"""Where content came from and who may see it. Labels only ever grow: joining two contents joins their labels.
 
-A label is `origin` or `origin:detail`: `user`, `own` (the agent or its tools), `external:web`, `external:mcp/NAME`.
+Integrity says whose word it is: `owner` (the person, or a program that speaks for them), `agent` (the agent itself and its own tools) or
+`external:SOURCE` (`external:web`, `external:mcp/NAME`, `external:tool/NAME`). Confidentiality says who may see it: `public`, `private`
+or `secret`; of several the last of these holds. Content without a confidentiality label counts as `private`.
 """
 
 from collections.abc import Iterable
@@ -8,7 +10,12 @@ from collections.abc import Iterable
 Labels = frozenset[str]
 
 NONE: Labels = frozenset()
-USER: Labels = frozenset({"user"})
+OWNER: Labels = frozenset({"owner", "private"})
+"""What the owner says."""
+AGENT: Labels = frozenset({"agent"})
+"""What the agent itself says."""
+CONFIDENTIALITY = ("public", "private", "secret")
+"""From the least to the most confidential."""
 
 
 def join(*parts: Iterable[str]) -> Labels:
@@ -16,6 +23,17 @@ def join(*parts: Iterable[str]) -> Labels:
     return frozenset().union(*parts)
 
 
+def external(source: str) -> Labels:
+    """The integrity label of content from `source`."""
+    return frozenset({f"external:{source}"})
+
+
 def is_external(labels: Iterable[str]) -> bool:
     """Whether any part of the content came from outside the owner's words and the agent's own tools."""
     return any(label == "external" or label.startswith("external:") for label in labels)
+
+
+def confidentiality(labels: Iterable[str]) -> str:
+    """The confidentiality that holds for content with these labels."""
+    found = [CONFIDENTIALITY.index(label) for label in labels if label in CONFIDENTIALITY]
+    return CONFIDENTIALITY[max(found)] if found else "private"

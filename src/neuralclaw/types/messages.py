@@ -21,21 +21,48 @@ class ToolCall(msgspec.Struct, frozen=True):
 
 
 class Image(msgspec.Struct, frozen=True):
-    """A picture for the model: its media type (`image/png`, `image/jpeg`, `image/gif` or `image/webp`) and its bytes (Base64 in the journal)."""
+    """A picture: its media type (`image/png`, `image/jpeg`, `image/gif` or `image/webp`) and its bytes.
+
+    In an entry `data` is empty: the store keeps the `size` bytes once, under their SHA-256 `digest` (hex), however often they are named.
+    """
 
     media_type: str
-    data: bytes
+    data: bytes = b""
     name: str = ""
+    digest: str = ""
+    size: int = 0
+
+
+class TextContent(msgspec.Struct, frozen=True, tag="text"):
+    """A piece of text in a tool's result."""
+
+    text: str
+
+
+class ImageContent(msgspec.Struct, frozen=True, tag="image"):
+    """A picture in a tool's result."""
+
+    image: Image
+
+
+class StructuredContent(msgspec.Struct, frozen=True, tag="structured"):
+    """A JSON value in a tool's result."""
+
+    value: Any
+
+
+ContentPart = TextContent | ImageContent | StructuredContent
 
 
 IMAGE_ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 
 
 class UserMessage(msgspec.Struct, frozen=True, tag="user"):
-    """What a person or program said. `kind` is for providers that are no model: what began the turn, what was sent during it, or the loop's own word."""
+    """What a person or program said. `kind` is for providers that are no model: what began the turn, what was sent during it, or the loop's own word
+    (`nudge`, and `notice` about a reply that was cut off)."""
 
     text: str
-    kind: Literal["task", "steering", "nudge"] = "task"
+    kind: Literal["task", "steering", "nudge", "notice"] = "task"
     images: tuple[Image, ...] = ()
 
 
@@ -58,12 +85,13 @@ class AssistantMessage(msgspec.Struct, frozen=True, tag="assistant"):
 
 
 class ToolMessage(msgspec.Struct, frozen=True, tag="tool"):
-    """The result of call `call_id`, as the model reads it. `ok` None: not known here."""
+    """The result of call `call_id`, as the model reads it: its text, and its pictures for models that take them. `ok` None: not known here."""
 
     call_id: str
     name: str
     content: str
     ok: bool | None = None
+    images: tuple[Image, ...] = ()
 
 
 ChatMessage = UserMessage | AssistantMessage | ToolMessage

@@ -1,6 +1,6 @@
 """Numbers and choices that a turn runs under, as values: any process can go on with a turn from these."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -8,18 +8,20 @@ from .actions import Origin
 from .judging import Decision, Risk, Tier, Trust
 
 ApprovalsMode = Literal["ask", "none", "park", "auto"]
+Count = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """The circuit breakers of a turn (row M3). `seconds` is running time, summed over the runs of the turn, waiting for people not counted."""
 
-    iterations: int = 10
-    repeats: int = 2
-    errors: int = 3
-    seconds: float = 300.0
-    result_chars: int = 40_000
-    window_turns: int = 20
-    max_messages: int = 0
+    iterations: Count = 10
+    repeats: Count = 2
+    errors: Count = 3
+    seconds: Annotated[float, msgspec.Meta(gt=0)] = 300.0
+    result_chars: Count = 40_000
+    window_turns: Annotated[int, msgspec.Meta(ge=0)] = 20
+    """Turns of history in a request at most; when they are reached, the older half leaves at once. 0: no such limit."""
+    max_messages: Annotated[int, msgspec.Meta(ge=0)] = 0
     """`agent.max_conversation_messages`; 0: no such limit."""
 
 

@@ -6,6 +6,7 @@ import msgspec
 
 from ..errors import StoreError
 from .events import ApprovalRequested, ApprovalResolved
+from .labels import NONE, Labels
 
 SessionState = Literal["idle", "running", "waiting", "unfinished", "set_aside"]
 
@@ -21,7 +22,8 @@ class Lease(msgspec.Struct, frozen=True):
 class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
     """One line of `sessions list`. `created` and `updated` are RFC 3339; `entries` is the highest entry number.
 
-    `last_turn` is the turn begun last, `open_turn` the same where it has not ended, else 0.
+    `last_turn` is the turn begun last, `open_turn` the same where it has not ended, else 0. `parent` is the session that started this one,
+    `labels` the joined labels of all its entries. `pending`: messages wait that no turn has taken up.
     """
 
     session: str
@@ -37,6 +39,21 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
     entries: int = 0
     last_turn: int = 0
     open_turn: int = 0
+    pending: bool = False
+    parent: str = ""
+    soul: str = ""
+    labels: Labels = NONE
+
+
+class NewSession(msgspec.Struct, frozen=True, kw_only=True):
+    """What a session is made with; of one that is there only what is empty is filled in. Written in the transaction of its first message."""
+
+    origin: str
+    workspace: str
+    title: str = ""
+    model: str = ""
+    parent: str = ""
+    soul: str = ""
 
 
 class OpenQuestion(msgspec.Struct, frozen=True):
@@ -63,16 +80,8 @@ class OutboxItem(msgspec.Struct, frozen=True):
     text: str
 
 
-class FileChange(msgspec.Struct, frozen=True):
-    """A file that a call changed: real path, and the SHA-256 of its content before and after (None: it was or is not there)."""
-
-    path: str
-    before: str | None
-    after: str | None
-
-
 class BadRecord(msgspec.Struct, frozen=True):
-    """The first bad record of a verification. `why`: `hash`, `missing`, `order` or `cut`."""
+    """The first bad record of a verification. `why`: `hash`, `missing`, `order`, `cut`, or `damaged` (as it was written, but no body of its kind)."""
 
     record: int
     session: str

@@ -6,6 +6,7 @@ import msgspec
 
 from .judging import Effect, Power, Risk, Sink
 from .labels import NONE, Labels
+from .messages import ContentPart
 
 TouchKind = Literal["read", "list", "write", "delete", "command", "cwd", "url"]
 
@@ -45,16 +46,28 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Characters of a result that the model sees, where that is less than `agent.max_tool_result_chars`."""
 
 
+class FileChange(msgspec.Struct, frozen=True):
+    """A file that a call changed: real path, and the SHA-256 of its content before and after (None: it was or is not there)."""
+
+    path: str
+    before: str | None
+    after: str | None
+
+
 class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     """What a call gave back. `content` is the whole text the model may read; the pipeline shortens it and keeps the rest.
 
+    `parts` are the same result as text, pictures and JSON values, where it is more than one text; without `content` their text is taken.
     `ok` false with `error` set is a failure the tool reports as a value (a non-zero exit); raised `ToolError`s become the same.
+    `changes` are the files the call changed. `labels` say where the content came from, where the tool knows it.
     """
 
     content: str = ""
     ok: bool = True
     error: str | None = None
+    parts: tuple[ContentPart, ...] = ()
     metadata: dict[str, Any] = msgspec.field(default_factory=dict)
+    changes: tuple[FileChange, ...] = ()
     labels: Labels = NONE
 
 

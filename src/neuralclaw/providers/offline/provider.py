@@ -50,7 +50,7 @@ def _turn(messages: Sequence[ChatMessage]) -> tuple[list[str], list[ToolMessage]
     """The sentences of this turn, the task first, and the results since."""
     begin = next((i for i in range(len(messages) - 1, -1, -1) if isinstance(m := messages[i], UserMessage) and m.kind == "task"), 0)
     turn = messages[begin:]
-    sentences = [m.text for m in turn if isinstance(m, UserMessage) and m.kind != "nudge"]
+    sentences = [m.text for m in turn if isinstance(m, UserMessage) and m.kind in ("task", "steering")]
     proposed = {call.id for m in turn if isinstance(m, AssistantMessage) for call in m.tool_calls}
     return sentences, [m for m in turn if isinstance(m, ToolMessage) and m.call_id in proposed]
 

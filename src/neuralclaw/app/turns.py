@@ -1,0 +1,99 @@
+"""The turns that a program sends or follows: the events of each, up to its end."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+import anyio
+
+from ..errors import AgentError, NeuralClawError, UsageError
+from ..runtime.bus import Bus
+from ..runtime.desk import SessionDesk
+from ..runtime.drive import Wish
+from ..runtime.sessions import Sessions
+from ..runtime.turnstream import TurnStream
+from ..runtime.verbs import find_session
+from ..types.actions import Who
+from ..types.entries import Entry, Event
+from ..types.events import ApprovalRequested, Inbound, TurnFinished
+from ..types.rows import SessionRow
+from .parts import Parts
+
+LEAVE_SECONDS = 3.0
+"""How long leaving a turn early may wait for its end to be recorded."""
+
+
+class Turns:
+    """Sends messages and goes on with turns for `who`, and follows what becomes of them."""
+
+    def __init__(self, parts: Parts, desk: SessionDesk, bus: Bus, sessions: Sessions, who: Who) -> None:
+        self._parts, self._desk, self._bus, self._sessions, self._who = parts, desk, bus, sessions, who
+
+    @asynccontextmanager
+    async def sent(self, session: str, inbound: Inbound, *, retry: bool = False) -> AsyncIterator[AsyncIterator[Event]]:
+        """Send a message and follow the turn it begins, or goes on with."""
+        options = inbound.options
+        assert options is not None, "a message that may begin a turn says what the turn runs under"
+        await self._parts.models.thinking(options.model)
+        wish = Wish(approvals=options.approvals, present=options.origin.present, retry=retry)
+        with self._bus.turn(session, key=inbound.key) as stream:
+            accepted = await self._desk.send(session, inbound, wish=wish)
+            if accepted.before:
+                self._bus.follow(stream, accepted.entry, accepted.turn)
+            if accepted.waits:
+                stream.show_parked(await self._parked(session))
+            async with self._followed(stream) as events:
+                yield events
+
+    async def _parked(self, session: str) -> list[Entry]:
+        """The questions that the session's turn waits for, and the entry that says so."""
+        row = await find_session(self._parts.store, session)
+        ends = await self._parts.store.read(session, from_turn=row.open_turn, kinds=("turn.finished",)) if row.open_turn else []
+        return [*await self._open_questions(session), *ends[-1:]]
+
+    async def _open_questions(self, session: str) -> list[Entry]:
+        """The questions of this session that nobody has answered."""
+        store = self._parts.store
+        asked = {q.question.approval_id: q.turn for q in await store.questions(session=session)}
+        entries = await store.read(session, from_turn=min(asked.values()), kinds=("approval.requested",)) if asked else []
+        return [e for e in entries if isinstance(e.body, ApprovalRequested) and e.body.approval_id in asked]
+
+    @asynccontextmanager
+    async def _followed(self, stream: TurnStream) -> AsyncIterator[AsyncIterator[Event]]:
+        """The events of a turn until it ends; leaving before that cancels it, or withdraws the message that waits for its turn."""
+        try:
+            yield stream
+        finally:
+            if stream.finished is None and self._sessions.driving(stream.session):
+                with anyio.move_on_after(LEAVE_SECONDS, shield=True), suppress(NeuralClawError):
+                    await self._leave_turn(stream)
+
+    async def _leave_turn(self, stream: TurnStream) -> None:
+        """Stop the turn that is followed and wait for its end; of a message whose turn has not begun, withdraw the message."""
+        if stream.number is not None:
+            await self._desk.cancel(stream.session, by=self._who, turn=stream.number)
+            async for _ in stream:
+                pass
+        elif stream.message_entry:
+            await self._desk.cancel(stream.session, by=self._who, turn=stream.message_turn, message=stream.message_entry)
+
+    @asynccontextmanager
+    async def gone_on(self, session: str, wish: Wish) -> AsyncIterator[AsyncIterator[Event]]:
+        """Go on with what is unfinished or waits in the session and follow its turn; the last turn's end again where nothing is."""
+        row = await self._desk.take_up(session, wish)
+        if row.open_turn or row.pending:
+            with self._bus.turn(row.session, number=row.open_turn or row.last_turn + 1, after=row.entries) as stream:
+                stream.show_first(await self._open_questions(row.session))
+                async with self._followed(stream) as events:
+                    yield events
+            return
+        with self._bus.turn(row.session, number=row.last_turn, after=await self._last_end(row) - 1) as stream:
+            yield stream
+
+    async def _last_end(self, row: SessionRow) -> int:
+        """The entry that ended the session's last turn."""
+        if not row.last_turn:
+            raise UsageError(f"the session {row.session} has no turn to go on with", hint=f'neuralclaw run --session {row.session} "TASK"')
+        ends = await self._parts.store.read(row.session, from_turn=row.last_turn, kinds=("turn.finished",))
+        if not ends or not isinstance(ends[-1].body, TurnFinished):
+            raise AgentError(f"the end of turn {row.last_turn} of session {row.session} was erased or cannot be read")
+        return ends[-1].entry

@@ -1,0 +1,146 @@
+"""How rows are found and read: by name, by index, and no more of them than is needed."""
+
+import sqlite3
+import time
+from pathlib import Path
+
+import pytest
+
+from neuralclaw.store import reading
+from neuralclaw.types.entries import Entry
+from neuralclaw.types.rows import NewSession, OutboxItem, Result
+
+from . import kit
+
+pytestmark = pytest.mark.anyio
+
+
+def rearrange(home: Path) -> None:
+    """Every table with its columns the other way round, and one more before and behind them."""
+    c = kit.raw(home)
+    c.execute("PRAGMA legacy_alter_table = 1")
+    for (table,) in c.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'").fetchall():
+        indexes = [sql for (sql,) in c.execute("SELECT sql FROM sqlite_master WHERE type = 'index' AND tbl_name = ? AND sql IS NOT NULL", (table,))]
+        columns = c.execute('SELECT name, type, "notnull", dflt_value, pk FROM pragma_table_info(?)', (table,)).fetchall()[::-1]
+        key = [name for name, _, _, _, pk in sorted(columns, key=lambda column: column[4]) if pk]
+        rowid = len(key) == 1 and any(name == key[0] and kind == "INTEGER" for name, kind, *_ in columns)
+        parts = [
+            f"{name} {kind}{' NOT NULL' if needed else ''}{f' DEFAULT {default}' if default else ''}{' PRIMARY KEY' if rowid and pk else ''}"
+            for name, kind, needed, default, pk in columns
+        ]
+        parts = ["before TEXT DEFAULT 'new'", *parts, "behind INTEGER DEFAULT 7", *([] if rowid else [f"PRIMARY KEY ({', '.join(key)})"])]
+        names = ", ".join(name for name, *_ in columns)
+        c.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
+        c.execute(f"CREATE TABLE {table} ({', '.join(parts)})")
+        c.execute(f"INSERT INTO {table} ({names}) SELECT {names} FROM old_{table}")
+        c.execute(f"DROP TABLE old_{table}")
+        for sql in indexes:
+            c.execute(sql)
+    c.close()
+
+
+async def test_columns_are_known_by_their_names(home: Path) -> None:
+    async def all_of_it() -> list[object]:
+        async with kit.opened(home, readonly=True) as store:
+            return [
+                await store.read("work"),
+                await store.read("work", from_turn=2, kinds=("inbound", "message")),
+                await store.sessions(),
+                await store.questions(open_only=False),
+                await store.question("work-Q1"),
+                await store.scopes("work"),
+                await store.known_calls("work", ["c1"]),
+                await store.result("work", "c1"),
+                await store.verify(),
+            ]
+
+    async with kit.opened(home) as store:
+        await kit.a_life(store)
+        await store.append("work", [kit.picture(b"png"), kit.tool_finished()], rows=[Result("c1", "all"), OutboxItem("x:1", "fine")])
+    before = await all_of_it()
+    rearrange(home)
+    assert await all_of_it() == before
+    async with kit.opened(home) as store:
+        await store.rebuild()
+        assert await all_of_it() == before
+        new = NewSession(origin="owner", workspace="/w", parent="work", soul="s")
+        await store.append("other", [kit.inbound(turn=None, key="k"), kit.picture(b"gif"), kit.asked("Q2")], rows=[new, Result("c2", "x")])
+        lease = await store.acquire("session:other")
+        assert lease is not None
+        await store.start_turn(lease, "other", 1)
+        await store.append("other", [kit.started(), kit.answered("Q2", "always"), kit.message(calls=("c2",)), kit.finished()], lease=lease)
+        await store.release(lease)
+        await store.set_aside("other", True)
+        await store.erase("work", [1], "owner")
+        row = await store.session("other")
+        assert row is not None
+        assert (row.origin, row.parent, row.soul, row.state, row.usd) == ("owner", "work", "s", "set_aside", 0.25)
+        assert (await store.verify()).ok
+
+
+@pytest.mark.full
+async def test_one_question_among_twenty_thousand_is_found_at_once(home: Path) -> None:
+    async with kit.opened(home) as store:
+        for start in range(0, 20_000, 2_000):
+            await store.append(f"s{start}", [kit.asked(f"Q{i}") for i in range(start, start + 2_000)])
+        taken: list[float] = []
+        for i in range(0, 20_000, 100):
+            begin = time.perf_counter()
+            found = await store.question(f"Q{i}")
+            taken.append(time.perf_counter() - begin)
+            assert found is not None
+            assert found.question.approval_id == f"Q{i}"
+        assert sorted(taken)[len(taken) * 95 // 100] < 0.005
+        assert await store.question("Q20000") is None
+
+
+def plan(c: sqlite3.Connection, sql: str, values: tuple[object, ...]) -> list[str]:
+    return [detail for _, _, _, detail in c.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
+
+
+async def test_reading_some_kinds_reads_no_body_of_another(home: Path) -> None:
+    async with kit.opened(home) as store:
+        for turn in range(1, 51):
+            await store.append("a", [kit.inbound(turn=turn), kit.started(turn), kit.message(turn=turn), kit.finished(turn)])
+    c = kit.raw(home)
+    touched: list[int] = []
+
+    def touch(record: int, data: bytes) -> bytes:
+        touched.append(record)
+        return data
+
+    c.create_function("touch", 2, touch)
+    c.execute("CREATE TEMP VIEW bodies AS SELECT record, key, touch(record, data) AS data FROM main.bodies")  # found before the table
+
+    def read(from_turn: int) -> list[Entry]:
+        touched.clear()
+        return reading.entries_after(c, "a", after=0, from_turn=from_turn, kinds=("inbound",), limit=-1)
+
+    for from_turn, expected in ((0, 50), (41, 10)):
+        entries = read(from_turn)
+        assert len(entries) == expected
+        assert sorted(touched) == [e.header.record for e in entries]
+
+
+async def test_entries_of_late_turns_are_found_by_their_turn(home: Path) -> None:
+    async with kit.opened(home) as store:
+        await store.append("a", [kit.message(turn=turn) for turn in range(1, 101)])
+    c = kit.raw(home)
+    statements: list[str] = []
+    c.set_trace_callback(statements.append)
+    assert [e.turn for e in reading.entries_after(c, "a", after=0, from_turn=99, kinds=("message",), limit=128)] == [99, 100]
+    c.set_trace_callback(None)
+    steps = plan(c, statements[0], ())
+    assert any("entries_turn (session=? AND turn>?)" in step for step in steps), steps
+    assert not any(step.startswith("SCAN") for step in steps), steps
+
+
+async def test_a_question_is_found_without_a_scan(home: Path) -> None:
+    async with kit.opened(home) as store:
+        await store.append("a", [kit.asked("Q1")])
+    c = kit.raw(home)
+    statements: list[str] = []
+    c.set_trace_callback(statements.append)
+    assert reading.question_row(c, "Q1") is not None
+    c.set_trace_callback(None)
+    assert not any(step.startswith("SCAN") for step in plan(c, statements[0], ()))
