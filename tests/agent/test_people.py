@@ -8,8 +8,11 @@ import anyio
 import pytest
 
 from neuralclaw import Agent, tool
+from neuralclaw.agent.asking import requested
 from neuralclaw.errors import AlreadyAnswered, UnknownQuestion
 from neuralclaw.testing import EventCapture, FunctionProvider, Reply, ScriptedProvider
+from neuralclaw.types.actions import Question, Shown
+from neuralclaw.types.entries import Draft
 from neuralclaw.types.messages import Request, UserMessage
 from tests.waiting import until
 
@@ -355,3 +358,32 @@ async def test_an_approver_that_fails_counts_as_nobody(home: Path, victim: Path)
     assert seen.one("approval.resolved").by == "nobody"
     assert seen.one("turn.finished").status == "needs_approval"
     assert victim.exists()
+
+
+async def test_who_comes_after_somebody_left_is_asked_again(home: Path, victim: Path) -> None:
+    replies = [DELETE, "could not", DELETE, "gone"]
+    async with agent(home, *replies, approvals="ask", present=True) as a:
+        await answered_while_running(a, lambda _: a.leave("s"), session="s")
+        assert victim.exists()
+        seen = await answered_while_running(a, lambda q: a.answer(q, "once"), session="s")
+    assert seen.one("turn.finished").text == "gone"
+    assert not victim.exists()
+
+
+async def test_a_question_that_is_not_on_record_is_an_unknown_question(home: Path) -> None:
+    question = Question(approval_id="nosuchquest", action=Shown(tool="", show="Which one?"), expires=2e9)
+    async with agent(home) as a:
+        with pytest.raises(UnknownQuestion, match="nosuchquest"):
+            await a._asker.ask("s", question, "ask")
+
+
+async def test_a_question_may_be_about_no_call(home: Path) -> None:
+    async with agent(home, "done") as a:
+        await a.ask("go", session="s")
+        asked = requested(Question(approval_id="whichcolor", kind="choice", action=Shown(tool="", show="Which colour?"), expires=2e9))
+        await a._parts.store.append("s", [Draft(1, asked)])
+        (listed,) = await a.do("approvals.list")
+        assert (listed["call_id"], listed["risk"], listed["tier"]) == (None, None, None)
+        await a.answer("whichcolor", "once")
+        assert await a.do("approvals.list") == []
+        assert (await a.do("sessions.show", session="s"))["state"] == "idle"

@@ -4,77 +4,53 @@ Durable events come in the order of the journal, each once, whichever process wr
 journal. When a buffer is full, passing events are dropped and durable ones are read again later.
 """
 
-from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-
-import anyio
 
 from ..ports import Clock, Store
 from ..types.entries import Entry, Event, event_of, rfc3339
 from ..types.events import Passing
-from .turnstream import BUFFER, Topic, TurnStream
+from .buffer import BUFFER, Buffer
+from .turnstream import Topic, TurnStream
 
 
 class Subscription:
     """The events of one session after entry `after`; `seq` rises by one over them."""
 
     def __init__(self, store: Store, session: str, after: int, *, buffer: int) -> None:
-        self._store, self._session, self._seen, self._limit = store, session, after, buffer
-        self._buffer: deque[Entry | Event] = deque()
-        self._behind = True
-        self._failure: Exception | None = None
-        self._wake = anyio.Event()
-        self._seq = 0
-
-    def offer(self, item: Entry | Event) -> None:
-        if len(self._buffer) >= self._limit:
-            self._behind = self._behind or isinstance(item, Entry)
-        else:
-            self._buffer.append(item)
-        self._wake.set()
-
-    def fail(self, error: Exception) -> None:
-        """End the stream with this error once all before it was read."""
-        self._failure = error
-        self._wake.set()
+        self._store, self._session, self._seen = store, session, after
+        self._buffer = Buffer(buffer, behind=True)
+        self.offer, self.fail = self._buffer.offer, self._buffer.fail
 
     def __aiter__(self) -> AsyncIterator[Event]:
         return self
 
     async def __anext__(self) -> Event:
+        buffer = self._buffer
         while True:
-            if self._buffer:
-                event = await self._take(self._buffer.popleft())
+            if buffer.items:
+                event = await self._take(buffer.items.popleft())
                 if event is not None:
-                    return event
-            elif self._behind:
-                self._behind = False
-                self._buffer.extend(await self._store.read(self._session, after=self._seen))
-            elif self._failure is not None:
-                raise self._failure
+                    return buffer.numbered(event)
+            elif buffer.behind:
+                buffer.behind = False
+                buffer.items.extend(await self._store.read(self._session, after=self._seen))
             else:
-                self._wake = anyio.Event()
-                await self._wake.wait()
+                await buffer.news()
 
     async def _take(self, item: Entry | Event) -> Event | None:
         """The event to show next, or None where the item was shown before or has nothing to show."""
         if isinstance(item, Event):
-            return self._numbered(item)
+            return item
         if item.entry <= self._seen:
             return None
         if item.entry > self._seen + 1:
             missing = [e for e in await self._store.read(self._session, after=self._seen) if e.entry < item.entry]
             if missing:
-                self._buffer.extendleft(reversed([*missing, item]))
+                self._buffer.items.extendleft(reversed([*missing, item]))
                 return None
         self._seen = item.entry
-        event = event_of(item)
-        return None if event is None else self._numbered(event)
-
-    def _numbered(self, event: Event) -> Event:
-        self._seq += 1
-        return Event(body=event.body, session=event.session, turn=event.turn, seq=self._seq, time=event.time, entry=event.entry, labels=event.labels)
+        return event_of(item)
 
 
 class Bus:

@@ -3,14 +3,10 @@
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
 
-import anyio
-
 from ..ports import Store
 from ..types.entries import Entry, Event, event_of
 from ..types.events import ErrorEvent, Inbound, Message, TurnFinished, TurnStarted
-
-BUFFER = 1024
-"""Events a slow reader may lag behind before passing ones are dropped; durable ones are read again from the journal."""
+from .buffer import BUFFER, Buffer
 
 
 class TurnStream:
@@ -25,15 +21,12 @@ class TurnStream:
         self.number = number
         self.message_entry = self.message_turn = 0
         self.finished: TurnFinished | None = None
-        self._store, self._seen, self._limit = store, after, buffer
+        self._store, self._seen = store, after
         self._sure = number is not None  # the turn is known to be the one that is meant
-        self._behind = number is not None
         self._first: deque[Entry] = deque()
         self._last: Entry | None = None
-        self._buffer: deque[Entry | Event] = deque()
-        self._failure: Exception | None = None
-        self._wake = anyio.Event()
-        self._seq = 0
+        self._buffer = Buffer(buffer, behind=number is not None)
+        self.offer, self.fail = self._buffer.offer, self._buffer.fail
 
     def accepted(self, entry: Entry, message: Inbound) -> None:
         """The message is on record. One that is not queued belongs to the turn of its entry, unless that ends without having seen it."""
@@ -50,8 +43,8 @@ class TurnStream:
         self.message_entry, self._seen = entry, entry - 1
         if turn is not None:
             self.began(turn)
-            self._behind = True
-            self._wake.set()
+            self._buffer.behind = True
+            self._buffer.wake()
 
     def show_first(self, entries: Sequence[Entry]) -> None:
         """Show these, of before, ahead of everything else: questions that the reader may answer."""
@@ -62,52 +55,40 @@ class TurnStream:
         self._first.extend(entries[:-1])
         self._last = entries[-1] if entries else None
 
-    def offer(self, item: Entry | Event) -> None:
-        if len(self._buffer) >= self._limit:
-            self._behind = self._behind or isinstance(item, Entry)
-        else:
-            self._buffer.append(item)
-        self._wake.set()
-
-    def fail(self, error: Exception) -> None:
-        """End the stream with this error once all before it was read."""
-        self._failure = error
-        self._wake.set()
-
     def __aiter__(self) -> AsyncIterator[Event]:
         return self
 
     async def __anext__(self) -> Event:
+        buffer = self._buffer
         while self.finished is None:
+            event: Event | None = None
             if self._first:
                 event = event_of(self._first.popleft())
-                if event is not None:
-                    return self._numbered(event)
-            elif self._buffer:
-                event = self._take(self._buffer.popleft())
-                if event is not None:
-                    return event
-            elif self._behind and self.number is not None:
-                self._behind = False
+            elif buffer.items:
+                event = self._take(buffer.items.popleft())
+            elif buffer.behind and self.number is not None:
+                buffer.behind = False
                 entries = await self._store.read(self.session, after=self._seen, from_turn=self.number)
-                self._buffer.extendleft(reversed([entry for entry in entries if entry.turn == self.number]))
+                buffer.items.extendleft(reversed([entry for entry in entries if entry.turn == self.number]))
             elif self._last is not None and self.number is None:
-                body, event = self._last.body, event_of(self._last)
-                self._last = None
-                if event is not None and isinstance(body, TurnFinished):
-                    self.finished = body
-                    return self._numbered(event)
-            elif self._failure is not None:
-                raise self._failure
+                event = self._parked(self._last)
             else:
-                self._wake = anyio.Event()
-                await self._wake.wait()
+                await buffer.news()
+            if event is not None:
+                return buffer.numbered(event)
         raise StopAsyncIteration
+
+    def _parked(self, end: Entry) -> Event | None:
+        """The end of the turn that the message waits behind."""
+        self._last = None
+        if isinstance(end.body, TurnFinished):
+            self.finished = end.body
+        return event_of(end)
 
     def _take(self, item: Entry | Event) -> Event | None:
         """The event to show next, or None where the item was shown before or is not of this turn."""
         if isinstance(item, Event):
-            return self._numbered(item)
+            return item
         event = event_of(item)
         if item.entry <= self._seen or event is None:
             return None
@@ -119,18 +100,14 @@ class TurnStream:
             self._sure = True
         elif isinstance(body, TurnFinished):
             return self._end(event, body)
-        return self._numbered(event)
+        return event
 
     def _end(self, event: Event, body: TurnFinished) -> Event | None:
         """The end of the turn that is meant, or of the one that everything waits for; of another one nothing is shown."""
         if body.waiting or (self._sure and event.turn == self.number):
             self.finished = body
-            return self._numbered(event)
+            return event
         return None
-
-    def _numbered(self, event: Event) -> Event:
-        self._seq += 1
-        return Event(body=event.body, session=event.session, turn=event.turn, seq=self._seq, time=event.time, entry=event.entry, labels=event.labels)
 
 
 class Topic:

@@ -1,0 +1,50 @@
+"""The bounded buffer of one reader of events, which delays nobody."""
+
+from collections import deque
+
+import anyio
+
+from ..types.entries import Entry, Event
+
+BUFFER = 1024
+"""Events a slow reader may lag behind before passing ones are dropped; durable ones are read again from the journal."""
+
+
+class Buffer:
+    """Entries and passing events in the order they came. `behind`: an entry did not fit, and is to be read from the journal."""
+
+    def __init__(self, limit: int, *, behind: bool) -> None:
+        self.items: deque[Entry | Event] = deque()
+        self.behind = behind
+        self.failure: Exception | None = None
+        self._limit = limit
+        self._wake = anyio.Event()
+        self._seq = 0
+
+    def offer(self, item: Entry | Event) -> None:
+        """Take it in, where there is room; a passing event is dropped where there is none."""
+        if len(self.items) >= self._limit:
+            self.behind = self.behind or isinstance(item, Entry)
+        else:
+            self.items.append(item)
+        self._wake.set()
+
+    def fail(self, error: Exception) -> None:
+        """The reader gets this error once all before it was read."""
+        self.failure = error
+        self._wake.set()
+
+    def wake(self) -> None:
+        self._wake.set()
+
+    async def news(self) -> None:
+        """Returns when something came in. Raises the failure."""
+        if self.failure is not None:
+            raise self.failure
+        self._wake = anyio.Event()
+        await self._wake.wait()
+
+    def numbered(self, event: Event) -> Event:
+        """The event as the next one of this reader: `seq` rises by one."""
+        self._seq += 1
+        return Event(body=event.body, session=event.session, turn=event.turn, seq=self._seq, time=event.time, entry=event.entry, labels=event.labels)
