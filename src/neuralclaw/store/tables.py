@@ -5,7 +5,9 @@ transactions as long as no other process has written (`PRAGMA data_version`), an
 statements of many rows each.
 """
 
+import random
 import sqlite3
+import time
 from collections.abc import Iterable
 from typing import Any
 
@@ -17,6 +19,8 @@ from .bodies import labels_of
 
 _KEPT = 8192
 """Sessions and leases remembered between transactions; when there are more, all are forgotten."""
+_SHORTEST, _LONGEST = 0.0003, 0.004
+"""Seconds between two tries to open a transaction while another process writes."""
 _SIZES = (64, 16, 4, 1)
 """Rows of one statement; fixed sizes, so that SQLite's prepared statements are used again."""
 
@@ -136,8 +140,9 @@ class Needs(msgspec.Struct):
 class Tables:
     """The facts and rows of the writer's transaction. Used by the writer thread alone."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self.connection = connection
+    def __init__(self, connection: sqlite3.Connection, patience: float) -> None:
+        self.connection, self._patience = connection, patience
+        connection.execute("PRAGMA busy_timeout = 0")  # `begin` waits; nothing else of a transaction has to
         self.version = -1
         self._texts: dict[tuple[str, int], str] = {}
         self.forget()
@@ -168,7 +173,7 @@ class Tables:
     def begin(self, needs: Needs) -> None:
         """Open the transaction and look up what is needed and not known."""
         c = self.connection
-        c.execute("BEGIN IMMEDIATE")
+        self._take_turn()
         version: int = c.execute("PRAGMA data_version").fetchone()[0]
         if version != self.version or len(self.progress) > _KEPT or len(self.leases) > _KEPT:
             self.forget()
@@ -178,6 +183,21 @@ class Tables:
                 self.record, self.hash, self.time = record, link.hex(), moment
             self._headed = True
         self.look_up(needs)
+
+    def _take_turn(self) -> None:
+        """Open the transaction, waiting for those of other processes. SQLite's own waiting sleeps up to 100 ms at a time, and whoever writes much passes by:
+        with eight processes it let single appends wait for 7 s."""
+        deadline = time.monotonic() + self._patience
+        pause = _SHORTEST
+        while True:
+            try:
+                self.connection.execute("BEGIN IMMEDIATE")
+                return
+            except sqlite3.OperationalError as error:
+                if not error.sqlite_errorname.startswith("SQLITE_BUSY") or time.monotonic() > deadline:
+                    raise
+            time.sleep(pause * random.uniform(0.5, 1.5))
+            pause = min(2 * pause, _LONGEST)
 
     def look_up(self, needs: Needs) -> None:
         if sessions := needs.sessions - self.progress.keys():

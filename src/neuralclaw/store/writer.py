@@ -67,8 +67,8 @@ class Writer:
     """
 
     def __init__(self, connection: sqlite3.Connection, home: str, patience: float, written: Callable[[Sequence[Entry]], None]) -> None:
-        self._tables = Tables(connection)
-        self._home, self._patience, self._written = home, patience, written
+        self._tables = Tables(connection, patience)
+        self._home, self._written = home, written
         self._loop = asyncio.get_running_loop()
         self._queue: queue.SimpleQueue[Job] = queue.SimpleQueue()
         self._held: Job | None = None
@@ -196,7 +196,7 @@ class Writer:
         except sqlite3.Error as error:
             _log.warning("what was erased could not be removed from the write-ahead log yet: %s", error)
         finally:
-            c.execute(f"PRAGMA busy_timeout = {int(self._patience * 1000)}")
+            c.execute("PRAGMA busy_timeout = 0")
 
     def _failed(self, batch: list[Job], error: sqlite3.Error) -> list[Outcome]:
         if self._unsynced is not None:

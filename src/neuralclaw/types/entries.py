@@ -67,6 +67,10 @@ class Entry(msgspec.Struct, frozen=True):
         return self.header.turn
 
 
+_WHERE_THERE = frozenset({"parts", "changes", "metadata_digest", "stored", "environment"})
+"""Fields that events show only where there is something in them."""
+
+
 class Event(msgspec.Struct, frozen=True, kw_only=True):
     """What a subscriber gets: a body with its place. `entry` None: a passing event. Body fields are attributes of the event too."""
 
@@ -88,6 +92,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
             body["images"] = [_image(image) for image in self.body.images]
         elif isinstance(self.body, ToolFinished) and self.body.parts:
             body["parts"] = [{"type": "image", **_image(p.image)} if isinstance(p, ImageContent) else msgspec.to_builtins(p) for p in self.body.parts]
+        body = {name: value for name, value in body.items() if value or name not in _WHERE_THERE}
         head: dict[str, Any] = {"type": body.pop("type"), "session": self.session, "turn": self.turn, "seq": self.seq, "time": self.time}
         if self.entry is not None:
             head["entry"] = self.entry
