@@ -124,7 +124,10 @@ async def test_a_signal_reaches_its_process(registry: Registry, tmp_path: Path) 
         await call(registry, tmp_path, "process_signal", pid=child.pid)
 
 
-@pytest.mark.parametrize("pid", [0, 1, -1, -1000, os.getpid(), os.getppid()])
+OWN = [0, 1, -1, -1000, os.getpid(), os.getppid()]
+
+
+@pytest.mark.parametrize("pid", OWN, ids=["group", "first", "all", "a group", "the agent", "its parent"])
 async def test_groups_the_first_process_and_the_agent_are_not_signalled(registry: Registry, tmp_path: Path, pid: int) -> None:
     with pytest.raises(ToolError, match=r"no single process|this agent itself"):
         await call(registry, tmp_path, "process_signal", pid=pid, signal="CONT")
