@@ -14,6 +14,7 @@ STANDING = {
     "journal.started-first": "An effect's `started` is durable before it runs.",
     "journal.finished-once": "A finished effect never runs twice.",
     "journal.unfinished-asked": "An unfinished `once` is asked about.",
+    "journal.labels-kept": "What came from outside marks every later entry of its session but the owner's own words.",
     "journal.inbound-once": "A message accepted once is handled once.",
     "journal.one-result": "Every tool call has exactly one result, in the order of the calls, also after cancel and crash.",
     "audit.tampering-found": "Any change, unrecorded removal, insertion or reordering of the record is found by `audit verify`.",

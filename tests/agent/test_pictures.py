@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from neuralclaw.app.pictures import MAX_BYTES, mentioned
-from neuralclaw.errors import AgentError
+from neuralclaw.errors import UsageError
 from neuralclaw.testing import EventCapture, FunctionProvider, ScriptedProvider
 from neuralclaw.types.entries import blob_digest
 from neuralclaw.types.messages import Image, ModelInfo, Price, Request, UserMessage
@@ -57,13 +57,13 @@ async def test_the_person_is_told_that_a_model_takes_no_pictures(home: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("name", "data", "why"), [("a.png", b"GIF no", "no PNG"), ("b.png", DOT + b"x" * MAX_BYTES, "too large"), ("c.png", None, "cannot be read")]
+    ("name", "data", "why"), [("a.png", b"GIF no", "not a PNG"), ("b.png", DOT + b"x" * MAX_BYTES, "too large"), ("c.png", None, "cannot be read")]
 )
 async def test_what_is_no_picture_is_refused_before_anything_is_recorded(home: Path, name: str, data: bytes | None, why: str) -> None:
     if data is not None:
         (home.parent / name).write_bytes(data)
     async with agent(home, "never") as a:
-        with pytest.raises(AgentError, match=why):
+        with pytest.raises(UsageError, match=why):
             await events(a, "look", session="s", images=[home.parent / name])
         assert await a.do("sessions.list") == []
 

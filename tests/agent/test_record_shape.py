@@ -50,6 +50,7 @@ async def test_the_owners_words_the_agents_and_those_from_outside_are_told_apart
         assert await labels(a, "turn.finished") == [outside]
 
 
+@pytest.mark.invariant("journal.labels-kept")
 async def test_what_came_from_outside_marks_the_session_for_good_beyond_the_window_and_in_every_process(home: Path) -> None:
     async with agent(home, calls(call("news")), "it rains", *(f"reply {n}" for n in range(25)), tools=[news]) as a:
         for n in range(26):

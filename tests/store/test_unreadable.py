@@ -124,7 +124,9 @@ async def test_a_damaged_question_is_not_shown_and_its_session_can_be_used(home:
         await store.append("a", [kit.answered("Q2", "always")])
         kit.damage(home, 8)  # the answer
         assert await store.scopes("a") == [Scope("program", "git push", "terminal")]
-        assert [(q.question.approval_id, q.answer) for q in await store.questions(session="a", open_only=False)] == [("Q2", None)]
+        assert [(q.question.approval_id, q.answer) for q in await store.questions(session="a", open_only=False)] == [
+            ("Q2", ev.ApprovalResolved(approval_id="Q2", decision="no", by="unreadable"))
+        ]
         await store.rebuild()
         assert [q.question.approval_id for q in await store.questions()] == ["Q3"]
         await store.append("a", [kit.message()])

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from ..errors import AlreadyAnswered
 from ..types.actions import Action, Answer, Question, Shown, Verdict
 from ..types.events import ApprovalRequested, ApprovalResolved
 from ..types.judging import Decision
@@ -70,11 +71,10 @@ async def _settle(run: Run, call: CallState, question: Question, earlier: Approv
         return Answer(approval_id=earlier.approval_id, decision=resolved.decision, by=resolved.by)
     if mode == "auto" and question.auto:
         resolved = ApprovalResolved(approval_id=question.approval_id, decision="once", by="auto")
-        await run.journal.append(*([] if earlier else [requested(question)]), _same_id(resolved, earlier))
-        return Answer(approval_id=question.approval_id, decision="once", by="auto")
+        return await _recorded(run, *([] if earlier else [requested(question)]), _same_id(resolved, earlier))
     if mode in ("none", "auto"):
         if earlier is not None:
-            await run.journal.append(ApprovalResolved(approval_id=earlier.approval_id, decision="no", by="nobody"))
+            return await _recorded(run, ApprovalResolved(approval_id=earlier.approval_id, decision="no", by="nobody"))
         return Answer(approval_id=question.approval_id, decision="no", by="nobody")
     if earlier is None:
         await run.journal.append(requested(question))
@@ -84,6 +84,18 @@ async def _settle(run: Run, call: CallState, question: Question, earlier: Approv
         answer = await run.asker.ask(run.session, question, mode)
     await run.journal.sync()
     return answer
+
+
+async def _recorded(run: Run, *bodies: ApprovalRequested | ApprovalResolved) -> Answer:
+    """Write an answer, the last of the bodies; where somebody was faster, that answer counts."""
+    resolved = bodies[-1]
+    assert isinstance(resolved, ApprovalResolved), "an answer is written"
+    try:
+        await run.journal.append(*bodies)
+    except AlreadyAnswered:
+        await run.journal.sync()
+        resolved = run.state.answers[resolved.approval_id]
+    return Answer(approval_id=resolved.approval_id, decision=resolved.decision, by=resolved.by)
 
 
 def _same_id(resolved: ApprovalResolved, earlier: ApprovalRequested | None) -> ApprovalResolved:

@@ -68,6 +68,11 @@ class Conversation:
         elif isinstance(body, Nudge):
             self._tail.append(UserMessage(body.text, "nudge"))
 
+    @property
+    def length(self) -> int:
+        """How many messages there are, before any limit."""
+        return len(self.messages())
+
     def messages(self, *, max_messages: int = 0) -> tuple[ChatMessage, ...]:
         """Everything up to now, messages not yet seen by the model at the end; at most `max_messages` (0: no limit), never a call without its result."""
         steering = [UserMessage(i.text, "steering", i.images) for _, turn, i in self._waiting if turn == self._turn]

@@ -1,6 +1,8 @@
 """A turn: build the request, stream the reply, run the tool calls, repeat. Started again, it goes on from the last finished step."""
 
+import asyncio
 import logging
+import math
 
 import anyio
 import msgspec
@@ -91,7 +93,7 @@ async def think(run: Run) -> None:
     run.heard.seen, run.heard.environment = run.state.last_entry, environment
     reply = await stream(run, await build_request(run, environment))
     if reply.failure is not None:
-        run.heard.text = ""
+        run.heard.forget()
         await run.journal.append(ErrorEvent(kind=reply.failure.kind, text=reply.failure.text, hint=reply.failure.hint))
         return
     await record_reply(run, msgspec.structs.replace(reply, tool_calls=await unique_ids(run, reply.tool_calls)))
@@ -112,7 +114,7 @@ async def record_reply(run: Run, reply: Reply, *after: Durable) -> None:
         ran_ms=run.time.ms,
         environment=blob_digest(environment) if environment else "",
     )
-    run.heard.text = ""
+    run.heard.forget()
     await run.journal.append(message, *after, blobs=[environment] if environment else [])
 
 
@@ -138,7 +140,7 @@ async def stream(run: Run, request: Request) -> Reply:
                     case Retrying(attempt, wait_ms, reason, model, discard):
                         if discard:
                             deltas.discard()
-                            run.heard.text = ""
+                            run.heard.forget()
                         await run.journal.append(RetryEvent(attempt=attempt, wait_ms=wait_ms, reason=reason, model=model, discard=discard))
                     case Notice(text):
                         run.show(StatusEvent(text=text))
@@ -149,24 +151,35 @@ async def stream(run: Run, request: Request) -> Reply:
         raise
     except NeuralClawError as error:
         return Reply(stop="error", failure=Failure(error.kind, error.text, error.hint))
+    except anyio.get_cancelled_exc_class():
+        if cancelled():
+            raise
+        return Reply(stop="error", failure=Failure("LLMError", "the provider failed: it was cancelled from within"))
     except Exception as error:
         log.error("the provider of %s failed", run.options.model, exc_info=True)
         return Reply(stop="error", failure=Failure("LLMError", f"the provider failed: {type(error).__name__}: {error}"))
     return reply
 
 
+def cancelled() -> bool:
+    """Whether what runs here is being cancelled by somebody, and not only something that it waited for."""
+    task = asyncio.current_task()
+    return anyio.current_effective_deadline() == -math.inf or (task is not None and task.cancelling() > 0)
+
+
 def hear(run: Run, delta: Passing) -> None:
     """Show a piece of the reply, and remember the text: a reply that is cut off keeps it."""
     if isinstance(delta, TextDelta):
-        run.heard.text += delta.text
+        run.heard.pieces.append(delta.text)
     run.show(delta)
 
 
 async def build_request(run: Run, environment: str) -> Request:
     """What the model is asked: instructions, tools, the history within its window of turns, and behind it the environment of this moment."""
     breakers = run.options.limits
-    messages = run.journal.conversation.messages(max_messages=breakers.max_messages)
-    if breakers.max_messages and len(messages) >= breakers.max_messages // 2:
+    conversation = run.journal.conversation
+    messages = conversation.messages(max_messages=breakers.max_messages)
+    if breakers.max_messages and conversation.length > len(messages):
         run.show(StatusEvent(text=f"at most the newest {breakers.max_messages} messages are sent to the model (agent.max_conversation_messages)"))
     digests = [image.digest for message in messages for image in images_of(message) if not image.data]
     if digests and run.provider.info(run.model).images:

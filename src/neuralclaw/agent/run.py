@@ -18,9 +18,17 @@ class Heard:
     """What a model has said of a reply that is not finished, as far as it was shown."""
 
     def __init__(self) -> None:
-        self.text = ""
+        self.pieces: list[str] = []
         self.seen = 0
         self.environment = ""
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
+
+    def forget(self) -> None:
+        """The reply is finished, or void."""
+        self.pieces = []
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):

@@ -68,7 +68,6 @@ class TurnState:
         self.number = number
         self.last_entry: int = after.last_entry if after else 0
         self.inbox: Inbox = after.inbox if after else Inbox()
-        self._open: int = after._open if after else 0  # the turn that had begun and not ended, as far as the entries tell
         self.resumed = False  # an earlier run has left it; set by who drives
         self.started: TurnStarted | None = None
         self.unreadable: Entry | None = None
@@ -102,27 +101,23 @@ class TurnState:
             return
         self.last_entry = entry.entry
         body = entry.body
-        if isinstance(body, TurnStarted):
-            self._open = entry.turn
-            if entry.turn == self.number:
-                self.cancelled_by = self.inbox.withdrawn_by(body.inbound)
+        if isinstance(body, TurnStarted) and entry.turn == self.number:
+            self.cancelled_by = self.inbox.withdrawn_by(body.inbound)
         self.inbox.apply(entry)
         if isinstance(body, ApprovalResolved):
             self.answers[body.approval_id] = body
         elif isinstance(body, Cancel):
             self._apply_cancel(entry.turn, body)
-        elif isinstance(body, TurnFinished) and not body.waiting:
-            self._open = 0
         if entry.turn == self.number:
             self._apply_own(entry)
 
     def _apply_cancel(self, turn: int, body: Cancel) -> None:
-        """A cancel is for the open turn, or for a message that waits."""
+        """A cancel is for the turn of its entry while that runs, or for a message that waits; for a turn that has ended it comes too late."""
         if self.started is not None and body.message == self.started.inbound:
             self.cancelled_by = self.cancelled_by or body.by
-        elif body.message is not None or turn != self._open:
+        elif body.message is not None or turn > self.number or (turn == self.number and self.started is None):
             self.inbox.withdraw(body)
-        elif turn == self.number:
+        elif turn == self.number and self.running:
             self.cancelled_by = body.by
 
     def means(self, cancel: Entry) -> bool:

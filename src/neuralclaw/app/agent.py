@@ -11,13 +11,14 @@ from anyio.abc import TaskGroup
 
 from .. import config
 from ..config import process
-from ..errors import AgentError, NeuralClawError, SessionBusy, TurnSetAside
+from ..errors import AgentError, NeuralClawError, SessionBusy, TurnSetAside, UsageError
 from ..ports import Provider
 from ..runtime.asker import JournalAsker
 from ..runtime.bus import Bus
 from ..runtime.desk import SessionDesk, Verb
 from ..runtime.drive import Kit, Wish
 from ..runtime.sessions import Sessions
+from ..runtime.turnstream import TurnStream
 from ..runtime.verbs import find_session
 from ..types.actions import AnswerDecision, Origin, Question, Shown, Who
 from ..types.entries import Event, rfc3339
@@ -28,14 +29,11 @@ from ..types.messages import Image
 from ..types.options import ApprovalsMode, TurnOptions
 from ..types.rows import SessionRow
 from .eventlog import EventLog, Leaving
-from .given import checked_text, count, known_only, load_settings, mode_of, name_of, new_session, real_directory, seconds, trust_of
+from .given import checked_name, checked_text, checked_who, count, known_only, load_settings, mode_of, name_of, new_session, real_directory, seconds, trust_of
 from .parts import Parts
 from .pictures import Given, mentioned, pictures
 from .turns import Turns
 from .verbs import agent_verbs
-
-LEAVE_SECONDS = 3.0
-"""How long leaving a turn early may wait for its end to be recorded."""
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -112,8 +110,8 @@ class Agent:
                 model=name_of("model", model),
                 approvals=mode_of(approvals) if approvals is not None else ("ask" if approver else "none"),
                 trust=trust_of(trust if trust is not None else loaded.settings.agent.default_trust_level),
-                who=who,
-                present=present or approver is not None,
+                who=checked_who(who),
+                present=bool(present) or approver is not None,
                 explicit=approvals is not None or approver is not None,
             )
             with Leaving(parts.book, parts.redactor.redact):
@@ -153,21 +151,24 @@ class Agent:
 
     @asynccontextmanager
     async def resume(
-        self, session: str, *, text: str | None = None, images: Iterable[Given] = (), retry: bool = False, **options: Any
+        self, session: str, *, text: str | None = None, images: Iterable[Given] = (), retry: bool = False, stay: bool = True, **options: Any
     ) -> AsyncIterator[AsyncIterator[Event]]:
         """Finish the session's unfinished, or parked and answered, turn; then, with `text`, run that as the next one, whose events these are.
 
-        With nothing unfinished and no text, the stream is the last turn's end again. `options` as in `turn`. Raises `UsageError` for a session
+        With nothing unfinished and no text, the stream is the last turn's end again. `stay` false: the program ends with this turn, so that messages
+        that wait behind it are left to who comes next. `options` as in `turn`. Raises `UsageError` for a session
         that has no turn at all.
         """
-        row = await find_session(self._parts.store, session)
-        await self._parts.models.ready(options.get("model") or self._seat.model)
-        chosen = self._options(**options)
+        row = await find_session(self._parts.store, checked_name(session))
         if text is not None:
+            await self._parts.models.ready(options.get("model") or self._seat.model)
+            chosen = self._options(**options)
             async with self._turns.sent(row.session, self._inbound(text, chosen, images=images), retry=retry) as events:
                 yield events
             return
-        async with self._turns.gone_on(row.session, self._wish(retry=retry, **options)) as events:
+        if pictures(images):
+            raise UsageError("pictures need a text to go with; nothing was recorded")
+        async with self._turns.gone_on(row.session, msgspec.structs.replace(self._wish(retry=retry, **options), one_turn=not stay)) as events:
             yield events
 
     @asynccontextmanager
@@ -181,14 +182,17 @@ class Agent:
     async def _recovered(self) -> AsyncIterator[Event]:
         seq = 0
         for row in await self._parts.store.sessions(unfinished=True):
-            again = True
+            again = row.state != "set_aside"
+            if not again:
+                seq += 1
+                yield self._left(row, TurnSetAside(f"turn {row.open_turn} was set aside", hint=f"neuralclaw run --resume {row.session} --retry"), seq)
             while again:  # messages that wait behind the unfinished turn have turns of their own
                 try:
                     async with self.resume(row.session) as events:
                         async for event in events:
                             seq += 1
                             yield msgspec.structs.replace(event, seq=seq)
-                except (SessionBusy, TurnSetAside):
+                except SessionBusy:
                     break
                 except NeuralClawError as error:
                     seq += 1
@@ -212,7 +216,7 @@ class Agent:
 
     async def steer(self, text: str, *, session: str, images: Iterable[Given] = ()) -> int:
         """Say something to a session whose turn runs, here or elsewhere; it is seen before the next model call."""
-        return await self.desk.steer(session, text, by=self._seat.who, images=pictures(images))
+        return await self.desk.steer(checked_name(session), checked_text(text), by=self._seat.who, images=pictures(images))
 
     @property
     def trust(self) -> str:
@@ -225,7 +229,15 @@ class Agent:
 
     async def cancel(self, session: str) -> None:
         """Stop the session's turn, wherever it runs."""
-        await self.desk.cancel(session, by=self._seat.who)
+        await self.desk.cancel(checked_name(session), by=self._seat.who)
+
+    async def stop(self, events: AsyncIterator[Event]) -> None:
+        """Stop the turn of these events, which `turn` or `resume` gave; where their message waits, withdraw it and stop what stands before it."""
+        assert isinstance(events, TurnStream), "the events of a turn"
+        waits = events.number is None
+        await self._turns.stop(events)
+        if waits:
+            await self.desk.cancel(events.session, by=self._seat.who)
 
     async def answer(self, approval_id: str, decision: str, value: Mapping[str, Any] | None = None) -> None:
         """Answer a question of any session. Raises `UnknownQuestion` or `AlreadyAnswered`."""
@@ -282,19 +294,25 @@ class Agent:
         )
 
     def _wish(self, *, retry: bool, approvals: ApprovalsMode | None = None, timeout: float | None = None, **others: Any) -> Wish:
-        """What this process wants of a turn that another one began."""
+        """What this process wants of a turn that another one began, checked."""
+        timeout = seconds("timeout", timeout) if timeout is not None else None
+        approvals = mode_of(approvals) if approvals is not None else None
+        known_only({name: value for name, value in others.items() if name not in ("model", "trust", "max_iterations")})
         present = self._seat.present
         chosen = approvals or (self._seat.approvals if present or self._seat.explicit else None)
         return Wish(approvals=chosen, present=present, retry=retry, seconds=timeout)
 
     def closing(self) -> None:
-        """The program ends: turns that nobody cancelled stop and stay unfinished."""
+        """The program ends: turns that nobody cancelled stop and stay unfinished, and nobody waits for them any more."""
         self._sessions.close()
+        self._bus.close(AgentError("the agent was closed; what was recorded is kept", hint="neuralclaw recover"))
 
     async def take_over(self) -> None:
         """Start every unfinished turn of the home in the background."""
         for row in await self._parts.store.sessions(unfinished=True):
             with suppress(SessionBusy):
+                if row.state == "set_aside":
+                    continue
                 await self.desk.take_up(row.session, self._wish(retry=False))
 
 

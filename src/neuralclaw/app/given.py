@@ -1,6 +1,5 @@
 """What a program or a person hands over when an agent is opened or a turn begun, checked before anything is recorded."""
 
-import math
 import os
 import re
 from collections.abc import Mapping
@@ -8,6 +7,7 @@ from typing import Any, cast, get_args
 
 from .. import config
 from ..errors import UsageError, WorkspaceError
+from ..types.actions import Who
 from ..types.entries import HOME
 from ..types.ids import new_id
 from ..types.judging import Trust
@@ -15,6 +15,8 @@ from ..types.options import ApprovalsMode
 
 SESSION_ID = re.compile(r"(?=.*[A-Za-z0-9])[A-Za-z0-9._-]{1,64}")
 RESERVED = (HOME, "tools")
+LONGEST = 31_536_000
+"""The longest running time of a turn, in seconds: a year."""
 
 
 def load_settings(home: str | os.PathLike[str] | None, environ: Mapping[str, str], settings: config.Settings | Mapping[str, Any] | None) -> config.Loaded:
@@ -28,6 +30,8 @@ def load_settings(home: str | os.PathLike[str] | None, environ: Mapping[str, str
 
 def real_directory(path: str | os.PathLike[str] | None) -> str:
     """A workspace, absolute and real. Raises `AgentError` when it is no directory."""
+    if path is not None and not isinstance(path, str | os.PathLike):
+        raise refused("workspace", path, "a path")
     real = os.path.realpath(path if path is not None else os.getcwd())  # noqa: PTH109
     if not os.path.isdir(real):  # noqa: PTH112
         raise WorkspaceError(f"the workspace {real} is not a directory", hint="make it first, or name another with --workspace DIR")
@@ -67,9 +71,23 @@ def checked_text(text: object) -> str:
     return text
 
 
+def checked_name(session: object) -> str:
+    """The name of a session that may be there, or a beginning of it."""
+    if not isinstance(session, str) or not session.isascii():
+        raise UsageError(f"{session!r:.80} cannot be the name of a session; nothing was changed", hint="neuralclaw sessions list")
+    return session
+
+
+def checked_who(who: object) -> Who:
+    """For whom an agent works."""
+    if who not in get_args(Who):
+        raise refused("who", who, f"one of {', '.join(get_args(Who))}")
+    return cast(Who, who)
+
+
 def name_of(name: str, value: object) -> str | None:
     """A text that is not empty, or None."""
-    if value is not None and (not isinstance(value, str) or not value.strip()):
+    if value is not None and (not isinstance(value, str) or not value.strip() or value != value.encode(errors="replace").decode()):
         raise refused(name, value, "a text that is not empty")
     return value
 
@@ -83,8 +101,8 @@ def count(name: str, value: object) -> int:
 
 def seconds(name: str, value: object) -> float:
     """A time in seconds: a finite number above 0."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value <= 0:
-        raise refused(name, value, "a number of seconds above 0")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= LONGEST:
+        raise refused(name, value, f"a number of seconds above 0 and at most {LONGEST:,}")
     return float(value)
 
 

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable
 
-from ..errors import AgentError
+from ..errors import UsageError
 from ..types.messages import IMAGE_ENDINGS, Image
 
 MAX_BYTES = 5 * 1024 * 1024
@@ -15,7 +15,9 @@ Given = Image | bytes | str | os.PathLike[str]
 
 
 def pictures(given: Iterable[Given]) -> tuple[Image, ...]:
-    """The pictures as values. A text is a path. Raises `AgentError`, naming which one and why."""
+    """The pictures as values. A text is a path. Raises `UsageError`, naming which one and why."""
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise UsageError(f"images cannot be {given!r:.80}; nothing was recorded", hint="images is a list of paths, bytes or Image values")
     return tuple(one if isinstance(one, Image) else _picture(one) for one in given)
 
 
@@ -42,12 +44,14 @@ def _mentions(text: str) -> list[str]:
 
 
 def _picture(given: bytes | str | os.PathLike[str]) -> Image:
+    if not isinstance(given, bytes | str | os.PathLike):
+        raise UsageError(f"{given!r:.80} is not a picture: a path, bytes or an Image value is needed; nothing was recorded")
     name, data = ("picture", given) if isinstance(given, bytes) else _read(os.fspath(given))
     kind = next((kind for magic, kind in _KINDS if data.startswith(magic)), "image/webp" if data[:4] == b"RIFF" and data[8:12] == b"WEBP" else "")
     if len(data) > MAX_BYTES:
-        raise AgentError(f"{name} is too large: more than {MAX_BYTES >> 20} MB", hint="send a smaller version of it")
+        raise UsageError(f"{name} is too large: more than {MAX_BYTES >> 20} MB", hint="send a smaller version of it")
     if not kind:
-        raise AgentError(f"{name} is no PNG, JPEG, GIF or WebP picture")
+        raise UsageError(f"{name} is not a PNG, JPEG, GIF or WebP picture")
     return Image(kind, data, name)
 
 
@@ -57,4 +61,4 @@ def _read(path: str) -> tuple[str, bytes]:
         with open(path, "rb") as file:  # noqa: PTH123
             return name, file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise AgentError(f"{path} cannot be read: {error.strerror}") from error
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from error

@@ -11,7 +11,6 @@ from ..runtime.desk import SessionDesk
 from ..runtime.drive import Wish
 from ..runtime.sessions import Sessions
 from ..runtime.turnstream import TurnStream
-from ..runtime.verbs import find_session
 from ..types.actions import Who
 from ..types.entries import Entry, Event
 from ..types.events import ApprovalRequested, Inbound, TurnFinished
@@ -36,19 +35,14 @@ class Turns:
         await self._parts.models.thinking(options.model)
         wish = Wish(approvals=options.approvals, present=options.origin.present, retry=retry)
         with self._bus.turn(session, key=inbound.key) as stream:
-            accepted = await self._desk.send(session, inbound, wish=wish)
-            if accepted.before:
-                self._bus.follow(stream, accepted.entry, accepted.turn)
-            if accepted.waits:
-                stream.show_parked(await self._parked(session))
+            with anyio.CancelScope(shield=True):  # who gives up meanwhile withdraws a message that is on record
+                accepted = await self._desk.send(session, inbound, wish=wish)
+            if accepted.before is not None:
+                self._bus.follow(stream, accepted.before, accepted.turn)
             async with self._followed(stream) as events:
+                if accepted.waits or (wish.present and stream.number is None):
+                    stream.show_first(await self._open_questions(session))
                 yield events
-
-    async def _parked(self, session: str) -> list[Entry]:
-        """The questions that the session's turn waits for, and the entry that says so."""
-        row = await find_session(self._parts.store, session)
-        ends = await self._parts.store.read(session, from_turn=row.open_turn, kinds=("turn.finished",)) if row.open_turn else []
-        return [*await self._open_questions(session), *ends[-1:]]
 
     async def _open_questions(self, session: str) -> list[Entry]:
         """The questions of this session that nobody has answered."""
@@ -63,17 +57,19 @@ class Turns:
         try:
             yield stream
         finally:
-            if stream.finished is None and self._sessions.driving(stream.session):
-                with anyio.move_on_after(LEAVE_SECONDS, shield=True), suppress(NeuralClawError):
-                    await self._leave_turn(stream)
+            if stream.finished is None and not stream.ended and (stream.number is None or self._sessions.driving(stream.session)):
+                with anyio.CancelScope(shield=True), suppress(NeuralClawError):
+                    await self.stop(stream)
+                    if stream.number is not None:
+                        with anyio.move_on_after(LEAVE_SECONDS):
+                            async for _ in stream:
+                                pass
 
-    async def _leave_turn(self, stream: TurnStream) -> None:
-        """Stop the turn that is followed and wait for its end; of a message whose turn has not begun, withdraw the message."""
+    async def stop(self, stream: TurnStream) -> None:
+        """Stop the turn that is followed, and no other; withdraw its message where no turn has begun with it."""
         if stream.number is not None:
             await self._desk.cancel(stream.session, by=self._who, turn=stream.number)
-            async for _ in stream:
-                pass
-        elif stream.message_entry:
+        if stream.message_entry and not stream.sure:
             await self._desk.cancel(stream.session, by=self._who, turn=stream.message_turn, message=stream.message_entry)
 
     @asynccontextmanager

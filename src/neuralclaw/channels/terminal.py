@@ -37,11 +37,11 @@ class View:
 
     On a terminal the answer appears while it arrives; over a pipe `out` gets the finished answer and nothing else. `tools`: a line
     for each call. `verbose`: also what the agent tells for those who look closely. `answer` false: `out` is not written, somebody
-    else prints the result.
+    else prints the result. `named`: each answer stands behind the name of its session.
     """
 
-    def __init__(self, out: Screen, err: Screen, *, tools: bool, verbose: bool, answer: bool = True) -> None:
-        self.out, self.err, self._answer = out, err, answer
+    def __init__(self, out: Screen, err: Screen, *, tools: bool, verbose: bool, answer: bool = True, named: bool = False) -> None:
+        self.out, self.err, self._answer, self._named = out, err, answer, named
         self._tools, self._verbose = tools, verbose
         self._warned = False
         self._streamed = ""
@@ -72,7 +72,8 @@ class View:
             case LimitHit(text=text):
                 self._limit = text
                 self.err.line(text, "yellow")
-            case ErrorEvent(kind=kind, text=text, hint=hint):
+            case ErrorEvent(kind=kind, text=text, hint=hint) if kind != "TurnSetAside" or event.entry is None:
+                # of a turn that is set aside, whoever took it up is told by the error that ends the attempt
                 self._error(kind, text, hint)
             case StatusEvent(text=text):
                 self.err.line(text, "dim")
@@ -84,7 +85,7 @@ class View:
                 pass
 
     def _delta(self, text: str) -> None:
-        if self.out.tty and self._answer:
+        if self.out.tty and self._answer and not self._named:
             if self._streamed == "" and self.err.tty:
                 self.err.fresh()
             self._streamed += text
@@ -149,7 +150,7 @@ class View:
             if body.text and body.text != self._limit:
                 self.err.line(body.text, "yellow")
         elif body.text and self._answer and not shown:
-            self.out.line(body.text.removesuffix("\n"))
+            self.out.line((f"{session}: " if self._named else "") + body.text.removesuffix("\n"))
         self._streamed = self._limit = ""
         for question in body.waiting:
             words = "|".join(self._choices.get(question, ("once", "no")))

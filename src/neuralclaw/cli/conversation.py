@@ -83,6 +83,8 @@ class Chat:
         self.queued: list[str] = []
         self.leaving = False
         self.running = False
+        self._events: Any = None
+        """Those of the turn that runs."""
         self._begun = self._pick_up = False
         self._steered = self._seen = 0
         self._status = ""
@@ -122,7 +124,7 @@ class Chat:
         self.face.fresh()
         if self.running and self.session is not None and self._presses < _PATIENCE:
             try:
-                await self.agent.cancel(self.session)
+                await (self.agent.stop(self._events) if self._events is not None else self.agent.cancel(self.session))
             except NeuralClawError as error:
                 self.told(error)
         elif self.running or not self.face.live:
@@ -186,7 +188,7 @@ class Chat:
 
     async def _turn(self, turn: Any) -> None:
         await self._follow(turn)
-        if self._status == "done" and self._steered > self._seen and not self.leaving and self.session is not None:
+        if self._steered > self._seen and not self.leaving and self.session is not None:
             await self._follow(self.agent.resume(self.session))  # said too late for the turn: it began the next one
 
     async def _follow(self, turn: Any) -> None:
@@ -194,6 +196,7 @@ class Chat:
         self.face.standing.since = time.monotonic()
         try:
             async with turn as events, anyio.create_task_group() as group:
+                self._events = events
                 if self.face.live:
                     group.start_soon(self._typed)
                 async for event in events:
@@ -208,7 +211,7 @@ class Chat:
                 raise
             self.told(_first(ours))
         finally:
-            self.running = False
+            self.running, self._events = False, None
             self.face.standing.since = None
             self.face.questions.clear()
 

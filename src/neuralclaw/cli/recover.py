@@ -20,7 +20,7 @@ def _options(parser: argparse.ArgumentParser) -> None:
 
 def _recover(args: argparse.Namespace) -> int:
     with Outflow(sys.stdout, sys.stderr) as flow:
-        sink: Sink = StreamSink(flow, verbose=args.verbose) if args.output == "stream-json" else TextSink(flow, verbose=args.verbose)
+        sink: Sink = StreamSink(flow, verbose=args.verbose) if args.output == "stream-json" else TextSink(flow, verbose=args.verbose, named=True)
         return anyio.run(stoppable, lambda _: _finish_all(args, sink), flow)
 
 

@@ -147,7 +147,7 @@ def _turn(agent: Agent, args: argparse.Namespace, text: str | None, session: str
     options = {"max_iterations": args.max_iterations, "timeout": args.timeout}
     given = {name: value for name, value in options.items() if value is not None}
     if session is not None and (args.resume or args.newest):
-        return agent.resume(session, text=text, images=args.image, retry=args.retry, **given)
+        return agent.resume(session, text=text, images=args.image, retry=args.retry, stay=False, **given)
     return agent.turn(text or "", session=session, images=args.image, **given)
 
 
@@ -158,7 +158,7 @@ async def follow(agent: Agent, turn: AbstractAsyncContextManager[Any], sink: Sin
         group.start_soon(person.serve, agent)
         async for event in events:
             if stop.how is None:
-                stop.how = _canceller(agent, event.session)
+                stop.how = _canceller(agent, events)
             sink.show(event)
             person.saw(event)
             await sink.room()
@@ -171,9 +171,9 @@ async def follow(agent: Agent, turn: AbstractAsyncContextManager[Any], sink: Sin
     return last
 
 
-def _canceller(agent: Agent, session: str) -> Any:
+def _canceller(agent: Agent, events: Any) -> Any:
     async def cancel() -> None:
-        await agent.cancel(session)
+        await agent.stop(events)
 
     return cancel
 

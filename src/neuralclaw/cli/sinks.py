@@ -26,10 +26,10 @@ class Sink(Protocol):
 class TextSink:
     """Standard output gets the answer, standard error the rest."""
 
-    def __init__(self, flow: Outflow, *, verbose: bool, answer: bool = True) -> None:
+    def __init__(self, flow: Outflow, *, verbose: bool, answer: bool = True, named: bool = False) -> None:
         self.room, self._flow = flow.room, flow
         out, err = output.screen(flow.out), output.screen(flow.err)
-        self.view = View(out, err, tools=verbose or (answer and err.tty), verbose=verbose, answer=answer)
+        self.view = View(out, err, tools=verbose or (answer and err.tty), verbose=verbose, answer=answer, named=named)
 
     def show(self, event: Event) -> None:
         self.view.show(event)

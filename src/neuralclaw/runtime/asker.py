@@ -3,10 +3,12 @@
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
+from typing import get_args
 
 import anyio
 
-from ..errors import AlreadyAnswered, UnknownQuestion
+from ..agent.loop import cancelled
+from ..errors import AlreadyAnswered, StoreError, UnknownQuestion
 from ..ports import Store
 from ..types.actions import Answer, AnswerDecision, Question
 from ..types.entries import Draft, Entry
@@ -32,7 +34,7 @@ class Pending:
 
     def __init__(self, session: str) -> None:
         self.session = session
-        self.answer: ApprovalResolved | None = None
+        self.answer: ApprovalResolved | StoreError | None = None
         self.wake = anyio.Event()
 
 
@@ -57,23 +59,45 @@ class JournalAsker:
             pending.answer = known.answer
             if pending.answer is None and session in self._absent:
                 await self.resolve(known, "no", "nobody")
-            elif pending.answer is None and self._approver is not None:
-                await self.resolve(known, *await self._decided(session, question))
-            while pending.answer is None:
-                await pending.wake.wait()
+            async with anyio.create_task_group() as tasks:
+                if pending.answer is None and self._approver is not None and session not in self._absent:
+                    tasks.start_soon(self._approve, known, session, question)  # others may answer meanwhile
+                while pending.answer is None:
+                    await pending.wake.wait()
+                tasks.cancel_scope.cancel()
         finally:
             del self._waiting[name]
         answer = pending.answer
+        if not isinstance(answer, ApprovalResolved):
+            raise answer or UnknownQuestion(f"the question {name} was given up")
         return Answer(approval_id=name, decision=answer.decision, by=answer.by, value=answer.value)
+
+    async def _approve(self, asked: OpenQuestion, session: str, question: Question) -> None:
+        """Ask the approver and record the word."""
+        try:
+            await self.resolve(asked, *await self._decided(session, question))
+        except StoreError as error:
+            pending = self._waiting[question.approval_id]
+            pending.answer = error
+            pending.wake.set()
 
     async def _decided(self, session: str, question: Question) -> tuple[AnswerDecision, str]:
         """The approver's word and whose it is. The guard around approvers: one that fails is nobody, and nobody means no."""
         assert self._approver is not None, "asked only where there is one"
         try:
-            return await self._approver(session, question), "program"
+            said = await self._approver(session, question)
         except Exception as error:
             log.warning("the approver failed and counts as nobody: %s: %s", type(error).__name__, error, exc_info=True)
             return "no", "nobody"
+        except anyio.get_cancelled_exc_class():
+            if cancelled():
+                raise
+            log.warning("the approver failed and counts as nobody: it was cancelled from within")
+            return "no", "nobody"
+        if said not in get_args(AnswerDecision):
+            log.warning("the approver gave %.80r, which is no answer, and counts as nobody", said)
+            return "no", "nobody"
+        return said, "program"
 
     async def resolve(self, asked: OpenQuestion, decision: AnswerDecision, by: str) -> None:
         """Record an answer; where somebody was faster, that answer counts."""

@@ -11,28 +11,32 @@ BUFFER = 1024
 
 
 class Buffer:
-    """Entries and passing events in the order they came. `behind`: an entry did not fit, and is to be read from the journal."""
+    """Entries and passing events in the order they came. `behind`: the journal has more; where an entry did not fit (`hole`), behind the items."""
 
     def __init__(self, limit: int, *, behind: bool) -> None:
         self.items: deque[Entry | Event] = deque()
-        self.behind = behind
+        self.behind, self.hole = behind, False
         self.failure: Exception | None = None
         self._limit = limit
         self._wake = anyio.Event()
         self._seq = 0
 
     def offer(self, item: Entry | Event) -> None:
-        """Take it in, where there is room; a passing event is dropped where there is none."""
-        if len(self.items) >= self._limit:
-            self.behind = self.behind or isinstance(item, Entry)
-        else:
+        """Take it in, where there is room. Behind a hole nothing is taken in: the reader finds it in the journal, passing events are gone."""
+        if not self.hole and len(self.items) < self._limit:
             self.items.append(item)
+        elif isinstance(item, Entry):
+            self.behind = self.hole = True
         self._wake.set()
 
     def fail(self, error: Exception) -> None:
         """The reader gets this error once all before it was read."""
         self.failure = error
         self._wake.set()
+
+    def caught_up(self) -> None:
+        """The journal is being read: from now on items are taken in again."""
+        self.behind = self.hole = False
 
     def wake(self) -> None:
         self._wake.set()

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, contextmanager
 
 from ..ports import Clock, Store
 from ..types.entries import Entry, Event, event_of, rfc3339
-from ..types.events import Passing
+from ..types.events import Inbound, Passing
 from .buffer import BUFFER, Buffer
 from .turnstream import Topic, TurnStream
 
@@ -33,7 +33,7 @@ class Subscription:
                 if event is not None:
                     return buffer.numbered(event)
             elif buffer.behind:
-                buffer.behind = False
+                buffer.caught_up()
                 buffer.items.extend(await self._store.read(self._session, after=self._seen))
             else:
                 await buffer.news()
@@ -93,10 +93,20 @@ class Bus:
             if not topic:
                 self._topics.pop(session, None)
 
-    def follow(self, stream: TurnStream, entry: int, turn: int | None) -> None:
-        """The stream's message stood in the journal before, as this entry; `turn` is what it began, None while it waits."""
-        stream.follow(entry, turn)
+    def follow(self, stream: TurnStream, entry: Entry, turn: int | None) -> None:
+        """The stream's message stood in the journal before, as this entry; `turn` is what it began or was seen by, None while it waits."""
+        assert isinstance(entry.body, Inbound), "a message is followed"
+        stream.follow(entry, entry.body, turn)
         self._topics[stream.session].await_message(stream)
+
+    def awaited(self, session: str) -> bool:
+        """Whether somebody here waits for a turn of this session that has not begun."""
+        return session in self._topics and self._topics[session].awaited
+
+    def close(self, error: Exception) -> None:
+        """End every stream with this error once all before it was read: nothing will come any more."""
+        for topic in self._topics.values():
+            topic.fail(error)
 
     def publish(self, entries: Sequence[Entry]) -> None:
         for listener in self._listeners:

@@ -2,17 +2,17 @@
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any, cast
 
 import anyio
 import msgspec
 
-from ..errors import AlreadyAnswered, NeuralClawError, SessionNotFound, StoreError, UnknownQuestion, UsageError
+from ..errors import AlreadyAnswered, NeuralClawError, SessionBusy, SessionNotFound, StoreError, UnknownQuestion, UsageError
 from ..ports import Clock, Store
 from ..types.actions import AnswerDecision
 from ..types.entries import NEXT, Draft, Entry, detached
-from ..types.events import ApprovalResolved, Cancel, Inbound, TurnStarted
+from ..types.events import ApprovalResolved, Cancel, Inbound, Message, TurnFinished, TurnStarted
 from ..types.ids import new_id
 from ..types.labels import AGENT, OWNER, join
 from ..types.messages import Image
@@ -33,13 +33,13 @@ FOLLOW_AGAIN = (0.2, 10.0)
 class Accepted(msgspec.Struct, frozen=True):
     """A message on record: its entry and the turn it belongs to. `waits`: the session is parked, and the message waits for the answer too.
 
-    `before`: its key was accepted before, with this entry; `turn` is then what it began, None where it waits still.
+    `before`: its key was accepted before, as this entry; `turn` is then what it began or was seen by, None where it waits still.
     """
 
     entry: int
     turn: int | None
     waits: bool = False
-    before: bool = False
+    before: Entry | None = None
 
 
 class SessionDesk:
@@ -61,8 +61,11 @@ class SessionDesk:
         lease = await self._sessions.claim(session)
         async with self._returned(session, lease):
             accepted = await self._accept(session, inbound, free=lease is not None)
-        if accepted.waits and lease is not None:
-            await self._sessions.give_back(session, lease)  # nothing can be done before the answer
+        if accepted.waits:
+            if lease is not None:
+                await self._sessions.give_back(session, lease)  # nothing can be done before the answer
+            if (await self._row(session)).state == "unfinished":  # which has come meanwhile
+                await self._sessions.wake(session, Wish())
         elif lease is not None:
             self._sessions.start(session, lease, wish)
         else:
@@ -78,8 +81,10 @@ class SessionDesk:
             waits = not goes_on and (parked or not free or (row is not None and (row.open_turn > 0 or row.pending)))
             inbound = msgspec.structs.replace(inbound, queued=inbound.queued or waits)
             try:
-                turn, withdrawn = (None, await self._withdrawn(session)) if goes_on else (NEXT, [])
-                entry = await self._write(session, Draft(turn, inbound), withdrawn)
+                turn, more = (None, await self._withdrawn(session)) if goes_on else (NEXT, [])
+                if row is not None and parked and not goes_on:
+                    more = [Draft(row.open_turn, await self._still_parked(row), join(row.labels, AGENT))]
+                entry = await self._write(session, Draft(turn, inbound), more)
             except AlreadyAnswered:  # somebody answered meanwhile: the turn does not wait any more
                 continue
             except DuplicateInbound as before:
@@ -103,18 +108,34 @@ class SessionDesk:
         questions = await self._store.questions(session=session)
         return [Draft(q.turn, ApprovalResolved(approval_id=q.question.approval_id, decision="no", by="withdrawn"), OWNER) for q in questions]
 
+    async def _still_parked(self, row: SessionRow) -> TurnFinished:
+        """The end of the parked turn once more, for a message that waits behind it: whoever follows the message learns what it waits for."""
+        ends = await self._store.read(row.session, from_turn=row.open_turn, kinds=("turn.finished",))
+        if ends and isinstance(end := ends[-1].body, TurnFinished):
+            return end
+        questions = await self._store.questions(session=row.session)
+        return TurnFinished(status="needs_approval", text="", model=row.model, waiting=tuple(q.question.approval_id for q in questions))
+
     async def _accepted_before(self, session: str, before: DuplicateInbound) -> Accepted:
         """Where the message with this key stands, and the turn that it began or that saw it."""
         if before.session != session:
             raise UsageError(f"a message with this key was accepted before, in session {before.session}; nothing was recorded")
-        for entry in await self._store.read(session, after=before.entry - 1, kinds=("turn.started", "message")):
+        inbound, *later = await self._store.read(session, after=before.entry - 1, kinds=("inbound", "turn.started", "message"))
+        if not isinstance(inbound.body, Inbound):
+            raise StoreError(f"a message with this key was accepted before, as entry {before.entry}, and cannot be read; nothing was recorded")
+        for entry in later:
             body = entry.body
-            if isinstance(body, TurnStarted) and body.inbound == before.entry:
-                return Accepted(before.entry, entry.turn, before=True)
-        return Accepted(before.entry, None, before=True)
+            began = isinstance(body, TurnStarted) and body.inbound == before.entry
+            saw = isinstance(body, Message) and not inbound.body.queued and entry.turn == inbound.turn and body.seen >= before.entry
+            if began or saw:
+                return Accepted(before.entry, entry.turn, before=inbound)
+        return Accepted(before.entry, None, before=inbound)
 
     async def steer(self, session: str, text: str, *, by: str, key: str | None = None, images: tuple[Image, ...] = ()) -> int:
-        """Accept a message for a session whose turn may run in any process; it is seen before the next model call. Gives its entry number."""
+        """Accept a message for a session whose turn may run in any process; it is seen before the next model call. Gives its entry number.
+
+        Where no turn runs it begins one, here.
+        """
         row = await self._row(session)
         inbound = self._sessions.clean(Inbound(text=text, key=key or new_id(16), by=by, images=images))
         while True:
@@ -126,12 +147,13 @@ class SessionDesk:
                 row = await self._row(session)
             except DuplicateInbound as before:
                 return before.entry
-        if self._sessions.driving(session):
-            await self._sessions.wake(session, Wish())
+        if row.state != "waiting" or withdrawn:  # else it waits for the answer
+            with suppress(SessionBusy):  # who holds the session sees it too
+                await self._sessions.wake(session, Wish())
         return entry
 
-    async def _write(self, session: str, draft: Draft, withdrawn: Sequence[Draft]) -> Entry:
-        """Write a message with the bytes of its pictures, and the session it begins. Raises `DuplicateInbound` and `AlreadyAnswered`."""
+    async def _write(self, session: str, draft: Draft, more: Sequence[Draft]) -> Entry:
+        """Write a message with the bytes of its pictures, and the session it begins, and `more` behind it. Raises `DuplicateInbound` and `AlreadyAnswered`."""
         inbound = draft.body
         assert isinstance(inbound, Inbound), "a message is written"
         options = inbound.options
@@ -151,7 +173,7 @@ class SessionDesk:
                     soul=options.soul,
                 )
             ]
-        entries = await self._store.append(session, [Draft(draft.turn, inbound, labels, blobs), *withdrawn], rows=rows)
+        entries = await self._store.append(session, [Draft(draft.turn, inbound, labels, blobs), *more], rows=rows)
         self.notify(entries)
         return entries[0]
 

@@ -1,6 +1,7 @@
 """One session driven by this process: its unfinished turn and its waiting messages are brought to their end, one turn after the other."""
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 import anyio
 import msgspec
@@ -12,7 +13,7 @@ from ..agent.loop import run_turn
 from ..agent.redaction import NO_REDACTION, Searched, redacted
 from ..agent.run import Run
 from ..agent.state import TurnState
-from ..errors import AgentError, StoreError, TurnSetAside
+from ..errors import AgentError, AlreadyAnswered, StoreError, TurnSetAside
 from ..ports import Asker, Clock, Gate, Provider, Redaction, Store, Toolset
 from ..types.entries import Draft, Entry
 from ..types.events import ApprovalResolved, Cancel, ErrorEvent, ErrorInfo, Inbound, Passing, ReasoningDelta, TextDelta, TurnFinished, TurnStarted, Unreadable
@@ -65,6 +66,8 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     present: bool | None = None
     retry: bool = False
     seconds: float | None = None
+    one_turn: bool = False
+    """Nobody stays to see more than one turn: those that wait behind it are left to who follows them, or recovers the home."""
 
 
 class Errand(msgspec.Struct, frozen=True):
@@ -90,6 +93,7 @@ class Drive:
         self._journal: Journal | None = None
         self._open_turn = 0
         self._pending = False
+        self._one_turn = errand.wish.one_turn
 
     async def work(self) -> None:
         """Until nothing is left to do, or the turn waits for a person. Raises `NeuralClawError` where a turn cannot go on."""
@@ -104,6 +108,8 @@ class Drive:
                 self.again = False
                 await journal.sync()
             state = journal.state
+            if self._one_turn and not self._kit.bus.awaited(self.session):
+                return
             if state.parked or (state.finished is not None and not state.inbox):
                 return  # what waits behind a parked turn waits for the answer too
 
@@ -130,7 +136,7 @@ class Drive:
         window = (started.options.limits if started else Limits()).window_turns
         first = first_turn(last if self._open_turn else last + 1, window)
         older = [e for e in await store.read(session, from_turn=first, kinds=KINDS) if e.turn < last] if first < last else []
-        waiting = await store.read(session, after=started.inbound, kinds=("inbound",)) if started else await store.read(session, kinds=KINDS)
+        waiting = await store.read(session, after=started.inbound, kinds=("inbound", "cancel")) if started else await store.read(session, kinds=KINDS)
         known = {e.entry: e for e in (*waiting, *older, *newest)}
         journal = Journal(store, self.lease, session, self._kit.bus.publish, self._searched)
         ordered = self._searched.entries([known[n] for n in sorted(known)])
@@ -201,7 +207,9 @@ class Drive:
             await store.set_aside(self.session, False)
         for question in state.open_questions():
             if expired(question, self._kit.clock.now()):
-                await journal.append(ApprovalResolved(approval_id=question.approval_id, decision="no", by="expired"))
+                with suppress(AlreadyAnswered):
+                    await journal.append(ApprovalResolved(approval_id=question.approval_id, decision="no", by="expired"))
+        await journal.sync()
 
     async def _run(self, journal: Journal) -> None:
         """One run of the journal's current turn."""

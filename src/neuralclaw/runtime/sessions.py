@@ -13,7 +13,7 @@ from anyio.abc import TaskGroup
 
 from ..agent.journal import RECORD_SECONDS
 from ..agent.redaction import Searched, redacted
-from ..errors import NeuralClawError, SessionBusy, StoreError
+from ..errors import AgentError, NeuralClawError, SessionBusy, StoreError
 from ..types.entries import Entry
 from ..types.events import ApprovalResolved, Inbound
 from ..types.logcontext import about
@@ -74,7 +74,8 @@ class Sessions:
         lease = self._kept.pop(session, None)
         try:
             if lease is None:
-                lease = await self._kit.store.acquire(lease_name(session))
+                with anyio.CancelScope(shield=True):  # a lease that is taken and not known here would be held as long as this process lives
+                    lease = await self._kit.store.acquire(lease_name(session))
             if lease is None:
                 holder = await self._kit.store.holder(lease_name(session))
                 raise SessionBusy(
@@ -171,6 +172,10 @@ class Sessions:
             failure = error
         finally:
             drive.ending = True
+            if drive.life.cancel_called:
+                failure = AgentError("the agent was closed; the turn stays unfinished, and what was recorded is kept", hint="neuralclaw recover")
+            if isinstance(failure, StoreError):  # the lease may not be given back for as long as the store waits
+                self._kit.bus.fail(drive.session, failure)
             await self.give_back(drive.session, drive.lease)
             del self._drives[drive.session]
             self._ended(drive.session)

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 
 from ..ports import Store
 from ..types.entries import Entry, Event, event_of
-from ..types.events import ErrorEvent, Inbound, Message, TurnFinished, TurnStarted
+from ..types.events import ApprovalRequested, ApprovalResolved, ErrorEvent, Inbound, Message, TurnFinished, TurnStarted
 from .buffer import BUFFER, Buffer
 
 
@@ -13,7 +13,8 @@ class TurnStream:
     """Iterates over the events of one turn up to its `turn.finished`; `seq` rises by one.
 
     The turn is the one that the message of entry `message` begins or steers, or that of `number`. A message that waits behind a turn which parks
-    waits for the answer too: then the stream ends with the end of that turn. `finished` is the end that was shown.
+    waits for the answer too: then the stream ends with the end of that turn. `finished` is the end that was shown; `sure`: the turn is known to be
+    the one that is meant.
     """
 
     def __init__(self, store: Store, session: str, *, key: str = "", number: int | None = None, after: int = 0, buffer: int = BUFFER) -> None:
@@ -22,9 +23,8 @@ class TurnStream:
         self.message_entry = self.message_turn = 0
         self.finished: TurnFinished | None = None
         self._store, self._seen = store, after
-        self._sure = number is not None  # the turn is known to be the one that is meant
+        self.sure = number is not None
         self._first: deque[Entry] = deque()
-        self._last: Entry | None = None
         self._buffer = Buffer(buffer, behind=number is not None)
         self.offer, self.fail = self._buffer.offer, self._buffer.fail
 
@@ -36,24 +36,26 @@ class TurnStream:
 
     def began(self, turn: int) -> None:
         """The message began this turn."""
-        self.number, self._sure = turn, True
+        self.number, self.sure = turn, True
 
-    def follow(self, entry: int, turn: int | None) -> None:
-        """The message stood in the journal before, as this entry; its turn, where it has begun, is read from there."""
-        self.message_entry, self._seen = entry, entry - 1
+    def follow(self, entry: Entry, message: Inbound, turn: int | None) -> None:
+        """The message stood in the journal before, as this entry; its turn, where it is known, is read from there."""
+        if not self.message_entry:
+            self.accepted(entry, message)
+            self._seen = entry.entry - 1
         if turn is not None:
             self.began(turn)
-            self._buffer.behind = True
-            self._buffer.wake()
+        self._buffer.behind = self.number is not None
+        self._buffer.wake()
+
+    @property
+    def ended(self) -> bool:
+        """Whether the turn's end has come in, though nobody has read it yet."""
+        return any(isinstance(item, Entry) and isinstance(item.body, TurnFinished) and item.turn == self.number for item in self._buffer.items)
 
     def show_first(self, entries: Sequence[Entry]) -> None:
         """Show these, of before, ahead of everything else: questions that the reader may answer."""
         self._first.extend(entries)
-
-    def show_parked(self, entries: Sequence[Entry]) -> None:
-        """The message waits, for an answer to these questions; the last of the entries, the end of the parked turn, ends the stream too."""
-        self._first.extend(entries[:-1])
-        self._last = entries[-1] if entries else None
 
     def __aiter__(self) -> AsyncIterator[Event]:
         return self
@@ -64,26 +66,17 @@ class TurnStream:
             event: Event | None = None
             if self._first:
                 event = event_of(self._first.popleft())
-            elif buffer.items:
+            elif buffer.items and not (buffer.behind and not buffer.hole):
                 event = self._take(buffer.items.popleft())
             elif buffer.behind and self.number is not None:
-                buffer.behind = False
+                buffer.caught_up()
                 entries = await self._store.read(self.session, after=self._seen, from_turn=self.number)
                 buffer.items.extendleft(reversed([entry for entry in entries if entry.turn == self.number]))
-            elif self._last is not None and self.number is None:
-                event = self._parked(self._last)
             else:
                 await buffer.news()
             if event is not None:
                 return buffer.numbered(event)
         raise StopAsyncIteration
-
-    def _parked(self, end: Entry) -> Event | None:
-        """The end of the turn that the message waits behind."""
-        self._last = None
-        if isinstance(end.body, TurnFinished):
-            self.finished = end.body
-        return event_of(end)
 
     def _take(self, item: Entry | Event) -> Event | None:
         """The event to show next, or None where the item was shown before or is not of this turn."""
@@ -97,14 +90,14 @@ class TurnStream:
         if isinstance(body, TurnStarted) and body.inbound == self.message_entry:
             self.began(item.turn)
         elif isinstance(body, Message) and item.turn == self.number and body.seen >= self.message_entry:
-            self._sure = True
+            self.sure = True
         elif isinstance(body, TurnFinished):
             return self._end(event, body)
         return event
 
     def _end(self, event: Event, body: TurnFinished) -> Event | None:
         """The end of the turn that is meant, or of the one that everything waits for; of another one nothing is shown."""
-        if body.waiting or (self._sure and event.turn == self.number):
+        if body.waiting or (self.sure and event.turn == self.number):
             self.finished = body
             return event
         return None
@@ -114,7 +107,7 @@ class Topic:
     """The streams of one session. An entry reaches those of its turn and no other, however many wait."""
 
     def __init__(self) -> None:
-        self._keys: dict[str, TurnStream] = {}
+        self._keys: dict[str, list[TurnStream]] = {}
         self._messages: dict[int, list[TurnStream]] = {}
         self._turns: dict[int, list[TurnStream]] = {}
         self._all: dict[int, TurnStream] = {}
@@ -125,21 +118,32 @@ class Topic:
     def add(self, stream: TurnStream) -> None:
         self._all[id(stream)] = stream
         if stream.key:
-            self._keys[stream.key] = stream
+            self._keys.setdefault(stream.key, []).append(stream)
         if stream.number is not None:
             self._turns.setdefault(stream.number, []).append(stream)
 
     def await_message(self, stream: TurnStream) -> None:
-        """The stream's message is of an earlier entry; what it begins is what is waited for."""
-        self._keys.pop(stream.key, None)
-        if stream.number is not None:
-            self._turns.setdefault(stream.number, []).append(stream)
+        """The stream's message is of an earlier entry; what it begins, or steers, is what is waited for."""
+        self._forget_key(stream)
+        for places, place in ((self._messages, stream.message_entry), (self._turns, stream.number)):
+            if place is not None and stream not in places.setdefault(place, []):
+                places[place].append(stream)
+
+    @property
+    def awaited(self) -> bool:
+        """Whether somebody waits for a turn that has not begun."""
+        return bool(self._messages or self._keys)
+
+    def _forget_key(self, stream: TurnStream) -> None:
+        rest = [other for other in self._keys.get(stream.key, ()) if other is not stream]
+        if rest:
+            self._keys[stream.key] = rest
         else:
-            self._messages.setdefault(stream.message_entry, []).append(stream)
+            self._keys.pop(stream.key, None)
 
     def remove(self, stream: TurnStream) -> None:
         del self._all[id(stream)]
-        self._keys.pop(stream.key, None)
+        self._forget_key(stream)
         for places, place in ((self._messages, stream.message_entry), (self._turns, stream.number)):
             rest = [other for other in places.get(place or 0, ()) if other is not stream]
             if rest:
@@ -149,20 +153,23 @@ class Topic:
 
     def publish(self, entry: Entry) -> None:
         body = entry.body
-        if isinstance(body, Inbound) and (stream := self._keys.pop(body.key, None)) is not None:
-            self._accepted(stream, entry, body)
+        if isinstance(body, Inbound) and body.key in self._keys:
+            for stream in self._keys.pop(body.key):
+                self._accepted(stream, entry, body)
         elif isinstance(body, TurnStarted):
             self._began(entry.turn, self._messages.pop(body.inbound, []))
         for stream in self._turns.get(entry.turn, ()):
             stream.offer(entry)
-        if (isinstance(body, TurnFinished) and body.waiting) or (isinstance(body, ErrorEvent) and not entry.turn):
-            for waiting in self._messages.values():
-                for stream in waiting:
-                    stream.offer(entry)
+        if isinstance(body, ErrorEvent) and not entry.turn:
+            for stream in self._all.values():
+                stream.offer(entry)
+        elif isinstance(body, ApprovalRequested | ApprovalResolved) or (isinstance(body, TurnFinished) and body.waiting):
+            for stream in [stream for waiting in self._messages.values() for stream in waiting if stream.number != entry.turn]:
+                stream.offer(entry)  # what stands between them and their turn
 
     def _accepted(self, stream: TurnStream, entry: Entry, body: Inbound) -> None:
         stream.accepted(entry, body)
-        self._messages[entry.entry] = [stream]
+        self._messages.setdefault(entry.entry, []).append(stream)
         if stream.number is not None:
             self._turns.setdefault(stream.number, []).append(stream)
         else:

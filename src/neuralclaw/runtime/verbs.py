@@ -54,7 +54,7 @@ class Reading:
 
     async def record(self, *, session: str | None = None, after: int = 0) -> list[dict[str, Any]]:
         """Headers of the record, oldest first, with their kind and digest; of one session or of all."""
-        names = [session] if session else [row.session for row in await self._store.sessions()]
+        names = [(await find_session(self._store, session)).session] if session else [row.session for row in await self._store.sessions()]
         entries = [entry for name in names for entry in await self._store.read(name)]
         entries.sort(key=lambda e: e.header.record)
         return [{**msgspec.to_builtins(e.header), "erased": e.body is None} for e in entries if e.header.record > after]

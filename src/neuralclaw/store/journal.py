@@ -69,16 +69,16 @@ def prepare(draft: Draft) -> Prepared:
         data = encode_body(draft.body)
         body = decode_body(kind, version, data)
     except (UnicodeEncodeError, TypeError, ValueError, LookupError, OverflowError, RecursionError) as error:
-        raise StoreError(f"a {kind} entry cannot be written ({error}); nothing of it was recorded") from error
+        raise StoreError(f"an entry of kind {kind} cannot be written ({error}); nothing of it was recorded") from error
     if draft.turn in (None, NEXT) and not isinstance(body, Inbound | Cancel):
-        raise StoreError(f"a {kind} entry cannot be written (it has no turn); nothing of it was recorded")
+        raise StoreError(f"an entry of kind {kind} cannot be written (it has no turn); nothing of it was recorded")
     key, digest = seal(data)
     named = named_blobs(body)
     blobs = _NO_BLOBS
     if draft.blobs:
         blobs = {blob_digest(blob): blob for blob in draft.blobs}
         if not blobs.keys() <= set(named):
-            raise StoreError(f"a {kind} entry cannot be written (it does not name all bytes that came with it); nothing of it was recorded")
+            raise StoreError(f"an entry of kind {kind} cannot be written (it does not name all bytes that came with it); nothing of it was recorded")
     return Prepared(draft.turn, body, kind, version, labels, labels_text, data, key, digest, named, blobs)
 
 
@@ -137,7 +137,7 @@ class Append(Job):
             if p.named:
                 blobs.update(p.blobs)
                 if not tables.kept.union(blobs).issuperset(p.named):
-                    raise StoreError(f"a {p.kind} entry cannot be written (bytes that it names are not kept); nothing of it was recorded")
+                    raise StoreError(f"an entry of kind {p.kind} cannot be written (bytes that it names are not kept); nothing of it was recorded")
             if isinstance(body, Inbound) and body.key:
                 taken = tables.keys.get(body.key)
                 if taken is not None:
@@ -237,4 +237,5 @@ def _turn(tables: Tables, progress: Progress, p: Prepared) -> int:
         return progress.last_turn + 1 if body.queued or p.turn == NEXT else progress.open_turn or progress.started + 1
     if isinstance(body, Cancel) and body.message is not None:
         return tables.turn_of(progress.session, body.message) or max(1, progress.last_turn)
-    return progress.open_turn or max(1, progress.last_turn)
+    waits = progress.steering or progress.last_turn > progress.started
+    return progress.open_turn or (progress.started + 1 if waits else max(1, progress.started))

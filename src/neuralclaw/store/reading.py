@@ -64,7 +64,7 @@ def session_rows(c: sqlite3.Connection, alive: Callable[[str], bool], *, unfinis
 
     rows = [_session(c, row, asked_once) for row in c.execute(f"{_SESSION}{_UNFINISHED if unfinished else ''}").fetchall()]
     rows.sort(key=lambda r: (r.updated, r.session), reverse=True)
-    return [row for row in rows if not unfinished or row.state == "unfinished"]
+    return [row for row in rows if not unfinished or row.state in ("unfinished", "set_aside")]
 
 
 def _session(c: sqlite3.Connection, row: Sequence[Any], alive: Callable[[str], bool]) -> SessionRow:
@@ -149,6 +149,8 @@ def _question(row: Sequence[Any]) -> OpenQuestion | None:
     if not isinstance(question, ApprovalRequested):
         return None
     answer = body_of(answer_kind, answer_version, answered, session, answer_entry) if answered is not None else None
+    if answer_entry is not None and not isinstance(answer, ApprovalResolved):
+        answer = ApprovalResolved(approval_id=question.approval_id, decision="no", by="unreadable")  # erased, or it cannot be read: no yes is left
     return OpenQuestion(session, turn, rfc3339(time), question, answer if isinstance(answer, ApprovalResolved) else None)
 
 
