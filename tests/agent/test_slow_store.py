@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from neuralclaw import tool
+from neuralclaw import Agent, tool
 from neuralclaw.app.clock import SystemClock
 from neuralclaw.errors import StoreError
 from neuralclaw.store import SqliteStore
@@ -139,6 +139,10 @@ async def test_a_lease_that_could_not_be_given_back_is_given_back_later(home: Pa
         await until(lambda: _free(store))
 
 
+async def _unfinished(a: Agent) -> bool:
+    return bool((await a.do("sessions.list"))[0]["state"] == "unfinished")
+
+
 async def _free(store: SqliteStore) -> bool:
     return await store.holder("session:s") is None
 
@@ -200,7 +204,7 @@ async def test_a_turn_whose_step_cannot_be_recorded_stops_is_told_and_can_be_res
     async with agent_over(store, provider=FunctionProvider(reply)) as a:
         with pytest.raises(StoreError, match="failed for a moment"):
             await a.ask("one", session="s")
-        assert (await a.do("sessions.list"))[0]["state"] == "unfinished"
+        await until(lambda: _unfinished(a))
     async with agent(home, "found") as a, a.resume("s") as stream:
         ends = [event.text async for event in stream if event.type == "turn.finished"]
     assert ends == ["found"]

@@ -7,7 +7,7 @@ import anyio
 
 from ..errors import AgentError, NeuralClawError, UsageError
 from ..runtime.bus import Bus
-from ..runtime.desk import SessionDesk
+from ..runtime.desk import Accepted, SessionDesk
 from ..runtime.drive import Wish
 from ..runtime.sessions import Sessions
 from ..runtime.turnstream import TurnStream
@@ -35,14 +35,18 @@ class Turns:
         await self._parts.models.thinking(options.model)
         wish = Wish(approvals=options.approvals, present=options.origin.present, retry=retry)
         with self._bus.turn(session, key=inbound.key) as stream:
-            with anyio.CancelScope(shield=True):  # who gives up meanwhile withdraws a message that is on record
-                accepted = await self._desk.send(session, inbound, wish=wish)
+            accepted = await self._sessions.whole(lambda: self._desk.send(session, inbound, wish=wish), lambda sent: self._withdraw(session, sent))
             if accepted.before is not None:
                 self._bus.follow(stream, accepted.before, accepted.turn)
             async with self._followed(stream) as events:
                 if accepted.waits or (wish.present and stream.number is None):
                     stream.show_first(await self._open_questions(session))
                 yield events
+
+    async def _withdraw(self, session: str, sent: Accepted) -> None:
+        """Its sender left while it was written."""
+        if sent.before is None:
+            await self._desk.cancel(session, by=self._who, turn=sent.turn, message=sent.entry)
 
     async def _open_questions(self, session: str) -> list[Entry]:
         """The questions of this session that nobody has answered."""
@@ -75,7 +79,7 @@ class Turns:
     @asynccontextmanager
     async def gone_on(self, session: str, wish: Wish) -> AsyncIterator[AsyncIterator[Event]]:
         """Go on with what is unfinished or waits in the session and follow its turn; the last turn's end again where nothing is."""
-        row = await self._desk.take_up(session, wish)
+        row = await self._sessions.whole(lambda: self._desk.take_up(session, wish), self._leave_taken_up)
         if row.open_turn or row.pending:
             with self._bus.turn(row.session, number=row.open_turn or row.last_turn + 1, after=row.entries) as stream:
                 stream.show_first(await self._open_questions(row.session))
@@ -84,6 +88,11 @@ class Turns:
             return
         with self._bus.turn(row.session, number=row.last_turn, after=await self._last_end(row) - 1) as stream:
             yield stream
+
+    async def _leave_taken_up(self, row: SessionRow) -> None:
+        """Whoever wanted it left before it was known: what was taken up is stopped."""
+        if row.open_turn:
+            await self._desk.cancel(row.session, by=self._who, turn=row.open_turn)
 
     async def _last_end(self, row: SessionRow) -> int:
         """The entry that ended the session's last turn."""

@@ -5,7 +5,7 @@ subscribes to the bus.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 import anyio
@@ -23,6 +23,7 @@ from .prompts import Prompts
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
 Said = TypeVar("Said", Inbound, ApprovalResolved)
 
 RELEASE_AGAIN = (1.0, 30.0)
@@ -69,13 +70,42 @@ class Sessions:
             else:
                 return await self._take(session)
 
+    async def whole(self, work: Callable[[], Awaitable[T]], undo: Callable[[T], Awaitable[None]]) -> T:
+        """What `work` gives; it is never stopped half-way. A cancellation by anyio waits for its end, one by asyncio does not: then `undo` takes it back."""
+        outcome: list[T | Exception] = []
+        ended, given_up = anyio.Event(), False
+
+        async def run() -> None:
+            try:
+                outcome.append(await work())
+            except NeuralClawError as error:
+                outcome.append(error)
+            finally:
+                ended.set()
+            if given_up and not isinstance(outcome[0], Exception):
+                try:
+                    await undo(outcome[0])
+                except NeuralClawError as error:
+                    log.warning("what was begun for a caller that left could not be taken back: %s", error.text)
+
+        self._tasks.start_soon(run)
+        try:
+            with anyio.CancelScope(shield=True):
+                await ended.wait()
+        finally:
+            given_up = not ended.is_set()
+        if not outcome:
+            raise AgentError("the agent was closed; nothing more was begun")
+        if isinstance(outcome[0], Exception):
+            raise outcome[0]
+        return outcome[0]
+
     async def _take(self, session: str) -> Lease:
         self._claims[session] = anyio.Event()
         lease = self._kept.pop(session, None)
         try:
             if lease is None:
-                with anyio.CancelScope(shield=True):  # a lease that is taken and not known here would be held as long as this process lives
-                    lease = await self._kit.store.acquire(lease_name(session))
+                lease = await self._kit.store.acquire(lease_name(session))
             if lease is None:
                 holder = await self._kit.store.holder(lease_name(session))
                 raise SessionBusy(
