@@ -291,3 +291,45 @@ async def test_an_idle_session_is_shown_again_though_the_default_model_is_not_us
     environ = {"PATH": "/usr/bin:/bin", "HOME": str(home.parent)}
     async with Agent.open(home=home, environ=environ, settings={"llm.default_provider": "openai"}) as a, a.resume("s") as stream:
         assert (await EventCapture().drain(stream)).one("turn.finished").text == "an answer"
+
+
+async def test_who_waits_behind_a_turn_is_shown_its_question_and_may_answer(home: Path) -> None:
+    (home.parent / "work").mkdir()
+    (home.parent / "work" / "a").write_text("x")
+    model = Held()
+    async with agent(home, provider=model.provider, approvals="ask") as a, anyio.create_task_group() as tasks:
+        tasks.start_soon(a.desk.send, "s", a._inbound("hold on", a._options()))
+        await model.holds.wait()
+        a.closing()
+        tasks.cancel_scope.cancel()
+    seen = EventCapture()
+    async with agent(home, calls(call("delete_file", path="a")), "gone", "second done", approvals="ask", present=True) as a:
+        async with a.turn("second", session="s") as stream:
+            async for event in stream:
+                seen.events.append(event)
+                if event.type == "approval.requested":
+                    await a.answer(event.approval_id, "once")
+    assert (seen.one("approval.requested").turn, seen.one("turn.finished").turn, seen.one("turn.finished").text) == (1, 2, "second done")
+    assert not (home.parent / "work" / "a").exists()
+
+
+async def test_the_entries_of_a_message_that_waits_for_an_answer_come_in_their_order(home: Path) -> None:
+    (home.parent / "work").mkdir()
+    (home.parent / "work" / "a").write_text("x")
+    async with agent(home, calls(call("delete_file", path="a")), approvals="park") as a:
+        await events(a, session="s")
+        waits = await events(a, "second", session="s")
+    entries = [e.entry for e in waits.events]
+    assert entries == sorted(entries)
+    assert waits.types == ["approval.requested", "inbound", "turn.finished"]
+
+
+async def test_a_word_to_a_parked_turn_that_was_cancelled_meanwhile_is_a_turn_of_its_own(home: Path) -> None:
+    (home.parent / "work").mkdir()
+    (home.parent / "work" / "a").write_text("x")
+    async with agent(home, calls(call("delete_file", path="a")), approvals="park") as a:
+        await events(a, session="s")
+        await a.cancel("s")
+    async with agent(home, "hello to you", who="owner") as a:
+        end = (await events(a, "hello", session="s")).one("turn.finished")
+    assert (end.turn, end.status, end.text) == (2, "done", "hello to you")
