@@ -161,8 +161,11 @@ def test_a_disk_that_does_not_answer_costs_only_what_waits_too_long(tmp_path: Pa
     told = written(kept)
     numbers = [line["number"] for line in told if line["message"] == "waits"]
     lost = [line["message"] for line in told if line["message"] != "waits"]
-    assert numbers == list(range(len(numbers)))
-    assert lost == [f"{QUEUE + 1_500 - len(numbers)} records were lost: the disk was too slow or full"]
+    assert numbers[:QUEUE] == list(range(QUEUE))
+    assert numbers == sorted(set(numbers))  # on a slow machine the first of them are given up while the last come in: then the last are kept
+    words = [text.partition(" ") for text in lost]
+    assert sum(int(count) for count, _, _ in words) == QUEUE + 1_500 - len(numbers)
+    assert {rest for _, _, rest in words} == {"records were lost: the disk was too slow or full"}
 
 
 async def test_the_event_loop_runs_on_while_the_disk_does_not(kept: LogBook) -> None:
