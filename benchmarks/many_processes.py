@@ -22,6 +22,7 @@ from typing import Any
 import anyio
 
 from neuralclaw import Agent, tool
+from neuralclaw.app.clock import SystemClock
 from neuralclaw.store import SqliteStore
 from neuralclaw.testing import FunctionProvider, Reply
 from neuralclaw.types.entries import Entry
@@ -108,21 +109,10 @@ def line(worker: "subprocess.Popen[str]") -> str:
     return worker.stdout.readline()
 
 
-class Clock:
-    def now(self) -> float:
-        return time.time()
-
-    def monotonic(self) -> float:
-        return time.monotonic()
-
-    async def sleep(self, seconds: float) -> None:
-        await anyio.sleep(seconds)
-
-
 async def wrong(home: str, ran: Counter[str], expected: Sequence[str]) -> list[str]:
     """What is not as it must be, each in a line. `ran`: how often each session's effect happened."""
     found = []
-    async with await SqliteStore.open(home, clock=Clock(), readonly=True) as store:
+    async with await SqliteStore.open(home, clock=SystemClock(), readonly=True) as store:
         rows = {row.session: row for row in await store.sessions()}
         if set(rows) != set(expected):
             found.append(f"{len(rows)} sessions, not {len(expected)}")

@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable
 import anyio
 
 from neuralclaw import Agent
+from neuralclaw.app.clock import SystemClock
 from neuralclaw.store import SqliteStore
 from neuralclaw.types.actions import Shown
 from neuralclaw.types.entries import Draft
@@ -23,17 +24,6 @@ from neuralclaw.types.labels import OWNER
 from neuralclaw.types.rows import NewSession
 
 FEW = 20
-
-
-class Clock:
-    def now(self) -> float:
-        return time.time()
-
-    def monotonic(self) -> float:
-        return time.monotonic()
-
-    async def sleep(self, seconds: float) -> None:
-        await anyio.sleep(seconds)
 
 
 def question(name: str) -> Draft:
@@ -53,7 +43,7 @@ def question(name: str) -> Draft:
 async def fill(home: str, count: int, each: int) -> list[str]:
     """Write so many questions, `each` in a session; their names."""
     names = [f"Q{n:09}" for n in range(count)]
-    async with await SqliteStore.open(home, clock=Clock()) as store:
+    async with await SqliteStore.open(home, clock=SystemClock()) as store:
         for first in range(0, count, each):
             mine = names[first : first + each]
             begun = [Draft(1, Inbound(text="push", key=f"k{first}", by="owner"), OWNER), *map(question, mine)]
