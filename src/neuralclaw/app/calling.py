@@ -1,5 +1,6 @@
 """Calls a verb by its name with checked arguments, and gives its value as plain JSON types."""
 
+import collections.abc
 import inspect
 import os
 import typing
@@ -41,6 +42,8 @@ def fitted(name: str, verb: Verb, arguments: Mapping[str, Any]) -> dict[str, Any
 
 
 def _typed(name: str, argument: str, value: Any, kind: Any) -> Any:
+    if any(typing.get_origin(each) is collections.abc.Callable for each in (kind, *typing.get_args(kind))):
+        return value  # a function of the caller's own
     try:
         return msgspec.convert(os.fspath(value) if isinstance(value, os.PathLike) else value, kind)
     except msgspec.ValidationError as error:

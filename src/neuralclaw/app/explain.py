@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from ..errors import NeuralClawError, ToolNotFoundError
+from ..errors import NeuralClawError, ToolNotFoundError, UsageError
 from ..safety.gate import Gate
 from ..sandbox.facts import SystemFacts
 from ..types.actions import Action, Origin, Verdict
@@ -68,7 +68,7 @@ async def explain(parts: Parts, asked: Mapping[str, Any]) -> Verdict:
     try:
         question = msgspec.convert(dict(asked), Asked)
     except msgspec.ValidationError as error:
-        raise NeuralClawError(f"that cannot be explained: {error}") from error
+        raise UsageError(f"that cannot be explained: {error}", hint="neuralclaw policy explain --help") from error
     action = await _action(parts, question)
     if not question.resolve:
         return await parts.gate.judge(action)

@@ -16,6 +16,7 @@ from ..types.entries import Event
 from ..types.events import ToolFinished
 from ..types.judging import Trust
 from ..types.tools import ToolSpec
+from .config_verbs import config_verbs
 from .parts import Parts
 
 Turn = Callable[..., AbstractAsyncContextManager[AsyncIterator[Event]]]
@@ -33,7 +34,7 @@ def agent_verbs(parts: Parts, desk: SessionDesk, turn: Turn, workspace: str, tru
         "policy.explain": verbs.explain,
         "policy.rules": verbs.rules,
         "policy.check": verbs.check,
-        "config.show": verbs.config,
+        **config_verbs(parts.loaded),
         "models.list": verbs.models,
         "models.show": verbs.model,
         "doctor": verbs.doctor,
@@ -96,9 +97,6 @@ class Verbs:
         errors: list[str] = load("policy_file")(file)
         return {"ok": not errors, "errors": errors}
 
-    async def config(self) -> list[dict[str, Any]]:
-        return [value._asdict() for value in self._parts.loaded.values]
-
     async def models(self) -> list[dict[str, Any]]:
         """The models that can be chosen by name, with their window: those that are set, and each ready service's default."""
         return list(await load("models")(self._parts).list())
@@ -107,12 +105,16 @@ class Verbs:
         """The model that `P:M`, a service alone, or nothing stands for: its full name, its window in tokens. Raises `ConfigError`."""
         return dict(await load("models")(self._parts).show(model))
 
-    async def doctor(self, *, rebuild: bool = False, call: bool = False) -> list[dict[str, Any]]:
-        """What works here, what is missing and how to get it. `call`: the models are called once for real."""
+    async def doctor(self, *, rebuild: bool = False, call: bool = False, needed: bool = False) -> list[dict[str, Any]]:
+        """What works here, what is missing and how to get it. `call`: the models are called once for real.
+
+        `needed`: each check also says whether the agent needs it.
+        """
         if rebuild:
             await self._parts.store.rebuild()
         checks: list[dict[str, Any]] = await load("doctor")(self._parts, rebuilt=rebuild, call=call)
-        return checks
+        shown = [check | {"fix": None} if check["ok"] else check for check in checks]
+        return shown if needed else [{name: value for name, value in check.items() if name != "needed"} for check in shown]
 
 
 def described(spec: ToolSpec) -> dict[str, Any]:

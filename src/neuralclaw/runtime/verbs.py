@@ -22,6 +22,7 @@ def reading_verbs(store: Store) -> dict[str, Verb]:
         "approvals.show": verbs.approval,
         "audit.verify": verbs.verify,
         "audit.show": verbs.record,
+        "audit.export": verbs.record,
     }
 
 
