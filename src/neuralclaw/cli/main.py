@@ -17,6 +17,7 @@ GROUPS = {
     "tools": "tools",
     "policy": "policy",
     "audit": "audit",
+    "completion": "completion",
 }
 """Noun -> the file of this package that has its commands."""
 
