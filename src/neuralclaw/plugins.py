@@ -28,6 +28,8 @@ PARTS = {
     "explain": "neuralclaw.app.explain:explain",
     "config.example": "neuralclaw.config.example:example",
     "config.services": "neuralclaw.config.example:of_table",
+    "config.set": "neuralclaw.config.change:set_key",
+    "config.verbs": "neuralclaw.app.config_verbs:ConfigVerbs",
     "policy_file": "neuralclaw.config.policyfile:check",
     "shell": "neuralclaw.safety.shell:analyse",
     "rules": "neuralclaw.safety.catalogue:rules",

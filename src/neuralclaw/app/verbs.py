@@ -16,6 +16,7 @@ from ..types.entries import Event
 from ..types.events import ToolFinished
 from ..types.judging import Trust
 from ..types.tools import ToolSpec
+from .config_verbs import config_verbs
 from .parts import Parts
 
 Turn = Callable[..., AbstractAsyncContextManager[AsyncIterator[Event]]]
@@ -33,7 +34,7 @@ def agent_verbs(parts: Parts, desk: SessionDesk, turn: Turn, workspace: str, tru
         "policy.explain": verbs.explain,
         "policy.rules": verbs.rules,
         "policy.check": verbs.check,
-        "config.show": verbs.config,
+        **config_verbs(parts.loaded.asked),
         "models.list": verbs.models,
         "models.show": verbs.model,
         "doctor": verbs.doctor,
@@ -95,9 +96,6 @@ class Verbs:
         """Whether a policy file (a YAML or JSON list of rules, or a whole configuration) can be used."""
         errors: list[str] = load("policy_file")(file)
         return {"ok": not errors, "errors": errors}
-
-    async def config(self) -> list[dict[str, Any]]:
-        return [value._asdict() for value in self._parts.loaded.values]
 
     async def models(self) -> list[dict[str, Any]]:
         """The models that can be chosen by name, with their window: those that are set, and each ready service's default."""
