@@ -194,6 +194,6 @@ async def test_the_limit_of_model_calls_holds_over_the_chain(home: Path) -> None
 async def test_a_chain_that_names_what_is_not_there_is_refused_before_the_turn(home: Path) -> None:
     async with loopback() as first, loopback() as second:
         for entry, words in (("nobody:m", "unknown provider 'nobody'"), ("groq:m", "GROQ_API_KEY is not set")):
-            with pytest.raises(ConfigError, match=r"llm\.fallback .*" + words):
+            with pytest.raises(ConfigError, match=r"llm\.fallback.*" + words):
                 await run(home, "one:m", settings(first, second, **{"llm.fallback": [entry]}))
         assert first.seen == []

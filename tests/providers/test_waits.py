@@ -104,6 +104,16 @@ def test_a_moment_is_said_with_its_day_where_it_is_another() -> None:
     assert moment(now, 86_400) == "in 24 h, at 2027-01-16 08:00:00 UTC"
 
 
+async def test_a_reply_that_is_cut_off_is_of_the_model_that_was_speaking(home: Path) -> None:
+    async with loopback() as first, loopback() as second:
+        first.says(Response([b"down"], status=503, kind="text/plain"))
+        half = stream(chunk({"content": "half of it"})).pieces[:1]
+        second.says(Response(half, then="hang"))
+        seen = await run(home, settings(first, second), timeout=1)
+    assert (end(seen).status, end(seen).model, end(seen).models) == ("timed_out", "two:m", ("two:m",))
+    assert (seen.one("message").body.text, seen.one("message").body.model) == ("half of it", "two:m")  # type: ignore[union-attr]
+
+
 async def test_a_turn_that_goes_on_later_keeps_who_answered_before(home: Path) -> None:
     """The first model asks for a call that needs a yes; when the turn goes on, in another process, only the second answers."""
     (home.parent / "old.txt").write_text("x")

@@ -97,13 +97,13 @@ class Verbs:
         errors: list[str] = load("policy_file")(file)
         return {"ok": not errors, "errors": errors}
 
-    async def models(self) -> list[dict[str, Any]]:
-        """The models that can be chosen by name, with their window: those that are set, and each ready service's default."""
-        return list(await load("models")(self._parts).list())
+    async def models(self, *, service: str | None = None) -> list[dict[str, Any]]:
+        """The models that can be used now: those that are set, and each ready service's default; or all that are known of one service."""
+        return list(await load("models")(self._parts).list(service))
 
-    async def model(self, *, model: str | None = None) -> dict[str, Any]:
-        """The model that `P:M`, a service alone, or nothing stands for: its full name, its window in tokens. Raises `ConfigError`."""
-        return dict(await load("models")(self._parts).show(model))
+    async def model(self, *, model: str | None = None, usable: bool = False) -> dict[str, Any]:
+        """What is known of the model that `P:M`, a service or a model alone, or nothing stands for. `usable`: `ConfigError` where its key is missing."""
+        return dict(await load("models")(self._parts).show(model, usable=usable))
 
     async def doctor(self, *, rebuild: bool = False, call: bool = False) -> list[dict[str, Any]]:
         """What works here, what is missing and how to get it. `call`: the models are called once for real."""

@@ -6,8 +6,9 @@ import sys
 import anyio
 
 from ..channels.outflow import Outflow
+from ..channels.screen import Screen
 from ..types.events import ErrorEvent, TurnFinished
-from . import verbs
+from . import output, verbs
 from .parsing import Command, choice
 from .sinks import Sink, StreamSink, TextSink
 from .stopping import stoppable
