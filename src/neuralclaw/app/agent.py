@@ -95,14 +95,18 @@ class Agent:
         environ: Mapping[str, str] | None = None,
         who: Who = "program",
         present: bool = False,
+        thinks: bool = True,
     ) -> AsyncIterator["Agent"]:
         """Open the home and everything a turn needs; close it all on leaving.
 
         `home`, `workspace` (else the current directory): directories. `model`: `provider:model`, or a provider. `settings`: a `Settings`
-        value in place of all configuration, or values above it by key. `recover`: take over every unfinished turn of the home.
+        value in place of all configuration, or values above it by key. `recover`: take over every unfinished turn of the home. `thinks` false:
+        no model will be asked, so that a budget that cannot be kept stands in nobody's way.
         Raises `ConfigError` for what is configured wrongly and `StoreError` for a home that cannot be used.
         """
         loaded = load_settings(home, process.environ if environ is None else environ, settings)
+        if thinks:
+            config.refuse_caps(loaded)
         parts = await Parts.open(loaded, provider=provider, tools=tools)
         try:
             seat = Seat(

@@ -16,6 +16,7 @@ from ..types.entries import Event
 from ..types.events import ToolFinished
 from ..types.judging import Trust
 from ..types.tools import ToolSpec
+from .config_verbs import config_verbs
 from .parts import Parts
 
 Turn = Callable[..., AbstractAsyncContextManager[AsyncIterator[Event]]]
@@ -33,7 +34,7 @@ def agent_verbs(parts: Parts, desk: SessionDesk, turn: Turn, workspace: str, tru
         "policy.explain": verbs.explain,
         "policy.rules": verbs.rules,
         "policy.check": verbs.check,
-        "config.show": verbs.config,
+        **config_verbs(parts.loaded.asked),
         "models.list": verbs.models,
         "models.show": verbs.model,
         "doctor": verbs.doctor,
@@ -96,16 +97,13 @@ class Verbs:
         errors: list[str] = load("policy_file")(file)
         return {"ok": not errors, "errors": errors}
 
-    async def config(self) -> list[dict[str, Any]]:
-        return [value._asdict() for value in self._parts.loaded.values]
+    async def models(self, *, service: str | None = None) -> list[dict[str, Any]]:
+        """The models that can be used now: those that are set, and each ready service's default; or all that are known of one service."""
+        return list(await load("models")(self._parts).list(service))
 
-    async def models(self) -> list[dict[str, Any]]:
-        """The models that can be chosen by name, with their window: those that are set, and each ready service's default."""
-        return list(await load("models")(self._parts).list())
-
-    async def model(self, *, model: str | None = None) -> dict[str, Any]:
-        """The model that `P:M`, a service alone, or nothing stands for: its full name, its window in tokens. Raises `ConfigError`."""
-        return dict(await load("models")(self._parts).show(model))
+    async def model(self, *, model: str | None = None, usable: bool = False) -> dict[str, Any]:
+        """What is known of the model that `P:M`, a service or a model alone, or nothing stands for. `usable`: `ConfigError` where its key is missing."""
+        return dict(await load("models")(self._parts).show(model, usable=usable))
 
     async def doctor(self, *, rebuild: bool = False, call: bool = False) -> list[dict[str, Any]]:
         """What works here, what is missing and how to get it. `call`: the models are called once for real."""

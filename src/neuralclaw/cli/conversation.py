@@ -138,7 +138,7 @@ class Chat:
         """The model that answers, and what the session's record tells; its state, "" for a new one."""
         state = await self.look(self.session) if self.session is not None else ""
         try:
-            told = await self.agent.do("models.show", model=self.options.get("model") or self.model)
+            told = await self.agent.do("models.show", model=self.options.get("model") or self.model, usable=True)
         except NeuralClawError as error:
             self.told(error)
         else:

@@ -61,7 +61,7 @@ async def _model(chat: Chat, rest: str) -> None:
         found = output.plain(await chat.agent.do("models.list"))
         chat.say("\n".join(f"{'* ' if row['model'] == chat.face.standing.model else '  '}{row['model']:40} {row['context']:>9,} tokens" for row in found))
         return
-    told = output.plain(await chat.agent.do("models.show", model=rest))
+    told = output.plain(await chat.agent.do("models.show", model=rest, usable=True))
     chat.options["model"] = told["model"]
     chat.face.standing.model, chat.face.standing.window = told["model"], told["context"]
     chat.say(f"model {told['model']} from the next message on")

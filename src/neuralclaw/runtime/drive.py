@@ -190,7 +190,8 @@ class Drive:
         if not state.inbox:
             raise StoreError(text, hint=f'a new message ends this turn and goes on: neuralclaw run --session {self.session} "TASK"')
         error = ErrorEvent(kind=StoreError.__name__, text=text)
-        await journal.append(error, TurnFinished(status="failed", text="", usage=state.usage, error=ErrorInfo(error.kind, error.text)))
+        end = TurnFinished(status="failed", text="", model=state.model, models=state.models, usage=state.usage, error=ErrorInfo(error.kind, error.text))
+        await journal.append(error, end)
         self._open_turn = 0
 
     async def _start_again(self, journal: Journal) -> None:

@@ -73,7 +73,8 @@ class TurnStarted(Body, frozen=True, kw_only=True, tag="turn.started"):
 
 
 class Message(Body, frozen=True, kw_only=True, tag="message"):
-    """A reply of the model. `seen`: highest entry number that stood in its request; `ran_ms`: running time of the turn so far.
+    """A reply of the model `model` (`P:M`, as it was asked). `seen`: highest entry number that stood in its request; `ran_ms`: running time of the
+    turn so far. `served`: the name that the service itself gave of the model, where it is another (`gpt-4o-2024-11-20`).
 
     `environment`: SHA-256 of the snapshot (UTF-8, kept by the store) that stood at the end of its request, "" where there was none. `stop` is
     `length` or `cancelled` where the text was cut off, by the model's output limit or because the turn was stopped.
@@ -83,6 +84,7 @@ class Message(Body, frozen=True, kw_only=True, tag="message"):
     tool_calls: tuple[ToolCall, ...] = ()
     stop: StopReason
     model: str
+    served: str = ""
     usage: Usage
     reasoning: str = ""
     state: ReasoningState | None = None
@@ -183,6 +185,8 @@ class ErrorEvent(Body, frozen=True, kw_only=True, tag="error"):
 
 
 class RetryEvent(Body, frozen=True, kw_only=True, tag="retry"):
+    """A model call failed; the model `model` (`P:M`) is asked after `wait_ms`. `discard`: deltas since the last durable event are void."""
+
     attempt: int
     wait_ms: int
     reason: str
@@ -203,12 +207,16 @@ class ErrorInfo(msgspec.Struct, frozen=True):
 
 
 class TurnFinished(Body, frozen=True, kw_only=True, tag="turn.finished"):
-    """The end of a run of a turn. `waiting` not empty: the turn is parked, and a later one of the same number replaces this."""
+    """The end of a run of a turn. `waiting` not empty: the turn is parked, and a later one of the same number replaces this.
+
+    `model`: who gave the last reply, or who was asked where none did; `models`: all that replied, each once, in order. Both are `P:M`.
+    """
 
     status: Status
     text: str
     data: Any = None
     model: str = ""
+    models: tuple[str, ...] = ()
     usage: Usage = Usage()
     duration_ms: int = 0
     refused: tuple[Refusal, ...] = ()
