@@ -15,7 +15,7 @@ from ..types.events import ToolStarted
 from ..types.judging import Power, Risk, Trust
 from ..types.messages import ToolCall
 from ..types.tools import ToolSpec, Touch
-from .parts import Parts, read_command
+from .parts import Parts, beside, read_command
 
 TARGETS = ("command", "url", "path", "tool", "call_id")
 BY_OP = {"read": "read_file", "list": "list_files", "write": "write_file", "delete": "delete_file"}
@@ -73,7 +73,7 @@ async def explain(parts: Parts, asked: Mapping[str, Any]) -> Verdict:
     if not question.resolve:
         return await parts.gate.judge(action)
     facts = SystemFacts(parts.policy, lambda: parts.sandbox.name, parts.loaded.env.get("PATH", ""), Answered(question.resolve))
-    return await Gate(parts.policy, facts, parts.clock, read_command).judge(action)
+    return await Gate(parts.policy, facts, parts.clock, read_command, beside=beside).judge(action)
 
 
 async def _action(parts: Parts, asked: Asked) -> Action:
