@@ -18,6 +18,7 @@ from ..types.judging import Trust
 from ..types.tools import ToolSpec
 from .config_verbs import config_verbs
 from .parts import Parts
+from .policy_verbs import PolicyVerbs
 
 Turn = Callable[..., AbstractAsyncContextManager[AsyncIterator[Event]]]
 
@@ -27,13 +28,11 @@ def agent_verbs(parts: Parts, desk: SessionDesk, turn: Turn, workspace: str, tru
     verbs = Verbs(parts, desk, turn, workspace, trust)
     return {
         **reading_verbs(parts.store),
+        **PolicyVerbs(parts, workspace, trust).table(),
         "approvals.answer": verbs.answer,
         "tools.list": verbs.tools,
         "tools.show": verbs.tool,
         "tools.call": verbs.call,
-        "policy.explain": verbs.explain,
-        "policy.rules": verbs.rules,
-        "policy.check": verbs.check,
         **config_verbs(parts.loaded.asked),
         "models.list": verbs.models,
         "models.show": verbs.model,
@@ -82,20 +81,6 @@ class Verbs:
         return Action(
             session="explain", turn=0, call_id="explain", spec=spec, arguments=arguments, workspace=self._workspace, trust=self._trust, origin=Origin()
         )
-
-    async def explain(self, **asked: Any) -> dict[str, Any]:
-        """What the gate would decide about a command, address, path or call, and why. Runs nothing."""
-        return as_dict(await load("explain")(self._parts, {"workspace": self._workspace, "trust": self._trust, **asked}))
-
-    async def rules(self) -> list[dict[str, Any]]:
-        """The rules in force: the owner's, then the built-in ones."""
-        owner = [{"id": f"owner.{r.id}", "decision": str(r.decision), "reason": r.reason} for r in self._parts.policy.rules]
-        return [*owner, *load("rules")()]
-
-    async def check(self, *, file: str) -> dict[str, Any]:
-        """Whether a policy file (a YAML or JSON list of rules, or a whole configuration) can be used."""
-        errors: list[str] = load("policy_file")(file)
-        return {"ok": not errors, "errors": errors}
 
     async def models(self, *, service: str | None = None) -> list[dict[str, Any]]:
         """The models that can be used now: those that are set, and each ready service's default; or all that are known of one service."""

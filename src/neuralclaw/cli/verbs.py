@@ -9,7 +9,7 @@ from ..app import Agent, reader
 from . import output
 
 
-def read(args: argparse.Namespace, verb: str, **arguments: Any) -> Any:
+def read(args: argparse.Namespace, verb: str, /, **arguments: Any) -> Any:
     """The value of a verb that only reads: works on a full disk, a read-only home and beside running processes."""
     return anyio.run(_read, args.home, verb, arguments)
 
@@ -19,7 +19,7 @@ async def _read(home: str | None, verb: str, arguments: dict[str, Any]) -> Any:
         return output.plain(await desk.do(verb, **arguments))
 
 
-def ask(args: argparse.Namespace, verb: str, **arguments: Any) -> Any:
+def ask(args: argparse.Namespace, verb: str, /, **arguments: Any) -> Any:
     """The value of a verb that needs the whole agent. `--workspace --trust --approvals --model` count where the command has them."""
     return anyio.run(_ask, args, verb, arguments)
 
