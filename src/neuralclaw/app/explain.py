@@ -70,10 +70,11 @@ async def explain(parts: Parts, asked: Mapping[str, Any]) -> Verdict:
     except msgspec.ValidationError as error:
         raise NeuralClawError(f"that cannot be explained: {error}") from error
     action = await _action(parts, question)
+    standing = await parts.store.grants("", action.workspace)
     if not question.resolve:
-        return await parts.gate.judge(action)
+        return await parts.gate.judge(action, standing)
     facts = SystemFacts(parts.policy, lambda: parts.sandbox.name, parts.loaded.env.get("PATH", ""), Answered(question.resolve))
-    return await Gate(parts.policy, facts, parts.clock, read_command).judge(action)
+    return await Gate(parts.policy, facts, parts.clock, read_command).judge(action, standing)
 
 
 async def _action(parts: Parts, asked: Asked) -> Action:

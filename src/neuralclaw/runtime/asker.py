@@ -70,7 +70,7 @@ class JournalAsker:
         answer = pending.answer
         if not isinstance(answer, ApprovalResolved):
             raise answer or UnknownQuestion(f"the question {name} was given up")
-        return Answer(approval_id=name, decision=answer.decision, by=answer.by, value=answer.value)
+        return Answer(approval_id=name, decision=answer.decision, by=answer.by, value=answer.value, text=answer.text)
 
     async def _approve(self, asked: OpenQuestion, session: str, question: Question) -> None:
         """Ask the approver and record the word."""
@@ -81,28 +81,29 @@ class JournalAsker:
             pending.answer = error
             pending.wake.set()
 
-    async def _decided(self, session: str, question: Question) -> tuple[AnswerDecision, str]:
-        """The approver's word and whose it is. The guard around approvers: one that fails is nobody, and nobody means no."""
+    async def _decided(self, session: str, question: Question) -> tuple[AnswerDecision, str, str | None]:
+        """The approver's word, whose it is, and what is to be said of it. The guard around approvers: one that fails is nobody, and nobody means no."""
         assert self._approver is not None, "asked only where there is one"
         try:
             said = await self._approver(session, question)
         except Exception as error:
             log.warning("the approver failed and counts as nobody: %s: %s", type(error).__name__, error, exc_info=True)
-            return "no", "nobody"
+            return "no", "nobody", None
         except anyio.get_cancelled_exc_class():
             if cancelled():
                 raise
             log.warning("the approver failed and counts as nobody: it was cancelled from within")
-            return "no", "nobody"
-        if said not in get_args(AnswerDecision):
-            log.warning("the approver gave %.80r, which is no answer, and counts as nobody", said)
-            return "no", "nobody"
-        return said, "program"
+            return "no", "nobody", None
+        if said not in get_args(AnswerDecision) or said not in question.choices:
+            told = f"the approver gave {said!r:.80}, which this question does not offer ({', '.join(question.choices)})"
+            log.warning("%s, and counts as nobody", told)
+            return "no", "nobody", told
+        return said, "program", None
 
-    async def resolve(self, asked: OpenQuestion, decision: AnswerDecision, by: str) -> None:
+    async def resolve(self, asked: OpenQuestion, decision: AnswerDecision, by: str, text: str | None = None) -> None:
         """Record an answer; where somebody was faster, that answer counts."""
         name = asked.question.approval_id
-        body = ApprovalResolved(approval_id=name, decision=decision, by=by)
+        body = ApprovalResolved(approval_id=name, decision=decision, by=by, text=text)
         try:
             self._notify(await self._store.append(asked.session, [Draft(asked.turn, body, AGENT)]))
         except AlreadyAnswered:
