@@ -17,6 +17,7 @@ from .analysis import analyse
 from .line import Line
 from .questions import Judged
 from .rules import decide
+from .sentences import sentence
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +57,7 @@ class Gate:
         judged = await self._guarded(action)
         if judged.verdict.decision is not Decision.ASK:
             return judged.verdict
-        found = scopes.used(self._parts(action, judged), standing)
+        found = scopes.used(judged.parts, standing)
         return allowed(judged.verdict, found) if found else judged.verdict
 
     def standing(self, hosts: Sequence[str] = (), read: Sequence[str] = (), write: Sequence[str] = ()) -> Grant:
@@ -79,10 +80,11 @@ class Gate:
         analysis = analyse(action, self._policy, self._shell)
         sheet = FactSheet() if analysis.wants is None else await self._facts.look(action, analysis.wants)
         findings = decide(action, self._policy, analysis, sheet)
-        return Judged(findings.verdict(), findings.envelope(), analysis, sheet)
-
-    def _parts(self, action: Action, judged: Judged) -> tuple[scopes.Part, ...]:
-        return scopes.parts_of(action, self._policy, judged.analysis, judged.verdict, judged.sheet)
+        verdict, envelope = findings.verdict(), findings.envelope()
+        if verdict.decision is not Decision.ASK:
+            return Judged(verdict, envelope, analysis, sheet)
+        parts = scopes.parts_of(action, self._policy, analysis, verdict, sheet)
+        return Judged(verdict, envelope, analysis, sheet, sentence(action, analysis, verdict, sheet), parts)
 
     def _answered(self, action: Action, answers: Answers, judged: Judged, hash: str) -> Verdict:
         """The verdict to run under when a person said yes to this very call or to all its parts; raises `Denied` after a no, `Parked` without an answer."""
@@ -93,11 +95,10 @@ class Gate:
         if answer is not None:
             said = answer.by if answer.by in ("withdrawn", "expired", "cancelled") else "a no"
             raise Denied(refused(verdict, f"the question about it was answered with {said}" if said == "a no" else f"the question about it was {said}"))
-        parts = self._parts(action, judged)
-        if found := scopes.used(parts, answers.standing):
+        if found := scopes.used(judged.parts, answers.standing):
             return allowed(verdict, found)
         expires = self._clock.now() + self._policy.expire_days * DAY
-        raise Parked(questions.build(action, judged, parts, hash=hash, expires=expires, make_id=self._make_id))
+        raise Parked(questions.build(action, judged, hash=hash, expires=expires, make_id=self._make_id))
 
 
 def failed(reason: str, *, rule: str = "gate.error") -> Verdict:

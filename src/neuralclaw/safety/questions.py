@@ -10,22 +10,26 @@ from ..types.labels import is_external
 from ..types.tools import Touch
 from .analysis import Analysis
 from .scopes import Part, covers
-from .sentences import sentence
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """An action as it was judged: the verdict, what a grant would allow, and what both rest on."""
+    """An action as it was judged: the verdict, what a grant would allow, and what both rest on.
+
+    Where it asks: the sentence for a person, and the parts that a standing answer would cover.
+    """
 
     verdict: Verdict
     envelope: Envelope = Envelope()
     analysis: Analysis = Analysis()
     sheet: FactSheet = FactSheet()
+    summary: str = ""
+    parts: tuple[Part, ...] = ()
 
 
-def build(action: Action, judged: Judged, parts: tuple[Part, ...], *, hash: str, expires: float, make_id: Callable[[], str]) -> Question:
+def build(action: Action, judged: Judged, *, hash: str, expires: float, make_id: Callable[[], str]) -> Question:
     """The question about one call. It offers only answers that can be given: without `parts` no standing one."""
     verdict, analysis = judged.verdict, judged.analysis
-    offered = covers(parts)
+    offered = covers(judged.parts)
     standing = [name for name, words in (("session", offered.session), ("always", offered.always)) if words is not None]
     variables = action.arguments.get("env_vars") if analysis.line is not None else None
     return Question(
@@ -41,14 +45,14 @@ def build(action: Action, judged: Judged, parts: tuple[Part, ...], *, hash: str,
         ),
         risk=verdict.risk,
         tier=verdict.tier,
-        summary=sentence(action, analysis, verdict, judged.sheet),
+        summary=judged.summary,
         reasons=verdict.reasons,
         sources=tuple(sorted(label for label in action.labels if is_external((label,)))),
         choices=("once", *standing, "no"),
         covers=offered,
         workspace=action.workspace,
         expires=expires,
-        scopes=tuple(part.scope for part in parts),
+        scopes=tuple(part.scope for part in judged.parts),
         auto=verdict.auto,
         verdict=verdict,
     )

@@ -14,6 +14,7 @@ from .programs import INTERPRETERS
 
 LONGEST = 60
 """Characters of a command that is named in the sentence."""
+UNRESOLVED = "some part of it cannot be resolved before it runs"
 NAMED = 3
 """Files that are named before they are only counted."""
 
@@ -46,40 +47,44 @@ def sentence(action: Action, analysis: Analysis, verdict: Verdict, sheet: FactSh
 
 
 def _command(command: Command, action: Action, sheet: FactSheet) -> Iterator[str]:
-    """What one command does; nothing for one that only reads."""
+    """What one command does; nothing for one that only reads in the workspace."""
     facts = [f for w in command.wants for f in sheet.paths if (f.path, f.op) == (w.path, w.op)]
     if command.only_reads:
-        if any(not f.inside and f.op in ("read", "list") for f in facts):
-            yield "reads " + _listed([f for f in facts if not f.inside], action)
+        beyond = [f for f in facts if not f.inside and f.op in ("read", "list")]
+        if beyond:
+            yield "reads " + _listed(beyond, action)
         return
     name = basename(command.argv[0]) if command.argv else ""
-    said = list(_changes(command, facts, action))
+    why = "" if command.reason == UNRESOLVED else command.reason.removeprefix(f"{name}: ").removeprefix("it ")
+    said = [why] if name == "find" else list(_changes(command, facts, action, why))
     if Power.NETWORK in command.powers:
-        hosts = [u.host for word in command.argv for u in [parse(word)] if "://" in word and u.host]
-        verb = "sends data to" if command.sends and command.risk >= Risk.HIGH else "uses the network:"
-        said.append(
-            f"{verb} {', '.join(dict.fromkeys(hosts))}" if hosts else "sends data to another machine" if verb.startswith("sends") else "uses the network"
-        )
+        hosts = dict.fromkeys(u.host for word in command.argv if "://" in word for u in [parse(word)] if u.host)
+        verb = "sends data to" if command.sends and command.risk >= Risk.HIGH else "connects to"
+        said.append(f"{verb} {', '.join(hosts)}" if hosts else why)
     if command.critical:
         said.append(f"changes the system with {name}")
     elif name in INTERPRETERS:
         said.append(_script(command))
     elif command.reason.endswith("what it does is not known"):
         said.append(f"runs {name}, which is not a program NeuralClaw knows")
-    if not said and command.reason:
-        said.append(command.reason.removeprefix(f"{name}: ").removeprefix("it "))
-    yield from said
+    yield from filter(None, said or [why])
 
 
-def _changes(command: Command, facts: Sequence[PathFact], action: Action) -> Iterator[str]:
+def _changes(command: Command, facts: Sequence[PathFact], action: Action, why: str) -> Iterator[str]:
     deleted = [f for f in facts if f.op == "delete"]
     if deleted:
         yield _deletes(deleted, action, wild=command.open)
     elif Power.DELETE in command.powers and Power.WRITE not in command.powers:
         yield "deletes files"
     written = [f for f in facts if f.op == "write"]
-    if written:
-        yield f"{'moves files to' if command.argv[0] == 'mv' else 'writes'} {_listed(written, action)}"
+    if not written:
+        return
+    if command.argv[0] == "mv" and len(written) > 1:
+        yield f"moves {_listed(written[:-1], action)} to {_listed(written[-1:], action)}"
+    elif why.endswith("who may use files"):
+        yield f"changes who may use {_listed(written, action)}"
+    else:
+        yield f"writes {_listed(written, action)}"
 
 
 def _deletes(facts: Sequence[PathFact], action: Action, *, wild: bool) -> str:
@@ -124,6 +129,8 @@ def _listed(facts: Sequence[PathFact], action: Action) -> str:
 
 
 def _named(fact: PathFact, action: Action) -> str:
+    if fact.resolved == action.workspace:
+        return "the workspace"
     if under(fact.resolved, action.workspace):
         return relpath(fact.resolved, action.workspace)
     return fact.resolved if fact.inside else f"{fact.resolved} (outside the workspace)"
