@@ -243,9 +243,10 @@ class Agent:
         if waits:
             await self.desk.cancel(events.session, by=self._seat.who)
 
-    async def answer(self, approval_id: str, decision: str, value: Mapping[str, Any] | None = None) -> None:
-        """Answer a question of any session. Raises `UnknownQuestion` or `AlreadyAnswered`."""
-        await self.desk.answer(approval_id, decision, by=self._seat.who, value=value)
+    async def answer(self, approval_id: str, decision: str, value: Mapping[str, Any] | None = None, *, text: str | None = None) -> None:
+        """Answer a question of any session; the model reads the `text` of a no. Raises `UnknownQuestion`, `AlreadyAnswered`, and `UsageError` for an
+        answer that the question does not offer."""
+        await self.desk.answer(approval_id, decision, by=self._seat.who, value=value, text=text)
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -323,7 +324,7 @@ class Agent:
 def assemble(parts: Parts, seat: Seat, tasks: TaskGroup, approver: Approver | None) -> Agent:
     """The runtime over the parts: bus, asker, sessions and desk, and the agent that a program holds."""
     bus = Bus(parts.store, parts.clock)
-    asker = JournalAsker(parts.store, lambda entries: desk.notify(entries), approver=asked(approver) if approver else None)
+    asker = JournalAsker(parts.store, parts.clock, lambda entries: desk.notify(entries), approver=asked(approver) if approver else None)
     kit = Kit(
         store=parts.store,
         clock=parts.clock,
@@ -342,7 +343,7 @@ def assemble(parts: Parts, seat: Seat, tasks: TaskGroup, approver: Approver | No
     verbs: dict[str, Verb] = {}
     desk = SessionDesk(parts.store, parts.clock, bus, sessions, asker, verbs)
     agent = Agent(parts, seat, desk, bus, asker, sessions)
-    verbs.update(agent_verbs(parts, desk, agent.turn, seat.workspace, seat.trust))
+    verbs.update(agent_verbs(parts, desk, agent.turn, seat.workspace, seat.trust, seat.who))
     return agent
 
 

@@ -9,9 +9,8 @@ import msgspec
 from ..errors import ToolNotFoundError
 from ..plugins import load
 from ..runtime.desk import SessionDesk, Verb
-from ..runtime.sessions import lease_name
-from ..runtime.verbs import reading_verbs
-from ..types.actions import Action, Origin
+from ..runtime.verbs import answering_verbs, reading_verbs
+from ..types.actions import Action, Origin, Who
 from ..types.entries import Event
 from ..types.events import ToolFinished
 from ..types.judging import Trust
@@ -23,13 +22,13 @@ from .policy_verbs import PolicyVerbs
 Turn = Callable[..., AbstractAsyncContextManager[AsyncIterator[Event]]]
 
 
-def agent_verbs(parts: Parts, desk: SessionDesk, turn: Turn, workspace: str, trust: Trust) -> dict[str, Verb]:
-    """The verbs of an agent that works in `workspace` under `trust`; `turn` is its way to run one."""
+def agent_verbs(parts: Parts, desk: SessionDesk, turn: Turn, workspace: str, trust: Trust, who: Who) -> dict[str, Verb]:
+    """The verbs of an agent that works for `who` in `workspace` under `trust`; `turn` is its way to run one."""
     verbs = Verbs(parts, desk, turn, workspace, trust)
     return {
         **reading_verbs(parts.store),
         **PolicyVerbs(parts, workspace, trust).table(),
-        "approvals.answer": verbs.answer,
+        **answering_verbs(parts.store, desk, who),
         "tools.list": verbs.tools,
         "tools.show": verbs.tool,
         "tools.call": verbs.call,
@@ -46,14 +45,6 @@ class Verbs:
     def __init__(self, parts: Parts, desk: SessionDesk, turn: Turn, workspace: str, trust: Trust) -> None:
         self._parts, self._desk, self._turn, self._workspace, self._trust = parts, desk, turn, workspace, trust
 
-    async def answer(self, *, approval_id: str, decision: str, by: str = "owner") -> dict[str, Any]:
-        """Answer a question; `holder` says who goes on with the session now, or is None."""
-        await self._desk.answer(approval_id, decision, by=by)
-        found = await self._parts.store.question(approval_id)
-        assert found is not None, "it was answered just now"
-        holder = await self._parts.store.holder(lease_name(found.session))
-        return {"approval_id": approval_id, "session": found.session, "turn": found.turn, "decision": decision, "holder": holder}
-
     async def tools(self) -> list[dict[str, Any]]:
         return [described(spec) for spec in self._parts.tools.tools()]
 
@@ -65,7 +56,8 @@ class Verbs:
         spec = self._spec(name)
         if dry_run:
             prepared = self._parts.tools.prepare(spec.name, arguments)
-            return as_dict(await self._parts.gate.judge(self._action(spec, prepared)))
+            standing = await self._parts.store.grants(session or "", self._workspace)
+            return as_dict(await self._parts.gate.judge(self._action(spec, prepared), standing))
         text = msgspec.json.encode({"tool": spec.name, "arguments": arguments}).decode()
         async with self._turn(text, session=session, model="direct:call") as events:
             finished = [event async for event in events if isinstance(event.body, ToolFinished)]

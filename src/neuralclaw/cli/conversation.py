@@ -8,10 +8,10 @@ import anyio
 
 from ..app import Agent
 from ..channels.outflow import Outflow
+from ..channels.questions import LETTERS, Questions
 from ..channels.screen import Screen
 from ..channels.standing import Standing
-from ..channels.terminal import LETTERS, Questions
-from ..errors import NeuralClawError, SessionNotFound, TurnSetAside, UsageError
+from ..errors import AlreadyAnswered, NeuralClawError, SessionNotFound, TurnSetAside, UsageError
 from ..types.entries import Event
 from ..types.events import ApprovalRequested, ApprovalResolved, Message, TurnFinished, TurnStarted
 from ..types.ids import new_id
@@ -236,8 +236,8 @@ class Chat:
                 if questions.current is None:
                     self.face.forget()
                 questions.add(event.body)
-            case ApprovalResolved(approval_id=answered):
-                questions.drop(answered)
+            case ApprovalResolved():
+                questions.resolved(event.body)
             case TurnFinished():
                 questions.clear()
             case _:
@@ -266,9 +266,9 @@ class Chat:
         if line.startswith("/"):
             await self.command(line)
         elif questions.current is not None:
-            decision = questions.read(line)
-            if decision is not None:
-                await self.answer(decision)
+            reply = questions.read(line)
+            if reply is not None:
+                await self.answer(reply.decision, reply.text)
         elif line.strip().lower() in LETTERS:
             raise UsageError("no question waits here; nothing was sent")
         elif line.strip():
@@ -289,15 +289,20 @@ class Chat:
         self.queued.append(text)
         self.face.standing.queued = len(self.queued)
 
-    async def answer(self, decision: str) -> None:
-        """Answer the question on the screen."""
+    async def answer(self, decision: str, text: str | None = None) -> None:
+        """Answer the question on the screen; the model reads the `text` of a no."""
         question = self.face.questions.current
         if question is None:
             raise UsageError("no question waits here", hint="neuralclaw approvals list")
         decision = LETTERS.get(decision, decision)
         if decision not in question.choices:
             raise UsageError(f"this question takes one of {', '.join(question.choices)}")
-        await self.agent.answer(question.approval_id, decision)
+        self.face.questions.mine.add(question.approval_id)
+        try:
+            await self.agent.answer(question.approval_id, decision, text=text)
+        except AlreadyAnswered:
+            self.face.questions.mine.discard(question.approval_id)
+            raise
         self.face.forget()
         self.face.questions.drop(question.approval_id)
 

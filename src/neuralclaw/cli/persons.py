@@ -8,8 +8,8 @@ import msgspec
 
 from ..app import Agent
 from ..channels.lines import Lines
+from ..channels.questions import Questions
 from ..channels.screen import Screen, exact
-from ..channels.terminal import Questions
 from ..errors import AlreadyAnswered, NeuralClawError, UsageError
 from ..types.entries import Event
 from ..types.events import ApprovalRequested, ApprovalResolved, TurnFinished
@@ -41,8 +41,8 @@ class Told(Nobody):
 
     def saw(self, event: Event) -> None:
         match event.body:
-            case ApprovalRequested(approval_id=question, action=action, choices=choices):
-                self._err.line(f"{action.tool} wants to run: {exact(action.show)}", "bold")
+            case ApprovalRequested(approval_id=question, action=action, choices=choices, summary=summary):
+                self._err.line(exact(summary or f"{action.tool} wants to run: {action.show}"), "bold")
                 self._err.line(f"waits for an answer: neuralclaw approvals answer {question} {'|'.join(choices)}", "yellow")
             case _:
                 pass
@@ -85,7 +85,6 @@ class AtTerminal:
         self._asked = anyio.Event()
         self._reading = anyio.CancelScope()
         self._session = ""
-        self._typed = ""  # the question that is answered from here
 
     def saw(self, event: Event) -> None:
         self._session = event.session
@@ -95,10 +94,8 @@ class AtTerminal:
                     self._lines.forget()
                 self._questions.add(event.body)
                 self._asked.set()
-            case ApprovalResolved(approval_id=answered, decision=decision, by=by):
-                if by == "owner" and answered != self._typed:
-                    self._err.line(f"answered from another terminal: {decision}", "dim")
-                if self._questions.drop(answered):
+            case ApprovalResolved():
+                if self._questions.resolved(event.body):
                     self._reading.cancel()
             case TurnFinished():
                 self._questions.clear()
@@ -122,12 +119,12 @@ class AtTerminal:
             line = await self._lines.next()
         if line is None or question is None or self._questions.current is not question:
             return  # answered elsewhere meanwhile: what was typed was not meant for the next question
-        decision = self._questions.read(line)
-        if decision is None:
+        reply = self._questions.read(line)
+        if reply is None:
             return
-        self._typed = question.approval_id
+        self._questions.mine.add(question.approval_id)
         try:
-            await agent.answer(question.approval_id, decision)
+            await agent.answer(question.approval_id, reply.decision, text=reply.text)
         except AlreadyAnswered as error:
             self._err.line(error.text, "dim")
         self._lines.forget()
@@ -145,11 +142,12 @@ class MessageIn(Spoken, frozen=True, tag="message"):
 
 
 class AnswerIn(Spoken, frozen=True, tag="answer"):
-    """The answer to a question; `value` is that of a form."""
+    """The answer to a question; `value` is that of a form, `text` goes with a no."""
 
     approval_id: str
     decision: str | None = None
     value: dict[str, Any] | None = None
+    text: str | None = None
 
 
 class CancelIn(Spoken, frozen=True, tag="cancel"):
@@ -204,10 +202,10 @@ class Program:
                     await agent.cancel(self._session)
                 case CancelIn():
                     raise UsageError("nothing runs that could be cancelled")
-                case AnswerIn(approval_id=question, decision=decision, value=value):
+                case AnswerIn(approval_id=question, decision=decision, value=value, text=text):
                     if decision is None and value is None:
                         raise UsageError("an answer needs a decision or a value")
-                    await agent.answer(question, decision or "once", value=value)
+                    await agent.answer(question, decision or "once", value=value, text=text)
         except NeuralClawError as error:
             self._sink.trouble(error.kind, error.text)
             await self._sink.room()

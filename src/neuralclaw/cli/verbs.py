@@ -1,6 +1,7 @@
 """The way from a command to a verb of the desk: read-only ones without writing a byte, the others through an agent."""
 
 import argparse
+import sys
 from typing import Any
 
 import anyio
@@ -19,14 +20,22 @@ async def _read(home: str | None, verb: str, arguments: dict[str, Any]) -> Any:
         return output.plain(await desk.do(verb, **arguments))
 
 
-def ask(args: argparse.Namespace, verb: str, /, **arguments: Any) -> Any:
-    """The value of a verb that needs the whole agent. `--workspace --trust --approvals --model` count where the command has them."""
-    return anyio.run(_ask, args, verb, arguments)
+def ask(args: argparse.Namespace, verb: str, /, *, who: str = "program", **arguments: Any) -> Any:
+    """The value of a verb that needs the whole agent. `--workspace --trust --approvals --model` count where the command has them.
+
+    `who` asks: the owner, or a program.
+    """
+    return anyio.run(_ask, args, verb, who, arguments)
 
 
-async def _ask(args: argparse.Namespace, verb: str, arguments: dict[str, Any]) -> Any:
-    async with opened(args, thinks=False) as agent:
+async def _ask(args: argparse.Namespace, verb: str, who: str, arguments: dict[str, Any]) -> Any:
+    async with opened(args, who=who, thinks=False) as agent:
         return output.plain(await agent.do(verb, **arguments))
+
+
+def at_terminal() -> str:
+    """Who types this command: the owner at a terminal, else a program."""
+    return "owner" if sys.stdin is not None and sys.stdin.isatty() else "program"
 
 
 def opened(args: argparse.Namespace, **more: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from .actions import AnswerDecision, Shown
+from .actions import AnswerDecision, Covers, Shown
 from .judging import Decision, Effect, Risk, Tier
 from .messages import ContentPart, Image, ReasoningState, StopReason, ToolCall, Usage
 from .options import TurnOptions
@@ -155,21 +155,36 @@ class ApprovalRequested(Body, frozen=True, kw_only=True, tag="approval.requested
     action: Shown
     risk: Risk | None = None
     tier: Tier | None = None
+    summary: str = ""
+    """One short sentence for a person: what would be done. `reasons` say why it asks."""
     reasons: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     choices: tuple[str, ...] = ("once", "session", "always", "no")
+    covers: Covers = Covers()
     schema: dict[str, Any] | None = None
     expires: str
     """RFC 3339, UTC."""
     hash: str = ""
     scopes: tuple[dict[str, str], ...] = ()
+    workspace: str = ""
+    """Where an `always` counts: the real directory of the turn."""
 
 
 class ApprovalResolved(Body, frozen=True, kw_only=True, tag="approval.resolved"):
+    """The answer to a question. `text`: what the person said with a no; the model reads it."""
+
     approval_id: str
     decision: AnswerDecision | None
     by: str
     value: dict[str, Any] | None = None
+    text: str | None = None
+
+
+class GrantRevoked(Body, frozen=True, kw_only=True, tag="grant.revoked"):
+    """A `session` or `always` answer is taken back, from the next decision on. `grant_id` is the id of the question it answered."""
+
+    grant_id: str
+    by: str
 
 
 class LimitHit(Body, frozen=True, kw_only=True, tag="limit"):
@@ -267,6 +282,7 @@ Durable = (
     | ToolFinished
     | ApprovalRequested
     | ApprovalResolved
+    | GrantRevoked
     | LimitHit
     | ErrorEvent
     | RetryEvent
