@@ -77,8 +77,11 @@ def _is_output(error: OSError) -> bool:
 
 
 def _wants_json(arguments: list[str]) -> bool:
-    words = set(arguments)
-    return bool(words & {"--json", "--output=json", "--output=stream-json"}) or ("--output" in words and bool(words & {"json", "stream-json"}))
+    """Whether the command was asked for JSON; what stands behind `--` is no option."""
+    words = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    formats = {word.removeprefix("--output=") for word in words if word.startswith("--output=")}
+    formats |= {value for option, value in zip(words, words[1:], strict=False) if option == "--output"}
+    return "--json" in words or bool(formats & {"json", "stream-json"})
 
 
 def _silence() -> None:

@@ -4,7 +4,7 @@ import argparse
 from typing import Any
 
 from . import output, verbs
-from .parsing import Command, with_json
+from .parsing import Command, whole, with_json
 
 _COLUMNS = ("session", "state", "turns", "updated", "model", "origin", "workspace", "title")
 _SHOWN = {
@@ -41,7 +41,7 @@ def _list(args: argparse.Namespace) -> int:
 
 def _show_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("session", metavar="ID", help="the session, or a unique beginning of its name")
-    parser.add_argument("--after", type=int, default=0, metavar="ENTRY", help="only what came after this entry")
+    parser.add_argument("--after", type=whole, default=0, metavar="ENTRY", help="only what came after this entry")
     with_json(parser)
 
 

@@ -100,7 +100,7 @@ def _problem(steps: list[Step] | Unclear, tools: Collection[str]) -> Failure | N
     lacking = missing(steps, tools)
     if lacking is None:
         return None
-    return Failure("LLMError", f"offline: the tool {lacking.tool} does not stand yet here, so nothing was done of: {lacking.words}", hint=HELP)
+    return Failure("LLMError", f"offline: the tool {lacking.tool} is not available yet, so nothing was done of: {lacking.words}", hint=HELP)
 
 
 def _joined(texts: Sequence[str]) -> str:
