@@ -105,6 +105,8 @@ async def test_a_program_answers_and_speaks_over_json_lines(claw: Claw) -> None:
             events.append(event)
             if event["type"] == "approval.requested":
                 run.say({"type": "answer", "approval_id": event["approval_id"], "decision": "once"})
+            elif event["type"] == "turn.finished":
+                run.end()
         assert run.process.wait(10) == 0
     assert [e["seq"] for e in events] == list(range(1, len(events) + 1))
     assert [e["kind"] for e in events if e["type"] == "error"] == ["UsageError", "UnknownQuestion"]

@@ -214,9 +214,9 @@ class Agent:
                     return event.body
         raise AgentError("the turn ended without a result; what was recorded is kept")
 
-    async def steer(self, text: str, *, session: str, images: Iterable[Given] = ()) -> int:
-        """Say something to a session whose turn runs, here or elsewhere; it is seen before the next model call."""
-        return await self.desk.steer(checked_name(session), checked_text(text), by=self._seat.who, images=pictures(images))
+    async def steer(self, text: str, *, session: str, key: str | None = None, images: Iterable[Given] = ()) -> int:
+        """Say something to a session whose turn runs, here or elsewhere; it is seen before the next model call. `key`: as in `turn`."""
+        return await self.desk.steer(checked_name(session), checked_text(text), by=self._seat.who, key=name_of("key", key), images=pictures(images))
 
     @property
     def trust(self) -> str:

@@ -5,8 +5,10 @@ import os
 import signal
 import sys
 import traceback
+from itertools import pairwise
 
 from ..errors import ConfigError, NeuralClawError, SecurityError, SessionNotFound, StoreError, ToolNotFoundError, UnknownQuestion, UsageError
+from ..types.events import TurnFinished
 from . import output
 
 CODES = {"done": 0, "failed": 1, "needs_approval": 3, "limit": 4, "denied": 5, "timed_out": 124, "cancelled": 130}
@@ -25,6 +27,13 @@ def code_of(error: BaseException) -> int:
     if isinstance(error, SecurityError):
         return CODES["denied"]
     return 1
+
+
+def exit_code(finished: TurnFinished) -> int:
+    """The exit code that the end of a turn stands for."""
+    if finished.status == "failed" and finished.error is not None and finished.error.kind == "ConfigError":
+        return CONFIGURATION
+    return CODES[finished.status]
 
 
 def report(error: BaseException, arguments: list[str]) -> int:
@@ -80,7 +89,7 @@ def _wants_json(arguments: list[str]) -> bool:
     """Whether the command was asked for JSON; what stands behind `--` is no option."""
     words = arguments[: arguments.index("--")] if "--" in arguments else arguments
     formats = {word.removeprefix("--output=") for word in words if word.startswith("--output=")}
-    formats |= {value for option, value in zip(words, words[1:], strict=False) if option == "--output"}
+    formats |= {value for option, value in pairwise(words) if option == "--output"}
     return "--json" in words or bool(formats & {"json", "stream-json"})
 
 

@@ -186,11 +186,14 @@ def with_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON value")
 
 
+def input_bytes() -> bytes:
+    """Standard input to its end; nothing where it is closed."""
+    return sys.stdin.buffer.read() if sys.stdin is not None else b""
+
+
 def input_text() -> str:
     """Standard input to its end. Bytes that are not UTF-8 are read in the screen's own encoding."""
-    if sys.stdin is None:
-        return ""
-    return text_of(sys.stdin.buffer.read())
+    return text_of(input_bytes())
 
 
 def text_of(data: bytes) -> str:

@@ -17,9 +17,11 @@ from ..errors import AgentError, SessionNotFound, UsageError
 from ..types.events import TurnFinished
 from ..types.options import ApprovalsMode
 from . import output
-from .failure import CODES, CONFIGURATION
-from .parsing import Command, choice, clean, count, input_text, not_yet, positive
-from .persons import AtTerminal, Nobody, Person, Program, elsewhere
+from .failure import exit_code
+from .jsonlines import Job, JsonLines
+from .parsing import Command, choice, clean, count, input_bytes, not_yet, positive
+from .persons import AtTerminal, Nobody, Person, elsewhere
+from .piped import attached, attachment, readable
 from .sinks import JsonSink, Sink, StreamSink, TextSink
 from .stopping import Stop, stoppable
 from .words import APPROVALS, TRUST
@@ -29,7 +31,12 @@ _LATER = ("--soul", "--personality", "--fork", "--schema", "--max-budget-usd")
 
 def _options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("words", nargs="*", metavar="TASK", help="what to do; - or nothing: read from standard input; TASK - attaches standard input to it")
+    add(
+        "words",
+        nargs="*",
+        metavar="TASK",
+        help="what to do; - or nothing: standard input. What is piped in beside a TASK goes with it; TASK - waits for it",
+    )
     add("-p", dest="task", metavar="TASK", help="the same")
     add("--output", type=choice("text", "json", "stream-json"), default="text", metavar="text|json|stream-json")
     add("--input", type=choice("text", "stream-json"), default="text", metavar="stream-json", help="messages, answers and cancel as JSON lines")
@@ -60,10 +67,7 @@ def _run(args: argparse.Namespace) -> int:
             sink = JsonSink(flow, verbose=args.verbose)
         else:
             sink = TextSink(flow, verbose=args.verbose)
-        code = anyio.run(stoppable, lambda stop: _open(args, text, sink, output.screen(flow.err), stop), flow)
-        if isinstance(sink, JsonSink):
-            sink.finish()
-    return code
+        return anyio.run(stoppable, lambda stop: _open(args, text, sink, output.screen(flow.err), stop), flow)
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -92,15 +96,12 @@ def _task(args: argparse.Namespace) -> str | None:
             raise UsageError("with --input stream-json standard input holds JSON lines; it cannot be the task")
         return None if given is None else _not_empty(clean(given))
     if given is not None:
-        task = _not_empty(clean(given))
-        return f"{task}\n\n{input_text()}" if attach else task
-    at_terminal = sys.stdin is not None and sys.stdin.isatty()
-    if not words and (args.resume or (args.newest and at_terminal)):
-        return None
-    if at_terminal:
+        return attached(_not_empty(clean(given)), attachment(wanted=attach))
+    if not words and (args.resume or args.newest):
+        return attachment(wanted=False) or None
+    if sys.stdin is not None and sys.stdin.isatty():
         output.err().line("the task, then Ctrl-D:", "dim")
-    text = input_text()
-    return None if args.newest and not words and not text.strip() else _not_empty(text)
+    return _not_empty(readable(input_bytes()))
 
 
 def _not_empty(text: str) -> str:
@@ -122,30 +123,39 @@ async def _open(args: argparse.Namespace, text: str | None, sink: Sink, err: Scr
         present=present,
         who="owner" if at_terminal else "program",
     ) as agent:
-        person: Person = Nobody()
-        if args.input == "stream-json":
-            program = Program(sink)
-            person = program
-            if text is None and not (args.resume or args.newest):
-                text = await program.first(agent)
-                if text is None:
-                    raise UsageError("standard input ended without a message")
-        elif at_terminal and approvals == "ask":
-            person = AtTerminal(err, Lines(sys.stdin.fileno()))
-        elif approvals == "ask":
-            person = elsewhere(err)
         session = args.resume or args.session
         if args.newest:
             session = await newest(agent, here(args.workspace))
         for notice in agent.notices:
             err.line(notice, "yellow")
         await tell_unfinished(agent, err, session)
+        if args.input == "stream-json":
+            return await _converse(agent, args, text, session, sink, stop)
+        person: Person = Nobody()
+        if at_terminal and approvals == "ask":
+            person = AtTerminal(err, Lines(sys.stdin.fileno()))
+        elif approvals == "ask":
+            person = elsewhere(err)
         return exit_code(await follow(agent, _turn(agent, args, text, session), sink, person, stop))
 
 
-def _turn(agent: Agent, args: argparse.Namespace, text: str | None, session: str | None) -> AbstractAsyncContextManager[Any]:
+async def _converse(agent: Agent, args: argparse.Namespace, text: str | None, session: str | None, sink: Sink, stop: Stop) -> int:
+    """Turns with a program that speaks JSON lines. Of a session with nothing unfinished no old answer is shown."""
+    resume = bool(args.resume or args.newest)
+    row = await agent.do("sessions.show", session=session, after=sys.maxsize) if resume else {"session": new_session(session), "state": "idle"}
+    lines = JsonLines(agent, sink, stop, session=row["session"], options=_options_given(args), images=tuple(args.image))
+    if text is not None:
+        return await lines.serve(Job(text, resume=resume, retry=args.retry, given=True))
+    return await lines.serve(Job(None, retry=args.retry, given=True) if row["state"] != "idle" else None)
+
+
+def _options_given(args: argparse.Namespace) -> dict[str, Any]:
     options = {"max_iterations": args.max_iterations, "timeout": args.timeout}
-    given = {name: value for name, value in options.items() if value is not None}
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _turn(agent: Agent, args: argparse.Namespace, text: str | None, session: str | None) -> AbstractAsyncContextManager[Any]:
+    given = _options_given(args)
     if session is not None and (args.resume or args.newest):
         return agent.resume(session, text=text, images=args.image, retry=args.retry, stay=False, **given)
     return agent.turn(text or "", session=session, images=args.image, **given)
@@ -166,6 +176,7 @@ async def follow(agent: Agent, turn: AbstractAsyncContextManager[Any], sink: Sin
                 last = event.body
         stop.how = _nothing
         group.cancel_scope.cancel()
+    sink.turned()
     if last is None:
         raise AgentError("the turn ended without a result; what was recorded is kept", hint="neuralclaw sessions list --unfinished")
     return last
@@ -180,13 +191,6 @@ def _canceller(agent: Agent, events: Any) -> Any:
 
 async def _nothing() -> None:
     """The turn is over: there is nothing to cancel any more."""
-
-
-def exit_code(finished: TurnFinished) -> int:
-    """The exit code that the end of a turn stands for."""
-    if finished.status == "failed" and finished.error is not None and finished.error.kind == "ConfigError":
-        return CONFIGURATION
-    return CODES[finished.status]
 
 
 def mode(given: ApprovalsMode | None, *, present: bool) -> ApprovalsMode | None:

@@ -15,9 +15,10 @@ from ..errors import UsageError
 from ..types.entries import Event
 from ..types.events import ToolFinished
 from . import output, verbs
+from .failure import exit_code
 from .parsing import Command, choice, input_text, with_json
 from .persons import AtTerminal, Nobody, Person, elsewhere
-from .run import exit_code, follow, mode
+from .run import follow, mode
 from .sinks import TextSink
 from .stopping import CANCELLED, Stop, stoppable
 from .words import APPROVALS, TRUST
@@ -111,6 +112,9 @@ class _Result:
 
     def trouble(self, kind: str, text: str) -> None:
         output.screen(self._err).trouble(kind, text)
+
+    def turned(self) -> None:
+        """The caller shows the result."""
 
 
 def _arguments(text: str) -> dict[str, Any]:
