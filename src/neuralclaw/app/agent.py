@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any, Literal
 
 import anyio
@@ -29,9 +29,24 @@ from ..types.messages import Image
 from ..types.options import ApprovalsMode, TurnOptions
 from ..types.rows import SessionRow
 from .eventlog import EventLog, Leaving
-from .given import checked_name, checked_text, checked_who, count, known_only, load_settings, mode_of, name_of, new_session, real_directory, seconds, trust_of
+from .given import (
+    checked_name,
+    checked_text,
+    checked_who,
+    continued,
+    count,
+    known_only,
+    load_settings,
+    mode_of,
+    name_of,
+    new_session,
+    real_directory,
+    seconds,
+    trust_of,
+)
 from .parts import Parts
 from .pictures import Given, mentioned, pictures
+from .session_verbs import session_verbs
 from .turns import Turns
 from .verbs import agent_verbs
 
@@ -151,25 +166,38 @@ class Agent:
 
     @asynccontextmanager
     async def resume(
-        self, session: str, *, text: str | None = None, images: Iterable[Given] = (), retry: bool = False, stay: bool = True, **options: Any
+        self,
+        session: str,
+        *,
+        text: str | None = None,
+        key: str | None = None,
+        images: Iterable[Given] = (),
+        retry: bool = False,
+        stay: bool = True,
+        **options: Any,
     ) -> AsyncIterator[AsyncIterator[Event]]:
         """Finish the session's unfinished, or parked and answered, turn; then, with `text`, run that as the next one, whose events these are.
 
         With nothing unfinished and no text, the stream is the last turn's end again. `stay` false: the program ends with this turn, so that messages
         that wait behind it are left to who comes next. `options` as in `turn`. Raises `UsageError` for a session
-        that has no turn at all.
+        that has no turn at all, and without `text` for a `model` or `trust`: an unfinished turn keeps its own.
         """
         row = await find_session(self._parts.store, checked_name(session))
+        continued(row.session)
         if text is not None:
             await self._parts.models.ready(options.get("model") or self._seat.model)
             chosen = self._options(**options)
-            async with self._turns.sent(row.session, self._inbound(text, chosen, images=images), retry=retry) as events:
+            async with self._turns.sent(row.session, self._inbound(text, chosen, key=key, images=images), retry=retry) as events:
                 yield events
             return
         if pictures(images):
             raise UsageError("pictures need a text to go with; nothing was recorded")
         async with self._turns.gone_on(row.session, msgspec.structs.replace(self._wish(retry=retry, **options), one_turn=not stay)) as events:
             yield events
+
+    def go_on(self, session: str, *, retry: bool = False) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
+        """Finish the one turn of the session that is unfinished, as it was recorded; messages that wait behind it are left."""
+        return self._turns.gone_on(session, msgspec.structs.replace(self._wish(retry=retry), one_turn=True))
 
     @asynccontextmanager
     async def recover(self) -> AsyncIterator[AsyncIterator[Event]]:
@@ -188,7 +216,7 @@ class Agent:
                 yield self._left(row, TurnSetAside(f"turn {row.open_turn} was set aside", hint=f"neuralclaw run --resume {row.session} --retry"), seq)
             while again:  # messages that wait behind the unfinished turn have turns of their own
                 try:
-                    async with self.resume(row.session) as events:
+                    async with self._turns.gone_on(row.session, self._wish(retry=False)) as events:
                         async for event in events:
                             seq += 1
                             yield msgspec.structs.replace(event, seq=seq)
@@ -293,14 +321,23 @@ class Agent:
             origin=Origin(who=seat.who, present=seat.present),
         )
 
-    def _wish(self, *, retry: bool, approvals: ApprovalsMode | None = None, timeout: float | None = None, **others: Any) -> Wish:
+    def _wish(
+        self, *, retry: bool, approvals: ApprovalsMode | None = None, timeout: float | None = None, max_iterations: int | None = None, **others: Any
+    ) -> Wish:
         """What this process wants of a turn that another one began, checked."""
+        iterations = count("max_iterations", max_iterations) if max_iterations is not None else None
+        for name in ("model", "trust", "tools", "refusals"):
+            if others.get(name) is not None:
+                raise UsageError(
+                    f"{name} holds for a new turn, and there is no text for one: an unfinished turn keeps its own; nothing was changed",
+                    hint=f"leave {name} out, or give the text of the next turn",
+                )
         timeout = seconds("timeout", timeout) if timeout is not None else None
         approvals = mode_of(approvals) if approvals is not None else None
-        known_only({name: value for name, value in others.items() if name not in ("model", "trust", "max_iterations")})
+        known_only({name: value for name, value in others.items() if value is not None})
         present = self._seat.present
         chosen = approvals or (self._seat.approvals if present or self._seat.explicit else None)
-        return Wish(approvals=chosen, present=present, retry=retry, seconds=timeout)
+        return Wish(approvals=chosen, present=present, retry=retry, seconds=timeout, iterations=iterations)
 
     def closing(self) -> None:
         """The program ends: turns that nobody cancelled stop and stay unfinished, and nobody waits for them any more."""
@@ -338,6 +375,7 @@ def assemble(parts: Parts, seat: Seat, tasks: TaskGroup, approver: Approver | No
     verbs: dict[str, Verb] = {}
     desk = SessionDesk(parts.store, parts.clock, bus, sessions, asker, verbs)
     agent = Agent(parts, seat, desk, bus, asker, sessions)
+    verbs.update(session_verbs(parts.store, desk, seat.who, (agent.turn, agent.resume, agent.go_on)))
     verbs.update(agent_verbs(parts, desk, agent.turn, seat.workspace, seat.trust))
     return agent
 

@@ -14,7 +14,9 @@ from ..types.judging import Trust
 from ..types.options import ApprovalsMode
 
 SESSION_ID = re.compile(r"(?=.*[A-Za-z0-9])[A-Za-z0-9._-]{1,64}")
-RESERVED = (HOME, "tools")
+CALLS = "tools"
+"""The session that keeps the single calls of `tools call`."""
+RESERVED = (HOME, CALLS)
 LONGEST = 31_536_000
 """The longest running time of a turn, in seconds: a year."""
 
@@ -32,7 +34,12 @@ def real_directory(path: str | os.PathLike[str] | None) -> str:
     """A workspace, absolute and real. Raises `AgentError` when it is no directory."""
     if path is not None and not isinstance(path, str | os.PathLike):
         raise refused("workspace", path, "a path")
-    real = os.path.realpath(path if path is not None else os.getcwd())  # noqa: PTH109
+    try:
+        real = os.path.realpath(path if path is not None else os.getcwd())  # noqa: PTH109
+    except FileNotFoundError as error:
+        raise WorkspaceError(
+            "the current directory was deleted, and it is the workspace; nothing was run", hint="go to another one, or name one with --workspace DIR"
+        ) from error
     if not os.path.isdir(real):  # noqa: PTH112
         raise WorkspaceError(f"the workspace {real} is not a directory", hint="make it first, or name another with --workspace DIR")
     return real
@@ -47,6 +54,13 @@ def new_session(name: str | None) -> str:
             f"{str(name)[:80]!r} cannot be the name of a session; nothing was recorded",
             hint="1 to 64 letters, digits, dots, dashes and underscores, one letter or digit at least; home and tools are reserved",
         )
+    return name
+
+
+def continued(name: str) -> str:
+    """The name of a session that is there, to be gone on with. Raises `UsageError` for the reserved ones, which hold no conversation."""
+    if name in RESERVED:
+        raise UsageError(f"the session {name} holds no conversation and is never continued; nothing was recorded", hint="neuralclaw sessions list")
     return name
 
 

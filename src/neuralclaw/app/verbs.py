@@ -16,6 +16,7 @@ from ..types.entries import Event
 from ..types.events import ToolFinished
 from ..types.judging import Trust
 from ..types.tools import ToolSpec
+from .given import RESERVED
 from .parts import Parts
 
 Turn = Callable[..., AbstractAsyncContextManager[AsyncIterator[Event]]]
@@ -25,7 +26,7 @@ def agent_verbs(parts: Parts, desk: SessionDesk, turn: Turn, workspace: str, tru
     """The verbs of an agent that works in `workspace` under `trust`; `turn` is its way to run one."""
     verbs = Verbs(parts, desk, turn, workspace, trust)
     return {
-        **reading_verbs(parts.store),
+        **reading_verbs(parts.store, workspace, left_out=RESERVED),
         "approvals.answer": verbs.answer,
         "tools.list": verbs.tools,
         "tools.show": verbs.tool,

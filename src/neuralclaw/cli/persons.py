@@ -74,6 +74,13 @@ def elsewhere(err: Screen) -> Person:
     return Told(err) if sys.stdin.isatty() else Elsewhere(Lines(sys.stdin.fileno()), err)
 
 
+def somebody(err: Screen, approvals: str | None, at_terminal: bool) -> Person:
+    """Who may answer: the person at the terminal, somebody elsewhere, or nobody where nothing is asked."""
+    if approvals != "ask":
+        return Nobody()
+    return AtTerminal(err, Lines(sys.stdin.fileno())) if at_terminal else elsewhere(err)
+
+
 class AtTerminal:
     """A person who is asked on standard error and types the answer. Standard input is read only while a question is open."""
 

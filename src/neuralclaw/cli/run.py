@@ -1,7 +1,6 @@
 """`neuralclaw run`: one task, then exit by the status of its turn."""
 
 import argparse
-import os
 import sys
 from contextlib import AbstractAsyncContextManager
 from typing import Any
@@ -10,17 +9,16 @@ import anyio
 
 from ..app import Agent
 from ..app.given import new_session
-from ..channels.lines import Lines
 from ..channels.outflow import Outflow
 from ..channels.screen import Screen
-from ..errors import AgentError, SessionNotFound, UsageError
+from ..errors import AgentError, UsageError
 from ..types.events import TurnFinished
 from ..types.options import ApprovalsMode
 from . import output
 from .failure import exit_code
 from .jsonlines import Job, JsonLines
 from .parsing import Command, choice, clean, count, input_bytes, not_yet, positive
-from .persons import AtTerminal, Nobody, Person, elsewhere
+from .persons import Person, somebody
 from .piped import attached, attachment, readable
 from .sinks import JsonSink, Sink, StreamSink, TextSink
 from .stopping import Stop, stoppable
@@ -67,7 +65,7 @@ def _run(args: argparse.Namespace) -> int:
             sink = JsonSink(flow, verbose=args.verbose)
         else:
             sink = TextSink(flow, verbose=args.verbose)
-        return anyio.run(stoppable, lambda stop: _open(args, text, sink, output.screen(flow.err), stop), flow)
+        return anyio.run(stoppable, lambda stop: _open(args, text, sink, flow, stop), flow)
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -110,33 +108,40 @@ def _not_empty(text: str) -> str:
     return text
 
 
-async def _open(args: argparse.Namespace, text: str | None, sink: Sink, err: Screen, stop: Stop) -> int:
-    at_terminal = sys.stdin is not None and sys.stdin.isatty() and err.tty
-    present = at_terminal or args.input == "stream-json"
-    approvals = mode(args.approvals, present=present)
+async def _open(args: argparse.Namespace, text: str | None, sink: Sink, flow: Outflow, stop: Stop) -> int:
+    err = output.screen(flow.err)
+    at_terminal = present(flow)
+    there = at_terminal or args.input == "stream-json"
+    approvals = mode(args.approvals, present=there)
     async with Agent.open(
         home=args.home,
         workspace=args.workspace,
         model=args.model,
         approvals=approvals,
         trust=args.trust,
-        present=present,
+        present=there,
         who="owner" if at_terminal else "program",
     ) as agent:
         session = args.resume or args.session
         if args.newest:
-            session = await newest(agent, here(args.workspace))
+            session = await newest(agent)
         for notice in agent.notices:
             err.line(notice, "yellow")
         await tell_unfinished(agent, err, session)
         if args.input == "stream-json":
             return await _converse(agent, args, text, session, sink, stop)
-        person: Person = Nobody()
-        if at_terminal and approvals == "ask":
-            person = AtTerminal(err, Lines(sys.stdin.fileno()))
-        elif approvals == "ask":
-            person = elsewhere(err)
-        return exit_code(await follow(agent, _turn(agent, args, text, session), sink, person, stop))
+        person = somebody(err, approvals, at_terminal)
+        ended = await follow(agent, _turn(agent, args, text, session), sink, person, stop)
+        if text is None and session is not None and not ended.waiting:
+            await _take_up_waiting(agent, session, sink.quiet(), person, stop)
+        return exit_code(ended)
+
+
+async def _take_up_waiting(agent: Agent, session: str, sink: Sink, person: Person, stop: Stop) -> None:
+    """Messages that waited behind the turn that was resumed begin turns of their own, one after the other."""
+    while not stop.stopped and (await agent.do("sessions.show", session=session, after=sys.maxsize))["state"] == "unfinished":
+        if (await follow(agent, agent.go_on(session), sink, person, stop)).waiting:
+            return
 
 
 async def _converse(agent: Agent, args: argparse.Namespace, text: str | None, session: str | None, sink: Sink, stop: Stop) -> int:
@@ -193,23 +198,19 @@ async def _nothing() -> None:
     """The turn is over: there is nothing to cancel any more."""
 
 
+def present(flow: Outflow) -> bool:
+    """Whether a person sits at the terminal: types there and reads there."""
+    return sys.stdin is not None and sys.stdin.isatty() and output.screen(flow.err).tty
+
+
 def mode(given: ApprovalsMode | None, *, present: bool) -> ApprovalsMode | None:
     """How questions are treated: what was given, else `ask` where somebody is there. With `ask` and no terminal, answers may come from another one."""
     return given or ("ask" if present else None)
 
 
-async def newest(agent: Agent, here: str) -> str:
-    """The session of the workspace `here` (a real path) that was used last. Raises `SessionNotFound`."""
-    rows = output.plain(await agent.do("sessions.list"))
-    mine = [row for row in rows if row["workspace"] == here]
-    if not mine:
-        raise SessionNotFound(f"there is no session of the workspace {here} to go on with", hint="neuralclaw sessions list")
-    return str(max(mine, key=lambda row: str(row["updated"]))["session"])
-
-
-def here(workspace: str | None) -> str:
-    """The workspace that the options mean, as a real path."""
-    return os.path.realpath(workspace or os.getcwd())  # noqa: PTH109  # pathlib costs start-up time
+async def newest(agent: Agent) -> str:
+    """The session of the agent's workspace that was used last. Raises `SessionNotFound`."""
+    return str((await agent.do("sessions.show", after=sys.maxsize))["session"])
 
 
 async def tell_unfinished(agent: Agent, err: Screen, session: str | None) -> None:
@@ -217,7 +218,7 @@ async def tell_unfinished(agent: Agent, err: Screen, session: str | None) -> Non
     rows = output.plain(await agent.do("sessions.list", unfinished=True))
     others = sum(1 for row in rows if row["state"] in ("unfinished", "set_aside") and row["session"] != session)
     if others:
-        err.line(f"{others} unfinished turn{'s' if others > 1 else ''}: neuralclaw sessions list --unfinished", "dim")
+        err.line(f"{others} unfinished turn{'s' if others > 1 else ''}: neuralclaw sessions list --unfinished (neuralclaw recover finishes them)", "dim")
 
 
 COMMANDS = (

@@ -26,6 +26,10 @@ class Sink(Protocol):
         """The turn is over; another one may follow."""
         ...
 
+    def quiet(self) -> "Sink":
+        """The sink of turns behind the one that was asked for."""
+        ...
+
 
 class TextSink:
     """Standard output gets the answer, standard error the rest."""
@@ -44,12 +48,16 @@ class TextSink:
     def turned(self) -> None:
         """All of it is shown already."""
 
+    def quiet(self) -> Sink:
+        return self
+
 
 class JsonSink(TextSink):
     """Standard output gets the `turn.finished` object alone, when the turn is over: a parked turn may have an earlier one."""
 
     def __init__(self, flow: Outflow, *, verbose: bool) -> None:
         super().__init__(flow, verbose=verbose, answer=False)
+        self._verbose = verbose
         self._last: Event | None = None
 
     def show(self, event: Event) -> None:
@@ -61,6 +69,10 @@ class JsonSink(TextSink):
         if self._last is not None:
             output.json_line(self._last.to_dict(), self._flow.out)
             self._last = None
+
+    def quiet(self) -> Sink:
+        """Standard output has one object: the others are told on standard error alone."""
+        return TextSink(self._flow, verbose=self._verbose, answer=False)
 
 
 class StreamSink:
@@ -83,6 +95,9 @@ class StreamSink:
 
     def turned(self) -> None:
         """All of it is shown already."""
+
+    def quiet(self) -> Sink:
+        return self
 
     def _print(self, event: dict[str, Any]) -> None:
         self._seq += 1

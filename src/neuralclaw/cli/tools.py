@@ -19,7 +19,7 @@ from .failure import exit_code
 from .parsing import Command, choice, input_text, with_json
 from .persons import AtTerminal, Nobody, Person, elsewhere
 from .run import follow, mode
-from .sinks import TextSink
+from .sinks import Sink, TextSink
 from .stopping import CANCELLED, Stop, stoppable
 from .words import APPROVALS, TRUST
 
@@ -115,6 +115,9 @@ class _Result:
 
     def turned(self) -> None:
         """The caller shows the result."""
+
+    def quiet(self) -> Sink:
+        return self
 
 
 def _arguments(text: str) -> dict[str, Any]:

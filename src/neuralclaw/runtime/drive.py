@@ -66,6 +66,7 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     present: bool | None = None
     retry: bool = False
     seconds: float | None = None
+    iterations: int | None = None
     one_turn: bool = False
     """Nobody stays to see more than one turn: those that wait behind it are left to who follows them, or recovers the home."""
 
@@ -262,4 +263,6 @@ def with_wish(options: TurnOptions, wish: Wish, *, resumed: bool) -> TurnOptions
             approvals = "none"
     if wish.seconds is not None:
         limits = msgspec.structs.replace(limits, seconds=wish.seconds)
+    if wish.iterations is not None:
+        limits = msgspec.structs.replace(limits, iterations=wish.iterations)
     return msgspec.structs.replace(options, approvals=approvals, origin=origin, limits=limits)
