@@ -5,6 +5,7 @@ import subprocess
 import pytest
 
 from neuralclaw import Agent
+from neuralclaw.errors import UsageError
 from tests.waiting import until
 
 from .model import served
@@ -137,3 +138,18 @@ async def test_a_word_said_as_the_turn_ends_is_never_lost(claw: Claw) -> None:
         await until(lambda: run.process.poll() is not None)
     shown = (await claw("sessions", "show", "work", "--json")).json
     assert shown["state"] == "idle", shown
+
+
+async def test_python_refuses_what_an_unfinished_turn_cannot_take_and_keeps_it_unfinished(claw: Claw) -> None:
+    with claw.started(*SLEEP, "--session", "k") as run:
+        run.until("tool.started")
+    async with Agent.open(home=claw.home, workspace=claw.workspace) as agent:
+        for option in ({"model": "offline"}, {"trust": "high"}, {"tools": ["echo"]}, {"refusals": "ignore"}):
+            with pytest.raises(UsageError, match="holds for a new turn"):
+                async with agent.resume("k", **option):
+                    pass
+        assert [row["session"] for row in await agent.do("sessions.list", unfinished=True)] == ["k"]
+        reply = await agent.ask("echo 1 then calculate 6*7", tools=["echo"])
+        assert reply.status == "failed"
+        async with agent.resume("k", max_iterations=5) as events:
+            assert [event.type async for event in events][-1] == "turn.finished"

@@ -40,8 +40,11 @@ from .given import (
     mode_of,
     name_of,
     new_session,
+    of_new_turns,
     real_directory,
+    refusals_of,
     seconds,
+    tools_of,
     trust_of,
 )
 from .parts import Parts
@@ -154,7 +157,8 @@ class Agent:
 
         `images`: pictures that belong to it, as paths, bytes or `Image` values (PNG, JPEG, GIF or WebP, at most 5 MB each).
 
-        `options`: `model`, `trust`, `approvals`, `max_iterations`, `timeout` (seconds) in place of the agent's own. While the session is busy in
+        `options`: `model`, `trust`, `approvals`, `max_iterations`, `timeout` (seconds) in place of the agent's own; `tools`, the names of those that are
+        offered; `refusals` `ignore`: a refused call does not decide the status. While the session is busy in
         this process the message waits, and its turn follows those before it; one that is busy elsewhere raises `SessionBusy`. Raises
         `UsageError` for an option that cannot be used; nothing is recorded then.
         """
@@ -303,9 +307,11 @@ class Agent:
         approvals: ApprovalsMode | None = None,
         max_iterations: int | None = None,
         timeout: float | None = None,
+        tools: Iterable[str] | None = None,
         **others: Any,
     ) -> TurnOptions:
         """The options of a turn: the seat's, with what this call says, checked."""
+        refusals = refusals_of(others.pop("refusals", None))
         known_only(others)
         seat, limits = self._seat, config.limits(self.settings.settings)
         if max_iterations is not None:
@@ -319,6 +325,8 @@ class Agent:
             approvals=mode_of(approvals) if approvals is not None else seat.approvals,
             limits=limits,
             origin=Origin(who=seat.who, present=seat.present),
+            tools=tools_of(tools, self._parts.tools),
+            refusals=refusals,
         )
 
     def _wish(
@@ -326,15 +334,9 @@ class Agent:
     ) -> Wish:
         """What this process wants of a turn that another one began, checked."""
         iterations = count("max_iterations", max_iterations) if max_iterations is not None else None
-        for name in ("model", "trust", "tools", "refusals"):
-            if others.get(name) is not None:
-                raise UsageError(
-                    f"{name} holds for a new turn, and there is no text for one: an unfinished turn keeps its own; nothing was changed",
-                    hint=f"leave {name} out, or give the text of the next turn",
-                )
+        of_new_turns(others)
         timeout = seconds("timeout", timeout) if timeout is not None else None
         approvals = mode_of(approvals) if approvals is not None else None
-        known_only({name: value for name, value in others.items() if value is not None})
         present = self._seat.present
         chosen = approvals or (self._seat.approvals if present or self._seat.explicit else None)
         return Wish(approvals=chosen, present=present, retry=retry, seconds=timeout, iterations=iterations)

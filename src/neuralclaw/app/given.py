@@ -2,11 +2,12 @@
 
 import os
 import re
-from collections.abc import Mapping
-from typing import Any, cast, get_args
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, cast, get_args
 
 from .. import config
-from ..errors import UsageError, WorkspaceError
+from ..errors import ToolNotFoundError, UsageError, WorkspaceError
+from ..ports import Toolset
 from ..types.actions import Who
 from ..types.entries import HOME
 from ..types.ids import new_id
@@ -71,7 +72,19 @@ def refused(name: str, value: object, wanted: str) -> UsageError:
 def known_only(others: Mapping[str, object]) -> None:
     """Refuse options that no turn has."""
     for name in others:
-        raise UsageError(f"a turn has no option {name!r}; nothing was recorded", hint="there are: model, trust, approvals, max_iterations, timeout")
+        there = "there are: model, trust, approvals, max_iterations, timeout, tools, refusals"
+        raise UsageError(f"a turn has no option {name!r}; nothing was recorded", hint=there)
+
+
+def of_new_turns(others: Mapping[str, object]) -> None:
+    """Refuse what holds for new turns alone where an unfinished one is gone on with, and options that no turn has."""
+    for name in ("model", "trust", "tools", "refusals"):
+        if others.get(name) is not None:
+            raise UsageError(
+                f"{name} holds for a new turn, and there is no text for one: an unfinished turn keeps its own; nothing was changed",
+                hint=f"leave {name} out, or give the text of the next turn",
+            )
+    known_only({name: value for name, value in others.items() if value is not None})
 
 
 def checked_text(text: object) -> str:
@@ -133,3 +146,25 @@ def trust_of(value: object) -> Trust:
     if value not in [level.value for level in Trust]:
         raise refused("trust", value, f"one of {', '.join(level.value for level in Trust)}")
     return Trust(value)
+
+
+def refusals_of(value: object) -> Literal["count", "ignore"]:
+    """Whether a refusal decides the status of a turn."""
+    if value not in (None, "count", "ignore"):
+        raise refused("refusals", value, "count or ignore")
+    return "ignore" if value == "ignore" else "count"
+
+
+def tools_of(names: object, tools: Toolset) -> tuple[str, ...] | None:
+    """The tools of these names or aliases, by their own names, each once. Raises `ToolNotFoundError` and `UsageError`."""
+    if names is None:
+        return None
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise refused("tools", names, "a list of names")
+    found: list[str] = []
+    for name in names:
+        spec = tools.find(name) if isinstance(name, str) else None
+        if spec is None:
+            raise ToolNotFoundError(f"there is no tool named {name!r:.80}; nothing was recorded", hint="neuralclaw tools list")
+        found.append(spec.name)
+    return tuple(sorted(set(found)))

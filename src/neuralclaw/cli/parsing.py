@@ -176,6 +176,14 @@ def whole(word: str) -> int:
     return int(word)
 
 
+def names(word: str) -> tuple[str, ...]:
+    """An option's type: names with commas between them, one at least."""
+    found = tuple(name.strip() for name in word.split(","))
+    if not all(found):
+        raise argparse.ArgumentTypeError(f"{word!r} is no list of names (NAME,NAME)")
+    return found
+
+
 def not_yet(option: str) -> UsageError:
     """An option or command that is promised and not available yet: said, never ignored."""
     return UsageError(f"{option} is not available yet")

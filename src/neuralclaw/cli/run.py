@@ -17,7 +17,7 @@ from ..types.options import ApprovalsMode
 from . import output
 from .failure import exit_code
 from .jsonlines import Job, JsonLines
-from .parsing import Command, choice, clean, count, input_bytes, not_yet, positive
+from .parsing import Command, choice, clean, count, input_bytes, names, not_yet, positive
 from .persons import Person, somebody
 from .piped import attached, attachment, readable
 from .sinks import JsonSink, Sink, StreamSink, TextSink
@@ -48,6 +48,8 @@ def _options(parser: argparse.ArgumentParser) -> None:
     add("--max-iterations", type=count, metavar="N", help="model calls at most")
     add("--timeout", type=positive, metavar="SECONDS", help="running time at most")
     add("--image", action="append", default=[], metavar="FILE", help="a picture that belongs to the task (may be given several times)")
+    add("--tools", type=names, metavar="NAME,NAME", help="only these tools are offered and may be called")
+    add("--refusals", type=choice("count", "ignore"), metavar="count|ignore", help="whether a refused call decides the exit code (else: count)")
     add("--retry", action="store_true", help="with --resume: try a turn that was set aside once more")
     add("--mode", type=choice("auto", "direct", "deliberate"), default="auto", help=argparse.SUPPRESS)
     for option in _LATER:
@@ -57,6 +59,8 @@ def _options(parser: argparse.ArgumentParser) -> None:
 def _run(args: argparse.Namespace) -> int:
     _check(args)
     text = _task(args)
+    if text is None and args.input != "stream-json":
+        _check_resumed(args)
     sink: Sink
     with Outflow(sys.stdout, sys.stderr) as flow:
         if args.output == "stream-json":
@@ -80,6 +84,18 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError("--retry goes with --resume ID")
     for name in (args.session, args.resume):
         new_session(name)
+
+
+def _check_resumed(args: argparse.Namespace) -> None:
+    """What holds for a new turn is refused where none begins: an unfinished turn keeps what it began with."""
+    for option in ("model", "trust", "tools", "refusals", "image"):
+        if getattr(args, option):
+            raise UsageError(
+                f"--{option} holds for a new turn, and there is no TASK for one: an unfinished turn keeps its own; nothing was changed",
+                hint=f"leave --{option} out, or give the TASK of the next turn",
+            )
+    if args.resume and args.workspace:
+        raise UsageError("--workspace holds for a new turn, and there is no TASK for one; nothing was changed", hint="leave --workspace out, or give a TASK")
 
 
 def _task(args: argparse.Namespace) -> str | None:
@@ -155,7 +171,7 @@ async def _converse(agent: Agent, args: argparse.Namespace, text: str | None, se
 
 
 def _options_given(args: argparse.Namespace) -> dict[str, Any]:
-    options = {"max_iterations": args.max_iterations, "timeout": args.timeout}
+    options = {"max_iterations": args.max_iterations, "timeout": args.timeout, "tools": args.tools, "refusals": args.refusals}
     return {name: value for name, value in options.items() if value is not None}
 
 
