@@ -1,7 +1,7 @@
 """`Agent`: the Python API, and what every command line, chat and page stands on."""
 
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any, Literal
 
@@ -20,7 +20,7 @@ from ..runtime.drive import Kit, Wish
 from ..runtime.sessions import Sessions
 from ..runtime.turnstream import TurnStream
 from ..runtime.verbs import find_session
-from ..types.actions import AnswerDecision, Origin, Question, Shown, Who
+from ..types.actions import Origin, Who
 from ..types.entries import Event, rfc3339
 from ..types.events import ErrorEvent, Inbound, TurnFinished
 from ..types.ids import new_id
@@ -28,6 +28,8 @@ from ..types.judging import Trust
 from ..types.messages import Image
 from ..types.options import ApprovalsMode, TurnOptions
 from ..types.rows import SessionRow
+from .approver import Approver, asked
+from .calls import DIRECT, called, for_call, spelled
 from .eventlog import EventLog, Leaving
 from .given import (
     checked_name,
@@ -50,29 +52,8 @@ from .given import (
 from .parts import Parts
 from .pictures import Given, mentioned, pictures
 from .session_verbs import session_verbs
-from .turns import Turns
+from .turns import Turns, leaf
 from .verbs import agent_verbs
-
-
-class Call(msgspec.Struct, frozen=True):
-    """The call an approver is asked about."""
-
-    name: str
-    arguments: dict[str, Any]
-
-
-class Ask(msgspec.Struct, frozen=True, kw_only=True):
-    """What an approver gets: the call, what it would do exactly, why it is asked, and where its content came from."""
-
-    session: str
-    call: Call
-    action: Shown
-    reasons: tuple[str, ...]
-    sources: tuple[str, ...]
-    question: Question
-
-
-Approver = Callable[[Ask], Awaitable[AnswerDecision]]
 
 
 class Seat(msgspec.Struct, frozen=True, kw_only=True):
@@ -197,6 +178,19 @@ class Agent:
         if pictures(images):
             raise UsageError("pictures need a text to go with; nothing was recorded")
         async with self._turns.gone_on(row.session, msgspec.structs.replace(self._wish(retry=retry, **options), one_turn=not stay)) as events:
+            yield events
+
+    @asynccontextmanager
+    async def call(
+        self, tool: str, arguments: Mapping[str, Any], *, session: str | None = None, waits: Callable[[str], None] = lambda _: None
+    ) -> AsyncIterator[AsyncIterator[Event]]:
+        """One call of a tool through the whole pipeline, as a turn; its events. Without `session` it is recorded in the session `tools`, and waits its turn.
+
+        `waits` is told of a longer wait. The arguments are those of the tool; what does not fit is the result of the call.
+        """
+        name = new_session(session) if session is not None else None
+        inbound = self._inbound(spelled(tool, arguments), for_call(self._options(model=DIRECT)))
+        async with called(self._turns, name, inbound, waits) as events:
             yield events
 
     def go_on(self, session: str, *, retry: bool = False) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
@@ -378,23 +372,5 @@ def assemble(parts: Parts, seat: Seat, tasks: TaskGroup, approver: Approver | No
     desk = SessionDesk(parts.store, parts.clock, bus, sessions, asker, verbs)
     agent = Agent(parts, seat, desk, bus, asker, sessions)
     verbs.update(session_verbs(parts.store, desk, seat.who, (agent.turn, agent.resume, agent.go_on)))
-    verbs.update(agent_verbs(parts, desk, agent.turn, seat.workspace, seat.trust))
+    verbs.update(agent_verbs(parts, desk, agent.call, seat.workspace, seat.trust))
     return agent
-
-
-def asked(approver: Approver) -> Callable[[str, Question], Awaitable[AnswerDecision]]:
-    """The approver of the Python API as the asker calls it."""
-
-    async def ask(session: str, question: Question) -> AnswerDecision:
-        call = Call(question.action.tool, question.arguments)
-        return await approver(Ask(session=session, call=call, action=question.action, reasons=question.reasons, sources=question.sources, question=question))
-
-    return ask
-
-
-def leaf(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The one error inside a group of one, however deep; the group itself when it holds several."""
-    inner: BaseException = group
-    while isinstance(inner, BaseExceptionGroup) and len(inner.exceptions) == 1:
-        inner = inner.exceptions[0]
-    return inner

@@ -106,3 +106,11 @@ class Turns:
         if not ends or not isinstance(ends[-1].body, TurnFinished):
             raise AgentError(f"the end of turn {row.last_turn} of session {row.session} was erased or cannot be read")
         return ends[-1].entry
+
+
+def leaf(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The one error inside a group of one, however deep; the group itself when it holds several."""
+    inner: BaseException = group
+    while isinstance(inner, BaseExceptionGroup) and len(inner.exceptions) == 1:
+        inner = inner.exceptions[0]
+    return inner

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from ..errors import ToolNotFoundError
+from ..errors import AgentError, ToolNotFoundError
 from ..plugins import load
 from ..runtime.desk import SessionDesk, Verb
 from ..runtime.sessions import lease_name
@@ -15,6 +15,7 @@ from ..types.actions import Action, Origin
 from ..types.entries import Event
 from ..types.events import ToolFinished
 from ..types.judging import Trust
+from ..types.labels import NONE
 from ..types.tools import ToolSpec
 from .given import RESERVED
 from .parts import Parts
@@ -22,9 +23,9 @@ from .parts import Parts
 Turn = Callable[..., AbstractAsyncContextManager[AsyncIterator[Event]]]
 
 
-def agent_verbs(parts: Parts, desk: SessionDesk, turn: Turn, workspace: str, trust: Trust) -> dict[str, Verb]:
-    """The verbs of an agent that works in `workspace` under `trust`; `turn` is its way to run one."""
-    verbs = Verbs(parts, desk, turn, workspace, trust)
+def agent_verbs(parts: Parts, desk: SessionDesk, call: Turn, workspace: str, trust: Trust) -> dict[str, Verb]:
+    """The verbs of an agent that works in `workspace` under `trust`; `call` is its way to run a call as a turn."""
+    verbs = Verbs(parts, desk, call, workspace, trust)
     return {
         **reading_verbs(parts.store, workspace, left_out=RESERVED),
         "approvals.answer": verbs.answer,
@@ -44,8 +45,8 @@ def agent_verbs(parts: Parts, desk: SessionDesk, turn: Turn, workspace: str, tru
 class Verbs:
     """The verbs that need more than the record."""
 
-    def __init__(self, parts: Parts, desk: SessionDesk, turn: Turn, workspace: str, trust: Trust) -> None:
-        self._parts, self._desk, self._turn, self._workspace, self._trust = parts, desk, turn, workspace, trust
+    def __init__(self, parts: Parts, desk: SessionDesk, call: Turn, workspace: str, trust: Trust) -> None:
+        self._parts, self._desk, self._call, self._workspace, self._trust = parts, desk, call, workspace, trust
 
     async def answer(self, *, approval_id: str, decision: str, by: str = "owner") -> dict[str, Any]:
         """Answer a question; `holder` says who goes on with the session now, or is None."""
@@ -66,10 +67,13 @@ class Verbs:
         spec = self._spec(name)
         if dry_run:
             prepared = self._parts.tools.prepare(spec.name, arguments)
-            return as_dict(await self._parts.gate.judge(self._action(spec, prepared)))
-        text = msgspec.json.encode({"tool": spec.name, "arguments": arguments}).decode()
-        async with self._turn(text, session=session, model="direct:call") as events:
+            row = await self._parts.store.session(session) if session is not None else None
+            action = msgspec.structs.replace(self._action(spec, prepared), labels=row.labels if row is not None else NONE)
+            return as_dict(await self._parts.gate.judge(action))
+        async with self._call(spec.name, arguments, session=session) as events:
             finished = [event async for event in events if isinstance(event.body, ToolFinished)]
+        if not finished:
+            raise AgentError("the call ended without a result; what was recorded is kept", hint="neuralclaw sessions show tools")
         return finished[-1].to_dict()
 
     def _spec(self, name: str) -> ToolSpec:
