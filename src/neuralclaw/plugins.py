@@ -45,6 +45,8 @@ PARTS = {
     "models": "neuralclaw.app.model_verbs:ModelVerbs",
     "chat.quiet": "neuralclaw.channels.quiet:quiet",
     "chat.live": "neuralclaw.cli.livechat:LiveChat",
+    "sessions.send": "neuralclaw.cli.sending:send",
+    "sessions.cancel": "neuralclaw.cli.sending:cancel",
     "chat.talk": "neuralclaw.cli.talk:talk",
 }
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from ..errors import ToolNotFoundError
+from ..errors import AgentError, ToolNotFoundError
 from ..plugins import load
 from ..runtime.desk import SessionDesk, Verb
 from ..runtime.verbs import answering_verbs, reading_verbs
@@ -14,19 +14,21 @@ from ..types.actions import Action, Origin, Who
 from ..types.entries import Event
 from ..types.events import ToolFinished
 from ..types.judging import Trust
+from ..types.labels import NONE
 from ..types.tools import ToolSpec
 from .config_verbs import config_verbs
+from .given import RESERVED
 from .parts import Parts
 from .policy_verbs import PolicyVerbs
 
 Turn = Callable[..., AbstractAsyncContextManager[AsyncIterator[Event]]]
 
 
-def agent_verbs(parts: Parts, desk: SessionDesk, turn: Turn, workspace: str, trust: Trust, who: Who) -> dict[str, Verb]:
-    """The verbs of an agent that works for `who` in `workspace` under `trust`; `turn` is its way to run one."""
-    verbs = Verbs(parts, desk, turn, workspace, trust)
+def agent_verbs(parts: Parts, desk: SessionDesk, call: Turn, workspace: str, trust: Trust, who: Who) -> dict[str, Verb]:
+    """The verbs of an agent that works for `who` in `workspace` under `trust`; `call` is its way to run a call as a turn."""
+    verbs = Verbs(parts, desk, call, workspace, trust)
     return {
-        **reading_verbs(parts.store),
+        **reading_verbs(parts.store, workspace, left_out=RESERVED),
         **PolicyVerbs(parts, workspace, trust).table(),
         **answering_verbs(parts.store, desk, who),
         "tools.list": verbs.tools,
@@ -42,8 +44,8 @@ def agent_verbs(parts: Parts, desk: SessionDesk, turn: Turn, workspace: str, tru
 class Verbs:
     """The verbs that need more than the record."""
 
-    def __init__(self, parts: Parts, desk: SessionDesk, turn: Turn, workspace: str, trust: Trust) -> None:
-        self._parts, self._desk, self._turn, self._workspace, self._trust = parts, desk, turn, workspace, trust
+    def __init__(self, parts: Parts, desk: SessionDesk, call: Turn, workspace: str, trust: Trust) -> None:
+        self._parts, self._desk, self._call, self._workspace, self._trust = parts, desk, call, workspace, trust
 
     async def tools(self) -> list[dict[str, Any]]:
         return [described(spec) for spec in self._parts.tools.tools()]
@@ -56,11 +58,13 @@ class Verbs:
         spec = self._spec(name)
         if dry_run:
             prepared = self._parts.tools.prepare(spec.name, arguments)
-            standing = await self._parts.store.grants(session or "", self._workspace)
-            return as_dict(await self._parts.gate.judge(self._action(spec, prepared), standing))
-        text = msgspec.json.encode({"tool": spec.name, "arguments": arguments}).decode()
-        async with self._turn(text, session=session, model="direct:call") as events:
+            row = await self._parts.store.session(session) if session is not None else None
+            action = msgspec.structs.replace(self._action(spec, prepared), labels=row.labels if row is not None else NONE)
+            return as_dict(await self._parts.gate.judge(action, await self._parts.store.grants(session or "", self._workspace)))
+        async with self._call(spec.name, arguments, session=session) as events:
             finished = [event async for event in events if isinstance(event.body, ToolFinished)]
+        if not finished:
+            raise AgentError("the call ended without a result; what was recorded is kept", hint="neuralclaw sessions show tools")
         return finished[-1].to_dict()
 
     def _spec(self, name: str) -> ToolSpec:

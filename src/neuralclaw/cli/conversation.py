@@ -1,5 +1,6 @@
 """A conversation with the agent: what a message, a command and an answer do. How it is shown and typed is the face's."""
 
+import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
@@ -93,7 +94,7 @@ class Chat:
     async def serve(self, agent: Agent, session: str | None, *, resume: bool) -> None:
         """Until the person leaves or input ends. `resume`: first finish what is unfinished in the session."""
         self.agent, self.session = agent, session
-        state = await self._look_around() if self.face.live else ""
+        state = await self._look_around() if self.face.live else await self._state() if resume else ""
         self._pick_up = resume and state != "idle"  # of an idle one everything is shown already
         while not self.leaving:
             if self._pick_up and self.session is not None:
@@ -133,6 +134,13 @@ class Chat:
         else:
             self.face.say("Nothing runs. Ctrl-D leaves.", "dim")
             self.face.ready()
+
+    async def _state(self) -> str:
+        """Whether something is unfinished in the session, "" where there is no such session. Over a pipe no old answer is shown."""
+        try:
+            return str((await self.agent.do("sessions.show", session=self.session, after=sys.maxsize))["state"])
+        except SessionNotFound:
+            return ""
 
     async def _look_around(self) -> str:
         """The model that answers, and what the session's record tells; its state, "" for a new one."""
