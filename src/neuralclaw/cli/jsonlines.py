@@ -233,7 +233,7 @@ class JsonLines:
             if asked["answer"] is not None:
                 raise AlreadyAnswered(f"the question {question} was answered before; nothing was changed")
             await self._agent.steer(spoken.text, session=asked["session"])
-        await self._agent.answer(question, decision or "once", value=spoken.value)
+        await self._agent.answer(question, decision or "once", value=spoken.value, text=spoken.text)
         if not self._running and self._last is not None and question in self._last.waiting:
             self._jobs.appendleft(Job(None))  # the turn was parked: it goes on
             self._news.set()
