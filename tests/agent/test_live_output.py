@@ -52,7 +52,8 @@ async def test_a_secret_that_is_printed_in_pieces_and_between_two_streams_is_not
         live.take(letter, "stdout")
         live.take(f"{at} ", "stderr")
         if at % 8 == 0:
-            await anyio.sleep(0.11)
+            live.take(f"t{at}", "ticks")
+            await until(lambda: f"t{at}" in "".join(shown))  # noqa: B023
     live.take(" after\n", "stdout")
     live.end()
     text = "".join(shown)

@@ -20,6 +20,7 @@ from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples
 from prompt_toolkit.history import History
 from prompt_toolkit.input.vt100 import Vt100Input
+from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import BufferControl, ConditionalContainer, Dimension, FormattedTextControl, HSplit, Layout, Window
 from prompt_toolkit.layout.menus import CompletionsMenu
 from prompt_toolkit.output.vt100 import Vt100_Output
@@ -38,6 +39,10 @@ _SHARE = 0.03
 _SLOWEST = 0.15
 """Seconds between two frames at most, however much one costs."""
 _TICK = 0.25
+_ESCAPE = 0.05
+"""Seconds after which an Esc that nothing followed is the key itself, and no Alt: the two bytes of an Alt arrive together."""
+_SEQUENCE = 0.1
+"""Seconds that the bytes of one key, an arrow for instance, may take on their way."""
 _STYLE = Style.from_dict({"prompt": "bold ansicyan", "status": "ansibrightblack", "bottom-toolbar": "noreverse"})
 
 
@@ -52,6 +57,9 @@ class Drawing:
 
     def status(self, width: int) -> str:
         return ""
+
+    def unfold(self) -> None:
+        """Show what was folded, or fold again."""
 
     @property
     def busy(self) -> bool:
@@ -74,11 +82,21 @@ class _Frames(Vt100_Output):
 
 
 class _Unhurried(Application[None]):
-    """Draws no frame while `room` says that the terminal has not taken those before."""
+    """Draws no frame while `room` says that the terminal has not taken those before; waits for a key after Esc only as long as one key takes."""
 
     def __init__(self, room: Callable[[], bool], **how: Any) -> None:
         self._room = room
         super().__init__(**how)
+
+    @property
+    def timeoutlen(self) -> float:
+        """Seconds that the next key of a sequence of keys may take."""
+        begun = self.key_processor.key_buffer
+        return _ESCAPE if begun and begun[-1].key is Keys.Escape else self._between_keys
+
+    @timeoutlen.setter
+    def timeoutlen(self, seconds: float) -> None:
+        self._between_keys = seconds
 
     def invalidate(self) -> None:
         if self._room():
@@ -102,6 +120,8 @@ class Console:
         self._wants = False
         self.interrupt: Callable[[], None] = _nothing
         """What Ctrl-C does where it does not clear the input."""
+        self.halt: Callable[[], None] = _nothing
+        """What Esc does while a turn runs."""
         self.pasted = Pasted()
         self.open = True
         self.modes: list[Any] = []
@@ -125,7 +145,7 @@ class Console:
             before_render=self._before,
             after_render=self._after,
         )
-        self._app.ttimeoutlen = 0.05
+        self._app.ttimeoutlen = _SEQUENCE
 
     def _layout(self) -> Layout:
         search = SearchToolbar()
@@ -233,6 +253,15 @@ class Console:
             self.buffer.reset()
         else:
             self.interrupt()
+
+    def escape(self) -> None:
+        """Esc: stops the turn. What is being typed stays."""
+        if self._drawing.running:
+            self.halt()
+
+    def unfold(self) -> None:
+        """Ctrl-O."""
+        self._drawing.unfold()
 
     def forget(self) -> None:
         """A question stands now: what was typed before is no answer to it. A draft comes back when `restore` is called."""

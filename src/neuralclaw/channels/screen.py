@@ -53,12 +53,12 @@ class Screen:
         self.signs = term != "linux" and _can_show(stream, "🚫❌")
         self._fresh = True
 
-    def write(self, text: str) -> None:
+    def write(self, text: str, style: str = "") -> None:
         """Write text as it is over a pipe, made harmless on a terminal; it is out when this returns."""
         if not text:
             return
         shown = visible(text) if self.tty else text
-        self._stream.write(shown)
+        self._stream.write(f"\x1b[{_STYLES[style]}m{shown}\x1b[0m" if style and self.colour else shown)
         self._stream.flush()
         self._fresh = shown.endswith("\n")
 

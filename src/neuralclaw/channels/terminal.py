@@ -16,6 +16,7 @@ from ..types.events import (
     StatusEvent,
     TextDelta,
     ToolFinished,
+    ToolOutput,
     ToolStarted,
     TurnFinished,
 )
@@ -52,7 +53,7 @@ class View:
 
     def show(self, event: Event) -> None:
         """Show what there is to show of one event."""
-        if self.out.tty and not isinstance(event.body, TextDelta | ReasoningDelta):
+        if self.out.tty and not isinstance(event.body, TextDelta | ReasoningDelta | ToolOutput):
             self.out.fresh()
         match event.body:
             case TextDelta(text=text):
@@ -77,12 +78,19 @@ class View:
                 self._error(kind, text, hint)
             case StatusEvent(text=text):
                 self.err.line(text, "dim")
-            case Debug(text=text) if self._verbose:
-                self.err.line(text, "dim")
+            case ReasoningDelta() | ToolOutput() | Debug() if self._verbose:
+                self._closely(event.body)
             case TurnFinished():
                 self.end(event.session, event.body)
             case _:
                 pass
+
+    def _closely(self, body: ReasoningDelta | ToolOutput | Debug) -> None:
+        """What only those see who look closely."""
+        if isinstance(body, Debug):
+            self.err.line(body.text, "dim")
+        else:
+            self.err.write(body.text, "dim")
 
     def _delta(self, text: str) -> None:
         if self.out.tty and self._answer and not self._named:

@@ -123,16 +123,21 @@ class Chat:
         self._presses += 1
         self.face.fresh()
         if self.running and self.session is not None and self._presses < _PATIENCE:
-            try:
-                await (self.agent.stop(self._events) if self._events is not None else self.agent.cancel(self.session))
-            except NeuralClawError as error:
-                self.told(error)
+            await self.stop()
         elif self.running or not self.face.live:
             self.face.let_go()
             leave_at_once(self._flow)
         else:
             self.face.say("Nothing runs. Ctrl-D leaves.", "dim")
             self.face.ready()
+
+    async def stop(self) -> None:
+        """Stop the turn that runs, if one does."""
+        if self.running and self.session is not None:
+            try:
+                await (self.agent.stop(self._events) if self._events is not None else self.agent.cancel(self.session))
+            except NeuralClawError as error:
+                self.told(error)
 
     async def _look_around(self) -> str:
         """The model that answers, and what the session's record tells; its state, "" for a new one."""

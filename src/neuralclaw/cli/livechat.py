@@ -32,14 +32,15 @@ class LiveChat:
         """Show the prompt until the chat ends."""
 
         def interrupt() -> None:
-            group.start_soon(self._interrupted)
+            if self._chat is not None:
+                group.start_soon(self._chat.interrupted)
 
-        self.face.console.interrupt = interrupt
+        def halt() -> None:
+            if self._chat is not None:
+                group.start_soon(self._chat.stop)
+
+        self.face.console.interrupt, self.face.console.halt = interrupt, halt
         await self.face.console.run()
-
-    async def _interrupted(self) -> None:
-        if self._chat is not None:
-            await self._chat.interrupted()
 
     async def furnish(self, chat: Any) -> None:
         """The agent is open: what only it knows stands on the screen and is completed from now on."""

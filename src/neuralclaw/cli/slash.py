@@ -85,7 +85,7 @@ async def _queue(chat: Chat, rest: str) -> None:
 async def _stop(chat: Chat, rest: str) -> None:
     if not chat.running:
         raise UsageError("no turn runs")
-    await chat.interrupted()
+    await chat.stop()
 
 
 async def _approve(chat: Chat, rest: str) -> None:
