@@ -59,7 +59,7 @@ async def run_calls(run: Run) -> None:
         if limits.repeats(state, call, breakers):
             await run_group(run, group)
             await results.not_run(run, state.open, "the same call with the same arguments came again")
-            await run.journal.append(limits.repeated(state, call))
+            await run.journal.append(limits.repeated(state, call, breakers))
             return
         await admit(run, call, group)
         if state.errors_in_row >= breakers.errors:
