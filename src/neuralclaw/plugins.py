@@ -31,6 +31,7 @@ PARTS = {
     "policy_file": "neuralclaw.config.policyfile:check",
     "shell": "neuralclaw.safety.shell:analyse",
     "rules": "neuralclaw.safety.catalogue:rules",
+    "status": "neuralclaw.app.status:Status",
     "doctor": "neuralclaw.app.doctor:checks",
     "models": "neuralclaw.app.model_verbs:ModelVerbs",
     "chat.quiet": "neuralclaw.channels.quiet:quiet",

@@ -12,6 +12,7 @@ from anyio.abc import TaskGroup
 from .. import config
 from ..config import process
 from ..errors import AgentError, NeuralClawError, SessionBusy, TurnSetAside, UsageError
+from ..plugins import load
 from ..ports import Provider
 from ..runtime.asker import JournalAsker
 from ..runtime.bus import Bus
@@ -339,6 +340,11 @@ def assemble(parts: Parts, seat: Seat, tasks: TaskGroup, approver: Approver | No
     desk = SessionDesk(parts.store, parts.clock, bus, sessions, asker, verbs)
     agent = Agent(parts, seat, desk, bus, asker, sessions)
     verbs.update(agent_verbs(parts, desk, agent.turn, seat.workspace, seat.trust))
+
+    async def status(**asked: Any) -> Any:
+        return await load("status")(parts, seat).show(**asked)
+
+    verbs["status"] = status
     return agent
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from ..types.events import ApprovalRequested, ToolFinished, ToolStarted
 from .cells import Line, Wrap, chop, fit, harmless, paint, width_of
 from .cells import cells as cells_of
-from .screen import exact
+from .controls import exact
 from .terminal import CHOICES
 
 _DIFF_LINES, _HEAD_LINES, _TAIL_LINES, _REASON_LINES = 24, 3, 5, 6

@@ -28,7 +28,7 @@ from ..types.events import (
 from .cards import folds, question_card, status_line, tool_card
 from .cells import Line, paint
 from .completion import Words
-from .console import Console, Drawing, said
+from .console import Console, Drawing, Kind, said
 from .history import Remembered
 from .markdown import StreamedMarkdown
 from .outflow import Outflow
@@ -39,7 +39,7 @@ from .terminal import Questions, View, choices
 
 _FOLDED = 200
 """Calls and stretches of thinking of the last turn that can be unfolded."""
-_HELLO = "Enter sends, Alt-Enter begins a line, @ names a file. /help shows the commands, Ctrl-C stops a turn, Ctrl-D leaves."
+_HELLO = "Enter sends, Alt-Enter begins a line, @ names a file. /help shows the commands, Esc stops a turn, Ctrl-D leaves."
 
 
 class _Above(io.TextIOBase):
@@ -143,6 +143,14 @@ class LiveView(View, Drawing):
     def running(self) -> bool:
         return self.standing.since is not None
 
+    @property
+    def asking(self) -> bool:
+        return self.questions.current is not None
+
+    def markdown(self) -> StreamedMarkdown:
+        """An answer for this screen."""
+        return StreamedMarkdown(self._columns, marks=not self.err.colour)
+
     def unfold(self) -> None:
         """Show whole what was folded of the last turn, and what comes from now on; the next time, fold again."""
         self._open = not self._open
@@ -205,7 +213,7 @@ class LiveView(View, Drawing):
 
     def _delta(self, text: str) -> None:
         if self._growing is None:
-            self._growing = StreamedMarkdown(self._columns)
+            self._growing = self.markdown()
             self._above("\n")
         self._arrived.append(text)
 
@@ -230,7 +238,7 @@ class LiveView(View, Drawing):
     def end(self, session: str, body: TurnFinished) -> None:
         self._calls.clear()
         if body.text and body.status not in ("failed", "cancelled", "limit", "timed_out") and self._streamed.strip() != body.text.strip():
-            answer = StreamedMarkdown(self._columns)
+            answer = self.markdown()
             self._above("\n" + answer.feed(body.text) + answer.close())
             self._streamed = body.text
         super().end(session, body)
@@ -246,16 +254,17 @@ class LiveView(View, Drawing):
 class LiveFace:
     """The conversation's face at a terminal that can do it."""
 
-    live = True
+    live = keys = True
 
-    def __init__(self, stdin: TextIO, flow: Outflow, *, term: str, verbose: bool, words: Words, history: Remembered) -> None:
+    def __init__(self, stdin: TextIO, flow: Outflow, *, kind: Kind, verbose: bool, words: Words, history: Remembered) -> None:
         self.words, self.history = words, history
-        self.screen = Screen(cast(TextIO, _Above(self._put)), term=term)
+        self.screen = Screen(cast(TextIO, _Above(self._put)), colour=kind.colour, term=kind.term, width=lambda: self.console.size[0])
         self._view = LiveView(self.screen, self._put, lambda: self.console.size[0], verbose=verbose)
-        self.console = Console(self._view, words, history, streams=(stdin, flow), term=term)
+        self.console = Console(self._view, words, history, streams=(stdin, flow), kind=kind)
         self.history.whole = self.console.pasted.whole
         self._view.settled = self.console.restore
         self.questions, self.standing = self._view.questions, self._view.standing
+        self._view.warned = True  # the first line of the chat says it
         self.screen.line(_HELLO, "dim")
 
     def _put(self, text: str) -> None:
@@ -276,7 +285,7 @@ class LiveFace:
     def recall(self, asked: str, answer: str) -> None:
         self._put(said(asked))
         if answer:
-            text = StreamedMarkdown(lambda: self.console.size[0])
+            text = self._view.markdown()
             self._put("\n" + text.feed(answer) + text.close())
 
     def show(self, event: Event) -> None:
@@ -291,6 +300,10 @@ class LiveFace:
         self.screen.trouble(kind, text)
         if hint:
             self.screen.line(f"   {hint}", "dim")
+
+    def clear(self) -> bool:
+        self.console.clear()
+        return True
 
     def fresh(self) -> None:
         """Every line is complete here."""

@@ -44,7 +44,8 @@ class View:
     def __init__(self, out: Screen, err: Screen, *, tools: bool, verbose: bool, answer: bool = True, named: bool = False) -> None:
         self.out, self.err, self._answer, self._named = out, err, answer, named
         self._tools, self._verbose = tools, verbose
-        self._warned = False
+        self.warned = False
+        """It was said that commands run without confinement."""
         self._streamed = ""
         self._told: set[tuple[str, str]] = set()
         self._limit = ""
@@ -97,7 +98,7 @@ class View:
             if self._streamed == "" and self.err.tty:
                 self.err.fresh()
             self._streamed += text
-            self.out.write(text)
+            self.out.flow(text)
 
     def _message(self, body: Message) -> None:
         if body.stop in ("length", "cancelled") and body.text and not self._streamed and self._answer:
@@ -125,8 +126,8 @@ class View:
 
     def _tool(self, body: ToolStarted | ToolFinished) -> None:
         self._streamed = ""
-        if isinstance(body, ToolFinished) and body.metadata.get("sandbox") == "process" and not self._warned:
-            self._warned = True
+        if isinstance(body, ToolFinished) and body.metadata.get("sandbox") == "process" and not self.warned:
+            self.warned = True
             self.err.line(UNCONFINED, "yellow")
         if isinstance(body, ToolStarted):
             if self._tools:

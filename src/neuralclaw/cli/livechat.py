@@ -10,6 +10,7 @@ from anyio.abc import TaskGroup
 
 from .. import config
 from ..channels.completion import Words
+from ..channels.console import Kind
 from ..channels.history import Remembered
 from ..channels.liveface import LiveFace
 from ..channels.outflow import Outflow
@@ -25,7 +26,7 @@ class LiveChat:
     def __init__(self, args: argparse.Namespace, flow: Outflow) -> None:
         self._flow = flow
         self.words, self.history = Words(args.workspace or "."), Remembered()
-        self.face = LiveFace(sys.stdin, flow, term=environ.get("TERM", ""), verbose=args.verbose, words=self.words, history=self.history)
+        self.face = LiveFace(sys.stdin, flow, kind=Kind(environ.get("TERM", ""), output.COLOUR), verbose=args.verbose, words=self.words, history=self.history)
         self._chat: Any = None
 
     async def serve(self, group: TaskGroup) -> None:
