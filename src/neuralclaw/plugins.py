@@ -40,6 +40,7 @@ PARTS = {
     "policy_file": "neuralclaw.config.policyfile:check",
     "shell": "neuralclaw.safety.shell:analyse",
     "rules": "neuralclaw.safety.catalogue:rules",
+    "status": "neuralclaw.app.status:Status",
     "doctor": "neuralclaw.app.doctor:checks",
     "models.unknown": "neuralclaw.app.model_names:unknown_model",
     "models": "neuralclaw.app.model_verbs:ModelVerbs",

@@ -10,7 +10,7 @@ from .types.events import Inbound
 from .types.messages import ModelEvent, ModelInfo, Request
 from .types.options import ApprovalsMode
 from .types.rows import Lease, NewSession, OpenQuestion, OutboxItem, Result, SessionRow, VerifyReport
-from .types.tools import FileChange, ToolContext, ToolResult, ToolSpec
+from .types.tools import FileChange, ToolContext, ToolResult, ToolSpec, Watched
 
 
 class Clock(Protocol):
@@ -105,7 +105,9 @@ class Sandbox(Protocol):
         """`container`, `bubblewrap` or `process`."""
         ...
 
-    async def exec(self, grant: Grant, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float | None, max_bytes: int) -> ExecResult: ...
+    async def exec(
+        self, grant: Grant, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float | None, max_bytes: int | Watched
+    ) -> ExecResult: ...
 
 
 class DirEntry(Protocol):

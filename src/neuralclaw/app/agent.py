@@ -12,6 +12,7 @@ from anyio.abc import TaskGroup
 from .. import config
 from ..config import process
 from ..errors import AgentError, NeuralClawError, SessionBusy, TurnSetAside, UsageError
+from ..plugins import load
 from ..ports import Provider
 from ..runtime.asker import JournalAsker
 from ..runtime.bus import Bus
@@ -378,4 +379,9 @@ def assemble(parts: Parts, seat: Seat, tasks: TaskGroup, approver: Approver | No
     agent = Agent(parts, seat, desk, bus, asker, sessions)
     verbs.update(session_verbs(parts.store, desk, seat.who, (agent.turn, agent.resume, agent.go_on)))
     verbs.update(agent_verbs(parts, desk, agent.call, seat.workspace, seat.trust, seat.who))
+
+    async def status(**asked: Any) -> Any:
+        return await load("status")(parts, seat).show(**asked)
+
+    verbs["status"] = status
     return agent

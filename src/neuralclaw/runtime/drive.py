@@ -16,7 +16,20 @@ from ..agent.state import TurnState
 from ..errors import AgentError, AlreadyAnswered, StoreError, TurnSetAside
 from ..ports import Asker, Clock, Gate, Provider, Redaction, Store, Toolset
 from ..types.entries import Draft, Entry
-from ..types.events import ApprovalResolved, Cancel, ErrorEvent, ErrorInfo, Inbound, Passing, ReasoningDelta, TextDelta, TurnFinished, TurnStarted, Unreadable
+from ..types.events import (
+    ApprovalResolved,
+    Cancel,
+    ErrorEvent,
+    ErrorInfo,
+    Inbound,
+    Passing,
+    ReasoningDelta,
+    TextDelta,
+    ToolOutput,
+    TurnFinished,
+    TurnStarted,
+    Unreadable,
+)
 from ..types.logcontext import about
 from ..types.options import ApprovalsMode, Limits, TurnOptions
 from ..types.rows import Lease
@@ -25,7 +38,7 @@ from .bus import Bus
 from .chosen import chosen
 from .prompts import Prompts
 
-DELTAS = (TextDelta, ReasoningDelta)
+DELTAS = (TextDelta, ReasoningDelta, ToolOutput)
 """What has gone through redaction as one text when it is shown."""
 
 STARTS_WITHOUT_PROGRESS = 3

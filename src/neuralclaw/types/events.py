@@ -247,6 +247,13 @@ class ReasoningDelta(Body, frozen=True, kw_only=True, tag="reasoning.delta"):
     text: str
 
 
+class ToolOutput(Body, frozen=True, kw_only=True, tag="tool.output"):
+    """What a running call printed since the last one. It is for those who watch: what is printed fast is shortened, the result is in `tool.finished`."""
+
+    call_id: str
+    text: str
+
+
 class StatusEvent(Body, frozen=True, kw_only=True, tag="status"):
     text: str
     details: dict[str, Any] = msgspec.field(default_factory=dict)
@@ -288,7 +295,7 @@ Durable = (
     | RetryEvent
     | TurnFinished
 )
-Passing = TextDelta | ReasoningDelta | StatusEvent | Debug
+Passing = TextDelta | ReasoningDelta | ToolOutput | StatusEvent | Debug
 AnyBody = Durable | Passing | Unreadable
 
 VERSIONS: dict[str, int] = {}
