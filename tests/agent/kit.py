@@ -8,10 +8,11 @@ from typing import Any
 import anyio
 
 from neuralclaw import Agent
-from neuralclaw.app.agent import Seat, assemble
+from neuralclaw.app.agent import assemble
 from neuralclaw.app.clock import SystemClock
 from neuralclaw.app.given import load_settings
 from neuralclaw.app.parts import Parts
+from neuralclaw.app.seat import Seat
 from neuralclaw.app.toolbox import Toolbox
 from neuralclaw.store import SqliteStore
 from neuralclaw.testing import EventCapture, Reply, ScriptedProvider

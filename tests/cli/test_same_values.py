@@ -28,14 +28,17 @@ class Case(NamedTuple):
     varies: str = "(?!)"
 
 
+CHANGES = "changes the home: the table CHANGING has it"
 # Every command with `--json`. QUESTION and FOLDER stand for what the prepared home has.
-TIMES = r'"(time|session|created|updated)": "[^"]*"|"(seq|entry|duration_ms)": \d+'
+TIMES = r'"(time|session|created|updated|since)": "[^"]*"|"(seq|entry|duration_ms)": \d+'
 CASES: dict[str, Case | str] = {
     "sessions list": Case(),
     "sessions show": Case(("s",), {"session": "s"}),
+    "sessions send": CHANGES,
+    "sessions cancel": CHANGES,
     "approvals list": Case(),
     "approvals show": Case(("QUESTION",), {"approval_id": "QUESTION"}),
-    "approvals answer": "changes the home: the test below compares it",
+    "approvals answer": CHANGES,
     "tools list": Case(),
     "tools show": Case(("bash",), {"name": "bash"}),
     "tools call": Case(
@@ -51,8 +54,23 @@ CASES: dict[str, Case | str] = {
     "config check": Case(),
     "config schema": Case(),
     "config path": Case(),
+    "config example": Case(),
+    "config set": CHANGES,
+    "models list": Case(),
+    "models show": Case(("offline",), {"model": "offline"}),
+    "grants list": Case(),
+    "grants revoke": CHANGES,
     "doctor": Case((), {}, r"[\d,]+ MB free|\d+ ms"),
     "init": "asks a person and writes the configuration that an agent is opened with",
+}
+
+
+CHANGING = {
+    "approvals answer": Case(("QUESTION", "no"), {"approval_id": "QUESTION", "decision": "no"}),
+    "sessions send": Case(("w", "calculate 6*7"), {"session": "w", "text": "calculate 6*7"}, TIMES),
+    "sessions cancel": Case(("p",), {"session": "p"}),
+    "config set": Case(("llm.temperature", "0.3"), {"key": "llm.temperature", "value": "0.3"}),
+    "grants revoke": Case(("GRANT",), {"grant_id": "GRANT"}, TIMES),
 }
 
 
@@ -79,13 +97,19 @@ async def opened(claw: Claw) -> Any:
 
 
 async def prepared(claw: Claw) -> str:
-    """A home with a finished session `s` and a question that waits in `p`; the question's id."""
+    """A home with a finished session `s`, a standing grant of the session `g`, and a question that waits in `p`; the question's id."""
     (claw.home / "config.yaml").write_text("llm: {temperature: 0.2}\n")
     (claw.workspace / "rules.yaml").write_text("- {id: none, decision: forbid, tool: terminal}\n")
-    remove = Reply("", tool_calls=[{"name": "delete_file", "arguments": {"path": "rules.yaml"}}])
-    async with Agent.open(home=claw.home, workspace=claw.workspace, environ=claw.env, provider=ScriptedProvider("hello", remove)) as agent:
-        await agent.ask("say hello", session="s", model="mine:one")
-        waiting = (await agent.ask("remove the rules", session="p", approvals="park", model="mine:one")).waiting
+    (claw.workspace / "old.txt").write_text("old")
+    old, rules = ({"name": "delete_file", "arguments": {"path": path}} for path in ("old.txt", "rules.yaml"))
+    model = ScriptedProvider("hello", Reply(tool_calls=[old]), "removed", Reply(tool_calls=[rules]))
+    async with Agent.open(home=claw.home, workspace=claw.workspace, environ=claw.env, provider=model) as agent:
+        await agent.ask("say hello", session="s", model="offline")
+        [asked] = (await agent.ask("remove it", session="g", approvals="park", model="offline")).waiting
+        await agent.answer(asked, "session")
+        async with agent.resume("g") as events:
+            assert [event async for event in events][-1].status == "done"
+        waiting = (await agent.ask("remove the rules", session="p", approvals="park", model="offline")).waiting
     return waiting[0]
 
 
@@ -105,28 +129,42 @@ async def test_python_and_the_command_line_give_the_same_value(claw: Claw, name:
     assert re.sub(case.varies, "…", json.dumps(value)) == re.sub(case.varies, "…", json.dumps(ran.json))
 
 
-async def test_an_answer_gives_the_same_value_either_way(claw: Claw) -> None:
-    question = await prepared(claw)
-    async with await opened(claw) as agent:
-        value = await agent.do("approvals.answer", approval_id=question, decision="no")
+@pytest.mark.parametrize("name", CHANGING)
+async def test_a_command_that_changes_the_home_gives_the_same_value_either_way(claw: Claw, name: str) -> None:
+    case = CHANGING[name]
     (claw.home.parent / "second").mkdir(mode=0o700)
     second = Claw(claw.home.parent / "second", claw.workspace)
-    again = await prepared(second)
-    printed = (await second("approvals", "answer", again, "no", "--json")).json
-    assert value | {"approval_id": again} == printed
+    found = []
+    for one in (claw, second):
+        question = await prepared(one)
+        assert (await one("run", "calculate 1+1", "--session", "w")).code == 0
+        async with await opened(one) as agent:
+            [grant] = await agent.do("grants.list")
+            known = {"QUESTION": question, "GRANT": str(grant["grant_id"])}
+            if one is claw:
+                found.append(await agent.do(name.replace(" ", "."), **{key: known.get(text, text) for key, text in case.arguments.items()}))
+        if one is second:
+            ran = await one(*name.split(), *[known.get(word, word) for word in case.words], "--json")
+            assert ran.out, ran
+            found.append(ran.json)
+        found[-1] = re.sub(rf"{case.varies}|{'|'.join(known.values())}|{one.home}", "…", json.dumps(found[-1]))
+    assert found[0] == found[1]
 
 
-async def test_what_prints_lines_or_text_is_a_value_too(claw: Claw) -> None:
+def test_every_command_that_changes_the_home_is_compared() -> None:
+    assert set(CHANGING) == {name for name, case in CASES.items() if case is CHANGES}
+
+
+async def test_what_prints_lines_is_a_list_too(claw: Claw) -> None:
     await prepared(claw)
     async with await opened(claw) as agent:
         assert await agent.do("audit.export") == (await claw("audit", "export")).lines
-        assert await agent.do("config.example") == (await claw("config", "example")).out
 
 
 WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("sessions.lits", {}, "did you mean 'sessions.list'"),
     ("", {}, "there is no command"),
-    ("sessions.show", {}, "needs the argument 'session'"),
+    ("approvals.show", {}, "needs the argument 'approval_id'"),
     ("sessions.show", {"sesion": "s"}, "has no argument 'sesion'; did you mean 'session'"),
     ("sessions.show", {"session": 5}, "session of sessions.show cannot be 5"),
     ("sessions.show", {"session": "s", "after": "1"}, "after of sessions.show cannot be '1'"),

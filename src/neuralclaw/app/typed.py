@@ -50,6 +50,8 @@ class _Opening(TypedDict, total=False):
     """For whom the agent works: `program`, or `owner` where a person is there."""
     present: bool
     """Whether a person can answer now."""
+    thinks: bool
+    """False: no model will be asked, so that a budget that cannot be kept stands in nobody's way."""
 
 
 class _Limits(TypedDict, total=False):
@@ -59,6 +61,8 @@ class _Limits(TypedDict, total=False):
     """Model calls at most."""
     timeout: float | None
     """Running time in seconds at most; waiting for people is not counted."""
+    refusals: Literal["count", "ignore"] | None
+    """Whether a refused call decides the status of the turn; `count` where it is not given."""
 
 
 class _Sent(TypedDict, total=False):
@@ -78,6 +82,9 @@ class AgentOptions(_Choices, _Opening, total=False):
 
 class AskOptions(_Choices, _Limits, total=False):
     """The options of a turn, in place of the agent's own: `agent.turn`, `agent.ask` and `agent.resume`."""
+
+    tools: Iterable[str] | None
+    """Names of the only tools that are offered; all of the agent's where it is not given."""
 
 
 class RunOptions(_Choices, _Opening, _Limits, _Sent, total=False):
