@@ -58,7 +58,7 @@ async def test_fish_offers_words_options_and_values(claw: Claw) -> None:
         return {word.split("\t")[0] for word in done.stdout.splitlines()}
 
     assert offered("neuralclaw ") >= set(GROUPS)
-    assert offered("neuralclaw sessions s") == {"show"}
+    assert offered("neuralclaw sessions sh") == {"show"}
     assert offered("neuralclaw sessions show ") == {"mysession"}
     assert {"--json", "--after"} <= offered("neuralclaw sessions show mysession --")
     assert offered("neuralclaw run --model m") == {"mine:big"}
@@ -84,7 +84,9 @@ async def test_an_option_that_takes_a_value_takes_one_in_every_command() -> None
 async def test_what_is_looked_up_is_printed_a_line_each_and_writes_nothing(claw: Claw) -> None:
     models = await claw("completion", "--values", "models", env={"OPENAI_API_KEY": "sk-1"})
     assert (models.code, models.out) == (0, "openai:gpt-4o\noffline\n")
-    for kind in ("sessions", "approvals"):
+    settings = (await claw("completion", "--values", "settings")).out.splitlines()
+    assert {"llm.temperature", "agent.name"} <= set(settings)
+    for kind in ("sessions", "approvals", "grants"):
         nothing = await claw("completion", "--values", kind)
         assert (nothing.code, nothing.out) == (0, "")
     assert list(claw.home.iterdir()) == []

@@ -22,12 +22,15 @@ _BY_NAME = {
     "resume": "sessions",
     "fork": "sessions",
     "approval_id": "approvals",
+    "grant_id": "grants",
+    "key": "settings",
     "model": "models",
     "models": "models",
     "fallback": "models",
 }
 _BY_METAVAR = {"DIR": "dirs", "FILE": "files", "PATH": "files"}
-KINDS = ("sessions", "approvals", "models")
+_RECORDED = {"sessions": "session", "approvals": "approval_id", "grants": "grant_id"}
+KINDS = (*_RECORDED, "models", "settings")
 """Values that are looked up when they are completed."""
 
 
@@ -86,7 +89,7 @@ def _options(parser: argparse.ArgumentParser) -> None:
 
 def _completion(args: argparse.Namespace) -> int:
     if args.values:
-        for name in models(args.home) if args.values == "models" else anyio.run(_recorded, args.home, args.values):
+        for name in values(args.home, args.values):
             output.out().line(name)
     else:
         output.out().write(SCRIPTS[args.shell or _own_shell()](offers()))
@@ -99,11 +102,20 @@ def _own_shell() -> str:
     return name if name in SCRIPTS else "bash"
 
 
+def values(home: str | None, kind: str) -> list[str]:
+    """The values of that kind which are there now. Nothing is written and no service is asked."""
+    if kind == "models":
+        return models(home)
+    if kind == "settings":
+        return [value.key for value in config.load(home=home, environ=environ).values]
+    return anyio.run(_recorded, home, kind)
+
+
 async def _recorded(home: str | None, kind: str) -> list[str]:
-    """Sessions, or questions that wait, as they stand in the record."""
+    """Sessions, questions that wait, or standing grants, as they stand in the record."""
     async with reader(home) as desk:
         rows: list[dict[str, Any]] = await desk.do(f"{kind}.list")
-    return [row["session" if kind == "sessions" else "approval_id"] for row in rows]
+    return [row[_RECORDED[kind]] for row in rows]
 
 
 def models(home: str | None) -> list[str]:
