@@ -34,6 +34,7 @@ def agent_verbs(parts: Parts, desk: SessionDesk, turn: Turn, workspace: str, tru
         "policy.rules": verbs.rules,
         "policy.check": verbs.check,
         "config.show": verbs.config,
+        "instructions.list": verbs.instructions,
         "models.list": verbs.models,
         "models.show": verbs.model,
         "doctor": verbs.doctor,
@@ -98,6 +99,11 @@ class Verbs:
 
     async def config(self) -> list[dict[str, Any]]:
         return [value._asdict() for value in self._parts.loaded.values]
+
+    async def instructions(self) -> list[dict[str, Any]]:
+        """The `AGENTS.md` files that a turn in the workspace begins with, the nearest last; none where they are switched off."""
+        source = self._parts.instructions
+        return [] if source is None else [as_dict(file) for file in (await source.read(self._workspace)).files]
 
     async def models(self) -> list[dict[str, Any]]:
         """The models that can be chosen by name, with their window: those that are set, and each ready service's default."""
