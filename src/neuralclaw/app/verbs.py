@@ -35,6 +35,7 @@ def agent_verbs(parts: Parts, desk: SessionDesk, call: Turn, workspace: str, tru
         "tools.show": verbs.tool,
         "tools.call": verbs.call,
         **config_verbs(parts.loaded.asked),
+        "instructions.list": verbs.instructions,
         "models.list": verbs.models,
         "models.show": verbs.model,
         "doctor": verbs.doctor,
@@ -85,6 +86,11 @@ class Verbs:
     async def model(self, *, model: str | None = None, usable: bool = False) -> dict[str, Any]:
         """What is known of the model that `P:M`, a service or a model alone, or nothing stands for. `usable`: `ConfigError` where its key is missing."""
         return dict(await load("models")(self._parts).show(model, usable=usable))
+
+    async def instructions(self) -> list[dict[str, Any]]:
+        """The `AGENTS.md` files that a turn in the workspace begins with, the nearest last; none where they are switched off."""
+        source = self._parts.instructions
+        return [] if source is None else [as_dict(file) for file in (await source.read(self._workspace)).files]
 
     async def doctor(self, *, rebuild: bool = False, call: bool = False) -> list[dict[str, Any]]:
         """What works here, what is missing and how to get it. `call`: the models are called once for real."""
