@@ -33,6 +33,8 @@ PARTS = {
     "rules": "neuralclaw.safety.catalogue:rules",
     "doctor": "neuralclaw.app.doctor:checks",
     "models": "neuralclaw.app.model_verbs:ModelVerbs",
+    "models.try": "neuralclaw.app.trials.verb:try_models",
+    "models.asked": "neuralclaw.app.trials.verb:asked",
     "chat.quiet": "neuralclaw.channels.quiet:quiet",
     "chat.live": "neuralclaw.cli.livechat:LiveChat",
     "chat.talk": "neuralclaw.cli.talk:talk",

@@ -59,6 +59,10 @@ class Models:
             timeout=llm.timeout_seconds,
         )
 
+    def provider(self, model: str) -> Provider:
+        """The provider of that model (`P:M`) alone, without those behind it. Raises `ConfigError`."""
+        return self._find(model)[0]
+
     def full_name(self, model: str | None) -> str:
         """`P:M` for what the person wrote: `P:M`, a service alone, or nothing (`ready` first). Raises `ConfigError`."""
         if self._given is not None:

@@ -1,6 +1,6 @@
 """The table of verbs: every command of the desk under its name. Command line, slash commands, pages and Python render the same values."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
@@ -36,6 +36,7 @@ def agent_verbs(parts: Parts, desk: SessionDesk, turn: Turn, workspace: str, tru
         "config.show": verbs.config,
         "models.list": verbs.models,
         "models.show": verbs.model,
+        "models.try": verbs.try_models,
         "doctor": verbs.doctor,
     }
 
@@ -106,6 +107,16 @@ class Verbs:
     async def model(self, *, model: str | None = None) -> dict[str, Any]:
         """The model that `P:M`, a service alone, or nothing stands for: its full name, its window in tokens. Raises `ConfigError`."""
         return dict(await load("models")(self._parts).show(model))
+
+    async def try_models(self, *, models: Sequence[str], progress: Callable[[Any], None] | None = None, **asked: Any) -> list[dict[str, Any]]:
+        """Try models (`P:M`) with the twenty tasks, each in a fresh workspace and home: passes, calls, usage, time and every result, for each model.
+
+        `tasks`: only these. `timeout`: seconds for a task. `runs`: how often each. `keep`: a directory for the workspaces. `progress` is told the value
+        so far. Real calls are made, and paid. Raises `ConfigError` for a model that cannot be asked, `LLMError` where none of them answers.
+        """
+        wanted = load("models.asked")(models=models, **asked)
+        done: list[dict[str, Any]] = await load("models.try")(self._parts.loaded, self._parts.models, wanted, progress)
+        return done
 
     async def doctor(self, *, rebuild: bool = False, call: bool = False) -> list[dict[str, Any]]:
         """What works here, what is missing and how to get it. `call`: the models are called once for real."""

@@ -14,6 +14,7 @@ GROUPS = {
     "init": "init",
     "doctor": "doctor",
     "config": "config",
+    "models": "models",
     "sessions": "sessions",
     "approvals": "approvals",
     "tools": "tools",

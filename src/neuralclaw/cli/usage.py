@@ -11,6 +11,7 @@ Without a command it opens the chat.
   init                choose a model: finds what is there, asks, checks with a real call
   doctor              what works here, what is missing and how to get it
   config              show, check, schema, path: the settings and where they come from
+  models              try: what a model achieves in 20 small tasks, before you trust it
   sessions            list, show: what was said and done
   approvals           list, show, answer: questions that wait for you
   tools               list, show, call: what the agent can do, each call through the gate
