@@ -82,8 +82,10 @@ def main() -> None:
     parser.add_argument("--keep", help="a place for the large home: built where nothing is, used and kept where it stands already")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        homes = {"empty": f"{folder}/empty", "large": options.keep or f"{folder}/large"}
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = f"{options.keep}.work" if options.keep else temporary  # the workspace of its sessions
+        Path(folder).mkdir(exist_ok=True)
+        homes = {"empty": f"{temporary}/empty", "large": options.keep or f"{temporary}/large"}
         subprocess.run([sys.executable, WORKER, homes["empty"], folder, "long"], check=True)
         began = time.perf_counter()
         if not Path(homes["large"]).exists():
