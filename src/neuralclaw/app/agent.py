@@ -91,7 +91,7 @@ class Agent:
         provider: Provider | None = None,
         tools: Iterable[Any] = (),
         approver: Approver | None = None,
-        settings: config.Settings | Mapping[str, Any] | None = None,
+        settings: config.Loaded | config.Settings | Mapping[str, Any] | None = None,
         environ: Mapping[str, str] | None = None,
         who: Who = "program",
         present: bool = False,

@@ -44,7 +44,7 @@ class Parts:
         self.redactor = Redactor(config.secret_values(loaded))
         self.policy: Policy = config.policy(settings, home=loaded.home, person_home=env.get("HOME", ""))
         self.sandbox = LateSandbox(
-            lambda: load("sandbox")(settings.tools.terminal.sandbox, path_env=env.get("PATH", ""), hidden=hidden_paths(loaded.home, env))
+            lambda: load("sandbox")(settings.tools.terminal.sandbox, path_env=env.get("PATH", ""), hidden=(*hidden_paths(loaded.home, env), *loaded.hidden))
         )
         converter = LateConverter(lambda: load("converter")())
         facts = SystemFacts(self.policy, lambda: self.sandbox.name, env.get("PATH", ""), extract=extractor(converter))
