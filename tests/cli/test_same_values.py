@@ -58,6 +58,7 @@ CASES: dict[str, Case | str] = {
     "config set": CHANGES,
     "models list": Case(),
     "models show": Case(("offline",), {"model": "offline"}),
+    "models try": "calls models: its own tests compare it",
     "grants list": Case(),
     "grants revoke": CHANGES,
     "doctor": Case((), {}, r"[\d,]+ MB free|\d+ ms"),

@@ -377,6 +377,7 @@ def assemble(parts: Parts, seat: Seat, tasks: TaskGroup, approver: Approver | No
         system=parts.system,
         digests=parts.digests,
         environment=parts.environment,
+        sources=(parts.instructions,) if parts.instructions else (),
         redaction=parts.redactor,
     )
     sessions = Sessions(kit, tasks, max_sessions=parts.loaded.settings.agent.max_sessions, ended=asker.arrive)

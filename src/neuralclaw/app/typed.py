@@ -42,7 +42,7 @@ class _Opening(TypedDict, total=False):
     """The built-in tools by name or alias: None for all, `()` for none."""
     approver: Approver | None
     """Asked where something needs a yes; `approvals` is then `ask`."""
-    settings: config.Settings | Mapping[str, Any] | None
+    settings: config.Loaded | config.Settings | Mapping[str, Any] | None
     """A `Settings` value in place of all configuration, or values above it by key."""
     environ: Mapping[str, str] | None
     """The environment, in place of the process's own."""
