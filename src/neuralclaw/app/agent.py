@@ -49,11 +49,12 @@ from .given import (
 from .held import Held
 from .parts import Parts
 from .pictures import Given, mentioned, pictures
-from .seat import Seat, seat_of
+from .seat import Seat, checked_options, seat_of
 from .session_verbs import session_verbs
 from .toolbox import Toolbox
+from .turn_verbs import turn_verbs
 from .turns import Turns, leaf
-from .typed import AgentOptions, AskOptions, only_known
+from .typed import AgentOptions, AskOptions
 from .verbs import agent_verbs
 
 
@@ -80,7 +81,7 @@ class Agent:
         Raises `UsageError` for an option that cannot be used, `ConfigError` for what is configured wrongly and `StoreError` for a home that
         cannot be used.
         """
-        only_known(options, AgentOptions.__annotations__, "an agent")
+        checked_options(options)
         environ, approver = options.get("environ"), options.get("approver")
         loaded = load_settings(options.get("home"), process.environ if environ is None else environ, options.get("settings"))
         if options.get("thinks", True):
@@ -386,6 +387,7 @@ def assemble(parts: Parts, seat: Seat, tasks: TaskGroup, approver: Approver | No
     desk = SessionDesk(parts.store, parts.clock, bus, sessions, asker, verbs)
     agent = Agent(parts, seat, desk, bus, asker, sessions)
     agent._verbs = verbs
+    verbs.update(turn_verbs(agent.turn, agent.recover))
     verbs.update(session_verbs(parts.store, desk, seat.who, (agent.turn, agent.resume, agent.go_on)))
     verbs.update(agent_verbs(parts, desk, agent.call, seat.workspace, seat.trust, seat.who))
 
