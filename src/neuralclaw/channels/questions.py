@@ -119,7 +119,7 @@ class Questions:
         if text == _WHY:
             self._again(why(question), f"  {choices(question)} > ")
             return None
-        decision = _WORDS.get(text.lower())
+        decision = text if text in question.choices else _WORDS.get(text.lower())
         if decision is None:
             return Reply("no", text)
         if decision in question.choices:

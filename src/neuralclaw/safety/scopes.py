@@ -61,8 +61,8 @@ def covers(parts: Sequence[Part]) -> Covers:
     if not parts:
         return Covers()
     what = "; ".join(dict.fromkeys(part.words for part in parts))
-    ever = f"{what}: in every session of this workspace, until you revoke it" if all(part.always for part in parts) else None
-    return Covers(session=f"{what}: in this session only", always=ever)
+    ever = f"{what}, in every session of this workspace until you revoke it" if all(part.always for part in parts) else None
+    return Covers(session=f"{what}, in this session only", always=ever)
 
 
 def used(parts: Sequence[Part], standing: Sequence[StandingGrant]) -> tuple[StandingGrant, ...]:
@@ -119,7 +119,7 @@ def _command(action: Action, policy: Policy, command: Command, sheet: FactSheet)
         words += " with " + ", ".join(f"{name}={quote(str(text))}" for name, text in sorted(given.items()))
     runs = basename(command.program) in INTERPRETERS or stray(command.program, action, policy, sheet)
     ever = not runs and not NOT_ALWAYS & command.powers
-    return Part(Scope("program", value, action.spec.name), f"{words}, in {command.cwd}", ever)
+    return Part(Scope("program", value, action.spec.name), f"{words} in {command.cwd}", ever)
 
 
 def _free_text(argv: tuple[str, ...]) -> tuple[str, ...]:
