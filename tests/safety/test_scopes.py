@@ -115,6 +115,15 @@ async def test_a_program_that_means_another_file_is_asked_about_again() -> None:
         await gate(POLICY, FakeFacts(programs={"make": WORKSPACE + "/bin/make"})).authorize(command("make"), answers)
 
 
+async def test_a_directory_that_leads_elsewhere_now_is_another_one() -> None:
+    text = "cd sub && make"
+    asked = await question(command(text))
+    assert f"make in {WORKSPACE}/sub" in str(asked.covers.session)
+    assert await allowed(text, standing(asked))
+    with pytest.raises(Parked):
+        await gate(POLICY, FakeFacts(links={f"{WORKSPACE}/sub": f"{WORKSPACE}/other"})).authorize(command(text), standing(asked))
+
+
 async def test_a_program_that_the_workspace_holds_is_a_script_and_offers_no_always() -> None:
     asked = await question(command("make"), facts=FakeFacts(programs={"make": WORKSPACE + "/bin/make"}))
     assert asked.choices == ("once", "session", "no")
