@@ -14,6 +14,7 @@ GROUPS = {
     "init": "init",
     "doctor": "doctor",
     "config": "config",
+    "models": "models",
     "sessions": "sessions",
     "approvals": "approvals",
     "grants": "grants",
@@ -27,7 +28,7 @@ LATER = (
     *("undo", "redo", "diff", "cost", "backup", "restore", "memory", "mcp", "schedule"),
     *("tasks", "plan", "souls", "agents", "prompts", "secrets", "serve"),
 )
-"""Nouns that are promised and whose rooms do not stand yet."""
+"""Nouns that are promised and not available yet."""
 
 
 _program = False

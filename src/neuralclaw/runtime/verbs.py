@@ -16,9 +16,12 @@ from .desk import SessionDesk, Verb
 from .sessions import lease_name
 
 
-def reading_verbs(store: Store) -> dict[str, Verb]:
-    """Verbs that write nothing; they work over a store that was opened for reading."""
-    verbs = Reading(store)
+def reading_verbs(store: Store, workspace: str = "", *, left_out: Sequence[str] = ()) -> dict[str, Verb]:
+    """Verbs that write nothing; they work over a store that was opened for reading.
+
+    Where no session is named, the newest of `workspace` is meant, those of `left_out` never.
+    """
+    verbs = Reading(store, workspace, left_out)
     return {
         "sessions.list": verbs.sessions,
         "sessions.show": verbs.session,
@@ -70,17 +73,24 @@ def _chosen(grants: Sequence[StandingGrant], name: str) -> StandingGrant:
 class Reading:
     """The reading verbs of one home."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, workspace: str, left_out: Sequence[str]) -> None:
+        self._store, self._workspace, self._left_out = store, workspace, left_out
 
     async def sessions(self, *, unfinished: bool = False) -> list[dict[str, Any]]:
         return [listed(row) for row in await self._store.sessions(unfinished=unfinished)]
 
-    async def session(self, *, session: str, after: int = 0) -> dict[str, Any]:
-        """One line of `sessions list` with the durable events after entry `after`."""
-        row = await find_session(self._store, session)
+    async def session(self, *, session: str | None = None, after: int = 0) -> dict[str, Any]:
+        """One line of `sessions list` with the durable events after entry `after`. Without `session`: the newest of the workspace."""
+        row = await find_session(self._store, session) if session is not None else await self._newest()
         entries = await self._store.read(row.session, after=after)
         return {**listed(row), "events": events_of(entries)}
+
+    async def _newest(self) -> SessionRow:
+        """The session of the workspace that was used last. Raises `SessionNotFound`."""
+        mine = [row for row in await self._store.sessions() if row.workspace == self._workspace and row.session not in self._left_out]
+        if not mine:
+            raise SessionNotFound(f"there is no session of the workspace {self._workspace}", hint="neuralclaw sessions list")
+        return max(mine, key=lambda row: row.updated)
 
     async def approvals(self, *, session: str | None = None) -> list[dict[str, Any]]:
         return [waiting(q) for q in await self._store.questions(session=session)]
@@ -108,14 +118,10 @@ class Reading:
 
 async def find_session(store: Store, name: str) -> SessionRow:
     """The session of that id, or of that unique prefix. Raises `SessionNotFound`."""
-    row = await store.session(name)
-    if row is not None:
-        return row
-    found = [r for r in await store.sessions() if r.session.startswith(name)]
-    if len(found) == 1 and name:
-        return found[0]
-    what = f"several sessions begin with {name}: {', '.join(r.session for r in found[:5])}" if found and name else f"there is no session {name}"
-    raise SessionNotFound(what, hint="neuralclaw sessions list")
+    row = await store.session(name) or await store.session(await store.resolve(name))
+    if row is None:
+        raise SessionNotFound(f"there is no session {name}", hint="neuralclaw sessions list")
+    return row
 
 
 def listed(row: SessionRow) -> dict[str, Any]:

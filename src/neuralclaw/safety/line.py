@@ -54,6 +54,10 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     broken: bool = False
     """The grammar could not read all of it."""
     simple: bool = True
+    exceeded: str = ""
+    """The bound at which the analysis stopped, as the end of a sentence; "": it came to its end. What came after is not known."""
+    unread: bool = False
+    """It is so long that nothing of it was read."""
 
     @property
     def only_reads(self) -> bool:
