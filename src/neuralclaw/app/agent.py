@@ -28,6 +28,7 @@ from ..types.judging import Trust
 from ..types.messages import Image
 from ..types.options import ApprovalsMode, TurnOptions
 from ..types.rows import SessionRow
+from .confined import refuse_unconfined
 from .eventlog import EventLog, Leaving
 from .given import checked_name, checked_text, checked_who, count, known_only, load_settings, mode_of, name_of, new_session, real_directory, seconds, trust_of
 from .parts import Parts
@@ -95,16 +96,20 @@ class Agent:
         environ: Mapping[str, str] | None = None,
         who: Who = "program",
         present: bool = False,
+        thinks: bool = True,
     ) -> AsyncIterator["Agent"]:
         """Open the home and everything a turn needs; close it all on leaving.
 
         `home`, `workspace` (else the current directory): directories. `model`: `provider:model`, or a provider. `settings`: a `Settings`
-        value in place of all configuration, or values above it by key. `recover`: take over every unfinished turn of the home.
+        value in place of all configuration, or values above it by key. `recover`: take over every unfinished turn of the home. `thinks` false:
+        no model will be asked and no program run, so that a setting that turns need stands in nobody's way.
         Raises `ConfigError` for what is configured wrongly and `StoreError` for a home that cannot be used.
         """
         loaded = load_settings(home, process.environ if environ is None else environ, settings)
         parts = await Parts.open(loaded, provider=provider, tools=tools)
         try:
+            if thinks:
+                await refuse_unconfined(parts)
             seat = Seat(
                 workspace=real_directory(workspace),
                 model=name_of("model", model),

@@ -25,7 +25,7 @@ def ask(args: argparse.Namespace, verb: str, /, **arguments: Any) -> Any:
 
 
 async def _ask(args: argparse.Namespace, verb: str, arguments: dict[str, Any]) -> Any:
-    async with opened(args) as agent:
+    async with opened(args, thinks=False) as agent:
         return output.plain(await agent.do(verb, **arguments))
 
 
