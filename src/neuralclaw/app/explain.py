@@ -91,10 +91,11 @@ async def explain(parts: Parts, asked: Mapping[str, Any], *, workspace: str, tru
         raise UsageError(f"that cannot be explained: {error}") from error
     _fits(question)
     action = await _action(parts, question, Around(workspace=workspace, trust=trust))
+    standing = await parts.store.grants("", action.workspace)
     if question.resolve is None:
-        return await parts.gate.judge(action)
+        return await parts.gate.judge(action, standing)
     facts = SystemFacts(parts.policy, lambda: parts.sandbox.name, parts.loaded.env.get("PATH", ""), Answered(question.resolve))
-    return await Gate(parts.policy, facts, parts.clock, read_command, beside=beside).judge(action)
+    return await Gate(parts.policy, facts, parts.clock, read_command, beside=beside).judge(action, standing)
 
 
 def _fits(asked: Asked) -> None:

@@ -4,19 +4,22 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+import msgspec
+
 from ..ports import Clock, Facts
-from ..types.actions import Action, Answers, Envelope, FactSheet, Grant, RuleMatch, Verdict, action_hash
+from ..types.actions import Action, Answers, Envelope, FactSheet, Grant, RuleMatch, StandingGrant, Verdict, action_hash
 from ..types.ids import new_id
 from ..types.judging import Decision, Risk, Tier
 from ..types.options import Policy
 from ..types.signals import Denied, Parked
 from ..types.tools import ToolSpec
-from . import questions
+from . import questions, scopes
 from .analysis import Analysis, analyse
 from .bounds import QUICK_TEXT, Bounds, Exceeded
 from .line import Line
 from .questions import Judged
 from .rules import decide
+from .sentences import sentence
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +48,7 @@ class Gate:
             raise Denied(verdict)
         hash = action_hash(action, envelope)
         if verdict.decision is Decision.ASK:
-            self._answered(action, answers, judged, hash)
+            verdict = self._answered(action, answers, judged, hash)
         return Grant(
             session=action.session,
             call_id=action.call_id,
@@ -57,9 +60,13 @@ class Gate:
             verdict=verdict,
         )
 
-    async def judge(self, action: Action) -> Verdict:
-        """The verdict without answers and without a grant: what `policy explain` and `--dry-run` show."""
-        return (await self._guarded(action)).verdict
+    async def judge(self, action: Action, standing: Sequence[StandingGrant] = ()) -> Verdict:
+        """The verdict under these standing grants, without a grant for the call: what `policy explain` and `--dry-run` show."""
+        judged = await self._guarded(action)
+        if judged.verdict.decision is not Decision.ASK:
+            return judged.verdict
+        found = scopes.used(judged.parts, standing)
+        return allowed(judged.verdict, found) if found else judged.verdict
 
     def standing(self, hosts: Sequence[str] = (), read: Sequence[str] = (), write: Sequence[str] = ()) -> Grant:
         """A grant for what the owner configured, to be made at start. No tool call can use it: it has no call and no tool."""
@@ -99,20 +106,19 @@ class Gate:
     async def _look(self, action: Action, analysis: Analysis) -> FactSheet:
         return FactSheet() if analysis.wants is None else await self._facts.look(action, analysis.wants)
 
-    def _answered(self, action: Action, answers: Answers, judged: Judged, hash: str) -> None:
-        """Returns when a person said yes to this very call or to its scope; raises `Denied` after a no, `Parked` without an answer."""
+    def _answered(self, action: Action, answers: Answers, judged: Judged, hash: str) -> Verdict:
+        """The verdict to run under when a person said yes to this very call or to all its parts; raises `Denied` after a no, `Parked` without an answer."""
         verdict = judged.verdict
         answer = answers.by_hash.get(hash)
         if answer is not None and answer.decision in ("once", "session", "always"):
-            return
+            return verdict
         if answer is not None:
             said = answer.by if answer.by in ("withdrawn", "expired", "cancelled") else "a no"
             raise Denied(refused(verdict, f"the question about it was answered with {said}" if said == "a no" else f"the question about it was {said}"))
-        scopes = questions.scopes_of(action, self._policy, judged.analysis, verdict)
-        if questions.covered(scopes, answers.standing):
-            return
+        if found := scopes.used(judged.parts, answers.standing):
+            return allowed(verdict, found)
         expires = self._clock.now() + self._policy.expire_days * DAY
-        raise Parked(questions.build(action, judged, scopes, hash=hash, expires=expires, make_id=self._make_id))
+        raise Parked(questions.build(action, judged, hash=hash, expires=expires, make_id=self._make_id))
 
 
 async def here(work: Callable[[Callable[[], float] | None], Any]) -> Any:
@@ -122,7 +128,11 @@ async def here(work: Callable[[Callable[[], float] | None], Any]) -> Any:
 
 def _judged(action: Action, policy: Policy, analysis: Analysis, sheet: FactSheet) -> Judged:
     findings = decide(action, policy, analysis, sheet)
-    return Judged(findings.verdict(), findings.envelope(), analysis, sheet)
+    verdict, envelope = findings.verdict(), findings.envelope()
+    if verdict.decision is not Decision.ASK:
+        return Judged(verdict, envelope, analysis, sheet)
+    parts = scopes.parts_of(action, policy, analysis, verdict, sheet)
+    return Judged(verdict, envelope, analysis, sheet, sentence(action, analysis, verdict, sheet), parts)
 
 
 def failed(reason: str, *, rule: str = "gate.error") -> Verdict:
@@ -133,16 +143,11 @@ def failed(reason: str, *, rule: str = "gate.error") -> Verdict:
 def refused(verdict: Verdict, reason: str) -> Verdict:
     """The same verdict after a person's no: what asked is forbidden now."""
     no = RuleMatch("approval.no", Decision.FORBID, reason)
-    return Verdict(
-        decision=Decision.FORBID,
-        risk=verdict.risk,
-        tier=verdict.tier,
-        powers=verdict.powers,
-        sinks=verdict.sinks,
-        rules=(no, *verdict.rules),
-        understood=verdict.understood,
-        commands=verdict.commands,
-        addresses=verdict.addresses,
-        resolved=verdict.resolved,
-        inside=verdict.inside,
-    )
+    return msgspec.structs.replace(verdict, decision=Decision.FORBID, rules=(no, *verdict.rules), auto=False)
+
+
+def allowed(verdict: Verdict, grants: Sequence[StandingGrant]) -> Verdict:
+    """The same verdict under standing grants that cover the whole call: they answer what asked, and are named in its place."""
+    said = tuple(RuleMatch(f"grant.{g.grant_id}", Decision.ALLOW, f"grant {g.grant_id} covers it: {g.covers}") for g in grants)
+    rules = (*said, *(rule for rule in verdict.rules if rule.decision is not Decision.ASK))
+    return msgspec.structs.replace(verdict, decision=Decision.ALLOW, rules=rules, auto=False)

@@ -34,6 +34,10 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     """Why its risk is what it is."""
     wants: tuple[PathWant, ...] = ()
     sends: bool = False
+    cwd: str | None = None
+    """Where it runs; None: not known."""
+    open: bool = False
+    """What it works on is not all in its words: it reads standard input, gets arguments from it, or has wildcards."""
 
     def view(self) -> CommandView:
         powers = tuple(p for p in Power if p in self.powers)

@@ -22,7 +22,7 @@ def judge(findings: Findings, action: Action, policy: Policy, analysis: Analysis
     findings.commands = tuple(c.view() for c in line.commands)
     findings.understood = line.understood and not line.broken
     _blocks(findings, action, policy, line)
-    strays = {c.program for c in line.commands if c.program and _stray(c.program, action, policy, sheet)}
+    strays = {c.program for c in line.commands if c.program and stray(c.program, action, policy, sheet)}
     only_reads = line.only_reads and not strays
     _form(findings, policy, line)
     facts = {(fact.path, fact.op): fact for fact in sheet.paths}
@@ -64,7 +64,7 @@ def _form(findings: Findings, policy: Policy, line: Line) -> None:
         findings.raise_risk(Risk.MEDIUM)
 
 
-def _stray(program: str, action: Action, policy: Policy, sheet: FactSheet) -> bool:
+def stray(program: str, action: Action, policy: Policy, sheet: FactSheet) -> bool:
     """A program that is not what its name says: it lies where anybody, or the agent itself, may have put it."""
     resolved = sheet.programs.get(program)
     if "/" in program and not program.startswith("/"):

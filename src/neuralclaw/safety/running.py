@@ -66,7 +66,7 @@ def plain(state: State, simple: Simple, name: str) -> Flow:
     _downloaded(state, simple, name)
     state.understood &= judged.understood
     builtin = name in BUILTINS and "/" not in simple.words[0].text
-    state.add(judged.command(simple.via, builtin=builtin))
+    state.add(judged.command(simple.via, builtin=builtin, piped=simple.stdin is not None))
     _directory(simple, name)
     return _output(state, simple, name, judged.powers, [w.path for w in judged.wants if w.op == "write"])
 

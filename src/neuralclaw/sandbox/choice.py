@@ -12,6 +12,7 @@ from anyio.to_thread import run_sync
 
 from ..errors import ToolExecutionError
 from ..types.actions import Envelope, Grant
+from ..types.tools import Watched
 from .bubblewrap import Bubblewrap
 from .limits import sweep
 from .process import ProcessSandbox
@@ -96,7 +97,7 @@ class ChosenSandbox:
         container = NO_CONTAINER if self._preferred == "container" else msgspec.structs.replace(NO_CONTAINER, fix=None)
         return [container, bubblewrap, TrialResult("sandbox.process", True, "works; limits memory and processes, holds back neither files nor network")]
 
-    async def exec(self, grant: Grant, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float | None, max_bytes: int) -> Finished:
+    async def exec(self, grant: Grant, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float | None, max_bytes: int | Watched) -> Finished:
         """As the chosen sandbox does."""
         sandbox = self._chosen
         if sandbox is None:
