@@ -31,6 +31,7 @@ from ..types.options import ApprovalsMode, TurnOptions
 from ..types.rows import SessionRow
 from .approver import Approver, asked
 from .calls import DIRECT, called, for_call, spelled
+from .confined import refuse_unconfined
 from .eventlog import EventLog, Leaving
 from .given import (
     checked_name,
@@ -101,7 +102,7 @@ class Agent:
 
         `home`, `workspace` (else the current directory): directories. `model`: `provider:model`, or a provider. `settings`: a `Settings`
         value in place of all configuration, or values above it by key. `recover`: take over every unfinished turn of the home. `thinks` false:
-        no model will be asked, so that a budget that cannot be kept stands in nobody's way.
+        no model will be asked and no program run, so that a budget that cannot be kept, or a sandbox that cannot start, stands in nobody's way.
         Raises `ConfigError` for what is configured wrongly and `StoreError` for a home that cannot be used.
         """
         loaded = load_settings(home, process.environ if environ is None else environ, settings)
@@ -109,6 +110,8 @@ class Agent:
             config.refuse_caps(loaded)
         parts = await Parts.open(loaded, provider=provider, tools=tools)
         try:
+            if thinks:
+                await refuse_unconfined(parts)
             seat = Seat(
                 workspace=real_directory(workspace),
                 model=name_of("model", model),
