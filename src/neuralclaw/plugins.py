@@ -23,6 +23,7 @@ PARTS = {
     "provider.models_of": "neuralclaw.providers.having:models_of",
     "provider.info": "neuralclaw.providers.models:info",
     "provider.shipped": "neuralclaw.providers.models:shipped",
+    "provider.untaken": "neuralclaw.providers.models:untaken",
     "provider.names": "neuralclaw.providers.known:names",
     "provider.variable": "neuralclaw.providers.known:variable",
     "provider.model_file": "neuralclaw.providers.local_file:read_model_file",

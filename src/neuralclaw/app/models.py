@@ -128,6 +128,22 @@ class Models:
             return (name, why) if has == usual else (f"{name}:{has}", f"{why} without {usual}")
         return name, why
 
+    def unheeded(self, model: str | None) -> str:
+        """A sentence that names the settings that `full_name(model)` does not take, as far as it is known now; "" where there are none."""
+        llm, usual = self._loaded.settings.llm, config.Settings().llm
+        changed = [name for name in ("temperature", "top_p") if getattr(llm, name) != getattr(usual, name)]
+        if not changed or self._given is not None or (model is None and not self._ollama.looked and self._choose(lambda: False)[2]):
+            return ""
+        try:
+            full = self.full_name(model)
+            service, _, name = full.partition(":")
+            refused = load("provider.untaken")(self.described(service), name) if service not in (*OWN, LOCAL) else ()
+        except ConfigError:
+            return ""  # the turn says it
+        names = [f"llm.{one}" for one in changed if one in refused]
+        many = len(names) > 1
+        return f"{' and '.join(names)} {'have' if many else 'has'} no effect with {full}, which does not take {'them' if many else 'it'}" if names else ""
+
     def default_now(self) -> str:
         """`default` for a person to read, as far as it is known: nothing is looked for."""
         if self._given is not None:
