@@ -41,11 +41,14 @@ PARTS = {
     "policy_file": "neuralclaw.config.policyfile:check",
     "shell": "neuralclaw.safety.shell:analyse",
     "rules": "neuralclaw.safety.catalogue:rules",
+    "status": "neuralclaw.app.status:Status",
     "doctor": "neuralclaw.app.doctor:checks",
     "models.unknown": "neuralclaw.app.model_names:unknown_model",
     "models": "neuralclaw.app.model_verbs:ModelVerbs",
     "chat.quiet": "neuralclaw.channels.quiet:quiet",
     "chat.live": "neuralclaw.cli.livechat:LiveChat",
+    "sessions.send": "neuralclaw.cli.sending:send",
+    "sessions.cancel": "neuralclaw.cli.sending:cancel",
     "chat.talk": "neuralclaw.cli.talk:talk",
 }
 

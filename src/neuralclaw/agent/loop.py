@@ -253,12 +253,13 @@ def cut_off(run: Run) -> Reply:
 
 
 async def finish(run: Run, status: Status, text: str, *, waiting: tuple[str, ...] = (), error: ErrorInfo | None = None) -> None:
-    """End this run of the turn. A refusal on the way decides the status before a plain end does."""
+    """End this run of the turn. A refusal on the way decides the status before a plain end does, where it counts."""
     refused = run.state.refused
+    counted = refused if run.options.refusals == "count" else ()
     happened: set[Status] = {status}
-    if any(r.decision is Decision.ASK for r in refused):
+    if any(r.decision is Decision.ASK for r in counted):
         happened.add("needs_approval")
-    if any(r.decision is Decision.FORBID for r in refused):
+    if any(r.decision is Decision.FORBID for r in counted):
         happened.add("denied")
     body = TurnFinished(
         status=next(s for s in STATUS_ORDER if s in happened),

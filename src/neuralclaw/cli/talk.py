@@ -10,7 +10,7 @@ from ..channels.terminal import View
 from . import output
 from .conversation import Chat
 from .linechat import LineFace
-from .run import here, mode, newest, tell_unfinished
+from .run import mode, newest, tell_unfinished
 from .slash import SLASH
 from .stopping import Stop
 
@@ -32,7 +32,7 @@ async def talk(args: argparse.Namespace, stop: Stop, lines: Lines, live: Any, fl
         present=present,
         who="owner" if present else "program",
     ) as agent:
-        session = args.resume or args.session or (await newest(agent, here(args.workspace)) if args.newest else None)
+        session = args.resume or args.session or (await newest(agent) if args.newest else None)
         chat.agent, chat.model = agent, args.model
         if live is not None:
             await live.furnish(chat)

@@ -14,6 +14,7 @@ Without a command it opens the chat.
   models              list, show: which models there are, their window and price
   sessions            list, show: what was said and done
   approvals           list, show, answer: questions that wait for you
+  grants              list, revoke: the answers that hold for a session or a workspace
   tools               list, show, call: what the agent can do, each call through the gate
   policy              explain, check, rules: what is allowed, asked about or forbidden, and why
   audit               verify, show, export: the record of everything

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from .actions import AnswerDecision, Shown
+from .actions import AnswerDecision, Covers, Shown
 from .judging import Decision, Effect, Risk, Tier
 from .messages import ContentPart, Image, ReasoningState, StopReason, ToolCall, Usage
 from .options import TurnOptions
@@ -130,6 +130,8 @@ class ToolFinished(Body, frozen=True, kw_only=True, tag="tool.finished"):
 
     `parts` are the same result as text, pictures and JSON values, where it was more than one text. `metadata` has at most as many characters of
     JSON as the content may have; of what was larger, `metadata_digest` is the SHA-256 of the whole (JSON), which the store keeps.
+    Behind the content the model reads `note`, on lines of its own; where `first_line` is not 0 it reads the first `line_count` lines of the content
+    behind their numbers.
     """
 
     call_id: str
@@ -144,6 +146,9 @@ class ToolFinished(Body, frozen=True, kw_only=True, tag="tool.finished"):
     refused: Decision | None = None
     parts: tuple[ContentPart, ...] = ()
     changes: tuple[FileChange, ...] = ()
+    note: str = ""
+    first_line: int = 0
+    line_count: int = 0
 
 
 class ApprovalRequested(Body, frozen=True, kw_only=True, tag="approval.requested"):
@@ -155,21 +160,36 @@ class ApprovalRequested(Body, frozen=True, kw_only=True, tag="approval.requested
     action: Shown
     risk: Risk | None = None
     tier: Tier | None = None
+    summary: str = ""
+    """One short sentence for a person: what would be done. `reasons` say why it asks."""
     reasons: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     choices: tuple[str, ...] = ("once", "session", "always", "no")
+    covers: Covers = Covers()
     schema: dict[str, Any] | None = None
     expires: str
     """RFC 3339, UTC."""
     hash: str = ""
     scopes: tuple[dict[str, str], ...] = ()
+    workspace: str = ""
+    """Where an `always` counts: the real directory of the turn."""
 
 
 class ApprovalResolved(Body, frozen=True, kw_only=True, tag="approval.resolved"):
+    """The answer to a question. `text`: what the person said with a no; the model reads it."""
+
     approval_id: str
     decision: AnswerDecision | None
     by: str
     value: dict[str, Any] | None = None
+    text: str | None = None
+
+
+class GrantRevoked(Body, frozen=True, kw_only=True, tag="grant.revoked"):
+    """A `session` or `always` answer is taken back, from the next decision on. `grant_id` is the id of the question it answered."""
+
+    grant_id: str
+    by: str
 
 
 class LimitHit(Body, frozen=True, kw_only=True, tag="limit"):
@@ -232,6 +252,13 @@ class ReasoningDelta(Body, frozen=True, kw_only=True, tag="reasoning.delta"):
     text: str
 
 
+class ToolOutput(Body, frozen=True, kw_only=True, tag="tool.output"):
+    """What a running call printed since the last one. It is for those who watch: what is printed fast is shortened, the result is in `tool.finished`."""
+
+    call_id: str
+    text: str
+
+
 class StatusEvent(Body, frozen=True, kw_only=True, tag="status"):
     text: str
     details: dict[str, Any] = msgspec.field(default_factory=dict)
@@ -267,12 +294,13 @@ Durable = (
     | ToolFinished
     | ApprovalRequested
     | ApprovalResolved
+    | GrantRevoked
     | LimitHit
     | ErrorEvent
     | RetryEvent
     | TurnFinished
 )
-Passing = TextDelta | ReasoningDelta | StatusEvent | Debug
+Passing = TextDelta | ReasoningDelta | ToolOutput | StatusEvent | Debug
 AnyBody = Durable | Passing | Unreadable
 
 VERSIONS: dict[str, int] = {}
