@@ -210,7 +210,7 @@ async def test_at_a_terminal_the_key_is_not_shown_while_it_is_typed(near: Claw, 
             terminal.type("\n")
             terminal.until("when this one is out")
             terminal.type("\n")
-            terminal.until("saved: ")
+            terminal.until("saved:")
             assert terminal.end() == 0
             assert KEY not in terminal.seen
             assert "\x1b" not in terminal.seen or not env

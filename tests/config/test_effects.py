@@ -53,6 +53,7 @@ SHOWN = {
     "agent.name",
     "agent.default_trust_level",
     "agent.environment_snapshot",
+    "agent.project_instructions",
     "agent.max_sessions",
     *(f"llm.{name}" for name in ("default_provider", "default_model", "fallback")),
     *(f"llm.retry.{name}" for name in ("attempts", "min_seconds", "max_seconds")),
@@ -105,6 +106,14 @@ async def test_name_trust_and_snapshot_are_those_of_the_settings(home: Path) -> 
         assert agent.trust == "high"
     assert "Klaue" in requests[0].system
     assert requests[0].environment == ""
+
+
+@pytest.mark.parametrize("told", [True, False])
+async def test_the_workspaces_instructions_are_read_where_the_settings_say_so(home: Path, told: bool) -> None:
+    (home.parent / "AGENTS.md").write_text("Answer in verse.")
+    async with over(home, {"agent.project_instructions": told}) as (agent, requests):
+        await agent.ask("hello")
+    assert ("Answer in verse." in str(requests[0])) == told
 
 
 async def test_so_many_sessions_run_at_once_and_no_more(home: Path) -> None:
