@@ -70,7 +70,7 @@ class Models:
         if self._given is not None:
             return model if model and ":" in model else f"{GIVEN}:{model or 'model'}"
         wanted = model or self.default()[0]
-        if not self._names_service(wanted):
+        if not self.names_service(wanted):
             wanted = f"{self._service_of(wanted, usable)}:{wanted}"
         service, _, name = wanted.partition(":")
         if service == LOCAL:
@@ -81,7 +81,7 @@ class Models:
             raise ConfigError(f"{service} has no default model", hint=f"name one: --model {service}:MODEL")
         return wanted if name else f"{service}:{default}"
 
-    def _names_service(self, model: str) -> bool:
+    def names_service(self, model: str) -> bool:
         """Whether what stands before the colon, or all of it, is a service."""
         service = model.partition(":")[0]
         return service in (*OWN, LOCAL) or service in self._loaded.settings.llm.providers or service in load("provider.known")
@@ -113,7 +113,7 @@ class Models:
         """Find out what `full_name(model)` and `default` need to know, beside the event loop. Without it they block for the look themselves."""
         if self._given is not None:
             return
-        alone = model is not None and not self._names_service(model) and not load("provider.usable")(model, self.configured, self._loaded.env)
+        alone = model is not None and not self.names_service(model) and not load("provider.usable")(model, self.configured, self._loaded.env)
         if alone or (model is None and self._choose(lambda: False)[2]):
             await self._ollama.look()
 
@@ -153,7 +153,7 @@ class Models:
     def _by_model(self) -> tuple[str, str] | None:
         """The service that a configured model without one belongs to, where it is one alone."""
         llm = self._loaded.settings.llm
-        if llm.default_provider or not llm.default_model or self._names_service(llm.default_model):
+        if llm.default_provider or not llm.default_model or self.names_service(llm.default_model):
             return None
         found = load("provider.usable")(llm.default_model, self.configured, self._loaded.env)
         return (f"{found[0]}:{llm.default_model}", f"llm.default_model ({self._loaded.origin('llm.default_model')})") if len(found) == 1 else None
