@@ -44,6 +44,8 @@ PARTS = {
     "status": "neuralclaw.app.status:Status",
     "doctor": "neuralclaw.app.doctor:checks",
     "models.unknown": "neuralclaw.app.model_names:unknown_model",
+    "models.reading": "neuralclaw.app.model_verbs:reading",
+    "gate.standing": "neuralclaw.app.setup:gate_of",
     "models": "neuralclaw.app.model_verbs:ModelVerbs",
     "chat.quiet": "neuralclaw.channels.quiet:quiet",
     "chat.live": "neuralclaw.cli.livechat:LiveChat",
