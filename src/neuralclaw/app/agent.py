@@ -284,6 +284,8 @@ class Agent:
         told = list(self.settings.notices)
         if self._parts.book.problem:
             told.append(self._parts.book.problem)
+        if unheeded := self._parts.models.unheeded(self._seat.model):
+            told.append(unheeded)
         workspace = self._seat.workspace
         if workspace in self._parts.policy.protected_paths:
             told.append(f"The workspace {workspace} is more than one task should write to: it is read-only. Name another with --workspace DIR.")
