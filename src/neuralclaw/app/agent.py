@@ -94,15 +94,17 @@ class Agent:
         environ: Mapping[str, str] | None = None,
         who: Who = "program",
         present: bool = False,
+        readonly: bool = False,
     ) -> AsyncIterator["Agent"]:
         """Open the home and everything a turn needs; close it all on leaving.
 
         `home`, `workspace` (else the current directory): directories. `model`: `provider:model`, or a provider. `settings`: a `Settings`
-        value in place of all configuration, or values above it by key. `recover`: take over every unfinished turn of the home.
+        value in place of all configuration, or values above it by key. `recover`: take over every unfinished turn of the home. `readonly`: nothing
+        of the record is written, so that verbs that only read work on a read-only home; a turn cannot begin.
         Raises `ConfigError` for what is configured wrongly and `StoreError` for a home that cannot be used.
         """
         loaded = load_settings(home, process.environ if environ is None else environ, settings)
-        parts = await Parts.open(loaded, provider=provider, tools=tools)
+        parts = await Parts.open(loaded, provider=provider, tools=tools, readonly=readonly)
         try:
             seat = Seat(
                 workspace=real_directory(workspace),

@@ -96,7 +96,7 @@ def _tell(verdict: dict[str, Any]) -> None:
 async def _batch(args: argparse.Namespace, given: dict[str, Any]) -> int:
     given.setdefault("workspace", os.getcwd())  # noqa: PTH109
     lines = Lines(sys.stdin.fileno())
-    async with verbs.opened(args) as agent:
+    async with verbs.opened(args, readonly=True) as agent:
         while (line := await lines.next()) is not None:
             if line.strip():
                 output.json_line(await _one(agent, line, given))
