@@ -10,6 +10,8 @@ from neuralclaw.errors import LeaseLost, SessionNotFound
 from neuralclaw.store import SqliteStore
 from neuralclaw.testing import FakeClock
 from neuralclaw.types.actions import Scope
+from neuralclaw.types.entries import Draft
+from neuralclaw.types.events import GrantRevoked
 from neuralclaw.types.rows import Lease, NewSession, Result, SessionRow
 
 from . import kit
@@ -121,15 +123,45 @@ async def test_a_prefix_finds_its_session_or_names_the_candidates(home: Path) ->
                 await store.resolve(unknown)
 
 
-async def test_scopes_hold_for_the_session_or_for_the_home(home: Path) -> None:
+async def test_grants_hold_for_the_session_or_for_the_workspace(home: Path) -> None:
     push = {"kind": "program", "value": "git push", "tool": "terminal"}
     host = {"kind": "host", "value": "example.org", "tool": "web_fetch"}
     async with kit.opened(home) as store:
         await store.append("a", [kit.asked("Q1", scopes=(push,)), kit.asked("Q2", scopes=(host,)), kit.asked("Q3", scopes=({**push, "value": "rm"},))])
         await store.append("a", [kit.answered("Q1", "session"), kit.answered("Q3", "once")])
         await store.append("a", [kit.answered("Q2", "always")])
-        assert await store.scopes("a") == [Scope("program", "git push", "terminal"), Scope("host", "example.org", "web_fetch")]
-        assert await store.scopes("b") == [Scope("host", "example.org", "web_fetch")]
+        mine = await store.grants("a", "/w")
+        assert [(g.grant_id, g.lasts, g.scopes) for g in mine] == [
+            ("Q1", "session", (Scope("program", "git push", "terminal"),)),
+            ("Q2", "always", (Scope("host", "example.org", "web_fetch"),)),
+        ]
+        assert [g.grant_id for g in await store.grants("b", "/w")] == ["Q2"]
+        assert [g.grant_id for g in await store.grants("b", "/elsewhere")] == []
+        assert await store.grants() == mine
+
+
+async def test_a_yes_whose_question_did_not_say_what_it_covers_is_no_grant(home: Path) -> None:
+    """So were questions before `covers`: their `always` held everywhere and for everything of the program."""
+    push = {"kind": "program", "value": "git push", "tool": "terminal"}
+    async with kit.opened(home) as store:
+        await store.append("a", [kit.asked("Q1", scopes=(push,), workspace=""), kit.answered("Q1", "always")])
+        assert await store.grants() == await store.grants("a", "/w") == await store.grants("a", "") == []
+
+
+async def test_a_revoked_grant_counts_no_more_in_any_process_and_after_a_rebuild(home: Path) -> None:
+    push = {"kind": "program", "value": "git push", "tool": "terminal"}
+    async with kit.opened(home) as store, kit.opened(home) as other:
+        for name in ("Q1", "Q2", "Q3"):
+            await store.append("a", [kit.asked(name, scopes=(push,)), kit.answered(name, "always")])
+        await store.append("a", [Draft(1, GrantRevoked(grant_id="Q1", by="owner"))])
+        assert [g.grant_id for g in await store.grants()] == [g.grant_id for g in await other.grants("b", "/w")] == ["Q2", "Q3"]
+        await store.rebuild()
+        assert [g.grant_id for g in await store.grants()] == ["Q2", "Q3"]
+        revoked = (await store.read("a", kinds=("grant.revoked",)))[0]
+        kit.damage(home, revoked.header.record)
+        await store.append("a", [kit.asked("Q4", scopes=(push,)), kit.answered("Q4", "session")])
+        await store.rebuild()
+        assert [g.grant_id for g in await store.grants()] in ([], ["Q4"]), "damage takes yeses away and brings none back"
 
 
 @pytest.mark.invariant("sessions.one-turn")

@@ -12,6 +12,7 @@ from anyio.abc import TaskGroup
 from .. import config
 from ..config import process
 from ..errors import AgentError, NeuralClawError, SessionBusy, TurnSetAside, UsageError
+from ..plugins import load
 from ..ports import Provider
 from ..runtime.asker import JournalAsker
 from ..runtime.bus import Bus
@@ -95,15 +96,19 @@ class Agent:
         who: Who = "program",
         present: bool = False,
         readonly: bool = False,
+        thinks: bool = True,
     ) -> AsyncIterator["Agent"]:
         """Open the home and everything a turn needs; close it all on leaving.
 
         `home`, `workspace` (else the current directory): directories. `model`: `provider:model`, or a provider. `settings`: a `Settings`
-        value in place of all configuration, or values above it by key. `recover`: take over every unfinished turn of the home. `readonly`: nothing
-        of the record is written, so that verbs that only read work on a read-only home; a turn cannot begin.
+        value in place of all configuration, or values above it by key. `recover`: take over every unfinished turn of the home. `thinks` false:
+        no model will be asked, so that a budget that cannot be kept stands in nobody's way. `readonly`: nothing of the record is written, so that
+        verbs that only read work on a read-only home; a turn cannot begin.
         Raises `ConfigError` for what is configured wrongly and `StoreError` for a home that cannot be used.
         """
         loaded = load_settings(home, process.environ if environ is None else environ, settings)
+        if thinks:
+            config.refuse_caps(loaded)
         parts = await Parts.open(loaded, provider=provider, tools=tools, readonly=readonly)
         try:
             seat = Seat(
@@ -267,9 +272,10 @@ class Agent:
         if waits:
             await self.desk.cancel(events.session, by=self._seat.who)
 
-    async def answer(self, approval_id: str, decision: str, value: Mapping[str, Any] | None = None) -> None:
-        """Answer a question of any session. Raises `UnknownQuestion` or `AlreadyAnswered`."""
-        await self.desk.answer(approval_id, decision, by=self._seat.who, value=value)
+    async def answer(self, approval_id: str, decision: str, value: Mapping[str, Any] | None = None, *, text: str | None = None) -> None:
+        """Answer a question of any session; the model reads the `text` of a no. Raises `UnknownQuestion`, `AlreadyAnswered`, and `UsageError` for an
+        answer that the question does not offer."""
+        await self.desk.answer(approval_id, decision, by=self._seat.who, value=value, text=text)
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -354,7 +360,7 @@ class Agent:
 def assemble(parts: Parts, seat: Seat, tasks: TaskGroup, approver: Approver | None) -> Agent:
     """The runtime over the parts: bus, asker, sessions and desk, and the agent that a program holds."""
     bus = Bus(parts.store, parts.clock)
-    asker = JournalAsker(parts.store, lambda entries: desk.notify(entries), approver=asked(approver) if approver else None)
+    asker = JournalAsker(parts.store, parts.clock, lambda entries: desk.notify(entries), approver=asked(approver) if approver else None)
     kit = Kit(
         store=parts.store,
         clock=parts.clock,
@@ -374,5 +380,10 @@ def assemble(parts: Parts, seat: Seat, tasks: TaskGroup, approver: Approver | No
     desk = SessionDesk(parts.store, parts.clock, bus, sessions, asker, verbs)
     agent = Agent(parts, seat, desk, bus, asker, sessions)
     verbs.update(session_verbs(parts.store, desk, seat.who, (agent.turn, agent.resume, agent.go_on)))
-    verbs.update(agent_verbs(parts, desk, agent.call, seat.workspace, seat.trust))
+    verbs.update(agent_verbs(parts, desk, agent.call, seat.workspace, seat.trust, seat.who))
+
+    async def status(**asked: Any) -> Any:
+        return await load("status")(parts, seat).show(**asked)
+
+    verbs["status"] = status
     return agent

@@ -7,6 +7,7 @@ from typing import Any, Literal, cast, get_args
 
 from .. import config
 from ..errors import ToolNotFoundError, UsageError, WorkspaceError
+from ..plugins import load
 from ..ports import Toolset
 from ..types.actions import Who
 from ..types.entries import HOME
@@ -23,12 +24,9 @@ LONGEST = 31_536_000
 
 
 def load_settings(home: str | os.PathLike[str] | None, environ: Mapping[str, str], settings: config.Settings | Mapping[str, Any] | None) -> config.Loaded:
-    """The settings in effect: a whole `Settings` value, or those of files and environment with `settings` on top."""
+    """The settings in effect: a whole `Settings` value, or those of files and environment with `settings` on top. Raises `ConfigError`."""
     folder = os.fspath(home) if home is not None else None
-    if isinstance(settings, config.Settings):
-        place, _ = config.places(folder, environ)
-        return config.Loaded(settings, place, {name: value for name, value in environ.items() if value})
-    return config.load(home=folder, environ=environ, overrides=settings)
+    return config.effective(config.Asked(folder, environ, settings), lambda: load("provider.known"))
 
 
 def real_directory(path: str | os.PathLike[str] | None) -> str:

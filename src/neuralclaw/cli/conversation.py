@@ -2,25 +2,29 @@
 
 import sys
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import anyio
 
 from ..app import Agent
+from ..channels import folding
 from ..channels.outflow import Outflow
+from ..channels.questions import LETTERS, Questions
 from ..channels.screen import Screen
 from ..channels.standing import Standing
-from ..channels.terminal import LETTERS, Questions
-from ..errors import NeuralClawError, SessionNotFound, TurnSetAside, UsageError
+from ..errors import AlreadyAnswered, NeuralClawError, SessionNotFound, TurnSetAside, UsageError
 from ..types.entries import Event
 from ..types.events import ApprovalRequested, ApprovalResolved, Message, TurnFinished, TurnStarted
 from ..types.ids import new_id
 from .failure import code_of
 from .output import plain
 from .parsing import clean, did_you_mean
+from .standing import first_line
 from .stopping import leave_at_once
 
+LATER = frozenset("fork soul personality mode mcp memory compact plan undo diff tasks schedule export".split())
+"""Commands that are promised and not there yet."""
 _RECALLED = 3
 """So many earlier turns are shown again when a session is taken up."""
 _PATIENCE = 3
@@ -32,6 +36,8 @@ class Face(Protocol):
 
     live: bool
     """A person sits there."""
+    keys: bool
+    """Single keys do something here."""
     screen: Screen
     questions: Questions
     standing: Standing
@@ -60,6 +66,10 @@ class Face(Protocol):
 
     def let_go(self) -> None:
         """The process ends now, without anything else being done."""
+
+    def clear(self) -> bool:
+        """Clear the screen; false where that cannot be done."""
+        ...
 
 
 class SlashCommand:
@@ -94,7 +104,10 @@ class Chat:
     async def serve(self, agent: Agent, session: str | None, *, resume: bool) -> None:
         """Until the person leaves or input ends. `resume`: first finish what is unfinished in the session."""
         self.agent, self.session = agent, session
-        state = await self._look_around() if self.face.live else await self._state() if resume else ""
+        state = await self._state() if resume and not self.face.live else ""
+        if self.face.live:
+            await self._greet()
+            state = await self._look_around()
         self._pick_up = resume and state != "idle"  # of an idle one everything is shown already
         while not self.leaving:
             if self._pick_up and self.session is not None:
@@ -124,10 +137,7 @@ class Chat:
         self._presses += 1
         self.face.fresh()
         if self.running and self.session is not None and self._presses < _PATIENCE:
-            try:
-                await (self.agent.stop(self._events) if self._events is not None else self.agent.cancel(self.session))
-            except NeuralClawError as error:
-                self.told(error)
+            await self.stop()
         elif self.running or not self.face.live:
             self.face.let_go()
             leave_at_once(self._flow)
@@ -142,11 +152,26 @@ class Chat:
         except SessionNotFound:
             return ""
 
+    async def stop(self) -> None:
+        """Stop the turn that runs, if one does."""
+        if self.running and self.session is not None:
+            try:
+                await (self.agent.stop(self._events) if self._events is not None else self.agent.cancel(self.session))
+            except NeuralClawError as error:
+                self.told(error)
+
+    async def _greet(self) -> None:
+        """Say where it works, how freely, and what confines its commands."""
+        told = plain(await self.agent.do("status"))
+        self.face.say(first_line(told), "dim")
+        if told["warning"]:
+            self.face.say(told["warning"], "yellow")
+
     async def _look_around(self) -> str:
         """The model that answers, and what the session's record tells; its state, "" for a new one."""
         state = await self.look(self.session) if self.session is not None else ""
         try:
-            told = await self.agent.do("models.show", model=self.options.get("model") or self.model)
+            told = await self.agent.do("models.show", model=self.options.get("model") or self.model, usable=True)
         except NeuralClawError as error:
             self.told(error)
         else:
@@ -244,8 +269,8 @@ class Chat:
                 if questions.current is None:
                     self.face.forget()
                 questions.add(event.body)
-            case ApprovalResolved(approval_id=answered):
-                questions.drop(answered)
+            case ApprovalResolved():
+                questions.resolved(event.body)
             case TurnFinished():
                 questions.clear()
             case _:
@@ -274,9 +299,9 @@ class Chat:
         if line.startswith("/"):
             await self.command(line)
         elif questions.current is not None:
-            decision = questions.read(line)
-            if decision is not None:
-                await self.answer(decision)
+            reply = questions.read(line)
+            if reply is not None:
+                await self.answer(reply.decision, reply.text)
         elif line.strip().lower() in LETTERS:
             raise UsageError("no question waits here; nothing was sent")
         elif line.strip():
@@ -297,15 +322,20 @@ class Chat:
         self.queued.append(text)
         self.face.standing.queued = len(self.queued)
 
-    async def answer(self, decision: str) -> None:
-        """Answer the question on the screen."""
+    async def answer(self, decision: str, text: str | None = None) -> None:
+        """Answer the question on the screen; the model reads the `text` of a no."""
         question = self.face.questions.current
         if question is None:
             raise UsageError("no question waits here", hint="neuralclaw approvals list")
         decision = LETTERS.get(decision, decision)
         if decision not in question.choices:
             raise UsageError(f"this question takes one of {', '.join(question.choices)}")
-        await self.agent.answer(question.approval_id, decision)
+        self.face.questions.mine.add(question.approval_id)
+        try:
+            await self.agent.answer(question.approval_id, decision, text=text)
+        except AlreadyAnswered:
+            self.face.questions.mine.discard(question.approval_id)
+            raise
         self.face.forget()
         self.face.questions.drop(question.approval_id)
 
@@ -313,6 +343,8 @@ class Chat:
         """A line that begins with a slash."""
         word, _, rest = line[1:].partition(" ")
         word = word.strip()
+        if word in LATER:
+            raise UsageError(f"/{word} is not available yet", hint="/help shows what there is")
         if word not in self.commands:
             raise UsageError(f"there is no /{word}{did_you_mean(f'/{word}', [f'/{name}' for name in self.commands])}", hint="/help")
         await self.commands[word].run(self, rest.strip())
@@ -320,6 +352,10 @@ class Chat:
     def say(self, text: str) -> None:
         """Show what a command found."""
         self.face.say(text)
+
+    def table(self, rows: Sequence[Sequence[str]]) -> None:
+        """Show rows as wide as the screen."""
+        self.face.say("\n".join(folding.table(rows, self.face.screen.width)))
 
 
 def _first(group: BaseExceptionGroup[NeuralClawError]) -> NeuralClawError:

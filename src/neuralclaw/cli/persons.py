@@ -7,8 +7,8 @@ import anyio
 
 from ..app import Agent
 from ..channels.lines import Lines
+from ..channels.questions import Questions
 from ..channels.screen import Screen, exact
-from ..channels.terminal import Questions
 from ..errors import AlreadyAnswered
 from ..types.entries import Event
 from ..types.events import ApprovalRequested, ApprovalResolved, TurnFinished
@@ -39,8 +39,8 @@ class Told(Nobody):
 
     def saw(self, event: Event) -> None:
         match event.body:
-            case ApprovalRequested(approval_id=question, action=action, choices=choices):
-                self._err.line(f"{action.tool} wants to run: {exact(action.show)}", "bold")
+            case ApprovalRequested(approval_id=question, action=action, choices=choices, summary=summary):
+                self._err.line(exact(summary or f"{action.tool} wants to run: {action.show}"), "bold")
                 self._err.line(f"waits for an answer: neuralclaw approvals answer {question} {'|'.join(choices)}", "yellow")
             case _:
                 pass
@@ -90,7 +90,6 @@ class AtTerminal:
         self._asked = anyio.Event()
         self._reading = anyio.CancelScope()
         self._session = ""
-        self._typed = ""  # the question that is answered from here
 
     def saw(self, event: Event) -> None:
         self._session = event.session
@@ -100,10 +99,8 @@ class AtTerminal:
                     self._lines.forget()
                 self._questions.add(event.body)
                 self._asked.set()
-            case ApprovalResolved(approval_id=answered, decision=decision, by=by):
-                if by == "owner" and answered != self._typed:
-                    self._err.line(f"answered from another terminal: {decision}", "dim")
-                if self._questions.drop(answered):
+            case ApprovalResolved():
+                if self._questions.resolved(event.body):
                     self._reading.cancel()
             case TurnFinished():
                 self._questions.clear()
@@ -127,12 +124,12 @@ class AtTerminal:
             line = await self._lines.next()
         if line is None or question is None or self._questions.current is not question:
             return  # answered elsewhere meanwhile: what was typed was not meant for the next question
-        decision = self._questions.read(line)
-        if decision is None:
+        reply = self._questions.read(line)
+        if reply is None:
             return
-        self._typed = question.approval_id
+        self._questions.mine.add(question.approval_id)
         try:
-            await agent.answer(question.approval_id, decision)
+            await agent.answer(question.approval_id, reply.decision, text=reply.text)
         except AlreadyAnswered as error:
             self._err.line(error.text, "dim")
         self._lines.forget()

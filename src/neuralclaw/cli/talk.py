@@ -36,8 +36,8 @@ async def talk(args: argparse.Namespace, stop: Stop, lines: Lines, live: Any, fl
         chat.agent, chat.model = agent, args.model
         if live is not None:
             await live.furnish(chat)
-            for notice in agent.notices:
-                face.say(notice, "yellow")
+        for notice in agent.notices:
+            face.say(notice, "yellow")
         await tell_unfinished(agent, face.screen, session)
         await chat.serve(agent, session, resume=bool(args.resume or args.newest))
     if live is None:

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import sys
 from typing import Any
 
 import anyio
@@ -10,7 +11,7 @@ from ..app import Agent, reader
 from . import output
 
 
-def read(args: argparse.Namespace, verb: str, **arguments: Any) -> Any:
+def read(args: argparse.Namespace, verb: str, /, **arguments: Any) -> Any:
     """The value of a verb that only reads: works on a full disk, a read-only home and beside running processes."""
     return anyio.run(_read, args, verb, arguments)
 
@@ -20,23 +21,31 @@ async def _read(args: argparse.Namespace, verb: str, arguments: dict[str, Any]) 
         return output.plain(await desk.do(verb, **arguments))
 
 
-READING = ("tools.list", "tools.show", "policy.explain", "policy.rules", "policy.check", "models.list", "models.show", "config.show")
+READING = ("tools.list", "tools.show", "models.list", "models.show", "config.show")
 """Verbs that need the parts of an agent and write nothing."""
 
 
-def look(args: argparse.Namespace, verb: str, **arguments: Any) -> Any:
+def look(args: argparse.Namespace, verb: str, /, **arguments: Any) -> Any:
     """The value of a verb that needs the parts of an agent and writes nothing of the record: works on a read-only home."""
     return anyio.run(_ask, args, verb, {"readonly": True}, arguments)
 
 
-def ask(args: argparse.Namespace, verb: str, *, who: str = "program", **arguments: Any) -> Any:
-    """The value of a verb that needs the whole agent. `--workspace --trust --approvals --model` count where the command has them."""
+def ask(args: argparse.Namespace, verb: str, /, *, who: str = "program", **arguments: Any) -> Any:
+    """The value of a verb that needs the whole agent. `--workspace --trust --approvals --model` count where the command has them.
+
+    `who` asks: the owner, or a program.
+    """
     return look(args, verb, **arguments) if verb in READING else anyio.run(_ask, args, verb, {"who": who}, arguments)
 
 
 async def _ask(args: argparse.Namespace, verb: str, options: dict[str, Any], arguments: dict[str, Any]) -> Any:
-    async with opened(args, **options) as agent:
+    async with opened(args, thinks=False, **options) as agent:
         return output.plain(await agent.do(verb, **arguments))
+
+
+def at_terminal() -> str:
+    """Who types this command: the owner at a terminal, else a program."""
+    return "owner" if sys.stdin is not None and sys.stdin.isatty() else "program"
 
 
 def workspace_of(args: argparse.Namespace) -> str:

@@ -16,7 +16,20 @@ from ..agent.state import TurnState
 from ..errors import AgentError, AlreadyAnswered, StoreError, TurnSetAside
 from ..ports import Asker, Clock, Gate, Provider, Redaction, Store, Toolset
 from ..types.entries import Draft, Entry
-from ..types.events import ApprovalResolved, Cancel, ErrorEvent, ErrorInfo, Inbound, Passing, ReasoningDelta, TextDelta, TurnFinished, TurnStarted, Unreadable
+from ..types.events import (
+    ApprovalResolved,
+    Cancel,
+    ErrorEvent,
+    ErrorInfo,
+    Inbound,
+    Passing,
+    ReasoningDelta,
+    TextDelta,
+    ToolOutput,
+    TurnFinished,
+    TurnStarted,
+    Unreadable,
+)
 from ..types.logcontext import about
 from ..types.options import ApprovalsMode, Limits, TurnOptions
 from ..types.rows import Lease
@@ -25,7 +38,7 @@ from .bus import Bus
 from .chosen import chosen
 from .prompts import Prompts
 
-DELTAS = (TextDelta, ReasoningDelta)
+DELTAS = (TextDelta, ReasoningDelta, ToolOutput)
 """What has gone through redaction as one text when it is shown."""
 
 STARTS_WITHOUT_PROGRESS = 3
@@ -192,7 +205,8 @@ class Drive:
         if not state.inbox:
             raise StoreError(text, hint=f'a new message ends this turn and goes on: neuralclaw run --session {self.session} "TASK"')
         error = ErrorEvent(kind=StoreError.__name__, text=text)
-        await journal.append(error, TurnFinished(status="failed", text="", usage=state.usage, error=ErrorInfo(error.kind, error.text)))
+        end = TurnFinished(status="failed", text="", model=state.model, models=state.models, usage=state.usage, error=ErrorInfo(error.kind, error.text))
+        await journal.append(error, end)
         self._open_turn = 0
 
     async def _start_again(self, journal: Journal) -> None:

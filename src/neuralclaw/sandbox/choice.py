@@ -10,6 +10,7 @@ from anyio.to_thread import run_sync
 
 from ..errors import ToolExecutionError
 from ..types.actions import Envelope, Grant
+from ..types.tools import Watched
 from .bubblewrap import Bubblewrap
 from .limits import sweep
 from .process import ProcessSandbox
@@ -68,7 +69,7 @@ class ChosenSandbox:
         container = TrialResult("sandbox.container", False, "not part of this version yet")
         return [container, bubblewrap, TrialResult("sandbox.process", True, "works; limits memory and processes, holds back neither files nor network")]
 
-    async def exec(self, grant: Grant, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float | None, max_bytes: int) -> Finished:
+    async def exec(self, grant: Grant, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float | None, max_bytes: int | Watched) -> Finished:
         """As the chosen sandbox does."""
         sandbox = self._chosen
         if sandbox is None:
