@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 
+from .model import served
 from .program import PYTHON, Claw
 from .test_run import ASK, SLEEP
 
@@ -34,11 +35,11 @@ async def test_a_turn_whose_workspace_was_deleted_is_kept_and_the_workspace_not_
     work = claw.workspace.parent / "lost"
     work.mkdir()
     (claw.home / "config.yaml").write_text(ASK)
-    parked = await claw(
-        "run", "calculate 6 * 7 then write x to new/a.txt", "--approvals", "park", "--session", "p", "--workspace", str(work), "--output", "json"
-    )
+    where = ("--workspace", str(work))
+    task = "calculate 6 * 7 then write x to new/a.txt"
+    parked = await claw("run", task, "--approvals", "park", "--session", "p", *where, "--output", "json")
     await claw("approvals", "answer", parked.json["waiting"][0], "once")
-    with claw.started(*SLEEP, "--session", "k", "--workspace", str(work)) as run:
+    with claw.started(*SLEEP, "--session", "k", *where) as run:
         run.until("tool.started")
     shutil.rmtree(work)
     for words in (["run", "--resume", "p"], ["run", "--resume", "k"]):
@@ -54,3 +55,20 @@ async def test_a_turn_whose_workspace_was_deleted_is_kept_and_the_workspace_not_
     work.mkdir()
     done = await claw("run", "--resume", "p")
     assert (done.code, (work / "new" / "a.txt").read_text()) == (0, "x"), done
+
+
+async def test_a_workspace_that_is_deleted_while_a_turn_runs_is_not_made_again(claw: Claw) -> None:
+    work = claw.workspace.parent / "lost"
+    work.mkdir()
+    with served(claw.home) as model, claw.started("run", "go", "--workspace", str(work), "--output", "stream-json") as run:
+        model.asked()
+        work.rmdir()
+        model.call("write_file", path="a.txt", content="x")
+        told = run.until("tool.finished")
+        assert not told["ok"]
+        assert "not there any more" in told["error"], told
+        assert not work.exists()
+        model.asked()
+        model.say("gone")
+        model.done()
+        assert run.until("turn.finished")["text"] == "gone"

@@ -47,6 +47,7 @@ from .given import (
     real_directory,
     refusals_of,
     seconds,
+    still_there,
     tools_of,
     trust_of,
 )
@@ -373,6 +374,7 @@ def assemble(parts: Parts, seat: Seat, tasks: TaskGroup, approver: Approver | No
         digests=parts.digests,
         environment=parts.environment,
         redaction=parts.redactor,
+        there=still_there,
     )
     sessions = Sessions(kit, tasks, max_sessions=parts.loaded.settings.agent.max_sessions, ended=asker.arrive)
     bus.listen(EventLog(parts.book, sessions.driving).entries)

@@ -44,6 +44,15 @@ def real_directory(path: str | os.PathLike[str] | None) -> str:
     return real
 
 
+def still_there(workspace: str) -> None:
+    """A turn is gone on with where it began. Raises `WorkspaceError` when that place was deleted; the turn stays as it is."""
+    if not os.path.isdir(workspace):  # noqa: PTH112
+        raise WorkspaceError(
+            f"the workspace {workspace} of this turn is not there any more; the turn stays unfinished",
+            hint="bring the directory back, or end the turn: neuralclaw sessions cancel ID",
+        )
+
+
 def new_session(name: str | None) -> str:
     """The name, checked, or a new one of 10 characters."""
     if name is None:
