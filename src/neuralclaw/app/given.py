@@ -10,14 +10,12 @@ from ..errors import ToolNotFoundError, UsageError, WorkspaceError
 from ..plugins import load
 from ..ports import Toolset
 from ..types.actions import Who
-from ..types.entries import HOME
+from ..types.entries import CALLS, HOME
 from ..types.ids import new_id
 from ..types.judging import Trust
 from ..types.options import ApprovalsMode
 
 SESSION_ID = re.compile(r"(?=.*[A-Za-z0-9])[A-Za-z0-9._-]{1,64}")
-CALLS = "tools"
-"""The session that keeps the single calls of `tools call`."""
 RESERVED = (HOME, CALLS)
 LONGEST = 31_536_000
 """The longest running time of a turn, in seconds: a year."""
