@@ -44,6 +44,8 @@ PARTS = {
     "doctor": "neuralclaw.app.doctor:checks",
     "models.unknown": "neuralclaw.app.model_names:unknown_model",
     "models": "neuralclaw.app.model_verbs:ModelVerbs",
+    "models.try": "neuralclaw.app.trials.verb:try_models",
+    "models.asked": "neuralclaw.app.trials.verb:asked",
     "chat.quiet": "neuralclaw.channels.quiet:quiet",
     "chat.live": "neuralclaw.cli.livechat:LiveChat",
     "sessions.send": "neuralclaw.cli.sending:send",

@@ -92,7 +92,7 @@ class Agent:
         provider: Provider | None = None,
         tools: Iterable[Any] = (),
         approver: Approver | None = None,
-        settings: config.Settings | Mapping[str, Any] | None = None,
+        settings: config.Loaded | config.Settings | Mapping[str, Any] | None = None,
         environ: Mapping[str, str] | None = None,
         who: Who = "program",
         present: bool = False,
@@ -373,6 +373,7 @@ def assemble(parts: Parts, seat: Seat, tasks: TaskGroup, approver: Approver | No
         system=parts.system,
         digests=parts.digests,
         environment=parts.environment,
+        sources=(parts.instructions,) if parts.instructions else (),
         redaction=parts.redactor,
         there=still_there,
     )

@@ -21,8 +21,15 @@ LONGEST = 31_536_000
 """The longest running time of a turn, in seconds: a year."""
 
 
-def load_settings(home: str | os.PathLike[str] | None, environ: Mapping[str, str], settings: config.Settings | Mapping[str, Any] | None) -> config.Loaded:
-    """The settings in effect: a whole `Settings` value, or those of files and environment with `settings` on top. Raises `ConfigError`."""
+def load_settings(
+    home: str | os.PathLike[str] | None, environ: Mapping[str, str], settings: config.Loaded | config.Settings | Mapping[str, Any] | None
+) -> config.Loaded:
+    """The settings in effect: what was loaded already, a whole `Settings` value, or those of files and environment with `settings` on top.
+
+    Raises `ConfigError`.
+    """
+    if isinstance(settings, config.Loaded):
+        return settings
     folder = os.fspath(home) if home is not None else None
     return config.effective(config.Asked(folder, environ, settings), lambda: load("provider.known"))
 

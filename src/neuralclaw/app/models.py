@@ -62,6 +62,10 @@ class Models:
             timeout=llm.timeout_seconds,
         )
 
+    def provider(self, model: str) -> Provider:
+        """The provider of that model (`P:M`) alone, without those behind it. Raises `ConfigError`."""
+        return self._find(model)[0]
+
     def full_name(self, model: str | None, *, usable: bool = True) -> str:
         """`P:M` for what the person wrote: `P:M`, a service alone, a model alone, or nothing (`ready` first). Raises `ConfigError`.
 

@@ -22,6 +22,7 @@ from ..store.sqlite import SqliteStore
 from ..tools.builtin import own_tools, workspace_tools
 from ..tools.documents import extractor
 from ..tools.environment import Environment
+from ..tools.instructions import WorkspaceInstructions
 from ..tools.registry import Registry
 from ..tools.terminal import TerminalSettings
 from ..types.options import Policy
@@ -43,7 +44,7 @@ class Parts:
         self.redactor = Redactor(config.secret_values(loaded))
         self.policy: Policy = config.policy(settings, home=loaded.home, person_home=env.get("HOME", ""))
         self.sandbox = LateSandbox(
-            lambda: load("sandbox")(settings.tools.terminal.sandbox, path_env=env.get("PATH", ""), hidden=hidden_paths(loaded.home, env))
+            lambda: load("sandbox")(settings.tools.terminal.sandbox, path_env=env.get("PATH", ""), hidden=(*hidden_paths(loaded.home, env), *loaded.hidden))
         )
         converter = LateConverter(lambda: load("converter")())
         facts = SystemFacts(self.policy, lambda: self.sandbox.name, env.get("PATH", ""), extract=extractor(converter))
@@ -60,6 +61,7 @@ class Parts:
             ]
         )
         self.environment = Environment(clock.monotonic).describe if settings.agent.environment_snapshot else None
+        self.instructions = WorkspaceInstructions(env.get("HOME", "")) if settings.agent.project_instructions else None
         self._digests: dict[str, str] = {}
         self.book = open_book(loaded, self.redactor)
 

@@ -1,9 +1,10 @@
-"""`neuralclaw models`: which models can be chosen, and what is known of one."""
+"""`neuralclaw models`: which models can be chosen, what is known of one, and what one achieves."""
 
 import argparse
 from typing import Any
 
 from . import output, verbs
+from .modeltrials import TRY
 from .parsing import Command, with_json
 
 
@@ -84,4 +85,5 @@ COMMANDS = (
         run=_show,
         options=_show_options,
     ),
+    TRY,
 )

@@ -118,14 +118,10 @@ class Reading:
 
 async def find_session(store: Store, name: str) -> SessionRow:
     """The session of that id, or of that unique prefix. Raises `SessionNotFound`."""
-    row = await store.session(name)
-    if row is not None:
-        return row
-    found = [r for r in await store.sessions() if r.session.startswith(name)]
-    if len(found) == 1 and name:
-        return found[0]
-    what = f"several sessions begin with {name}: {', '.join(r.session for r in found[:5])}" if found and name else f"there is no session {name}"
-    raise SessionNotFound(what, hint="neuralclaw sessions list")
+    row = await store.session(name) or await store.session(await store.resolve(name))
+    if row is None:
+        raise SessionNotFound(f"there is no session {name}", hint="neuralclaw sessions list")
+    return row
 
 
 def listed(row: SessionRow) -> dict[str, Any]:

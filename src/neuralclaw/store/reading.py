@@ -123,6 +123,17 @@ def find_session(c: sqlite3.Connection, prefix: str) -> str:
     raise SessionNotFound(f"several sessions begin with {prefix!r}: {listed}; nothing was changed", hint=hint)
 
 
+def newest_session(c: sqlite3.Connection, workspace: str, left_out: Sequence[str]) -> str | None:
+    """The session of that workspace that changed last, of two that changed at once the one that `session_rows` has first."""
+    row = c.execute(
+        "SELECT s.session FROM sessions s LEFT JOIN progress p ON p.session = s.session"
+        f" WHERE s.workspace = ? AND s.session NOT IN ({', '.join('?' * len(left_out))})"
+        " ORDER BY max(coalesce(p.updated, 0), s.created) DESC, s.session DESC LIMIT 1",
+        (workspace, *left_out),
+    ).fetchone()
+    return row[0] if row else None
+
+
 _QUESTION = (
     "SELECT q.session, q.turn, e.time, e.entry, e.kind, e.version, b.data, a.entry, a.kind, a.version, d.data FROM questions q"
     " JOIN entries e ON e.record = q.record JOIN bodies b ON b.record = q.record"
