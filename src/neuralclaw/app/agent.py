@@ -48,6 +48,7 @@ from .given import (
     real_directory,
     refusals_of,
     seconds,
+    still_there,
     tools_of,
     trust_of,
 )
@@ -96,19 +97,21 @@ class Agent:
         environ: Mapping[str, str] | None = None,
         who: Who = "program",
         present: bool = False,
+        readonly: bool = False,
         thinks: bool = True,
     ) -> AsyncIterator["Agent"]:
         """Open the home and everything a turn needs; close it all on leaving.
 
         `home`, `workspace` (else the current directory): directories. `model`: `provider:model`, or a provider. `settings`: a `Settings`
         value in place of all configuration, or values above it by key. `recover`: take over every unfinished turn of the home. `thinks` false:
-        no model will be asked and no program run, so that a budget that cannot be kept, or a sandbox that cannot start, stands in nobody's way.
+        no model will be asked and no program run, so that a budget that cannot be kept, or a sandbox that cannot start, stands in nobody's way. `readonly`:
+        nothing of the record is written, so that verbs that only read work on a read-only home; a turn cannot begin.
         Raises `ConfigError` for what is configured wrongly and `StoreError` for a home that cannot be used.
         """
         loaded = load_settings(home, process.environ if environ is None else environ, settings)
         if thinks:
             config.refuse_caps(loaded)
-        parts = await Parts.open(loaded, provider=provider, tools=tools)
+        parts = await Parts.open(loaded, provider=provider, tools=tools, readonly=readonly)
         try:
             if thinks:
                 await refuse_unconfined(parts)
@@ -377,6 +380,7 @@ def assemble(parts: Parts, seat: Seat, tasks: TaskGroup, approver: Approver | No
         environment=parts.environment,
         sources=(parts.instructions,) if parts.instructions else (),
         redaction=parts.redactor,
+        there=still_there,
     )
     sessions = Sessions(kit, tasks, max_sessions=parts.loaded.settings.agent.max_sessions, ended=asker.arrive)
     bus.listen(EventLog(parts.book, sessions.driving).entries)

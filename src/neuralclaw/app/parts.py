@@ -66,9 +66,9 @@ class Parts:
         self.book = open_book(loaded, self.redactor)
 
     @classmethod
-    async def open(cls, loaded: config.Loaded, *, provider: Provider | None, tools: Iterable[Any]) -> "Parts":
+    async def open(cls, loaded: config.Loaded, *, provider: Provider | None, tools: Iterable[Any], readonly: bool = False) -> "Parts":
         clock = SystemClock()
-        return cls(loaded, await SqliteStore.open(loaded.home, clock=clock), clock, provider=provider, tools=tools)
+        return cls(loaded, await SqliteStore.open(loaded.home, clock=clock, readonly=readonly), clock, provider=provider, tools=tools)
 
     def system(self, workspace: str) -> str:
         return system_prompt(self.loaded.settings.agent.name, workspace)
