@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
 import anyio
@@ -16,6 +17,7 @@ from ..errors import NeuralClawError, SessionNotFound, TurnSetAside, UsageError
 from ..types.entries import Event
 from ..types.events import ApprovalRequested, ApprovalResolved, Message, TurnFinished, TurnStarted
 from ..types.ids import new_id
+from . import offer
 from .failure import code_of
 from .output import plain
 from .parsing import clean, did_you_mean
@@ -66,6 +68,10 @@ class Face(Protocol):
     def let_go(self) -> None:
         """The process ends now, without anything else being done."""
 
+    def aside(self) -> AbstractAsyncContextManager[None]:
+        """Inside, another program has the terminal."""
+        ...
+
     def clear(self) -> bool:
         """Clear the screen; false where that cannot be done."""
         ...
@@ -91,8 +97,10 @@ class Chat:
         self.model: str | None = None
         """The model that was asked for on the command line."""
         self.queued: list[str] = []
-        self.leaving = False
+        self.leaving = self.again = False
+        """The chat ends, or the agent has to be opened again."""
         self.running = False
+        self._offered = self._aside = False
         self._events: Any = None
         """Those of the turn that runs."""
         self._begun = self._pick_up = False
@@ -108,7 +116,8 @@ class Chat:
             await self._greet()
             state = await self._look_around()
         self._pick_up = resume and state != "idle"  # of an idle one everything is shown already
-        while not self.leaving:
+        await self._offer()
+        while not (self.leaving or self.again):
             if self._pick_up and self.session is not None:
                 await self._resume(self.session)
                 continue
@@ -131,8 +140,34 @@ class Chat:
         if self.face.live and self.session is not None and self._begun:
             self.face.say(f"Go on with: neuralclaw --resume {self.session}", "dim")
 
+    async def _offer(self) -> None:
+        """Name `init` where no model was chosen and none was found; at a terminal offer it, once."""
+        llm = self.agent.settings.settings.llm
+        if self.model is not None or llm.default_provider or llm.default_model:
+            return
+        told = await self.agent.do("models.show", model=None)
+        if told["model"].startswith("offline:"):
+            self.face.say(offer.NAMED, "yellow")
+            self._offered = self.face.live and not offer.asked_before(self.agent.settings.home)
+            if self._offered:
+                self.face.say(offer.QUESTION, "bold")
+
+    async def _accepts(self, text: str) -> bool:
+        """Whether the text is the answer to the offer; a yes sets up a model, here and now."""
+        self._offered = False
+        word, home = text.strip().lower(), self.agent.settings.home
+        offer.remember(home)
+        if word in ("y", "yes"):
+            self._aside = True
+            async with self.face.aside():
+                self.again = await offer.run_init(home)
+            self._aside = False
+        return word in ("y", "yes", "n", "no", "")
+
     async def interrupted(self) -> None:
         """Ctrl-C: stops the turn, never the chat."""
+        if self._aside:
+            return
         self._presses += 1
         self.face.fresh()
         if self.running and self.session is not None and self._presses < _PATIENCE:
@@ -195,6 +230,8 @@ class Chat:
         return text
 
     async def _line(self, line: str) -> None:
+        if self._offered and await self._accepts(line):
+            return
         if not line.strip():
             return
         try:
