@@ -1,10 +1,10 @@
 """The seams of the house: Protocols, nothing else. Adapters implement them structurally; `app` alone wires adapters together."""
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Literal, Protocol
 
-from .types.actions import Action, Answer, Answers, FactSheet, Grant, Question, Scope, Verdict, Wants
+from .types.actions import Action, Answer, Answers, FactSheet, Grant, Question, StandingGrant, Verdict, Wants
 from .types.entries import Draft, Entry, Event
 from .types.events import Inbound
 from .types.messages import ModelEvent, ModelInfo, Request
@@ -63,8 +63,8 @@ class Gate(Protocol):
         """A grant for exactly this call. Raises `Denied(verdict)`, or `Parked(question)` when a person must answer and has not yet."""
         ...
 
-    async def judge(self, action: Action) -> Verdict:
-        """The verdict without answers and without a grant: what `policy explain` and `--dry-run` show."""
+    async def judge(self, action: Action, standing: Sequence[StandingGrant] = ()) -> Verdict:
+        """The verdict under these standing grants, without a grant for the call: what `policy explain` and `--dry-run` show."""
         ...
 
 
@@ -226,6 +226,14 @@ class Store(Protocol):
 
     async def session(self, session: str) -> SessionRow | None: ...
     async def sessions(self, *, unfinished: bool = False) -> list[SessionRow]: ...
+    async def resolve(self, prefix: str) -> str:
+        """The session of that id or unique prefix, found without reading the others. Raises `SessionNotFound`, which names the candidates."""
+        ...
+
+    async def newest(self, workspace: str, *, left_out: Sequence[str] = ()) -> str | None:
+        """The session of that workspace that changed last, those of `left_out` never; None when there is none."""
+        ...
+
     async def question(self, approval_id: str) -> OpenQuestion | None:
         """The question of that id, found without reading any other; None when there is none or its body cannot be read."""
         ...
@@ -239,8 +247,9 @@ class Store(Protocol):
         """The whole text of a result that was shortened for the model."""
         ...
 
-    async def scopes(self, session: str) -> list[Scope]:
-        """What `session` answers of this session and `always` answers of the home allow."""
+    async def grants(self, session: str | None = None, workspace: str | None = None) -> list[StandingGrant]:
+        """The standing grants that count for a turn of this session in this workspace: its own `session` answers, and the `always` answers of the
+        workspace. Without arguments those of the whole home."""
         ...
 
     async def acquire(self, name: str) -> Lease | None:
@@ -275,7 +284,7 @@ class Desk(Protocol):
         """Accept a message: its entry number, and the turn it goes on with where it begins none. A key that was accepted before gives the entry it had."""
         ...
 
-    async def answer(self, approval_id: str, decision: str, *, by: str, value: Mapping[str, Any] | None = None) -> None: ...
+    async def answer(self, approval_id: str, decision: str, *, by: str, value: Mapping[str, Any] | None = None, text: str | None = None) -> None: ...
     async def cancel(self, session: str, *, by: str) -> None: ...
     def events(self, session: str, *, after: int | None = None) -> AbstractAsyncContextManager[Subscriber]: ...
     async def do(self, verb: str, /, **arguments: Any) -> Any: ...
@@ -321,6 +330,9 @@ class Secrets(Redaction, Protocol):
 
 
 class Source(Protocol):
-    """A labelled piece of context for a model request."""
+    """Labelled pieces of context for the turns in a workspace: texts, and the labels of what they say.
 
-    async def parts(self, session: str, turn: int) -> Iterable[tuple[str, frozenset[str]]]: ...
+    They are asked for when a turn begins and stand at the beginning of each of its requests; what is told is kept with the turn.
+    """
+
+    async def parts(self, workspace: str) -> Sequence[tuple[str, frozenset[str]]]: ...

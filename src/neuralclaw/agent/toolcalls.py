@@ -10,7 +10,7 @@ import anyio
 import msgspec
 
 from ..errors import NeuralClawError, StoreError, ToolValidationError
-from ..types.actions import Action, Grant, Scope, Verdict
+from ..types.actions import Action, Grant, StandingGrant, Verdict
 from ..types.events import DecisionMade, ToolOutput, ToolStarted
 from ..types.judging import Decision, Effect, Risk
 from ..types.logcontext import about
@@ -96,8 +96,7 @@ async def prepare(run: Run, call: CallState) -> Action | None:
     """The action the call stands for; what is wrong with the call becomes its result."""
     spec = run.tools.find(call.call.name)
     if spec is None:
-        names = ", ".join(sorted(d.name for d in run.definitions))
-        await results.failed(run, call, f"there is no tool named {call.call.name[:80]!r}; the tools are: {names}")
+        await results.failed(run, call, unknown_tool(call.call.name, [d.name for d in run.definitions]))
         return None
     if call.call.error is not None:
         await results.failed(run, call, call.call.error)
@@ -108,6 +107,15 @@ async def prepare(run: Run, call: CallState) -> Action | None:
         await results.failed(run, call, results.told(error))
         return None
     return _action(run, call, spec, arguments)
+
+
+def unknown_tool(name: str, names: list[str]) -> str:
+    """Says that there is no such tool, which are near to it in name, and which there are."""
+    import difflib  # costs start-up time, and few calls come here
+
+    near = difflib.get_close_matches(name.lower(), names, 3, 0.5)
+    meant = f"; did you mean {' or '.join(near)}?" if near else ";"
+    return f"there is no tool named {name[:80]!r}{meant} the tools are: {', '.join(sorted(names))}"
 
 
 def _action(run: Run, call: CallState, spec: ToolSpec, arguments: dict[str, Any]) -> Action:
@@ -148,7 +156,7 @@ async def authorize(run: Run, call: CallState, action: Action) -> Ready | None:
         if said_again is None:
             return None
         again = said_again
-    standing: tuple[Scope, ...] | None = None
+    standing: tuple[StandingGrant, ...] | None = None
     while True:
         answers = msgspec.structs.replace(run.state.answers_for(call), standing=standing or ())
         try:
@@ -156,11 +164,11 @@ async def authorize(run: Run, call: CallState, action: Action) -> Ready | None:
             said = answers.by_hash.get(grant.hash)
             return Ready(call, action, grant, said.by if said and again == "policy" else again)
         except Denied as denied:
-            await results.refused(run, call, action, denied.verdict, "policy")
+            await results.refused(run, call, action, denied.verdict, results.No("policy"))
             return None
         except Parked as parked:
             if standing is None:
-                standing = tuple(await run.store.scopes(run.session))
+                standing = tuple(await run.store.grants(run.session, run.options.workspace))
                 if standing:
                     continue
             if await ask(run, call, action, parked.question) is None:

@@ -34,9 +34,10 @@ from .history import Remembered
 from .markdown import StreamedMarkdown
 from .outflow import Outflow
 from .passing import LastLines, Thinking
+from .questions import Questions, choices
 from .screen import Screen
 from .standing import Standing
-from .terminal import Questions, View, choices
+from .terminal import View
 
 _FOLDED = 200
 """Calls and stretches of thinking of the last turn that can be unfolded."""
@@ -79,8 +80,9 @@ class LiveQuestions(Questions):
     def _ask(self, question: ApprovalRequested) -> None:
         self._changed(question)
 
-    def _again(self, text: str) -> None:
-        self._err.line(text, "yellow")
+    def _again(self, told: list[str], prompt: str) -> None:
+        for line in told:
+            self._err.line(line, "yellow")
 
 
 class LiveView(View, Drawing):
@@ -119,7 +121,7 @@ class LiveView(View, Drawing):
             parts.append(tool_card(started, None, width=width, elapsed_ms=int((now - since) * 1000)))
             parts.append(_drawn([("  ", ""), *line] for line in printed.lines(max(width - 2, 1))))
         if question is not None:
-            parts.append(f"\x1b[1m{choices(question)}\x1b[0m, then Enter")
+            parts.append(f"\x1b[1m{choices(question)}\x1b[0m, then Enter; any other text is a no with these words")
         return "\n".join(part.rstrip("\n") for part in parts if part)
 
     def status(self, width: int) -> str:

@@ -1,23 +1,22 @@
 """A conversation with the agent: what a message, a command and an answer do. How it is shown and typed is the face's."""
 
+import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
-from typing import Any, Protocol
+from typing import Any
 
 import anyio
 
 from ..app import Agent
 from ..channels import folding
 from ..channels.outflow import Outflow
-from ..channels.screen import Screen
-from ..channels.standing import Standing
-from ..channels.terminal import LETTERS, Questions
-from ..errors import NeuralClawError, SessionNotFound, TurnSetAside, UsageError
+from ..channels.questions import LETTERS
+from ..errors import AlreadyAnswered, NeuralClawError, SessionNotFound, TurnSetAside, UsageError
 from ..types.entries import Event
 from ..types.events import ApprovalRequested, ApprovalResolved, Message, TurnFinished, TurnStarted
 from ..types.ids import new_id
 from . import offer
+from .face import Face
 from .failure import code_of
 from .output import plain
 from .parsing import clean, did_you_mean
@@ -30,51 +29,6 @@ _RECALLED = 3
 """So many earlier turns are shown again when a session is taken up."""
 _PATIENCE = 3
 """Ctrl-C so many times during one turn leaves the program."""
-
-
-class Face(Protocol):
-    """One way to show a conversation and to type in it: a terminal, a terminal that can do nothing, or a pipe."""
-
-    live: bool
-    """A person sits there."""
-    keys: bool
-    """Single keys do something here."""
-    screen: Screen
-    questions: Questions
-    standing: Standing
-
-    async def next(self) -> str | None:
-        """The next message that was typed, or None when there will be none. Nothing is lost when the wait is given up."""
-        ...
-
-    def ready(self) -> None:
-        """The conversation waits for a message."""
-
-    def taken(self) -> None:
-        """What was typed is taken up."""
-
-    def forget(self) -> None:
-        """What was typed before a question stood there is no answer to it."""
-
-    def recall(self, asked: str, answer: str) -> None:
-        """An earlier turn of the session: what was asked, and the answer, "" where there is none yet."""
-
-    def show(self, event: Event) -> None: ...
-    def say(self, text: str, style: str = "") -> None: ...
-    def trouble(self, kind: str, text: str, hint: str) -> None: ...
-    def fresh(self) -> None:
-        """Begin a new line."""
-
-    def let_go(self) -> None:
-        """The process ends now, without anything else being done."""
-
-    def aside(self) -> AbstractAsyncContextManager[None]:
-        """Inside, another program has the terminal."""
-        ...
-
-    def clear(self) -> bool:
-        """Clear the screen; false where that cannot be done."""
-        ...
 
 
 class SlashCommand:
@@ -111,7 +65,7 @@ class Chat:
     async def serve(self, agent: Agent, session: str | None, *, resume: bool) -> None:
         """Until the person leaves or input ends. `resume`: first finish what is unfinished in the session."""
         self.agent, self.session = agent, session
-        state = ""
+        state = await self._state() if resume and not self.face.live else ""
         if self.face.live:
             await self._greet()
             state = await self._look_around()
@@ -179,6 +133,13 @@ class Chat:
             self.face.say("Nothing runs. Ctrl-D leaves.", "dim")
             self.face.ready()
 
+    async def _state(self) -> str:
+        """Whether something is unfinished in the session, "" where there is no such session. Over a pipe no old answer is shown."""
+        try:
+            return str((await self.agent.do("sessions.show", session=self.session, after=sys.maxsize))["state"])
+        except SessionNotFound:
+            return ""
+
     async def stop(self) -> None:
         """Stop the turn that runs, if one does."""
         if self.running and self.session is not None:
@@ -198,7 +159,7 @@ class Chat:
         """The model that answers, and what the session's record tells; its state, "" for a new one."""
         state = await self.look(self.session) if self.session is not None else ""
         try:
-            told = await self.agent.do("models.show", model=self.options.get("model") or self.model)
+            told = await self.agent.do("models.show", model=self.options.get("model") or self.model, usable=True)
         except NeuralClawError as error:
             self.told(error)
         else:
@@ -298,8 +259,8 @@ class Chat:
                 if questions.current is None:
                     self.face.forget()
                 questions.add(event.body)
-            case ApprovalResolved(approval_id=answered):
-                questions.drop(answered)
+            case ApprovalResolved():
+                questions.resolved(event.body)
             case TurnFinished():
                 questions.clear()
             case _:
@@ -328,9 +289,9 @@ class Chat:
         if line.startswith("/"):
             await self.command(line)
         elif questions.current is not None:
-            decision = questions.read(line)
-            if decision is not None:
-                await self.answer(decision)
+            reply = questions.read(line)
+            if reply is not None:
+                await self.answer(reply.decision, reply.text)
         elif line.strip().lower() in LETTERS:
             raise UsageError("no question waits here; nothing was sent")
         elif line.strip():
@@ -351,15 +312,20 @@ class Chat:
         self.queued.append(text)
         self.face.standing.queued = len(self.queued)
 
-    async def answer(self, decision: str) -> None:
-        """Answer the question on the screen."""
+    async def answer(self, decision: str, text: str | None = None) -> None:
+        """Answer the question on the screen; the model reads the `text` of a no."""
         question = self.face.questions.current
         if question is None:
             raise UsageError("no question waits here", hint="neuralclaw approvals list")
         decision = LETTERS.get(decision, decision)
         if decision not in question.choices:
             raise UsageError(f"this question takes one of {', '.join(question.choices)}")
-        await self.agent.answer(question.approval_id, decision)
+        self.face.questions.mine.add(question.approval_id)
+        try:
+            await self.agent.answer(question.approval_id, decision, text=text)
+        except AlreadyAnswered:
+            self.face.questions.mine.discard(question.approval_id)
+            raise
         self.face.forget()
         self.face.questions.drop(question.approval_id)
 

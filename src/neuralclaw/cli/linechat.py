@@ -4,8 +4,9 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from ..channels.lines import Lines
+from ..channels.questions import Questions
 from ..channels.standing import Standing
-from ..channels.terminal import Questions, View
+from ..channels.terminal import View
 from ..types.entries import Event
 
 _PROMPT = "> "

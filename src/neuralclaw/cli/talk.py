@@ -10,7 +10,7 @@ from ..channels.terminal import View
 from . import output
 from .conversation import Chat
 from .linechat import LineFace
-from .run import here, mode, newest, tell_unfinished
+from .run import mode, newest, tell_unfinished
 from .slash import SLASH
 from .stopping import Stop
 
@@ -35,12 +35,12 @@ async def talk(args: argparse.Namespace, stop: Stop, lines: Lines, live: Any, fl
             who="owner" if present else "program",
         ) as agent:
             if args.newest and session is None:
-                session = await newest(agent, here(args.workspace))
+                session = await newest(agent)
             chat.agent, chat.model = agent, args.model
             if live is not None:
                 await live.furnish(chat)
-                for notice in agent.notices:
-                    face.say(notice, "yellow")
+            for notice in agent.notices:
+                face.say(notice, "yellow")
             await tell_unfinished(agent, face.screen, session)
             await chat.serve(agent, session, resume=resume)
         if not chat.again:

@@ -1,6 +1,6 @@
 """One session driven by this process: its unfinished turn and its waiting messages are brought to their end, one turn after the other."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
 import anyio
@@ -13,8 +13,8 @@ from ..agent.loop import run_turn
 from ..agent.redaction import NO_REDACTION, Searched, redacted
 from ..agent.run import Run
 from ..agent.state import TurnState
-from ..errors import AgentError, AlreadyAnswered, StoreError, TurnSetAside
-from ..ports import Asker, Clock, Gate, Provider, Redaction, Store, Toolset
+from ..errors import AgentError, AlreadyAnswered, NeuralClawError, StoreError, TurnSetAside
+from ..ports import Asker, Clock, Gate, Provider, Redaction, Source, Store, Toolset
 from ..types.entries import Draft, Entry
 from ..types.events import (
     ApprovalResolved,
@@ -30,11 +30,13 @@ from ..types.events import (
     TurnStarted,
     Unreadable,
 )
+from ..types.labels import join
 from ..types.logcontext import about
 from ..types.options import ApprovalsMode, Limits, TurnOptions
 from ..types.rows import Lease
 from .asker import expired
 from .bus import Bus
+from .chosen import chosen
 from .prompts import Prompts
 
 DELTAS = (TextDelta, ReasoningDelta, ToolOutput)
@@ -69,6 +71,8 @@ class Kit(msgspec.Struct, frozen=True, kw_only=True):
     digests: Callable[[], dict[str, str]]
     environment: Callable[[str], Awaitable[str]] | None = None
     """Describes the machine and a workspace for the model; None: switched off."""
+    sources: Sequence[Source] = ()
+    """What a workspace tells the model at the beginning of its turns."""
     redaction: Redaction = NO_REDACTION
 
 
@@ -79,6 +83,7 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     present: bool | None = None
     retry: bool = False
     seconds: float | None = None
+    iterations: int | None = None
     one_turn: bool = False
     """Nobody stays to see more than one turn: those that wait behind it are left to who follows them, or recovers the home."""
 
@@ -172,7 +177,7 @@ class Drive:
         options = message.body.options or (state.started.options if state.started else None)
         if options is None:
             raise AgentError(f"message {message.entry} of session {self.session} says neither which model nor which workspace to use")
-        prompt = self._prompts.now(options.workspace)
+        prompt = await self._prompts.now(options.workspace, options.tools, sources=await self._reads(options.model))
         journal.begin(TurnState(state.number + 1, after=state), journal.conversation, journal.labels)
         await journal.append(
             TurnStarted(
@@ -183,13 +188,21 @@ class Drive:
                 origin=options.origin.who,
                 options=options,
                 inbound=message.entry,
-                digests=self._kit.digests(),
+                digests=self._kit.digests() | prompt.digests,
                 stored=prompt.stored,
             ),
-            labels=message.labels,
+            labels=join(message.labels, prompt.labels),
             blobs=prompt.blobs,
         )
         return True
+
+    async def _reads(self, model: str) -> bool:
+        """Whether the model reads what a workspace tells: one of language, or one that is not known here, which the run will say."""
+        try:
+            thinking = await self._kit.thinking(model)
+        except NeuralClawError:
+            return True
+        return thinking.provider.info(thinking.model).language
 
     def _broken(self, state: TurnState) -> bool:
         """Whether the open turn has entries that were erased or cannot be read: what it did is not known, so nothing of it may run again."""
@@ -203,7 +216,8 @@ class Drive:
         if not state.inbox:
             raise StoreError(text, hint=f'a new message ends this turn and goes on: neuralclaw run --session {self.session} "TASK"')
         error = ErrorEvent(kind=StoreError.__name__, text=text)
-        await journal.append(error, TurnFinished(status="failed", text="", usage=state.usage, error=ErrorInfo(error.kind, error.text)))
+        end = TurnFinished(status="failed", text="", model=state.model, models=state.models, usage=state.usage, error=ErrorInfo(error.kind, error.text))
+        await journal.append(error, end)
         self._open_turn = 0
 
     async def _start_again(self, journal: Journal) -> None:
@@ -237,7 +251,7 @@ class Drive:
         options = with_wish(state.options, self._wish, resumed=state.resumed)
         thinking = await kit.thinking(options.model)
         started = state.started
-        prompt = await self._prompts.of_turn(options.workspace, started.stored if started else {}, kit.store)
+        prompt = await self._prompts.of_turn(options, started.stored if started else {}, kit.store)
 
         def show(body: Passing) -> None:
             kit.bus.show(self.session, state.number, body if isinstance(body, DELTAS) else redacted(body, kit.redaction))
@@ -247,7 +261,7 @@ class Drive:
             options=options,
             provider=thinking.provider,
             model=thinking.model,
-            tools=kit.tools,
+            tools=chosen(kit.tools, options.tools),
             gate=kit.gate,
             asker=kit.asker,
             clock=kit.clock,
@@ -275,4 +289,6 @@ def with_wish(options: TurnOptions, wish: Wish, *, resumed: bool) -> TurnOptions
             approvals = "none"
     if wish.seconds is not None:
         limits = msgspec.structs.replace(limits, seconds=wish.seconds)
+    if wish.iterations is not None:
+        limits = msgspec.structs.replace(limits, iterations=wish.iterations)
     return msgspec.structs.replace(options, approvals=approvals, origin=origin, limits=limits)

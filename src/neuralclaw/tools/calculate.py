@@ -44,7 +44,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 @tool(risk="LOW", effect="pure", category="utility", instant=True)
 def calculate(expression: str) -> str:
-    """Calculate an arithmetic expression.
+    """Calculate an arithmetic expression. Use it for every calculation with more than small numbers; it runs no code.
 
     There are + - * / // % ** (or ^), parentheses, sqrt, abs, round, min, max, sin, cos, tan (in radians), log, log10, log2, exp,
     floor, ceil, pi, e and tau. Whole numbers are exact; others are shown with 12 significant digits.

@@ -67,7 +67,7 @@ class Entry(msgspec.Struct, frozen=True):
         return self.header.turn
 
 
-_WHERE_THERE = frozenset({"parts", "changes", "metadata_digest", "stored", "environment"})
+_WHERE_THERE = frozenset({"parts", "changes", "metadata_digest", "stored", "environment", "note", "first_line", "line_count"})
 """Fields that events show only where there is something in them."""
 
 
