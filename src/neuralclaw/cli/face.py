@@ -3,9 +3,9 @@
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
+from ..channels.questions import Questions
 from ..channels.screen import Screen
 from ..channels.standing import Standing
-from ..channels.terminal import Questions
 from ..types.entries import Event
 
 
