@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Literal, Protocol
 
-from .types.actions import Action, Answer, Answers, FactSheet, Grant, Question, Scope, Verdict, Wants
+from .types.actions import Action, Answer, Answers, FactSheet, Grant, Question, StandingGrant, Verdict, Wants
 from .types.entries import Draft, Entry, Event
 from .types.events import Inbound
 from .types.messages import ModelEvent, ModelInfo, Request
@@ -63,8 +63,8 @@ class Gate(Protocol):
         """A grant for exactly this call. Raises `Denied(verdict)`, or `Parked(question)` when a person must answer and has not yet."""
         ...
 
-    async def judge(self, action: Action) -> Verdict:
-        """The verdict without answers and without a grant: what `policy explain` and `--dry-run` show."""
+    async def judge(self, action: Action, standing: Sequence[StandingGrant] = ()) -> Verdict:
+        """The verdict under these standing grants, without a grant for the call: what `policy explain` and `--dry-run` show."""
         ...
 
 
@@ -245,8 +245,9 @@ class Store(Protocol):
         """The whole text of a result that was shortened for the model."""
         ...
 
-    async def scopes(self, session: str) -> list[Scope]:
-        """What `session` answers of this session and `always` answers of the home allow."""
+    async def grants(self, session: str | None = None, workspace: str | None = None) -> list[StandingGrant]:
+        """The standing grants that count for a turn of this session in this workspace: its own `session` answers, and the `always` answers of the
+        workspace. Without arguments those of the whole home."""
         ...
 
     async def acquire(self, name: str) -> Lease | None:
@@ -281,7 +282,7 @@ class Desk(Protocol):
         """Accept a message: its entry number, and the turn it goes on with where it begins none. A key that was accepted before gives the entry it had."""
         ...
 
-    async def answer(self, approval_id: str, decision: str, *, by: str, value: Mapping[str, Any] | None = None) -> None: ...
+    async def answer(self, approval_id: str, decision: str, *, by: str, value: Mapping[str, Any] | None = None, text: str | None = None) -> None: ...
     async def cancel(self, session: str, *, by: str) -> None: ...
     def events(self, session: str, *, after: int | None = None) -> AbstractAsyncContextManager[Subscriber]: ...
     async def do(self, verb: str, /, **arguments: Any) -> Any: ...

@@ -68,9 +68,9 @@ async def test_a_question_stands_above_the_input_until_it_is_answered(claw: Claw
         chat.type("write it down\r")
         there = claw.workspace / "list.txt"
         model.call("write_file", path="list.txt", content="milk\nbread\n")
-        chat.until("[n] no", "write_file wants to run", "list.txt", "+milk", "+bread", "s and a cover", "a question waits")
-        chat.type("perhaps\r")
-        chat.until("please type one of")
+        chat.until("[n] no", "write_file: writes list.txt", "+milk", "+bread", "[s] covers write_file directly in", "a question waits")
+        chat.type("?\r")
+        chat.until("it asks because", "- its risk is MEDIUM")
         chat.type(f"{key}\r")
         model.say("So it is.")
         model.done()
@@ -79,6 +79,25 @@ async def test_a_question_stands_above_the_input_until_it_is_answered(claw: Claw
     [session] = (await claw("sessions", "list", "--json")).json
     shown = (await claw("sessions", "show", session["session"], "--json")).json
     assert [event["decision"] for event in shown["events"] if event["type"] == "approval.resolved"] == [decision]
+
+
+async def test_any_other_text_at_a_question_is_a_no_that_the_model_reads(claw: Claw) -> None:
+    with served(claw.home, CONFIRM) as model, Screen(claw) as chat:
+        chat.until(READY)
+        chat.type("write it down\r")
+        model.asked()
+        model.call("write_file", path="list.txt", content="milk\n")
+        chat.until("[n] no")
+        chat.type("no, put it into notes.txt\r")
+        assert "a person said no to it, with the words: no, put it into notes.txt" in model.asked()
+        model.say("I will.")
+        model.done()
+        chat.until("I will.")
+    assert not (claw.workspace / "list.txt").exists()
+    [session] = (await claw("sessions", "list", "--json")).json
+    shown = (await claw("sessions", "show", session["session"], "--json")).json
+    [answer] = [event for event in shown["events"] if event["type"] == "approval.resolved"]
+    assert (answer["decision"], answer["by"], answer["text"]) == ("no", "owner", "no, put it into notes.txt")
 
 
 async def test_an_answer_from_elsewhere_takes_the_question_off_the_screen_and_the_draft_comes_back(claw: Claw) -> None:
@@ -92,7 +111,7 @@ async def test_an_answer_from_elsewhere_takes_the_question_off_the_screen_and_th
         chat.until("[n] no", lambda screen: "> y" not in screen.text)
         [question] = (await claw("approvals", "list", "--json")).json
         assert (await claw("approvals", "answer", question["approval_id"], "once")).code == 0
-        chat.until("✓ calculate", "> y", lambda screen: "[n] no" not in screen.text)
+        chat.until("answered by a program: once", "✓ calculate", "> y", lambda screen: "[n] no" not in screen.text)
         model.say("Fine.")
         model.done()
         chat.until("Fine.")

@@ -15,7 +15,9 @@ async def test_a_question_is_asked_and_answered_at_the_terminal(claw: Claw) -> N
         assert "calculate" in asked
         assert "6 * 7" in asked
         assert "sums are asked about" in asked
-        terminal.type("what\n")
+        terminal.type("?\n")
+        terminal.until("- sums are asked about")
+        terminal.type("a\n")
         terminal.until("please type one of")
         terminal.type("y\n")
         terminal.until("42")

@@ -188,6 +188,16 @@ class TurnState:
         return self.started.options
 
     @property
+    def models(self) -> tuple[str, ...]:
+        """Who replied in this turn, each once, in order."""
+        return tuple(dict.fromkeys(message.model for message in self.messages))
+
+    @property
+    def model(self) -> str:
+        """Who gave the last reply; who was to be asked where none did."""
+        return self.messages[-1].model if self.messages else self.started.model if self.started else ""
+
+    @property
     def limit_text(self) -> str:
         return self.limit.text if self.limit else ""
 

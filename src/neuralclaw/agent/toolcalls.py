@@ -10,7 +10,7 @@ import anyio
 import msgspec
 
 from ..errors import NeuralClawError, StoreError, ToolValidationError
-from ..types.actions import Action, Grant, Scope, Verdict
+from ..types.actions import Action, Grant, StandingGrant, Verdict
 from ..types.events import DecisionMade, ToolStarted
 from ..types.judging import Decision, Effect, Risk
 from ..types.logcontext import about
@@ -147,7 +147,7 @@ async def authorize(run: Run, call: CallState, action: Action) -> Ready | None:
         if said_again is None:
             return None
         again = said_again
-    standing: tuple[Scope, ...] | None = None
+    standing: tuple[StandingGrant, ...] | None = None
     while True:
         answers = msgspec.structs.replace(run.state.answers_for(call), standing=standing or ())
         try:
@@ -155,11 +155,11 @@ async def authorize(run: Run, call: CallState, action: Action) -> Ready | None:
             said = answers.by_hash.get(grant.hash)
             return Ready(call, action, grant, said.by if said and again == "policy" else again)
         except Denied as denied:
-            await results.refused(run, call, action, denied.verdict, "policy")
+            await results.refused(run, call, action, denied.verdict, results.No("policy"))
             return None
         except Parked as parked:
             if standing is None:
-                standing = tuple(await run.store.scopes(run.session))
+                standing = tuple(await run.store.grants(run.session, run.options.workspace))
                 if standing:
                     continue
             if await ask(run, call, action, parked.question) is None:

@@ -8,6 +8,8 @@ from typing import Any
 import anyio.to_thread
 import msgspec
 
+from ..config import refuse_caps
+from ..errors import ConfigError
 from .model_checks import model_checks
 from .parts import Parts
 
@@ -39,6 +41,10 @@ def python() -> dict[str, Any]:
 
 def config(parts: Parts) -> dict[str, Any]:
     notices = "".join(f"; {notice}" for notice in parts.loaded.notices)
+    try:
+        refuse_caps(parts.loaded)
+    except ConfigError as error:
+        return check("config", False, error.text, fix=error.hint)
     return check("config", True, (parts.loaded.file or "defaults, no file") + notices)
 
 

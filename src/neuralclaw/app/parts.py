@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -46,7 +47,7 @@ class Parts:
         )
         converter = LateConverter(lambda: load("converter")())
         facts = SystemFacts(self.policy, lambda: self.sandbox.name, env.get("PATH", ""), extract=extractor(converter))
-        self.gate = Gate(self.policy, facts, clock, read_command)
+        self.gate = Gate(self.policy, facts, clock, read_command, beside=beside)
         self.models = Models(loaded, self.gate, clock, given=provider)
         self.files = ConfinedFiles(os.path.join(loaded.home, "preimages"))  # noqa: PTH118
         terminal = settings.tools.terminal
@@ -106,6 +107,14 @@ class Parts:
 def read_command(text: str, **scene: Any) -> Any:
     """The shell analysis, loaded with the first command that is judged: a grammar and sixteen modules."""
     return load("shell")(text, **scene)
+
+
+async def beside(work: Callable[[Callable[[], float] | None], Any]) -> Any:
+    """A long analysis in a worker thread, bounded by the processor time that it uses itself, so that a busy machine changes no verdict.
+
+    When its turn is cancelled nobody waits for it, and it ends at its bound.
+    """
+    return await anyio.to_thread.run_sync(work, time.thread_time, abandon_on_cancel=True)
 
 
 def hidden_paths(home: str, env: Mapping[str, str]) -> tuple[str, ...]:

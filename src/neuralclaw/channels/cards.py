@@ -9,8 +9,8 @@ from typing import Any
 from ..types.events import ApprovalRequested, ToolFinished, ToolStarted
 from .cells import Line, Wrap, chop, fit, harmless, paint, width_of
 from .cells import cells as cells_of
+from .questions import about, choices, heading
 from .screen import exact
-from .terminal import CHOICES
 
 _DIFF_LINES, _HEAD_LINES, _TAIL_LINES, _REASON_LINES = 24, 3, 5, 6
 _TELLING = ("command", "path", "url", "query", "pattern", "name")
@@ -41,23 +41,17 @@ def tool_card(started: ToolStarted, finished: ToolFinished | None, *, width: int
 
 
 def question_card(question: ApprovalRequested, *, width: int, colour: bool = True) -> str:
-    """What a person is asked to agree to, whole: the exact command and change, the risk and why, and what the answers cover."""
+    """What a person is asked to agree to, whole: what would be done, the exact command and change, where, and what the answers cover."""
     action = question.action
-    lines: list[Line] = _wrapped(f"{_one_line(action.tool)} wants to run (question {_one_line(question.approval_id)})", "1;33", width)
+    lines: list[Line] = _wrapped(_one_line(heading(question)), "1;33", width)
     for line in _exact_lines(action.show):
         lines += _whole(line, "", width)
     for line in _exact_lines(action.diff.rstrip("\n")) if action.diff else ():
         lines += _whole(line, _diff_style(line), width)
-    about = [f"risk {question.risk}, tier {question.tier}" + (f": {'; '.join(question.reasons)}" if question.reasons else "")]
-    if question.sources:
-        about.append(f"asked for by: {', '.join(question.sources)}")
-    if question.scopes:
-        covered = ", ".join(f"{scope.get('kind', '')} {scope.get('value', '')}" for scope in question.scopes)
-        about.append(f"s and a cover: {covered}")
-    for text in about:
+    for text in about(question):
         lines += [[("  ", ""), *line] for line in _wrapped(" ".join(_exact_lines(text)), "2", max(width - 2, 1))]
-    offered = "  ".join(CHOICES.get(choice, harmless(choice)) for choice in question.choices)
-    lines += [[("  ", ""), *line] for line in _wrapped(offered, "1", max(width - 2, 1))]
+    if question.choices:
+        lines += [[("  ", ""), *line] for line in _wrapped(harmless(choices(question)), "1", max(width - 2, 1))]
     return _joined(lines, width, colour)
 
 

@@ -15,9 +15,10 @@ from .console import Console, Drawing, said
 from .history import Remembered
 from .markdown import StreamedMarkdown
 from .outflow import Outflow
+from .questions import Questions, choices
 from .screen import Screen
 from .standing import Standing
-from .terminal import Questions, View, choices
+from .terminal import View
 
 _HELLO = "Enter sends, Alt-Enter begins a line, @ names a file. /help shows the commands, Ctrl-C stops a turn, Ctrl-D leaves."
 
@@ -58,8 +59,9 @@ class LiveQuestions(Questions):
     def _ask(self, question: ApprovalRequested) -> None:
         self._changed(question)
 
-    def _again(self, text: str) -> None:
-        self._err.line(text, "yellow")
+    def _again(self, told: list[str], prompt: str) -> None:
+        for line in told:
+            self._err.line(line, "yellow")
 
 
 class LiveView(View, Drawing):
@@ -92,7 +94,7 @@ class LiveView(View, Drawing):
         for started, since in self._calls.values():
             parts.append(tool_card(started, None, width=width, elapsed_ms=int((now - since) * 1000)))
         if question is not None:
-            parts.append(f"\x1b[1m{choices(question)}\x1b[0m, then Enter")
+            parts.append(f"\x1b[1m{choices(question)}\x1b[0m, then Enter; any other text is a no with these words")
         return "\n".join(part.rstrip("\n") for part in parts if part)
 
     def status(self, width: int) -> str:

@@ -1,5 +1,6 @@
 """A conversation with the agent: what a message, a command and an answer do. How it is shown and typed is the face's."""
 
+import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
@@ -8,10 +9,10 @@ import anyio
 
 from ..app import Agent
 from ..channels.outflow import Outflow
+from ..channels.questions import LETTERS, Questions
 from ..channels.screen import Screen
 from ..channels.standing import Standing
-from ..channels.terminal import LETTERS, Questions
-from ..errors import NeuralClawError, SessionNotFound, TurnSetAside, UsageError
+from ..errors import AlreadyAnswered, NeuralClawError, SessionNotFound, TurnSetAside, UsageError
 from ..types.entries import Event
 from ..types.events import ApprovalRequested, ApprovalResolved, Message, TurnFinished, TurnStarted
 from ..types.ids import new_id
@@ -93,7 +94,7 @@ class Chat:
     async def serve(self, agent: Agent, session: str | None, *, resume: bool) -> None:
         """Until the person leaves or input ends. `resume`: first finish what is unfinished in the session."""
         self.agent, self.session = agent, session
-        state = await self._look_around() if self.face.live else ""
+        state = await self._look_around() if self.face.live else await self._state() if resume else ""
         self._pick_up = resume and state != "idle"  # of an idle one everything is shown already
         while not self.leaving:
             if self._pick_up and self.session is not None:
@@ -134,11 +135,18 @@ class Chat:
             self.face.say("Nothing runs. Ctrl-D leaves.", "dim")
             self.face.ready()
 
+    async def _state(self) -> str:
+        """Whether something is unfinished in the session, "" where there is no such session. Over a pipe no old answer is shown."""
+        try:
+            return str((await self.agent.do("sessions.show", session=self.session, after=sys.maxsize))["state"])
+        except SessionNotFound:
+            return ""
+
     async def _look_around(self) -> str:
         """The model that answers, and what the session's record tells; its state, "" for a new one."""
         state = await self.look(self.session) if self.session is not None else ""
         try:
-            told = await self.agent.do("models.show", model=self.options.get("model") or self.model)
+            told = await self.agent.do("models.show", model=self.options.get("model") or self.model, usable=True)
         except NeuralClawError as error:
             self.told(error)
         else:
@@ -236,8 +244,8 @@ class Chat:
                 if questions.current is None:
                     self.face.forget()
                 questions.add(event.body)
-            case ApprovalResolved(approval_id=answered):
-                questions.drop(answered)
+            case ApprovalResolved():
+                questions.resolved(event.body)
             case TurnFinished():
                 questions.clear()
             case _:
@@ -266,9 +274,9 @@ class Chat:
         if line.startswith("/"):
             await self.command(line)
         elif questions.current is not None:
-            decision = questions.read(line)
-            if decision is not None:
-                await self.answer(decision)
+            reply = questions.read(line)
+            if reply is not None:
+                await self.answer(reply.decision, reply.text)
         elif line.strip().lower() in LETTERS:
             raise UsageError("no question waits here; nothing was sent")
         elif line.strip():
@@ -289,15 +297,20 @@ class Chat:
         self.queued.append(text)
         self.face.standing.queued = len(self.queued)
 
-    async def answer(self, decision: str) -> None:
-        """Answer the question on the screen."""
+    async def answer(self, decision: str, text: str | None = None) -> None:
+        """Answer the question on the screen; the model reads the `text` of a no."""
         question = self.face.questions.current
         if question is None:
             raise UsageError("no question waits here", hint="neuralclaw approvals list")
         decision = LETTERS.get(decision, decision)
         if decision not in question.choices:
             raise UsageError(f"this question takes one of {', '.join(question.choices)}")
-        await self.agent.answer(question.approval_id, decision)
+        self.face.questions.mine.add(question.approval_id)
+        try:
+            await self.agent.answer(question.approval_id, decision, text=text)
+        except AlreadyAnswered:
+            self.face.questions.mine.discard(question.approval_id)
+            raise
         self.face.forget()
         self.face.questions.drop(question.approval_id)
 

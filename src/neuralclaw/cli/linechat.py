@@ -1,8 +1,9 @@
 """The chat where nothing but lines can be shown: over a pipe, with `TERM=dumb`, with `NO_COLOR`."""
 
 from ..channels.lines import Lines
+from ..channels.questions import Questions
 from ..channels.standing import Standing
-from ..channels.terminal import Questions, View
+from ..channels.terminal import View
 from ..types.entries import Event
 
 _PROMPT = "> "

@@ -17,6 +17,7 @@ GROUPS = {
     "models": "models",
     "sessions": "sessions",
     "approvals": "approvals",
+    "grants": "grants",
     "tools": "tools",
     "policy": "policy",
     "audit": "audit",
@@ -24,10 +25,10 @@ GROUPS = {
 """Noun -> the file of this package that has its commands."""
 
 LATER = (
-    *("grants", "undo", "redo", "diff", "cost", "backup", "restore", "memory", "mcp", "schedule"),
+    *("undo", "redo", "diff", "cost", "backup", "restore", "memory", "mcp", "schedule"),
     *("tasks", "plan", "souls", "agents", "prompts", "secrets", "serve"),
 )
-"""Nouns that are promised and whose rooms do not stand yet."""
+"""Nouns that are promised and not available yet."""
 
 
 _program = False

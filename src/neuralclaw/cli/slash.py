@@ -61,7 +61,7 @@ async def _model(chat: Chat, rest: str) -> None:
         found = output.plain(await chat.agent.do("models.list"))
         chat.say("\n".join(f"{'* ' if row['model'] == chat.face.standing.model else '  '}{row['model']:40} {row['context']:>9,} tokens" for row in found))
         return
-    told = output.plain(await chat.agent.do("models.show", model=rest))
+    told = output.plain(await chat.agent.do("models.show", model=rest, usable=True))
     chat.options["model"] = told["model"]
     chat.face.standing.model, chat.face.standing.window = told["model"], told["context"]
     chat.say(f"model {told['model']} from the next message on")
@@ -93,7 +93,7 @@ async def _approve(chat: Chat, rest: str) -> None:
 
 
 async def _deny(chat: Chat, rest: str) -> None:
-    await chat.answer("no")
+    await chat.answer("no", rest or None)
 
 
 async def _quit(chat: Chat, rest: str) -> None:
@@ -110,7 +110,7 @@ SLASH = {
     "sessions": SlashCommand(_SESSION, "", "the sessions", _sessions),
     "resume": SlashCommand(_SESSION, "ID", "go on with a session", _resume),
     "approve": SlashCommand(_TURN, "[session|always]", "yes to the question on the screen", _approve),
-    "deny": SlashCommand(_TURN, "", "no to the question on the screen", _deny),
+    "deny": SlashCommand(_TURN, "[TEXT]", "no to the question on the screen; the model reads TEXT", _deny),
     "queue": SlashCommand(_TURN, "TEXT", "send it when the running turn has ended", _queue),
     "stop": SlashCommand(_TURN, "", "stop the running turn", _stop),
     "model": SlashCommand(_AGENT, "[P:M]", "the models there are, or change the model", _model),

@@ -10,7 +10,7 @@ from ..channels.terminal import View
 from . import output
 from .conversation import Chat
 from .linechat import LineFace
-from .run import here, mode, newest, tell_unfinished
+from .run import mode, newest, tell_unfinished
 from .slash import SLASH
 from .stopping import Stop
 
@@ -32,12 +32,12 @@ async def talk(args: argparse.Namespace, stop: Stop, lines: Lines, live: Any, fl
         present=present,
         who="owner" if present else "program",
     ) as agent:
-        session = args.resume or args.session or (await newest(agent, here(args.workspace)) if args.newest else None)
+        session = args.resume or args.session or (await newest(agent) if args.newest else None)
         chat.agent, chat.model = agent, args.model
         if live is not None:
             await live.furnish(chat)
-            for notice in agent.notices:
-                face.say(notice, "yellow")
+        for notice in agent.notices:
+            face.say(notice, "yellow")
         await tell_unfinished(agent, face.screen, session)
         await chat.serve(agent, session, resume=bool(args.resume or args.newest))
     if live is None:

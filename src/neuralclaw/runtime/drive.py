@@ -22,6 +22,7 @@ from ..types.options import ApprovalsMode, Limits, TurnOptions
 from ..types.rows import Lease
 from .asker import expired
 from .bus import Bus
+from .chosen import chosen
 from .prompts import Prompts
 
 DELTAS = (TextDelta, ReasoningDelta)
@@ -66,6 +67,7 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     present: bool | None = None
     retry: bool = False
     seconds: float | None = None
+    iterations: int | None = None
     one_turn: bool = False
     """Nobody stays to see more than one turn: those that wait behind it are left to who follows them, or recovers the home."""
 
@@ -159,7 +161,7 @@ class Drive:
         options = message.body.options or (state.started.options if state.started else None)
         if options is None:
             raise AgentError(f"message {message.entry} of session {self.session} says neither which model nor which workspace to use")
-        prompt = self._prompts.now(options.workspace)
+        prompt = self._prompts.now(options.workspace, options.tools)
         journal.begin(TurnState(state.number + 1, after=state), journal.conversation, journal.labels)
         await journal.append(
             TurnStarted(
@@ -190,7 +192,8 @@ class Drive:
         if not state.inbox:
             raise StoreError(text, hint=f'a new message ends this turn and goes on: neuralclaw run --session {self.session} "TASK"')
         error = ErrorEvent(kind=StoreError.__name__, text=text)
-        await journal.append(error, TurnFinished(status="failed", text="", usage=state.usage, error=ErrorInfo(error.kind, error.text)))
+        end = TurnFinished(status="failed", text="", model=state.model, models=state.models, usage=state.usage, error=ErrorInfo(error.kind, error.text))
+        await journal.append(error, end)
         self._open_turn = 0
 
     async def _start_again(self, journal: Journal) -> None:
@@ -224,7 +227,7 @@ class Drive:
         options = with_wish(state.options, self._wish, resumed=state.resumed)
         thinking = await kit.thinking(options.model)
         started = state.started
-        prompt = await self._prompts.of_turn(options.workspace, started.stored if started else {}, kit.store)
+        prompt = await self._prompts.of_turn(options, started.stored if started else {}, kit.store)
 
         def show(body: Passing) -> None:
             kit.bus.show(self.session, state.number, body if isinstance(body, DELTAS) else redacted(body, kit.redaction))
@@ -234,7 +237,7 @@ class Drive:
             options=options,
             provider=thinking.provider,
             model=thinking.model,
-            tools=kit.tools,
+            tools=chosen(kit.tools, options.tools),
             gate=kit.gate,
             asker=kit.asker,
             clock=kit.clock,
@@ -262,4 +265,6 @@ def with_wish(options: TurnOptions, wish: Wish, *, resumed: bool) -> TurnOptions
             approvals = "none"
     if wish.seconds is not None:
         limits = msgspec.structs.replace(limits, seconds=wish.seconds)
+    if wish.iterations is not None:
+        limits = msgspec.structs.replace(limits, iterations=wish.iterations)
     return msgspec.structs.replace(options, approvals=approvals, origin=origin, limits=limits)

@@ -44,6 +44,7 @@ def _suffixes(state: State, simple: Simple) -> None:
     """Where the inner command begins is not sure: the blocks look at every place where it may."""
     for i in range(1, len(simple.words)):
         words = simple.words[i:]
+        state.bounds.step(200 + 8 * len(words))
         for found in blocks.check(call_of(state, msgspec.structs.replace(simple, words=words), name_of(words[0]))):
             state.block(found)
 
@@ -129,7 +130,8 @@ def _each(state: State, simple: Simple, words: list[Word], mark: str, text: str 
             unresolved(state, simple, "xargs")
         return state.run(state, simple.inside(words, "xargs", fed=True))
     flow = Flow("")
-    for line in text.splitlines()[:20]:
+    for line in text.splitlines():
+        state.bounds.grow(len(line) * len(words))
         given = [msgspec.structs.replace(w, text=w.text.replace(mark, line.strip())) for w in words]
         flow = flow.then(state.run(state, simple.inside(given, "xargs", stdin=None)))
     return flow
