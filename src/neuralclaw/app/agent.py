@@ -29,6 +29,7 @@ from ..types.rows import SessionRow
 from .approver import Approver, asked
 from .calling import call_verb
 from .calls import DIRECT, called, for_call, spelled
+from .confined import refuse_unconfined
 from .eventlog import EventLog, Leaving
 from .given import (
     checked_name,
@@ -43,6 +44,7 @@ from .given import (
     of_new_turns,
     refusals_of,
     seconds,
+    still_there,
     tools_of,
     trust_of,
 )
@@ -77,7 +79,8 @@ class Agent:
         `home`, `workspace` (else the current directory): directories. `model`: `provider:model`, or a provider. `settings`: a `Settings`
         value in place of all configuration, or values above it by key. `recover`: take over every unfinished turn of the home. `tools`: your own,
         one of which replaces a built-in of its name; `builtin`: which built-in tools there are (default all, `()` none). `thinks` false: no model
-        will be asked, so that a budget that cannot be kept stands in nobody's way.
+        will be asked and no program run, so that a budget that cannot be kept, or a sandbox that cannot start, stands in nobody's way. `readonly`:
+        nothing of the record is written, so that verbs that only read work on a read-only home; a turn cannot begin.
         Raises `UsageError` for an option that cannot be used, `ConfigError` for what is configured wrongly and `StoreError` for a home that
         cannot be used.
         """
@@ -88,8 +91,10 @@ class Agent:
             config.refuse_caps(loaded)
         toolbox = Toolbox(given=options.get("tools", ()), builtin=options.get("builtin"))
         seat = seat_of(loaded, options)
-        parts = await Parts.open(loaded, provider=options.get("provider"), tools=toolbox)
+        parts = await Parts.open(loaded, provider=options.get("provider"), tools=toolbox, readonly=options.get("readonly", False))
         try:
+            if options.get("thinks", True):
+                await refuse_unconfined(parts)
             with Leaving(parts.book, parts.redactor.redact):
                 async with anyio.create_task_group() as tasks:
                     agent = assemble(parts, seat, tasks, approver)
@@ -284,6 +289,8 @@ class Agent:
         told = list(self.settings.notices)
         if self._parts.book.problem:
             told.append(self._parts.book.problem)
+        if unheeded := self._parts.models.unheeded(self._seat.model):
+            told.append(unheeded)
         workspace = self._seat.workspace
         if workspace in self._parts.policy.protected_paths:
             told.append(f"The workspace {workspace} is more than one task should write to: it is read-only. Name another with --workspace DIR.")
@@ -380,6 +387,7 @@ def assemble(parts: Parts, seat: Seat, tasks: TaskGroup, approver: Approver | No
         environment=parts.environment,
         sources=(parts.instructions,) if parts.instructions else (),
         redaction=parts.redactor,
+        there=still_there,
     )
     sessions = Sessions(kit, tasks, max_sessions=parts.loaded.settings.agent.max_sessions, ended=asker.arrive)
     bus.listen(EventLog(parts.book, sessions.driving).entries)

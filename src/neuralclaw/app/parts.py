@@ -69,10 +69,10 @@ class Parts:
         self.book = open_book(loaded, self.redactor)
 
     @classmethod
-    async def open(cls, loaded: config.Loaded, *, provider: Provider | None, tools: Toolbox) -> "Parts":
+    async def open(cls, loaded: config.Loaded, *, provider: Provider | None, tools: Toolbox, readonly: bool = False) -> "Parts":
         """Open the store and put everything on it. Raises `StoreError`, `ConfigError`, and `UsageError` for a tool that is not there."""
         clock = SystemClock()
-        store = await SqliteStore.open(loaded.home, clock=clock)
+        store = await SqliteStore.open(loaded.home, clock=clock, readonly=readonly)
         try:
             return cls(loaded, store, clock, provider=provider, tools=tools)
         except NeuralClawError:

@@ -82,11 +82,11 @@ class Verbs:
 
     async def models(self, *, service: str | None = None) -> list[dict[str, Any]]:
         """The models that can be used now: those that are set, and each ready service's default; or all that are known of one service."""
-        return list(await load("models")(self._parts).list(service))
+        return list(await load("models")(self._parts.models, self._parts.loaded).list(service))
 
     async def model(self, *, model: str | None = None, usable: bool = False) -> dict[str, Any]:
         """What is known of the model that `P:M`, a service or a model alone, or nothing stands for. `usable`: `ConfigError` where its key is missing."""
-        return dict(await load("models")(self._parts).show(model, usable=usable))
+        return dict(await load("models")(self._parts.models, self._parts.loaded).show(model, usable=usable))
 
     async def instructions(self) -> list[dict[str, Any]]:
         """The `AGENTS.md` files that a turn in the workspace begins with, the nearest last; none where they are switched off."""
