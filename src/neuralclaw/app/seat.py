@@ -30,7 +30,7 @@ class Seat(msgspec.Struct, frozen=True, kw_only=True):
 def checked_options(options: AgentOptions) -> None:
     """Refuse options that are not there, or of another kind than they are. Raises `UsageError`, with nothing opened."""
     only_known(options, AgentOptions.__annotations__, "an agent")
-    kinds = {"recover": bool, "present": bool, "thinks": bool}
+    kinds = {name: kind for name, kind in AgentOptions.__annotations__.items() if kind is bool}
     paths: dict[str, Any] = dict.fromkeys(("home", "workspace"), str | os.PathLike | None)
     others = {"settings": config.Loaded | config.Settings | Mapping | None, "environ": Mapping | None}
     for name, kind in (paths | others | kinds).items():
