@@ -252,8 +252,7 @@ class Agent:
             await self.desk.cancel(events.session, by=self._seat.who)
 
     async def answer(self, approval_id: str, decision: str, value: Mapping[str, Any] | None = None, *, text: str | None = None) -> None:
-        """Answer a question of any session; the model reads the `text` of a no. Raises `UnknownQuestion`, `AlreadyAnswered`, and `UsageError` for an
-        answer that the question does not offer."""
+        """Answer a question; the model reads the `text` of a no. Raises `UnknownQuestion`, `AlreadyAnswered`, or `UsageError` for what is not offered."""
         await self.desk.answer(approval_id, decision, by=self._seat.who, value=value, text=text)
 
     @property
