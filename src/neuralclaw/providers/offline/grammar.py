@@ -76,7 +76,7 @@ def groups(steps: list[Step]) -> list[list[Step]]:
 
 
 def missing(steps: list[Step], tools: Collection[str]) -> Step | None:
-    """The first step whose tool does not stand here."""
+    """The first step whose tool is not available."""
     return next((step for step in steps if step.tool and step.tool not in tools), None)
 
 
