@@ -160,6 +160,12 @@ async def test_a_slip_of_the_key_gets_the_nearest_verb() -> None:
     assert "did you mean list?" in answer.failure.text
 
 
+async def test_a_known_verb_with_a_name_that_is_not_clear_is_told_to_quote_it() -> None:
+    answer = await ask("read my notes.txt")
+    assert answer.failure is not None
+    assert "read my notes.txt (put quotes around a name or text of several words)" in answer.failure.text
+
+
 async def test_one_step_that_is_not_understood_keeps_all_of_them_from_being_done() -> None:
     answer = await ask("delete a.txt then frobnicate")
     assert answer.stop == "error"

@@ -85,6 +85,12 @@ def said(step: Step, tools: Collection[str]) -> str:
     return {"help": help_text(tools), "hello": HELLO, "thanks": THANKS}[step.talk]
 
 
+def knows(words: str) -> bool:
+    """Whether the step begins with a known verb and says something about it."""
+    verb, rest = first_word(without_polite(words))
+    return verb in VERBS and " " in rest
+
+
 def nearest(words: str) -> str:
     """The known verb that the first word is most like, or ""."""
     import difflib

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Collection, Sequence
 
 from ...types.messages import AssistantMessage, ChatMessage, Failure, ModelEvent, Notice, Reply, Request, ToolCall, ToolMessage, Usage, UserMessage
 from ..computed import ComputedProvider
-from .grammar import Step, Unclear, groups, missing, nearest, parse, said
+from .grammar import Step, Unclear, groups, knows, missing, nearest, parse, said
 
 MODEL = "grammar"
 FREE = Usage(usd=0.0)
@@ -112,7 +112,7 @@ def _problem(steps: list[Step] | Unclear, tools: Collection[str]) -> Failure | N
             return Failure("LLMError", "offline: there is nothing to do; say help for the sentences it knows", hint=HELP)
         near = nearest(steps.words)
         shown = _short(steps.words)
-        meant = f" (did you mean {near}?)" if near else ""
+        meant = " (put quotes around a name or text of several words)" if knows(steps.words) else f" (did you mean {near}?)" if near else ""
         return Failure("LLMError", f"offline: not understood: {shown}{meant}; it is no language model, say help for the sentences it knows", hint=HELP)
     lacking = missing(steps, tools)
     if lacking is None:
