@@ -110,9 +110,9 @@ def _problem(steps: list[Step] | Unclear, tools: Collection[str]) -> Failure | N
     if isinstance(steps, Unclear):
         if not steps.words:
             return Failure("LLMError", "offline: there is nothing to do; say help for the sentences it knows", hint=HELP)
-        near = nearest(steps.words)
+        near = nearest(_short(steps.words))
         shown = _short(steps.words)
-        meant = " (put quotes around a name or text of several words)" if knows(steps.words) else f" (did you mean {near}?)" if near else ""
+        meant = " (put quotes around a name or text of several words)" if knows(_short(steps.words)) else f" (did you mean {near}?)" if near else ""
         return Failure("LLMError", f"offline: not understood: {shown}{meant}; it is no language model, say help for the sentences it knows", hint=HELP)
     lacking = missing(steps, tools)
     if lacking is None:
