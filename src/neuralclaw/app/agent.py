@@ -258,11 +258,7 @@ class Agent:
     @property
     def notices(self) -> tuple[str, ...]:
         """What the person should know before the first turn: about the settings, the workspace, and who says yes."""
-        told = list(self.settings.notices)
-        if self._parts.book.problem:
-            told.append(self._parts.book.problem)
-        if unheeded := self._parts.models.unheeded(self._seat.model):
-            told.append(unheeded)
+        told = [*self.settings.notices, *filter(None, (self._parts.book.problem, self._parts.models.unheeded(self._seat.model)))]
         workspace = self._seat.workspace
         if workspace in self._parts.policy.protected_paths:
             told.append(f"The workspace {workspace} is more than one task should write to: it is read-only. Name another with --workspace DIR.")
