@@ -74,6 +74,8 @@ class Kit(msgspec.Struct, frozen=True, kw_only=True):
     sources: Sequence[Source] = ()
     """What a workspace tells the model at the beginning of its turns."""
     redaction: Redaction = NO_REDACTION
+    there: Callable[[str], None] = lambda _: None
+    """Raises `WorkspaceError` where a workspace was deleted: nothing is run for it, and it is not made again."""
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
@@ -249,6 +251,8 @@ class Drive:
     async def _build(self, journal: Journal) -> Run:
         kit, state = self._kit, journal.state
         options = with_wish(state.options, self._wish, resumed=state.resumed)
+        if state.cancelled_by is None:
+            kit.there(options.workspace)
         thinking = await kit.thinking(options.model)
         started = state.started
         prompt = await self._prompts.of_turn(options, started.stored if started else {}, kit.store)
