@@ -43,9 +43,9 @@ class Prompts:
         self._system, self._tools, self._redaction, self._sources = system, tools, redaction, sources
         self._made: dict[str, tuple[str, list[int], Prompt]] = {}
 
-    async def now(self, workspace: str, *, sources: bool = True) -> Prompt:
-        """The prompt of this moment, without secrets; `sources` false: without what the workspace says."""
-        parts = [part for source in self._sources for part in await source.parts(workspace)] if sources else []
+    async def now(self, workspace: str, room: int) -> Prompt:
+        """The prompt of this moment, without secrets. `room`: bytes that each source may tell of the workspace; 0: they are not asked."""
+        parts = [part for source in self._sources for part in await source.parts(workspace, room)] if room else []
         told = self._redaction.redact("\n\n".join(text for text, _ in parts))
         system, specs = "\n".join(text for text in (self._system(workspace), told) if text), self._tools.tools()
         known = self._made.get(workspace)
@@ -60,11 +60,11 @@ class Prompts:
         return prompt
 
     async def of_turn(self, workspace: str, stored: Mapping[str, str], store: Store) -> Prompt:
-        """The prompt that a turn began with, which is read where this process made another one last; today's where it was erased."""
+        """The prompt that a turn began with, which is read where this process made another one last; the built-in one where it was erased."""
         known = self._made.get(workspace)
         if known is not None and known[2].stored == dict(stored):
             return known[2]
         blobs = await store.blobs(list(stored.values()))
         if not stored or len(blobs) < len(set(stored.values())):
-            return await self.now(workspace)
+            return await self.now(workspace, 0)
         return Prompt.of(blobs[stored["system"]].decode(), _definitions.decode(blobs[stored["tools"]]))
