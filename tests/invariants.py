@@ -25,7 +25,7 @@ STANDING = {
     "sessions.no-delay": "A slow session or subscriber never delays another.",
 }
 
-# What does not stand yet: the sentence, and the work it comes with.
+# What is not available yet: the sentence, and the work it comes with.
 LATER = {
     "flow.no-widening": ("Content of external origin never widens what is allowed without the user's word.", "trust"),
     "flow.labels-join": ("Labels join, never drop, also through memory and files.", "trust"),

@@ -4,13 +4,13 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Literal, Protocol
 
-from .types.actions import Action, Answer, Answers, FactSheet, Grant, Question, Scope, Verdict, Wants
+from .types.actions import Action, Answer, Answers, FactSheet, Grant, Question, StandingGrant, Verdict, Wants
 from .types.entries import Draft, Entry, Event
 from .types.events import Inbound
 from .types.messages import ModelEvent, ModelInfo, Request
 from .types.options import ApprovalsMode
 from .types.rows import Lease, NewSession, OpenQuestion, OutboxItem, Result, SessionRow, VerifyReport
-from .types.tools import FileChange, ToolContext, ToolResult, ToolSpec
+from .types.tools import FileChange, ToolContext, ToolResult, ToolSpec, Watched
 
 
 class Clock(Protocol):
@@ -63,8 +63,8 @@ class Gate(Protocol):
         """A grant for exactly this call. Raises `Denied(verdict)`, or `Parked(question)` when a person must answer and has not yet."""
         ...
 
-    async def judge(self, action: Action) -> Verdict:
-        """The verdict without answers and without a grant: what `policy explain` and `--dry-run` show."""
+    async def judge(self, action: Action, standing: Sequence[StandingGrant] = ()) -> Verdict:
+        """The verdict under these standing grants, without a grant for the call: what `policy explain` and `--dry-run` show."""
         ...
 
 
@@ -105,7 +105,9 @@ class Sandbox(Protocol):
         """`container`, `bubblewrap` or `process`."""
         ...
 
-    async def exec(self, grant: Grant, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float | None, max_bytes: int) -> ExecResult: ...
+    async def exec(
+        self, grant: Grant, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float | None, max_bytes: int | Watched
+    ) -> ExecResult: ...
 
 
 class DirEntry(Protocol):
@@ -224,6 +226,14 @@ class Store(Protocol):
 
     async def session(self, session: str) -> SessionRow | None: ...
     async def sessions(self, *, unfinished: bool = False) -> list[SessionRow]: ...
+    async def resolve(self, prefix: str) -> str:
+        """The session of that id or unique prefix, found without reading the others. Raises `SessionNotFound`, which names the candidates."""
+        ...
+
+    async def newest(self, workspace: str, *, left_out: Sequence[str] = ()) -> str | None:
+        """The session of that workspace that changed last, those of `left_out` never; None when there is none."""
+        ...
+
     async def question(self, approval_id: str) -> OpenQuestion | None:
         """The question of that id, found without reading any other; None when there is none or its body cannot be read."""
         ...
@@ -237,8 +247,9 @@ class Store(Protocol):
         """The whole text of a result that was shortened for the model."""
         ...
 
-    async def scopes(self, session: str) -> list[Scope]:
-        """What `session` answers of this session and `always` answers of the home allow."""
+    async def grants(self, session: str | None = None, workspace: str | None = None) -> list[StandingGrant]:
+        """The standing grants that count for a turn of this session in this workspace: its own `session` answers, and the `always` answers of the
+        workspace. Without arguments those of the whole home."""
         ...
 
     async def acquire(self, name: str) -> Lease | None:
@@ -273,7 +284,7 @@ class Desk(Protocol):
         """Accept a message: its entry number, and the turn it goes on with where it begins none. A key that was accepted before gives the entry it had."""
         ...
 
-    async def answer(self, approval_id: str, decision: str, *, by: str, value: Mapping[str, Any] | None = None) -> None: ...
+    async def answer(self, approval_id: str, decision: str, *, by: str, value: Mapping[str, Any] | None = None, text: str | None = None) -> None: ...
     async def cancel(self, session: str, *, by: str) -> None: ...
     def events(self, session: str, *, after: int | None = None) -> AbstractAsyncContextManager[Subscriber]: ...
     async def do(self, verb: str, /, **arguments: Any) -> Any: ...

@@ -222,5 +222,5 @@ async def test_a_turn_whose_prompt_was_not_kept_goes_on(home: Path, work: Path) 
 
     async with agent(home, "done") as a:
         prompts = Prompts(a._parts.system, a._parts.tools, a._parts.redactor)
-        made = await prompts.of_turn(str(work), {"system": "0" * 64, "tools": "1" * 64}, a._parts.store)
+        made = await prompts.of_turn(a._options(), {"system": "0" * 64, "tools": "1" * 64}, a._parts.store)
     assert str(work) in made.system

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from neuralclaw.channels.cards import duration, question_card, status_line, tool_card
-from neuralclaw.types.actions import Shown
+from neuralclaw.types.actions import Covers, Shown
 from neuralclaw.types.events import ApprovalRequested, ToolFinished, ToolStarted
 from neuralclaw.types.judging import Decision, Risk, Tier
 
@@ -106,17 +106,19 @@ def test_a_question_shows_everything_it_is_about() -> None:
         "--- a\n+++ a\n-x\n+y\n",
         reasons=("changes a remote", "not undone"),
         sources=("web",),
-        scopes=({"kind": "program", "value": "git push", "tool": "terminal"},),
+        summary="git push: uses the network",
+        choices=("once", "session", "no"),
+        covers=Covers("git push, in /w: in this session only"),
     )
     assert question_card(asked, width=70, colour=False).split("\n") == [
-        "terminal wants to run (question q1)",
+        "git push: uses the network (question q1)",
         "    git push",
         "    rm a\\u200bb",
         *("    --- a", "    +++ a", "    -x", "    +y"),
-        f"  risk HIGH, tier {list(Tier)[-1]}: changes a remote; not undone",
+        "  terminal, risk HIGH",
         "  asked for by: web",
-        "  s and a cover: program git push",
-        "  [y] once  [s] this session  [a] always  [n] no",
+        "  [s] covers git push, in /w: in this session only",
+        "  [y] once  [s] this session  [n] no  [?] why",
     ]
 
 
@@ -147,7 +149,7 @@ def test_no_card_is_too_wide_or_obeyed(text: str, width: int, colour: bool) -> N
         tool_card(started("x", path=text), finished(metadata={"diff": f"+{text}"}), width=width, colour=colour),
         tool_card(started("x", path=text), finished(ok=False, error=text, metadata={"kind": text}), width=width, colour=colour),
         tool_card(started("terminal", command=text), finished(ok=False, metadata=about), width=width, colour=colour),
-        question_card(question(text, text, reasons=(text,), sources=(text,), scopes=({"kind": text, "value": text},)), width=width, colour=colour),
+        question_card(question(text, text, summary=text, reasons=(text,), sources=(text,), covers=Covers(text, text)), width=width, colour=colour),
         status_line(model=text, context_used=5, context_window=9, usd=0.1, waiting=text, width=width),
     ]
     for part in shown:

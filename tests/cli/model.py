@@ -19,11 +19,17 @@ class Model:
 
     def __init__(self) -> None:
         self._pieces: queue.Queue[Any] = queue.Queue()
+        self.requests: list[dict[str, Any]] = []
+        """All that were made."""
         self._asked: queue.Queue[dict[str, Any]] = queue.Queue()
 
     def say(self, *pieces: str) -> None:
         for piece in pieces:
             self._pieces.put({"content": piece})
+
+    def think(self, *pieces: str) -> None:
+        for piece in pieces:
+            self._pieces.put({"reasoning_content": piece})
 
     def done(self) -> None:
         self._pieces.put(_END)
@@ -43,6 +49,7 @@ class Model:
         return json.dumps(self._asked.get(timeout=DEADLINE)["messages"], ensure_ascii=False)
 
     def deltas(self, request: dict[str, Any]) -> Iterator[Any]:
+        self.requests.append(request)
         self._asked.put(request)
         while (piece := self._pieces.get()) is not _END:
             yield piece

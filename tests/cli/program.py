@@ -91,6 +91,11 @@ class Started:
             self.process.stdin.write((one if isinstance(one, str) else json.dumps(one)).encode() + b"\n")
         self.process.stdin.flush()
 
+    def end(self) -> None:
+        """Close its standard input."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+
     def events(self) -> Iterator[dict[str, Any]]:
         for line in self.out:
             yield json.loads(line)

@@ -5,8 +5,11 @@ import subprocess
 
 import pytest
 
+from neuralclaw.app.clock import SystemClock
+from neuralclaw.store.sqlite import SqliteStore
 from tests.waiting import until
 
+from .model import served
 from .program import PYTHON, Claw
 
 pytestmark = pytest.mark.anyio
@@ -105,6 +108,8 @@ async def test_a_program_answers_and_speaks_over_json_lines(claw: Claw) -> None:
             events.append(event)
             if event["type"] == "approval.requested":
                 run.say({"type": "answer", "approval_id": event["approval_id"], "decision": "once"})
+            elif event["type"] == "turn.finished":
+                run.end()
         assert run.process.wait(10) == 0
     assert [e["seq"] for e in events] == list(range(1, len(events) + 1))
     assert [e["kind"] for e in events if e["type"] == "error"] == ["UsageError", "UnknownQuestion"]
@@ -136,7 +141,7 @@ async def test_a_killed_run_is_named_and_can_be_finished(claw: Claw) -> None:
     listed = await claw("sessions", "list", "--unfinished", "--json")
     assert [(row["session"], row["state"]) for row in listed.json] == [("k", "unfinished")]
     other = await claw("run", "calculate 1 + 1", "--session", "other")
-    assert "1 unfinished turn: neuralclaw sessions list --unfinished" in other.err
+    assert "1 unfinished turn: neuralclaw sessions list --unfinished (neuralclaw recover finishes them)" in other.err
     recovered = await claw("recover", "--output", "stream-json")
     assert recovered.code == 0, recovered
     assert [e["type"] for e in recovered.lines][-1] == "turn.finished"
@@ -171,3 +176,58 @@ async def test_a_session_in_use_elsewhere_is_said_with_exit_1(claw: Claw) -> Non
         second = await claw("run", "calculate 1 + 1", "--session", "busy")
         assert (second.code, second.out) == (1, ""), second
         assert str(run.process.pid) in second.err
+
+
+async def test_only_the_chosen_tools_are_offered_and_may_be_called(claw: Claw) -> None:
+    with served(claw.home) as model:
+        model.call("calculate", expression="6 * 7")
+        model.say("done")
+        model.done()
+        ran = await claw("run", "go", "--tools", "file_read,echo", "--session", "s", "--output", "json")
+        assert ran.json["status"] == "done", ran
+        first = model.requests[0]
+        assert sorted(tool["function"]["name"] for tool in first["tools"]) == ["echo", "read_file"]
+    [refused] = [e for e in (await claw("sessions", "show", "s", "--json")).json["events"] if e["type"] == "tool.finished"]
+    assert "there is no tool named 'calculate'" in refused["error"]
+    for names in ("nope", "echo,", ""):
+        unknown = await claw("run", "go", "--tools", names)
+        assert (unknown.code, unknown.out) == (2, ""), unknown
+
+
+async def test_a_refusal_decides_the_exit_code_unless_it_shall_not(claw: Claw) -> None:
+    with served(claw.home, FORBID) as model:
+        for words, code, status in (([], 5, "denied"), (["--refusals", "count"], 5, "denied"), (["--refusals", "ignore"], 0, "done")):
+            model.call("calculate", expression="6 * 7")
+            model.say("42")
+            model.done()
+            ran = await claw("run", "go", *words, "--output", "json")
+            assert (ran.code, ran.json["status"], len(ran.json["refused"])) == (code, status, 1), ran
+
+
+async def test_what_holds_for_a_new_turn_is_refused_where_an_old_one_is_gone_on_with(claw: Claw) -> None:
+    with claw.started(*SLEEP, "--session", "k") as run:
+        run.until("tool.started")
+    for option in (["--model", "offline"], ["--trust", "high"], ["--tools", "echo"], ["--refusals", "ignore"], ["--image", "x.png"], ["--workspace", "/"]):
+        ran = await claw("run", "--resume", "k", *option)
+        assert (ran.code, ran.out) == (2, ""), ran
+        assert f"{option[0]} holds for a new turn" in ran.err
+    assert [row["session"] for row in (await claw("sessions", "list", "--unfinished", "--json")).json] == ["k"]
+    both = await claw("run", "--resume", "k", "--max-iterations", "9", "calculate 6 * 7", "--trust", "high", "--output", "json")
+    assert (both.code, both.json["turn"], both.json["text"]) == (0, 2, "42"), both
+
+
+async def test_recover_names_the_sessions_and_what_was_set_aside(claw: Claw) -> None:
+    for session in ("aside", "killed"):
+        with claw.started(*SLEEP, "--session", session) as run:
+            run.until("tool.started")
+    store = await SqliteStore.open(str(claw.home), clock=SystemClock())
+    await store.set_aside("aside", True)
+    await store.aclose()
+    recovered = await claw("recover")
+    assert recovered.code == 1, recovered
+    assert recovered.out.startswith("killed: may have happened")
+    assert "aside: turn 1 was set aside" in recovered.err
+    assert "neuralclaw run --resume aside --retry" in recovered.err
+    other = await claw("run", "calculate 1 + 1")
+    assert "1 unfinished turn: " in other.err
+    assert (await claw("run", "--resume", "aside", "--retry")).out.startswith("may have happened")

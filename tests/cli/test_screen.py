@@ -11,13 +11,15 @@ import anyio
 import pytest
 
 from neuralclaw.channels.lines import Lines
+from neuralclaw.channels.questions import Questions, Reply
 from neuralclaw.channels.screen import Screen, exact, spoken
-from neuralclaw.channels.terminal import Questions, View
-from neuralclaw.types.actions import Shown
+from neuralclaw.channels.terminal import View
+from neuralclaw.types.actions import Covers, Shown
 from neuralclaw.types.entries import Event
 from neuralclaw.types.events import (
     AnyBody,
     ApprovalRequested,
+    ApprovalResolved,
     ErrorEvent,
     ErrorInfo,
     LimitHit,
@@ -143,10 +145,13 @@ def question(number: int, show: str = "rm x") -> ApprovalRequested:
     return ApprovalRequested(
         approval_id=f"q{number}",
         call_id="c",
-        action=Shown("terminal", show, "-old\n+new"),
+        action=Shown("terminal", show, "-old\n+new", cwd="/w", variables={"LANG": "C"}),
         risk=Risk.HIGH,
         tier=Tier.EXECUTE,
+        summary="rm x: deletes 1 file",
         reasons=("it deletes",),
+        covers=Covers("rm x, in /w: in this session only"),
+        choices=("once", "session", "no"),
         expires="2026-01-08T00:00:00Z",
         hash="0",
         scopes=({"kind": "program", "value": "rm", "tool": "terminal"},),
@@ -161,15 +166,43 @@ def test_questions_are_asked_one_at_a_time_with_the_exact_command_and_change() -
     first = written(err)
     assert "rm \\u202etxt.x \\u200b" in first
     assert "-old" in first
-    assert "program rm" in first
-    assert "it deletes" in first
+    for told in ("rm x: deletes 1 file (question q1)", "terminal in /w, risk HIGH", "added variables: LANG=C", "[s] covers rm x, in /w: in this session only"):
+        assert told in first
+    assert "it deletes" not in first, "the reasons stand behind a key"
+    assert "[a]" not in first
     assert "second" not in first
-    assert questions.read("x") is None
-    assert questions.read(" Y ") == "once"
+    assert questions.read("?") is None
+    assert "it deletes" in written(err)
+    assert questions.read(" Y ") == Reply("once")
     assert questions.drop("q1")
     assert "rm second" in written(err)
     assert not questions.drop("q1")
-    assert [questions.read(word) for word in ("s", "a", "n", "always")] == ["session", "always", "no", "always"]
+
+
+def test_what_is_typed_at_a_question_is_a_key_or_a_no_with_these_words() -> None:
+    err = stream()
+    questions = Questions(Screen(err))
+    questions.add(question(1))
+    for word, decision in (("y", "once"), ("yes", "once"), ("once", "once"), ("S", "session"), ("session", "session"), ("n", "no"), ("No", "no"), ("", "no")):
+        assert questions.read(word) == Reply(decision), word
+    for text in ("no, move it to the trash", "x", "y but only the first"):
+        assert questions.read(f" {text} ") == Reply("no", text)
+    for word in ("a", "always"):
+        assert questions.read(word) is None, "a key that is not offered is no text"
+    assert "does not offer [a] always" in written(err)
+
+
+def test_a_question_that_is_answered_elsewhere_leaves_the_screen_and_says_who_answered() -> None:
+    err = stream()
+    questions = Questions(Screen(err))
+    questions.add(question(1))
+    questions.add(question(2, "rm second"))
+    assert questions.resolved(ApprovalResolved(approval_id="q1", decision="no", by="owner", text="keep it"))
+    assert "answered from another terminal: no, with the words: keep it" in written(err)
+    assert questions.current == question(2, "rm second")
+    questions.mine.add("q2")
+    assert questions.resolved(ApprovalResolved(approval_id="q2", decision="once", by="owner"))
+    assert written(err).count("another terminal") == 1
 
 
 def test_what_a_person_agrees_to_has_no_hidden_characters() -> None:

@@ -34,3 +34,46 @@ async def test_settings_are_shown_with_their_origin_and_secrets_masked(claw: Cla
     assert "sk-hidden" not in shown.out + (await claw("config", "show")).out
     schema = json.loads((await claw("config", "schema")).raw)
     assert "llm" in schema["$defs"]["Settings"]["properties"]
+
+
+async def test_a_key_is_set_from_the_command_line_and_a_wrong_one_changes_nothing(claw: Claw) -> None:
+    file = claw.home / "config.yaml"
+    file.write_text("llm:\n  temperature: 0.1  # cold\n")
+    done = await claw("config", "set", "llm.temperature", "0.4")
+    assert (done.code, done.out) == (0, f"llm.temperature: 0.4  ({file})\n")
+    assert (await claw("config", "set", "llm.top_p", "0.5", "--json")).json == {"key": "llm.top_p", "value": 0.5, "file": str(file), "notices": []}
+    wrong = await claw("config", "set", "llm.temperature", "-1", "--json")
+    assert (wrong.code, wrong.out) == (78, "")
+    assert "expected a number from 0 to 2" in wrong.err
+    assert (await claw("config", "set", "llm.temperature")).code == 2
+    assert file.read_text() == "llm:\n  temperature: 0.4  # cold\n  top_p: 0.5\n"
+
+
+async def test_a_cap_that_is_not_kept_stops_run_and_chat_and_not_what_reads(claw: Claw) -> None:
+    assert (await claw("run", "--session", "s", "calculate 1 + 1")).code == 0
+    (claw.home / "config.yaml").write_text("budget:\n  turn_usd: 0.000001\n")
+    for words in (["run", "calculate 1 + 1"], ["chat"], ["recover"], ["config", "check"]):
+        ran = await claw(*words, stdin=b"calculate 1 + 1\n")
+        assert (ran.code, ran.out) == (78, ""), ran
+        assert "config.yaml:2: budget.turn_usd is 1e-06, and this version cannot keep that cap yet" in ran.err
+    reading = (["sessions", "show", "s"], ["sessions", "list"], ["audit", "verify"], ["approvals", "list"], ["config", "show"], ["config", "path"])
+    for words in (*reading, ["policy", "explain", "--command", "ls"], ["tools", "list"], ["models", "list"], ["tools", "call", "echo", '{"text": "x"}']):
+        assert (await claw(*words)).code == 0, words
+    doctor = await claw("doctor", "--json")
+    assert doctor.code == 1
+    assert [c["ok"] for c in doctor.json if c["check"] == "config"] == [False]
+
+
+async def test_what_has_no_effect_yet_is_said_once_and_the_answer_stays_alone_on_standard_output(claw: Claw) -> None:
+    (claw.home / "config.yaml").write_text("memory: {results: 9}\nscheduler: {timezone: Europe/Berlin}\n")
+    for words in (["run", "calculate 1 + 1"], ["chat"]):
+        ran = await claw(*words, stdin=b"calculate 1 + 1\n")
+        assert ran.out.strip() == "2"
+        assert ran.err.count("no effect yet") == 1
+        assert "memory.results" in ran.err
+    checked = await claw("config", "check", "--json")
+    assert (checked.code, len(checked.json["notices"])) == (0, 1)
+
+
+async def test_the_example_is_a_value_too(claw: Claw) -> None:
+    assert (await claw("config", "example", "--json")).json["text"] == (await claw("config", "example")).out

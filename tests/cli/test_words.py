@@ -39,6 +39,7 @@ async def test_a_wrong_word_is_answered_with_the_nearest_and_exit_2(claw: Claw) 
         (["sessions", "lst"], "list"),
         (["run", "--modle", "x", "task"], "--model"),
         (["run", "--output", "jsno", "task"], "json"),
+        (["run", "--json", "task"], "--output json"),
         (["run", "--timeout", "-3", "task"], "above 0"),
         (["run", "--session", "a/b", "task"], "a/b"),
         (["sessions"], "list"),
@@ -49,7 +50,28 @@ async def test_a_wrong_word_is_answered_with_the_nearest_and_exit_2(claw: Claw) 
         assert "Traceback" not in ran.err
 
 
-async def test_what_does_not_stand_yet_says_so(claw: Claw) -> None:
+async def test_the_parser_speaks_in_sentences_of_its_own(claw: Claw) -> None:
+    for words, told in (
+        (["sessions", "show", "s", "--after", "x"], "--after: 'x' is not a whole number from 0"),
+        (["audit", "show", "--after", "-1"], "--after: '-1' is not a whole number from 0"),
+        (["tools", "show"], "neuralclaw tools show needs NAME"),
+        (["approvals", "answer"], "neuralclaw approvals answer needs ID and once|session|always|no"),
+        (["run", "task", "--model"], "--model needs a value"),
+        (["sessions", "list", "--json=yes"], "--json takes no value"),
+    ):
+        ran = await claw(*words)
+        assert (ran.code, ran.out) == (2, ""), ran
+        assert told in ran.err, ran
+        assert "argument" not in ran.err, ran
+
+
+async def test_a_word_of_the_task_does_not_make_a_failure_json(claw: Claw) -> None:
+    for words in (["--output", "text", "--model", "nope:x", "json"], ["--input", "stream-json", "--output", "text", "--session", "a/b"]):
+        ran = await claw("run", *words)
+        assert not ran.err.startswith("{"), ran
+
+
+async def test_what_is_not_available_yet_says_so(claw: Claw) -> None:
     for words in (
         ["memory", "list"],
         ["sessions", "fork", "s"],
@@ -60,7 +82,7 @@ async def test_what_does_not_stand_yet_says_so(claw: Claw) -> None:
     ):
         ran = await claw(*words)
         assert (ran.code, ran.out) == (2, ""), ran
-        assert "does not stand yet" in ran.err
+        assert "is not available yet" in ran.err
 
 
 async def test_a_failure_with_json_is_one_object_on_standard_error(claw: Claw) -> None:

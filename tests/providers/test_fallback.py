@@ -51,7 +51,7 @@ async def test_the_next_model_answers_under_its_own_name(kind: str) -> None:
     first, second = model(broken(kind)), model("Hello.")
     seen, reply = await ask(chain(first, second))
     assert seen[0] == m.Retrying(1, 0, f"{kind} it is; going on with p1:m1", "p1:m1", False)
-    assert (reply.text, reply.model, reply.failure) == ("Hello.", "p1:m1", None)
+    assert (reply.text, reply.by, reply.failure) == ("Hello.", "p1:m1", None)
     assert [request.model for request in first.requests + second.requests] == ["m0", "m1"]
 
 
@@ -88,7 +88,7 @@ async def test_a_model_that_was_out_is_asked_last_for_a_minute() -> None:
     assert isinstance(seen[0], m.Notice)
     clock.advance(1)
     seen, reply = await ask(provider)
-    assert (reply.text, reply.model) == ("Back.", "m0")
+    assert (reply.text, reply.by) == ("Back.", "p0:m0")
     assert not any(isinstance(event, m.Notice | m.Retrying) for event in seen)
 
 
@@ -160,11 +160,12 @@ async def test_a_turn_goes_on_with_the_next_service_and_counts_every_call_once(h
         seen = await run(home, "one:m", settings(first, second))
         asked = (len(first.seen), len(second.seen))
     end = seen.one("turn.finished").body
-    assert (end.status, end.text, end.model) == ("done", "Done.", "one:m")  # type: ignore[union-attr]
+    assert (end.status, end.text, end.model, end.models) == ("done", "Done.", "two:m", ("one:m", "two:m"))  # type: ignore[union-attr]
     messages = [event.body for event in seen.of("message")]
-    assert [message.model for message in messages] == ["m-2026", "two:m-2026", "two:m-2026", "two:m-2026"]  # type: ignore[union-attr]
+    assert [message.model for message in messages] == ["one:m", "two:m", "two:m", "two:m"]  # type: ignore[union-attr]
+    assert {message.served for message in messages} == {"m-2026"}  # type: ignore[union-attr]
     assert asked == (3, 3)
-    assert [event.body.model for event in seen.of("retry")] == ["m", "two:m"]  # type: ignore[union-attr]
+    assert [event.body.model for event in seen.of("retry")] == ["one:m", "two:m"]  # type: ignore[union-attr]
     assert end.usage == m.Usage(4000, 2400, 80, 4 * (1000 + 200) / 1_000_000)  # type: ignore[union-attr]
 
 
@@ -193,6 +194,6 @@ async def test_the_limit_of_model_calls_holds_over_the_chain(home: Path) -> None
 async def test_a_chain_that_names_what_is_not_there_is_refused_before_the_turn(home: Path) -> None:
     async with loopback() as first, loopback() as second:
         for entry, words in (("nobody:m", "unknown provider 'nobody'"), ("groq:m", "GROQ_API_KEY is not set")):
-            with pytest.raises(ConfigError, match=r"llm\.fallback .*" + words):
+            with pytest.raises(ConfigError, match=r"llm\.fallback.*" + words):
                 await run(home, "one:m", settings(first, second, **{"llm.fallback": [entry]}))
         assert first.seen == []

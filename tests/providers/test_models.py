@@ -115,9 +115,9 @@ def test_reading_the_table_takes_little_time_and_waits_until_a_model_is_asked_fo
     program = (
         "import sys, time, neuralclaw.providers.models as m, neuralclaw.providers.known as k\n"
         "k.resolve('groq', {}, {'GROQ_API_KEY': 'k'})\n"
-        "assert m._table.cache_info().currsize == 0\n"
+        "assert m.table.cache_info().currsize == 0\n"
         "def took():\n"
-        "    m._table.cache_clear(); at = time.perf_counter(); m._table(); return time.perf_counter() - at\n"
+        "    m.table.cache_clear(); at = time.perf_counter(); m.table(); return time.perf_counter() - at\n"
         "print(min(took() for _ in range(20)))\n"
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=30)

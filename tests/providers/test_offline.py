@@ -171,7 +171,7 @@ async def test_a_tool_that_does_not_stand_is_named_before_anything_is_done() -> 
     answer = await ask("list . then fetch https://example.com", tools=TOOLS)
     assert answer.tool_calls == ()
     assert answer.failure is not None
-    assert "web_fetch does not stand yet" in answer.failure.text
+    assert "web_fetch is not available yet" in answer.failure.text
 
 
 @pytest.mark.parametrize(

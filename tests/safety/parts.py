@@ -1,11 +1,11 @@
 """A small world for the gate's tests: facts from a table of files, links and programs, and a clock that stands still."""
 
 from posixpath import normpath
-from typing import Any
+from typing import Any, Literal
 
 from neuralclaw.safety.gate import Gate
 from neuralclaw.safety.shell import analyse
-from neuralclaw.types.actions import Action, Answer, Answers, FactSheet, PathFact, Verdict, Wants
+from neuralclaw.types.actions import Action, Answer, Answers, FactSheet, PathFact, Question, StandingGrant, Verdict, Wants
 from neuralclaw.types.judging import Effect, Power, Risk, Trust
 from neuralclaw.types.options import Policy
 from neuralclaw.types.tools import ToolSpec, Touch
@@ -97,6 +97,25 @@ def gate(policy: Policy = POLICY, facts: FakeFacts | None = None) -> Gate:
 async def judge(command: str, *, policy: Policy = POLICY, facts: FakeFacts | None = None, trust: Trust = Trust.LOW, workspace: str = WORKSPACE) -> Verdict:
     """What the gate thinks of a command line."""
     return await gate(policy, facts).judge(action(TERMINAL, command=command, trust=trust, workspace=workspace))
+
+
+def standing(question: Question, lasts: Literal["session", "always"] = "session") -> Answers:
+    """What stands after this answer to a question."""
+    words = getattr(question.covers, lasts)
+    assert words is not None, f"{lasts} is not offered"
+    made = StandingGrant(
+        grant_id=question.approval_id,
+        lasts=lasts,
+        session="s",
+        turn=1,
+        workspace=question.workspace,
+        tool=question.action.tool,
+        covers=words,
+        by="owner",
+        since="2026-01-01T00:00:00.000Z",
+        scopes=question.scopes,
+    )
+    return Answers(standing=(made,))
 
 
 def answered(hash: str, decision: Any) -> Answers:

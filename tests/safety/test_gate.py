@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import neuralclaw
@@ -16,7 +17,7 @@ from neuralclaw.types.judging import Decision, Risk, Tier, Trust
 from neuralclaw.types.options import OwnerRule, Policy
 from neuralclaw.types.signals import Denied, Parked
 
-from .parts import CALCULATE, DELETE, FETCH, POLICY, READ, TERMINAL, WORKSPACE, WRITE, FakeClock, FakeFacts, action, answered, gate, judge, spec
+from .parts import CALCULATE, DELETE, FETCH, POLICY, READ, TERMINAL, WORKSPACE, WRITE, FakeClock, FakeFacts, action, answered, gate, judge, spec, standing
 
 pytestmark = pytest.mark.anyio
 NONE = Answers()
@@ -149,28 +150,10 @@ async def test_an_answer_holds_only_for_what_was_judged() -> None:
 
 async def test_an_answer_never_lifts_what_is_forbidden() -> None:
     call = action(TERMINAL, command="rm -rf /")
-    standing = Answers(standing=(Scope("program", "rm", "terminal"), Scope("tool", "terminal", "terminal")))
+    asked = await question(action(TERMINAL, command="rm old"))
+    every = msgspec.structs.replace(asked, scopes=(Scope("program", "rm", "terminal"), Scope("tool", "terminal", "terminal")))
     with pytest.raises(Denied):
-        await gate().authorize(call, standing)
-
-
-async def test_a_standing_answer_covers_the_program_and_subcommand_and_nothing_more() -> None:
-    asked = await question(action(TERMINAL, command="git push origin main"))
-    assert asked.scopes == (Scope("program", "git push", "terminal"),)
-    standing = Answers(standing=asked.scopes)
-    for fine in ("git push", "git push origin dev", "git status && git push"):
-        assert (await gate().authorize(action(TERMINAL, command=fine), standing)).envelope.network
-    for more in (
-        "git commit -m x",
-        "git push && mkdir a",
-        "git -c core.sshCommand=x push",
-        "git push $X",
-        "git push > log",
-        "/tmp/git push",
-        "sh -c 'git push' | tee x",
-    ):
-        with pytest.raises(Parked):
-            await gate().authorize(action(TERMINAL, command=more), standing)
+        await gate().authorize(call, standing(every))
 
 
 @pytest.mark.parametrize(
@@ -180,14 +163,6 @@ async def test_what_is_not_fully_understood_or_too_wide_offers_no_standing_answe
     asked = await question(action(TERMINAL, command=text))
     assert asked.scopes == ()
     assert asked.choices == ("once", "no")
-
-
-async def test_a_directory_scope_covers_what_lies_below() -> None:
-    asked = await question(action(DELETE, path="sub/b.txt"))
-    standing = Answers(standing=asked.scopes)
-    await gate().authorize(action(DELETE, path="sub/deep/c.txt"), standing)
-    with pytest.raises(Parked):
-        await gate().authorize(action(DELETE, path="subway.txt"), standing)
 
 
 async def test_a_read_by_command_mounts_nothing_writable_and_an_approved_one_the_workspace() -> None:

@@ -15,7 +15,7 @@ from neuralclaw.store import SqliteStore
 from neuralclaw.store.bodies import HEADER, header_of
 from neuralclaw.types import chain
 from neuralclaw.types import events as ev
-from neuralclaw.types.actions import Shown
+from neuralclaw.types.actions import Covers, Shown
 from neuralclaw.types.entries import Draft, detached
 from neuralclaw.types.judging import Risk, Tier
 from neuralclaw.types.labels import OWNER
@@ -70,7 +70,7 @@ def finished(turn: int = 1, *, waiting: tuple[str, ...] = ()) -> Draft:
     return Draft(turn, ev.TurnFinished(status=status, text="fine", waiting=waiting))
 
 
-def asked(approval_id: str = "Q000000001", *, turn: int = 1, scopes: tuple[dict[str, str], ...] = ()) -> Draft:
+def asked(approval_id: str = "Q000000001", *, turn: int = 1, scopes: tuple[dict[str, str], ...] = (), workspace: str = "/w") -> Draft:
     body = ev.ApprovalRequested(
         approval_id=approval_id,
         call_id="c1",
@@ -80,6 +80,8 @@ def asked(approval_id: str = "Q000000001", *, turn: int = 1, scopes: tuple[dict[
         expires="2030-01-01T00:00:00.000Z",
         hash="0" * 64,
         scopes=scopes,
+        covers=Covers("git push: in this session only", "git push: in every session of this workspace") if scopes and workspace else Covers(),
+        workspace=workspace,
     )
     return Draft(turn, body)
 

@@ -48,7 +48,7 @@ async def test_columns_are_known_by_their_names(home: Path) -> None:
                 await store.sessions(),
                 await store.questions(open_only=False),
                 await store.question("work-Q1"),
-                await store.scopes("work"),
+                await store.grants("work", "/w"),
                 await store.known_calls("work", ["c1"]),
                 await store.result("work", "c1"),
                 await store.verify(),

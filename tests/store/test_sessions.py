@@ -7,9 +7,12 @@ import anyio
 import pytest
 
 from neuralclaw.errors import LeaseLost, SessionNotFound
+from neuralclaw.runtime.verbs import reading_verbs
 from neuralclaw.store import SqliteStore
 from neuralclaw.testing import FakeClock
 from neuralclaw.types.actions import Scope
+from neuralclaw.types.entries import Draft
+from neuralclaw.types.events import GrantRevoked
 from neuralclaw.types.rows import Lease, NewSession, Result, SessionRow
 
 from . import kit
@@ -121,15 +124,45 @@ async def test_a_prefix_finds_its_session_or_names_the_candidates(home: Path) ->
                 await store.resolve(unknown)
 
 
-async def test_scopes_hold_for_the_session_or_for_the_home(home: Path) -> None:
+async def test_grants_hold_for_the_session_or_for_the_workspace(home: Path) -> None:
     push = {"kind": "program", "value": "git push", "tool": "terminal"}
     host = {"kind": "host", "value": "example.org", "tool": "web_fetch"}
     async with kit.opened(home) as store:
         await store.append("a", [kit.asked("Q1", scopes=(push,)), kit.asked("Q2", scopes=(host,)), kit.asked("Q3", scopes=({**push, "value": "rm"},))])
         await store.append("a", [kit.answered("Q1", "session"), kit.answered("Q3", "once")])
         await store.append("a", [kit.answered("Q2", "always")])
-        assert await store.scopes("a") == [Scope("program", "git push", "terminal"), Scope("host", "example.org", "web_fetch")]
-        assert await store.scopes("b") == [Scope("host", "example.org", "web_fetch")]
+        mine = await store.grants("a", "/w")
+        assert [(g.grant_id, g.lasts, g.scopes) for g in mine] == [
+            ("Q1", "session", (Scope("program", "git push", "terminal"),)),
+            ("Q2", "always", (Scope("host", "example.org", "web_fetch"),)),
+        ]
+        assert [g.grant_id for g in await store.grants("b", "/w")] == ["Q2"]
+        assert [g.grant_id for g in await store.grants("b", "/elsewhere")] == []
+        assert await store.grants() == mine
+
+
+async def test_a_yes_whose_question_did_not_say_what_it_covers_is_no_grant(home: Path) -> None:
+    """So were questions before `covers`: their `always` held everywhere and for everything of the program."""
+    push = {"kind": "program", "value": "git push", "tool": "terminal"}
+    async with kit.opened(home) as store:
+        await store.append("a", [kit.asked("Q1", scopes=(push,), workspace=""), kit.answered("Q1", "always")])
+        assert await store.grants() == await store.grants("a", "/w") == await store.grants("a", "") == []
+
+
+async def test_a_revoked_grant_counts_no_more_in_any_process_and_after_a_rebuild(home: Path) -> None:
+    push = {"kind": "program", "value": "git push", "tool": "terminal"}
+    async with kit.opened(home) as store, kit.opened(home) as other:
+        for name in ("Q1", "Q2", "Q3"):
+            await store.append("a", [kit.asked(name, scopes=(push,)), kit.answered(name, "always")])
+        await store.append("a", [Draft(1, GrantRevoked(grant_id="Q1", by="owner"))])
+        assert [g.grant_id for g in await store.grants()] == [g.grant_id for g in await other.grants("b", "/w")] == ["Q2", "Q3"]
+        await store.rebuild()
+        assert [g.grant_id for g in await store.grants()] == ["Q2", "Q3"]
+        revoked = (await store.read("a", kinds=("grant.revoked",)))[0]
+        kit.damage(home, revoked.header.record)
+        await store.append("a", [kit.asked("Q4", scopes=(push,)), kit.answered("Q4", "session")])
+        await store.rebuild()
+        assert [g.grant_id for g in await store.grants()] in ([], ["Q4"]), "damage takes yeses away and brings none back"
 
 
 @pytest.mark.invariant("sessions.one-turn")
@@ -249,3 +282,39 @@ async def test_erasing_takes_bodies_keys_and_results_and_leaves_a_record_that_ve
         report = await store.verify()
         assert report.bad is not None
         assert (report.bad.record, report.bad.why) == (4, "missing")
+
+
+class NoList(SqliteStore):
+    """A store whose list of all sessions nobody may ask for."""
+
+    async def sessions(self, *, unfinished: bool = False) -> list[SessionRow]:
+        raise AssertionError("all sessions were read to find one")
+
+
+async def test_a_session_is_found_by_its_beginning_without_reading_the_others(home: Path) -> None:
+    async with await NoList.open(str(home), clock=FakeClock()) as store:
+        for name in ("work-1", "work-2", "other"):
+            await store.append(name, [kit.inbound("hello")])
+        shown = reading_verbs(store, "/w")["sessions.show"]
+        assert (await shown(session="oth"))["session"] == "other"
+        assert (await shown(session="work-2"))["session"] == "work-2"
+        with pytest.raises(SessionNotFound, match="work-1, work-2"):
+            await shown(session="work")
+        with pytest.raises(SessionNotFound, match="nothing"):
+            await shown(session="nothing")
+
+
+async def test_the_newest_session_of_a_workspace_is_the_one_that_changed_last(home: Path) -> None:
+    clock = FakeClock()
+    async with await NoList.open(str(home), clock=clock) as store:
+        for name, workspace in (("a", "/w"), ("b", "/w"), ("c", "/v"), ("tools", "/w"), ("a", "/w")):
+            clock.advance(1)
+            await store.append(name, [kit.inbound("hello")], rows=[NewSession(origin="owner", workspace=workspace)])
+        assert await store.newest("/w") == "a"
+        assert await store.newest("/w", left_out=["a", "tools"]) == "b"
+        assert await store.newest("/v") == "c"
+        assert await store.newest("/elsewhere") is None
+        assert (await reading_verbs(store, "/w", left_out=("tools",))["sessions.show"]())["session"] == "a"
+        clock.advance(1)
+        await kit.made(store, "made", NewSession(origin="owner", workspace="/w"))
+        assert await store.newest("/w") == "made"

@@ -9,7 +9,6 @@ import pytest
 
 from neuralclaw.errors import StoreError
 from neuralclaw.types import events as ev
-from neuralclaw.types.actions import Scope
 from neuralclaw.types.entries import Draft, Entry, decode_body, event_of
 from neuralclaw.types.judging import Effect, Risk, Tier
 from neuralclaw.types.options import Limits, TurnOptions
@@ -120,10 +119,11 @@ async def test_a_damaged_question_is_not_shown_and_its_session_can_be_used(home:
         assert row is not None
         assert row.state == "unfinished", "nobody can answer it"
         await store.append("a", [kit.answered("Q1", "always")])
-        assert await store.scopes("a") == []
+        assert await store.grants("a", "/w") == []
         await store.append("a", [kit.answered("Q2", "always")])
+        assert [g.grant_id for g in await store.grants("a", "/w")] == ["Q2"]
         kit.damage(home, 8)  # the answer
-        assert await store.scopes("a") == [Scope("program", "git push", "terminal")]
+        assert await store.grants("a", "/w") == [], "an answer that cannot be read is no yes"
         assert [(q.question.approval_id, q.answer) for q in await store.questions(session="a", open_only=False)] == [
             ("Q2", ev.ApprovalResolved(approval_id="Q2", decision="no", by="unreadable"))
         ]

@@ -28,7 +28,7 @@ async def ask(run: Run, call: CallState, action: Action, question: Question) -> 
     answer = await _settle(run, call, question, earlier, mode)
     if answer.decision in ("no", None):
         assert question.verdict is not None, "the gate's questions carry its verdict"
-        await results.refused(run, call, action, question.verdict, answer.by)
+        await results.refused(run, call, action, question.verdict, results.No(answer.by, answer.text or "", question.summary))
         return None
     return answer
 
@@ -40,7 +40,7 @@ async def may_run_again(run: Run, call: CallState, action: Action) -> str | None
     earlier = next((q for q in call.questions if q.hash == question.hash), None)
     answer = await _settle(run, call, question, earlier, mode)
     if answer.decision in ("no", None):
-        await results.left(run, call)
+        await results.left(run, call, answer.text or "")
         return None
     return answer.by
 
@@ -58,6 +58,7 @@ def _again(run: Run, call: CallState, action: Action) -> Question:
         action=Shown(tool=action.spec.name, show=str(shown)),
         risk=started.risk,
         tier=started.tier,
+        summary=f"{action.spec.name} began this before the program stopped, and it may have happened: run it again?",
         reasons=("this call began before the program stopped and may have happened; run it again?",),
         choices=("once", "no"),
         expires=run.clock.now() + AGAIN_DAYS * 86_400,
@@ -68,7 +69,7 @@ def _again(run: Run, call: CallState, action: Action) -> Question:
 async def _settle(run: Run, call: CallState, question: Question, earlier: ApprovalRequested | None, mode: ApprovalsMode) -> Answer:
     """The answer that is on record, or the mode's, or a person's."""
     if earlier is not None and (resolved := run.state.answers.get(earlier.approval_id)) is not None:
-        return Answer(approval_id=earlier.approval_id, decision=resolved.decision, by=resolved.by)
+        return Answer(approval_id=earlier.approval_id, decision=resolved.decision, by=resolved.by, text=resolved.text)
     if mode == "auto" and question.auto:
         resolved = ApprovalResolved(approval_id=question.approval_id, decision="once", by="auto")
         return await _recorded(run, *([] if earlier else [requested(question)]), _same_id(resolved, earlier))
@@ -95,7 +96,7 @@ async def _recorded(run: Run, *bodies: ApprovalRequested | ApprovalResolved) -> 
     except AlreadyAnswered:
         await run.journal.sync()
         resolved = run.state.answers[resolved.approval_id]
-    return Answer(approval_id=resolved.approval_id, decision=resolved.decision, by=resolved.by)
+    return Answer(approval_id=resolved.approval_id, decision=resolved.decision, by=resolved.by, text=resolved.text)
 
 
 def _same_id(resolved: ApprovalResolved, earlier: ApprovalRequested | None) -> ApprovalResolved:
@@ -112,9 +113,12 @@ def requested(question: Question) -> ApprovalRequested:
         action=question.action,
         risk=question.risk,
         tier=question.tier,
+        summary=question.summary,
         reasons=question.reasons,
         sources=question.sources,
         choices=question.choices,
+        covers=question.covers,
+        workspace=question.workspace,
         schema=question.schema,
         expires=expires,
         hash=question.hash,

@@ -90,7 +90,7 @@ async def think(run: Run) -> None:
     """One model call, streamed: its parts are passing events, the finished reply is an entry."""
     blind(run)
     environment = run.redaction.redact(await run.environment(run.options.workspace)) if run.environment is not None else ""
-    run.heard.seen, run.heard.environment = run.state.last_entry, environment
+    run.heard.seen, run.heard.environment, run.heard.model = run.state.last_entry, environment, ""
     reply = await stream(run, await build_request(run, environment))
     if reply.failure is not None:
         run.heard.forget()
@@ -106,7 +106,8 @@ async def record_reply(run: Run, reply: Reply, *after: Durable) -> None:
         text=reply.text,
         tool_calls=reply.tool_calls,
         stop=reply.stop,
-        model=reply.model or run.model,
+        model=reply.by or run.heard.model or run.options.model,
+        served=served(run, reply),
         usage=reply.usage,
         reasoning=reply.reasoning,
         state=reply.state,
@@ -116,6 +117,17 @@ async def record_reply(run: Run, reply: Reply, *after: Durable) -> None:
     )
     run.heard.forget()
     await run.journal.append(message, *after, blobs=[environment] if environment else [])
+
+
+def served(run: Run, reply: Reply) -> str:
+    """The service's own name of the model that replied, "" where it is the name that was asked."""
+    return "" if reply.model in (run.model, (reply.by or run.options.model).partition(":")[2]) else reply.model
+
+
+def full_name(run: Run, model: str) -> str:
+    """`P:M` for what a provider calls a model: a chain says `P:M`, a provider alone the name within it."""
+    service = run.options.model.partition(":")[0]
+    return run.options.model if model in ("", run.model) else model if ":" in model else f"{service}:{model}"
 
 
 def blind(run: Run) -> None:
@@ -141,8 +153,10 @@ async def stream(run: Run, request: Request) -> Reply:
                         if discard:
                             deltas.discard()
                             run.heard.forget()
-                        await run.journal.append(RetryEvent(attempt=attempt, wait_ms=wait_ms, reason=reason, model=model, discard=discard))
-                    case Notice(text):
+                        asked = run.heard.model = full_name(run, model)
+                        await run.journal.append(RetryEvent(attempt=attempt, wait_ms=wait_ms, reason=reason, model=asked, discard=discard))
+                    case Notice(text, model):
+                        run.heard.model = model or run.heard.model
                         run.show(StatusEvent(text=text))
                     case Finished(finished):
                         deltas.end()
@@ -239,17 +253,19 @@ def cut_off(run: Run) -> Reply:
 
 
 async def finish(run: Run, status: Status, text: str, *, waiting: tuple[str, ...] = (), error: ErrorInfo | None = None) -> None:
-    """End this run of the turn. A refusal on the way decides the status before a plain end does."""
+    """End this run of the turn. A refusal on the way decides the status before a plain end does, where it counts."""
     refused = run.state.refused
+    counted = refused if run.options.refusals == "count" else ()
     happened: set[Status] = {status}
-    if any(r.decision is Decision.ASK for r in refused):
+    if any(r.decision is Decision.ASK for r in counted):
         happened.add("needs_approval")
-    if any(r.decision is Decision.FORBID for r in refused):
+    if any(r.decision is Decision.FORBID for r in counted):
         happened.add("denied")
     body = TurnFinished(
         status=next(s for s in STATUS_ORDER if s in happened),
         text=text,
-        model=run.options.model,
+        model=run.state.model,
+        models=run.state.models,
         usage=run.state.usage,
         duration_ms=run.time.ms,
         refused=refused,

@@ -161,28 +161,43 @@ async def failed(run: Run, call: CallState, text: str) -> None:
     await run.journal.append(_error(call, text))
 
 
-async def refused(run: Run, call: CallState, action: Action, verdict: Verdict, by: str) -> None:
-    """A call that policy forbids (`by` policy), that nobody could be asked about (`nobody`), or that a person said no to."""
+class No(msgspec.Struct, frozen=True):
+    """Who or what kept a call from running: `by` policy, nobody, or a person, with the person's words; `summary` is what was asked about."""
+
+    by: str
+    text: str = ""
+    summary: str = ""
+
+
+async def refused(run: Run, call: CallState, action: Action, verdict: Verdict, no: No) -> None:
+    """A call that policy forbids, that nobody could be asked about, or that a person said no to."""
+    by = no.by
     reasons = verdict.reasons
     decision = DecisionMade(
         call_id=call.call.id, name=action.spec.name, decision=verdict.decision, risk=verdict.risk, tier=verdict.tier, reasons=reasons, by=by
     )
-    body = _error(call, refusal_text(verdict, by), name=action.spec.name, refused=verdict.decision if by in REFUSERS else None)
+    body = _error(call, refusal_text(verdict, no), name=action.spec.name, refused=verdict.decision if by in REFUSERS else None)
     body = msgspec.structs.replace(body, note=AFTER_REFUSAL if by in REFUSERS else AFTER_NO)
     if call.started is not None:  # it began in an earlier run: that stays on record, only its repetition is refused
-        await run.journal.append(_error(call, f"{MAY_HAVE_HAPPENED} ({refusal_text(verdict, by)})", name=action.spec.name))
+        await run.journal.append(_error(call, f"{MAY_HAVE_HAPPENED} ({refusal_text(verdict, no)})", name=action.spec.name))
         return
     await run.journal.append(decision, body)
 
 
-def refusal_text(verdict: Verdict, by: str) -> str:
+def refusal_text(verdict: Verdict, no: No) -> str:
+    """What the model reads, and a person too."""
     why = "; ".join(verdict.reasons) or "no rule allows it"
     instead = next((f" Instead: {r.alternative}" for r in verdict.rules if r.decision is verdict.decision and r.alternative), "")
     if verdict.decision is Decision.FORBID:
         return f"forbidden by policy: {why}.{instead}"
-    if by == "nobody":
-        return f"refused: it needs a person's yes and nobody is there to ask: {why}.{instead}"
-    return f"not run: answered no by {by}: {why}."
+    what = (no.summary or why).removesuffix(".")
+    if no.by == "nobody" and no.text:
+        return f"refused: {no.text}: {what}.{instead}"
+    if no.by == "nobody":
+        return f"refused: it needs a person's yes and nobody is there to ask: {what}.{instead}"
+    if no.text:
+        return f"not run: a person said no to it, with the words: {no.text}"
+    return f"not run: answered no by {no.by}: {what}."
 
 
 async def not_run(run: Run, calls: Sequence[CallState], why: str) -> None:
@@ -207,9 +222,9 @@ def told(error: NeuralClawError) -> str:
     return f"{error.text.removesuffix('.')}{'.' if error.hint[0].isupper() else ';'} {error.hint}"
 
 
-async def left(run: Run, call: CallState) -> None:
-    """A `once` call that began in an earlier run and that nobody said to repeat."""
-    await run.journal.append(_error(call, MAY_HAVE_HAPPENED, bare=True))
+async def left(run: Run, call: CallState, text: str = "") -> None:
+    """A `once` call that began in an earlier run and that nobody said to repeat; `text` is what the person said to it."""
+    await run.journal.append(_error(call, f"{MAY_HAVE_HAPPENED} The person says: {text}" if text else MAY_HAVE_HAPPENED, bare=True))
 
 
 def _stopped(call: CallState, why: str) -> ToolFinished:

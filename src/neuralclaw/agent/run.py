@@ -20,6 +20,7 @@ class Heard:
     def __init__(self) -> None:
         self.pieces: list[str] = []
         self.seen = 0
+        self.model = ""  # who is asked, where it is not the turn's own model
         self.environment = ""
 
     @property

@@ -10,14 +10,15 @@ import anyio
 import msgspec
 
 from ..errors import NeuralClawError, StoreError, ToolValidationError
-from ..types.actions import Action, Grant, Scope, Verdict
-from ..types.events import DecisionMade, ToolStarted
+from ..types.actions import Action, Grant, StandingGrant, Verdict
+from ..types.events import DecisionMade, ToolOutput, ToolStarted
 from ..types.judging import Decision, Effect, Risk
 from ..types.logcontext import about
 from ..types.signals import Denied, Parked, Retry
-from ..types.tools import ToolContext, ToolResult, ToolSpec
+from ..types.tools import Show, ToolContext, ToolResult, ToolSpec, unseen
 from . import limits, results
 from .asking import ask, may_run_again
+from .liveoutput import LiveOutput
 from .places import conflict
 from .results import Outcome
 from .run import Run
@@ -58,7 +59,7 @@ async def run_calls(run: Run) -> None:
         if limits.repeats(state, call, breakers):
             await run_group(run, group)
             await results.not_run(run, state.open, "the same call with the same arguments came again")
-            await run.journal.append(limits.repeated(state, call))
+            await run.journal.append(limits.repeated(state, call, breakers))
             return
         await admit(run, call, group)
         if state.errors_in_row >= breakers.errors:
@@ -155,7 +156,7 @@ async def authorize(run: Run, call: CallState, action: Action) -> Ready | None:
         if said_again is None:
             return None
         again = said_again
-    standing: tuple[Scope, ...] | None = None
+    standing: tuple[StandingGrant, ...] | None = None
     while True:
         answers = msgspec.structs.replace(run.state.answers_for(call), standing=standing or ())
         try:
@@ -163,11 +164,11 @@ async def authorize(run: Run, call: CallState, action: Action) -> Ready | None:
             said = answers.by_hash.get(grant.hash)
             return Ready(call, action, grant, said.by if said and again == "policy" else again)
         except Denied as denied:
-            await results.refused(run, call, action, denied.verdict, "policy")
+            await results.refused(run, call, action, denied.verdict, results.No("policy"))
             return None
         except Parked as parked:
             if standing is None:
-                standing = tuple(await run.store.scopes(run.session))
+                standing = tuple(await run.store.grants(run.session, run.options.workspace))
                 if standing:
                     continue
             if await ask(run, call, action, parked.question) is None:
@@ -264,9 +265,11 @@ async def run_together(run: Run, group: list[Ready]) -> None:
 async def run_one(run: Run, ready: Ready) -> None:
     """Run one call under its grant and record its result; the grant is used up."""
     begun = run.clock.monotonic()
+    call_id = ready.call.call.id
+    live = LiveOutput(run.redaction, lambda text: run.show(ToolOutput(call_id=call_id, text=text)))
     try:
-        with about(call_id=ready.call.call.id):
-            result = await run.tools.call(ready.grant, context(run, ready.call, {}))
+        with about(call_id=call_id):
+            result = await run.tools.call(ready.grant, context(run, ready.call, {}, live.take))
     except Retry as retry:
         result = ToolResult(ok=False, error=retry.text)
     except StoreError:
@@ -276,8 +279,9 @@ async def run_one(run: Run, ready: Ready) -> None:
         result = ToolResult(ok=False, error=results.told(error), metadata={**metadata, "kind": error.kind})
     finally:
         ready.grant.close()
+        live.end()
     await results.record(run, Outcome(ready.call, ready.spec, result, round((run.clock.monotonic() - begun) * 1000)))
 
 
-def context(run: Run, call: CallState, before: dict[str, str | None]) -> ToolContext:
-    return ToolContext(session=run.session, turn=run.state.number, call_id=call.call.id, workspace=run.options.workspace, before=before)
+def context(run: Run, call: CallState, before: dict[str, str | None], show: Show = unseen) -> ToolContext:
+    return ToolContext(session=run.session, turn=run.state.number, call_id=call.call.id, workspace=run.options.workspace, before=before, show=show)

@@ -1,8 +1,8 @@
 """`Agent`: the Python API, and what every command line, chat and page stands on."""
 
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any, Literal
 
 import anyio
@@ -12,6 +12,7 @@ from anyio.abc import TaskGroup
 from .. import config
 from ..config import process
 from ..errors import AgentError, NeuralClawError, SessionBusy, TurnSetAside, UsageError
+from ..plugins import load
 from ..ports import Provider
 from ..runtime.asker import JournalAsker
 from ..runtime.bus import Bus
@@ -20,7 +21,7 @@ from ..runtime.drive import Kit, Wish
 from ..runtime.sessions import Sessions
 from ..runtime.turnstream import TurnStream
 from ..runtime.verbs import find_session
-from ..types.actions import AnswerDecision, Origin, Question, Shown, Who
+from ..types.actions import Origin, Who
 from ..types.entries import Event, rfc3339
 from ..types.events import ErrorEvent, Inbound, TurnFinished
 from ..types.ids import new_id
@@ -28,33 +29,34 @@ from ..types.judging import Trust
 from ..types.messages import Image
 from ..types.options import ApprovalsMode, TurnOptions
 from ..types.rows import SessionRow
+from .approver import Approver, asked
+from .calls import DIRECT, called, for_call, spelled
+from .confined import refuse_unconfined
 from .eventlog import EventLog, Leaving
-from .given import checked_name, checked_text, checked_who, count, known_only, load_settings, mode_of, name_of, new_session, real_directory, seconds, trust_of
+from .given import (
+    checked_name,
+    checked_text,
+    checked_who,
+    continued,
+    count,
+    known_only,
+    load_settings,
+    mode_of,
+    name_of,
+    new_session,
+    of_new_turns,
+    real_directory,
+    refusals_of,
+    seconds,
+    still_there,
+    tools_of,
+    trust_of,
+)
 from .parts import Parts
 from .pictures import Given, mentioned, pictures
-from .turns import Turns
+from .session_verbs import session_verbs
+from .turns import Turns, leaf
 from .verbs import agent_verbs
-
-
-class Call(msgspec.Struct, frozen=True):
-    """The call an approver is asked about."""
-
-    name: str
-    arguments: dict[str, Any]
-
-
-class Ask(msgspec.Struct, frozen=True, kw_only=True):
-    """What an approver gets: the call, what it would do exactly, why it is asked, and where its content came from."""
-
-    session: str
-    call: Call
-    action: Shown
-    reasons: tuple[str, ...]
-    sources: tuple[str, ...]
-    question: Question
-
-
-Approver = Callable[[Ask], Awaitable[AnswerDecision]]
 
 
 class Seat(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,20 +93,28 @@ class Agent:
         provider: Provider | None = None,
         tools: Iterable[Any] = (),
         approver: Approver | None = None,
-        settings: config.Settings | Mapping[str, Any] | None = None,
+        settings: config.Loaded | config.Settings | Mapping[str, Any] | None = None,
         environ: Mapping[str, str] | None = None,
         who: Who = "program",
         present: bool = False,
+        readonly: bool = False,
+        thinks: bool = True,
     ) -> AsyncIterator["Agent"]:
         """Open the home and everything a turn needs; close it all on leaving.
 
         `home`, `workspace` (else the current directory): directories. `model`: `provider:model`, or a provider. `settings`: a `Settings`
-        value in place of all configuration, or values above it by key. `recover`: take over every unfinished turn of the home.
+        value in place of all configuration, or values above it by key. `recover`: take over every unfinished turn of the home. `thinks` false:
+        no model will be asked and no program run, so that a budget that cannot be kept, or a sandbox that cannot start, stands in nobody's way. `readonly`:
+        nothing of the record is written, so that verbs that only read work on a read-only home; a turn cannot begin.
         Raises `ConfigError` for what is configured wrongly and `StoreError` for a home that cannot be used.
         """
         loaded = load_settings(home, process.environ if environ is None else environ, settings)
-        parts = await Parts.open(loaded, provider=provider, tools=tools)
+        if thinks:
+            config.refuse_caps(loaded)
+        parts = await Parts.open(loaded, provider=provider, tools=tools, readonly=readonly)
         try:
+            if thinks:
+                await refuse_unconfined(parts)
             seat = Seat(
                 workspace=real_directory(workspace),
                 model=name_of("model", model),
@@ -139,7 +149,8 @@ class Agent:
 
         `images`: pictures that belong to it, as paths, bytes or `Image` values (PNG, JPEG, GIF or WebP, at most 5 MB each).
 
-        `options`: `model`, `trust`, `approvals`, `max_iterations`, `timeout` (seconds) in place of the agent's own. While the session is busy in
+        `options`: `model`, `trust`, `approvals`, `max_iterations`, `timeout` (seconds) in place of the agent's own; `tools`, the names of those that are
+        offered; `refusals` `ignore`: a refused call does not decide the status. While the session is busy in
         this process the message waits, and its turn follows those before it; one that is busy elsewhere raises `SessionBusy`. Raises
         `UsageError` for an option that cannot be used; nothing is recorded then.
         """
@@ -151,25 +162,51 @@ class Agent:
 
     @asynccontextmanager
     async def resume(
-        self, session: str, *, text: str | None = None, images: Iterable[Given] = (), retry: bool = False, stay: bool = True, **options: Any
+        self,
+        session: str,
+        *,
+        text: str | None = None,
+        key: str | None = None,
+        images: Iterable[Given] = (),
+        retry: bool = False,
+        stay: bool = True,
+        **options: Any,
     ) -> AsyncIterator[AsyncIterator[Event]]:
         """Finish the session's unfinished, or parked and answered, turn; then, with `text`, run that as the next one, whose events these are.
 
         With nothing unfinished and no text, the stream is the last turn's end again. `stay` false: the program ends with this turn, so that messages
         that wait behind it are left to who comes next. `options` as in `turn`. Raises `UsageError` for a session
-        that has no turn at all.
+        that has no turn at all, and without `text` for a `model` or `trust`: an unfinished turn keeps its own.
         """
         row = await find_session(self._parts.store, checked_name(session))
+        continued(row.session)
         if text is not None:
             await self._parts.models.ready(options.get("model") or self._seat.model)
             chosen = self._options(**options)
-            async with self._turns.sent(row.session, self._inbound(text, chosen, images=images), retry=retry) as events:
+            async with self._turns.sent(row.session, self._inbound(text, chosen, key=key, images=images), retry=retry) as events:
                 yield events
             return
         if pictures(images):
             raise UsageError("pictures need a text to go with; nothing was recorded")
         async with self._turns.gone_on(row.session, msgspec.structs.replace(self._wish(retry=retry, **options), one_turn=not stay)) as events:
             yield events
+
+    @asynccontextmanager
+    async def call(
+        self, tool: str, arguments: Mapping[str, Any], *, session: str | None = None, waits: Callable[[str], None] = lambda _: None
+    ) -> AsyncIterator[AsyncIterator[Event]]:
+        """One call of a tool through the whole pipeline, as a turn; its events. Without `session` it is recorded in the session `tools`, and waits its turn.
+
+        `waits` is told of a longer wait. The arguments are those of the tool; what does not fit is the result of the call.
+        """
+        name = new_session(session) if session is not None else None
+        inbound = self._inbound(spelled(tool, arguments), for_call(self._options(model=DIRECT)))
+        async with called(self._turns, name, inbound, waits) as events:
+            yield events
+
+    def go_on(self, session: str, *, retry: bool = False) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
+        """Finish the one turn of the session that is unfinished, as it was recorded; messages that wait behind it are left."""
+        return self._turns.gone_on(session, msgspec.structs.replace(self._wish(retry=retry), one_turn=True))
 
     @asynccontextmanager
     async def recover(self) -> AsyncIterator[AsyncIterator[Event]]:
@@ -188,7 +225,7 @@ class Agent:
                 yield self._left(row, TurnSetAside(f"turn {row.open_turn} was set aside", hint=f"neuralclaw run --resume {row.session} --retry"), seq)
             while again:  # messages that wait behind the unfinished turn have turns of their own
                 try:
-                    async with self.resume(row.session) as events:
+                    async with self._turns.gone_on(row.session, self._wish(retry=False)) as events:
                         async for event in events:
                             seq += 1
                             yield msgspec.structs.replace(event, seq=seq)
@@ -214,9 +251,9 @@ class Agent:
                     return event.body
         raise AgentError("the turn ended without a result; what was recorded is kept")
 
-    async def steer(self, text: str, *, session: str, images: Iterable[Given] = ()) -> int:
-        """Say something to a session whose turn runs, here or elsewhere; it is seen before the next model call."""
-        return await self.desk.steer(checked_name(session), checked_text(text), by=self._seat.who, images=pictures(images))
+    async def steer(self, text: str, *, session: str, key: str | None = None, images: Iterable[Given] = ()) -> int:
+        """Say something to a session whose turn runs, here or elsewhere; it is seen before the next model call. `key`: as in `turn`."""
+        return await self.desk.steer(checked_name(session), checked_text(text), by=self._seat.who, key=name_of("key", key), images=pictures(images))
 
     @property
     def trust(self) -> str:
@@ -239,9 +276,10 @@ class Agent:
         if waits:
             await self.desk.cancel(events.session, by=self._seat.who)
 
-    async def answer(self, approval_id: str, decision: str, value: Mapping[str, Any] | None = None) -> None:
-        """Answer a question of any session. Raises `UnknownQuestion` or `AlreadyAnswered`."""
-        await self.desk.answer(approval_id, decision, by=self._seat.who, value=value)
+    async def answer(self, approval_id: str, decision: str, value: Mapping[str, Any] | None = None, *, text: str | None = None) -> None:
+        """Answer a question of any session; the model reads the `text` of a no. Raises `UnknownQuestion`, `AlreadyAnswered`, and `UsageError` for an
+        answer that the question does not offer."""
+        await self.desk.answer(approval_id, decision, by=self._seat.who, value=value, text=text)
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -249,6 +287,8 @@ class Agent:
         told = list(self.settings.notices)
         if self._parts.book.problem:
             told.append(self._parts.book.problem)
+        if unheeded := self._parts.models.unheeded(self._seat.model):
+            told.append(unheeded)
         workspace = self._seat.workspace
         if workspace in self._parts.policy.protected_paths:
             told.append(f"The workspace {workspace} is more than one task should write to: it is read-only. Name another with --workspace DIR.")
@@ -275,9 +315,11 @@ class Agent:
         approvals: ApprovalsMode | None = None,
         max_iterations: int | None = None,
         timeout: float | None = None,
+        tools: Iterable[str] | None = None,
         **others: Any,
     ) -> TurnOptions:
         """The options of a turn: the seat's, with what this call says, checked."""
+        refusals = refusals_of(others.pop("refusals", None))
         known_only(others)
         seat, limits = self._seat, config.limits(self.settings.settings)
         if max_iterations is not None:
@@ -291,16 +333,21 @@ class Agent:
             approvals=mode_of(approvals) if approvals is not None else seat.approvals,
             limits=limits,
             origin=Origin(who=seat.who, present=seat.present),
+            tools=tools_of(tools, self._parts.tools),
+            refusals=refusals,
         )
 
-    def _wish(self, *, retry: bool, approvals: ApprovalsMode | None = None, timeout: float | None = None, **others: Any) -> Wish:
+    def _wish(
+        self, *, retry: bool, approvals: ApprovalsMode | None = None, timeout: float | None = None, max_iterations: int | None = None, **others: Any
+    ) -> Wish:
         """What this process wants of a turn that another one began, checked."""
+        iterations = count("max_iterations", max_iterations) if max_iterations is not None else None
+        of_new_turns(others)
         timeout = seconds("timeout", timeout) if timeout is not None else None
         approvals = mode_of(approvals) if approvals is not None else None
-        known_only({name: value for name, value in others.items() if name not in ("model", "trust", "max_iterations")})
         present = self._seat.present
         chosen = approvals or (self._seat.approvals if present or self._seat.explicit else None)
-        return Wish(approvals=chosen, present=present, retry=retry, seconds=timeout)
+        return Wish(approvals=chosen, present=present, retry=retry, seconds=timeout, iterations=iterations)
 
     def closing(self) -> None:
         """The program ends: turns that nobody cancelled stop and stay unfinished, and nobody waits for them any more."""
@@ -319,7 +366,7 @@ class Agent:
 def assemble(parts: Parts, seat: Seat, tasks: TaskGroup, approver: Approver | None) -> Agent:
     """The runtime over the parts: bus, asker, sessions and desk, and the agent that a program holds."""
     bus = Bus(parts.store, parts.clock)
-    asker = JournalAsker(parts.store, lambda entries: desk.notify(entries), approver=asked(approver) if approver else None)
+    asker = JournalAsker(parts.store, parts.clock, lambda entries: desk.notify(entries), approver=asked(approver) if approver else None)
     kit = Kit(
         store=parts.store,
         clock=parts.clock,
@@ -333,29 +380,18 @@ def assemble(parts: Parts, seat: Seat, tasks: TaskGroup, approver: Approver | No
         environment=parts.environment,
         sources=(parts.instructions,) if parts.instructions else (),
         redaction=parts.redactor,
+        there=still_there,
     )
     sessions = Sessions(kit, tasks, max_sessions=parts.loaded.settings.agent.max_sessions, ended=asker.arrive)
     bus.listen(EventLog(parts.book, sessions.driving).entries)
     verbs: dict[str, Verb] = {}
     desk = SessionDesk(parts.store, parts.clock, bus, sessions, asker, verbs)
     agent = Agent(parts, seat, desk, bus, asker, sessions)
-    verbs.update(agent_verbs(parts, desk, agent.turn, seat.workspace, seat.trust))
+    verbs.update(session_verbs(parts.store, desk, seat.who, (agent.turn, agent.resume, agent.go_on)))
+    verbs.update(agent_verbs(parts, desk, agent.call, seat.workspace, seat.trust, seat.who))
+
+    async def status(**asked: Any) -> Any:
+        return await load("status")(parts, seat).show(**asked)
+
+    verbs["status"] = status
     return agent
-
-
-def asked(approver: Approver) -> Callable[[str, Question], Awaitable[AnswerDecision]]:
-    """The approver of the Python API as the asker calls it."""
-
-    async def ask(session: str, question: Question) -> AnswerDecision:
-        call = Call(question.action.tool, question.arguments)
-        return await approver(Ask(session=session, call=call, action=question.action, reasons=question.reasons, sources=question.sources, question=question))
-
-    return ask
-
-
-def leaf(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The one error inside a group of one, however deep; the group itself when it holds several."""
-    inner: BaseException = group
-    while isinstance(inner, BaseExceptionGroup) and len(inner.exceptions) == 1:
-        inner = inner.exceptions[0]
-    return inner

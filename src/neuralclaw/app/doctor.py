@@ -8,6 +8,8 @@ from typing import Any
 import anyio.to_thread
 import msgspec
 
+from ..config import refuse_caps
+from ..errors import ConfigError
 from .model_checks import model_checks
 from .parts import Parts
 
@@ -26,7 +28,9 @@ async def checks(parts: Parts, *, rebuilt: bool, call: bool = False) -> list[dic
     trials = await anyio.to_thread.run_sync(parts.sandbox.real.trials)
     chosen = parts.sandbox.name
     for trial in trials:
-        used = " (used for commands)" if trial.check == f"sandbox.{chosen}" else ""
+        used = (
+            (" (used for commands)" if trial.ok else "; tools.terminal.sandbox asks for it, so no turn can run") if trial.check == f"sandbox.{chosen}" else ""
+        )
         found.append(check(trial.check, trial.ok, trial.text + used, fix=trial.fix, needed=trial.check == f"sandbox.{chosen}"))
     found.append(git(parts.loaded.env.get("PATH", "")))
     return found
@@ -39,6 +43,10 @@ def python() -> dict[str, Any]:
 
 def config(parts: Parts) -> dict[str, Any]:
     notices = "".join(f"; {notice}" for notice in parts.loaded.notices)
+    try:
+        refuse_caps(parts.loaded)
+    except ConfigError as error:
+        return check("config", False, error.text, fix=error.hint)
     return check("config", True, (parts.loaded.file or "defaults, no file") + notices)
 
 

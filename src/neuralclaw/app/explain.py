@@ -1,23 +1,27 @@
 """`policy explain`: what the gate would decide about a command, an address, a path, or a call, proposed or recorded. Runs nothing."""
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from ..errors import NeuralClawError, ToolNotFoundError
+from ..errors import ToolNotFoundError, ToolValidationError, UsageError
+from ..runtime.verbs import find_session
 from ..safety.gate import Gate
 from ..sandbox.facts import SystemFacts
-from ..types.actions import Action, Origin, Verdict
+from ..types.actions import Action, Origin, Verdict, Who
 from ..types.entries import Entry
-from ..types.events import ToolStarted
+from ..types.events import ToolStarted, TurnStarted
 from ..types.judging import Power, Risk, Trust
+from ..types.labels import NONE, Labels
 from ..types.messages import ToolCall
 from ..types.tools import ToolSpec, Touch
-from .parts import Parts, read_command
+from .given import checked_who, real_directory
+from .parts import Parts, beside, read_command
 
 TARGETS = ("command", "url", "path", "tool", "call_id")
+CANDIDATES = 8
+"""Sessions that are named where an id is not unique."""
 BY_OP = {"read": "read_file", "list": "list_files", "write": "write_file", "delete": "delete_file"}
 """The tool that stands for an operation on a path."""
 FETCH = ToolSpec(
@@ -31,23 +35,36 @@ FETCH = ToolSpec(
 )
 
 
+LATER = {"soul": "souls are", "channel": "chat channels are", "label": "rules about where content came from are"}
+"""What a question may name and this version does not have."""
+
+
 class Asked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What may be asked, as in INTERFACE.md. `resolve`: one list of addresses for each look-up of a host, instead of DNS."""
 
-    workspace: str
-    trust: Trust = Trust.LOW
+    workspace: str | None = None
+    trust: Trust | None = None
     command: str | None = None
     url: str | None = None
     path: str | None = None
     op: str | None = None
     tool: str | None = None
-    args: dict[str, Any] = msgspec.field(default_factory=dict)
+    args: dict[str, Any] | None = None
     call_id: str | None = None
-    resolve: dict[str, list[list[str]]] = msgspec.field(default_factory=dict)
-    soul: str = ""
-    origin: str = "program"
-    channel: str = ""
-    label: list[str] = msgspec.field(default_factory=list)
+    resolve: dict[str, list[list[str]]] | None = None
+    soul: str | None = None
+    origin: str | None = None
+    channel: str | None = None
+    label: list[str] | None = None
+
+
+class Around(msgspec.Struct, frozen=True, kw_only=True):
+    """What a call is judged in: where, under what trust, for whom, and after what was read."""
+
+    workspace: str
+    trust: Trust
+    who: Who = "program"
+    labels: Labels = NONE
 
 
 class Answered:
@@ -63,37 +80,71 @@ class Answered:
         return lists.pop(0) if len(lists) > 1 else lists[0]
 
 
-async def explain(parts: Parts, asked: Mapping[str, Any]) -> Verdict:
-    """The verdict. Raises `NeuralClawError` for a question that names nothing, or something that is not there."""
+async def explain(parts: Parts, asked: Mapping[str, Any], *, workspace: str, trust: Trust) -> Verdict:
+    """The verdict on what is asked; `workspace` and `trust` count where the question and a recorded call say nothing.
+
+    Raises `UsageError` for a question that cannot be answered: it names nothing, or something that is not there.
+    """
     try:
         question = msgspec.convert(dict(asked), Asked)
     except msgspec.ValidationError as error:
-        raise NeuralClawError(f"that cannot be explained: {error}") from error
-    action = await _action(parts, question)
-    if not question.resolve:
-        return await parts.gate.judge(action)
+        raise UsageError(f"that cannot be explained: {error}") from error
+    _fits(question)
+    action = await _action(parts, question, Around(workspace=workspace, trust=trust))
+    standing = await parts.store.grants("", action.workspace)
+    if question.resolve is None:
+        return await parts.gate.judge(action, standing)
     facts = SystemFacts(parts.policy, lambda: parts.sandbox.name, parts.loaded.env.get("PATH", ""), Answered(question.resolve))
-    return await Gate(parts.policy, facts, parts.clock, read_command).judge(action)
+    return await Gate(parts.policy, facts, parts.clock, read_command, beside=beside).judge(action, standing)
 
 
-async def _action(parts: Parts, asked: Asked) -> Action:
+def _fits(asked: Asked) -> None:
+    """Refuse what would not count."""
+    for name, are in LATER.items():
+        if getattr(asked, name) is not None:
+            raise UsageError(f"--{name}: {are} not available yet", hint=f"the same without --{name}: nothing is decided by it in this version")
+    targets = [name for name in TARGETS if getattr(asked, name) is not None]
+    if len(targets) != 1:
+        given = f"{' and '.join(targets)} are asked about at once" if targets else "nothing to explain"
+        raise UsageError(f"{given}: give one of {', '.join(TARGETS)}", hint='neuralclaw policy explain --command "git push"')
+    for option, wanted in (("op", ("path",)), ("args", ("tool",)), ("resolve", ("url", "tool"))):
+        if getattr(asked, option) is not None and targets[0] not in wanted:
+            raise UsageError(f"--{option} goes with --{' or --'.join(wanted)}")
+    if asked.path is not None and asked.op not in BY_OP:
+        raise UsageError(f"--path wants --op, one of {', '.join(BY_OP)}", hint=f"neuralclaw policy explain --path {asked.path} --op read")
+
+
+async def _action(parts: Parts, asked: Asked, around: Around) -> Action:
     """The call that stands for what is asked."""
     if asked.call_id is not None:
-        asked = await _recorded(parts, asked, asked.call_id)
-    if asked.command is not None:
-        spec, arguments = _tool(parts, "terminal"), {"command": asked.command}
-    elif asked.url is not None:
-        return _made(asked, FETCH, {"url": asked.url})
-    elif asked.path is not None:
-        if asked.op not in BY_OP:
-            raise NeuralClawError(f"--path wants --op, one of {', '.join(BY_OP)}")
-        spec, arguments = _tool(parts, BY_OP[asked.op]), {"path": asked.path}
-        return _made(asked, spec, arguments)
-    elif asked.tool is not None:
-        spec, arguments = _tool(parts, asked.tool), asked.args
-    else:
-        raise NeuralClawError(f"nothing to explain: give one of {', '.join(TARGETS)}")
-    return _made(asked, spec, parts.tools.prepare(spec.name, arguments))
+        found = await _recorded(parts, asked.call_id)
+        asked = msgspec.structs.replace(asked, tool=found.call.name, args=found.call.arguments)
+        around = found.around or around
+    around = _given(asked, around)
+    if asked.url is not None:
+        return _made(FETCH, {"url": asked.url}, around)
+    if asked.path is not None:
+        return _made(_tool(parts, BY_OP[asked.op or ""]), {"path": asked.path}, around)
+    name, arguments = (asked.tool, asked.args or {}) if asked.tool is not None else ("terminal", {"command": asked.command})
+    spec = _tool(parts, name)
+    try:
+        return _made(spec, parts.tools.prepare(spec.name, arguments), around)
+    except ToolValidationError as error:
+        raise UsageError(error.text, hint=f"neuralclaw tools show {spec.name}") from error
+
+
+def _given(asked: Asked, around: Around) -> Around:
+    """The surroundings with what the question says of them."""
+    if asked.origin in ("schedule", "agent"):
+        raise UsageError(f"--origin {asked.origin}: {'schedules' if asked.origin == 'schedule' else 'delegated tasks'} are not available yet")
+    if asked.origin not in (None, "owner", "program"):
+        raise UsageError(f"{asked.origin!r} is no origin", hint="owner or program")
+    return Around(
+        workspace=around.workspace if asked.workspace is None else real_directory(asked.workspace),
+        trust=asked.trust or around.trust,
+        who=around.who if asked.origin is None else checked_who(asked.origin),
+        labels=around.labels,
+    )
 
 
 def _tool(parts: Parts, name: str) -> ToolSpec:
@@ -103,41 +154,55 @@ def _tool(parts: Parts, name: str) -> ToolSpec:
     return spec
 
 
-def _made(asked: Asked, spec: ToolSpec, arguments: dict[str, Any]) -> Action:
-    if asked.origin not in ("owner", "program", "schedule", "agent"):
-        raise NeuralClawError(f"{asked.origin!r} is no origin", hint="owner, program, schedule or agent")
+def _made(spec: ToolSpec, arguments: dict[str, Any], around: Around) -> Action:
     return Action(
         session="explain",
         turn=0,
         call_id="explain",
         spec=spec,
         arguments=arguments,
-        workspace=os.path.realpath(asked.workspace),
-        trust=asked.trust,
-        origin=Origin(who=asked.origin, channel=asked.channel),  # type: ignore[arg-type]  # checked above
-        soul=asked.soul,
-        labels=frozenset(asked.label),
+        workspace=around.workspace,
+        trust=around.trust,
+        origin=Origin(who=around.who),
+        labels=around.labels,
     )
 
 
-async def _recorded(parts: Parts, asked: Asked, call_id: str) -> Asked:
-    """The recorded call of that id, of the newest session that has one, as a question about its tool and arguments."""
-    for row in await parts.store.sessions():
-        if not await parts.store.known_calls(row.session, [call_id]):
-            continue
-        call = _call(await parts.store.read(row.session, kinds=("tool.started", "message")), call_id)
-        if call is not None:
-            return msgspec.structs.replace(asked, tool=call.name, args=call.arguments, workspace=row.workspace or asked.workspace)
-    raise NeuralClawError(f"no recorded call has the id {call_id}", hint="neuralclaw sessions show SESSION names its calls")
+class Recorded(msgspec.Struct, frozen=True):
+    """A call of the record, and what its turn ran under."""
+
+    call: ToolCall
+    around: Around | None
 
 
-def _call(entries: Sequence[Entry], call_id: str) -> ToolCall | None:
+async def _recorded(parts: Parts, name: str) -> Recorded:
+    """The call of that id, or `SESSION/CALL_ID` where several sessions have one. Raises `UsageError`, which names the candidates."""
+    session, slash, call_id = name.partition("/")
+    if slash:
+        rows = [await find_session(parts.store, session)]
+    else:
+        rows, call_id = await parts.store.sessions(), name
+    having = [row.session for row in rows if await parts.store.known_calls(row.session, [call_id])]
+    if len(having) > 1:
+        named = ", ".join(f"{one}/{call_id}" for one in having[:CANDIDATES]) + (", …" if len(having) > CANDIDATES else "")
+        raise UsageError(f"{len(having)} sessions have a call {call_id}: {named}", hint=f"neuralclaw policy explain {having[0]}/{call_id}")
+    found = _call(await parts.store.read(having[0], kinds=("turn.started", "tool.started", "message")), call_id) if having else None
+    if found is None:
+        raise UsageError(f"no recorded call has the id {name}", hint="neuralclaw sessions show SESSION names its calls")
+    return found
+
+
+def _call(entries: Sequence[Entry], call_id: str) -> Recorded | None:
     """The call as it ran, else as it was proposed."""
-    proposed = None
+    around: Around | None = None
+    found: Recorded | None = None
     for entry in entries:
         body = entry.body
-        if isinstance(body, ToolStarted) and body.call_id == call_id:
-            return ToolCall(call_id, body.name, body.arguments)
+        if isinstance(body, TurnStarted):
+            options = body.options
+            around = Around(workspace=options.workspace, trust=options.trust, who=options.origin.who, labels=frozenset(entry.header.labels))
+        elif isinstance(body, ToolStarted) and body.call_id == call_id:
+            found = Recorded(ToolCall(call_id, body.name, body.arguments), around)
         for call in getattr(body, "tool_calls", ()):
-            proposed = call if call.id == call_id else proposed
-    return proposed
+            found = Recorded(call, around) if call.id == call_id and found is None else found
+    return found

@@ -2,40 +2,60 @@
 
 import os
 import re
-from collections.abc import Mapping
-from typing import Any, cast, get_args
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, cast, get_args
 
 from .. import config
-from ..errors import UsageError, WorkspaceError
+from ..errors import ToolNotFoundError, UsageError, WorkspaceError
+from ..plugins import load
+from ..ports import Toolset
 from ..types.actions import Who
-from ..types.entries import HOME
+from ..types.entries import CALLS, HOME
 from ..types.ids import new_id
 from ..types.judging import Trust
 from ..types.options import ApprovalsMode
 
 SESSION_ID = re.compile(r"(?=.*[A-Za-z0-9])[A-Za-z0-9._-]{1,64}")
-RESERVED = (HOME, "tools")
+RESERVED = (HOME, CALLS)
 LONGEST = 31_536_000
 """The longest running time of a turn, in seconds: a year."""
 
 
-def load_settings(home: str | os.PathLike[str] | None, environ: Mapping[str, str], settings: config.Settings | Mapping[str, Any] | None) -> config.Loaded:
-    """The settings in effect: a whole `Settings` value, or those of files and environment with `settings` on top."""
+def load_settings(
+    home: str | os.PathLike[str] | None, environ: Mapping[str, str], settings: config.Loaded | config.Settings | Mapping[str, Any] | None
+) -> config.Loaded:
+    """The settings in effect: what was loaded already, a whole `Settings` value, or those of files and environment with `settings` on top.
+
+    Raises `ConfigError`.
+    """
+    if isinstance(settings, config.Loaded):
+        return settings
     folder = os.fspath(home) if home is not None else None
-    if isinstance(settings, config.Settings):
-        place, _ = config.places(folder, environ)
-        return config.Loaded(settings, place, {name: value for name, value in environ.items() if value})
-    return config.load(home=folder, environ=environ, overrides=settings)
+    return config.effective(config.Asked(folder, environ, settings), lambda: load("provider.known"))
 
 
 def real_directory(path: str | os.PathLike[str] | None) -> str:
     """A workspace, absolute and real. Raises `AgentError` when it is no directory."""
     if path is not None and not isinstance(path, str | os.PathLike):
         raise refused("workspace", path, "a path")
-    real = os.path.realpath(path if path is not None else os.getcwd())  # noqa: PTH109
+    try:
+        real = os.path.realpath(path if path is not None else os.getcwd())  # noqa: PTH109
+    except FileNotFoundError as error:
+        raise WorkspaceError(
+            "the current directory was deleted, and it is the workspace; nothing was run", hint="go to another one, or name one with --workspace DIR"
+        ) from error
     if not os.path.isdir(real):  # noqa: PTH112
         raise WorkspaceError(f"the workspace {real} is not a directory", hint="make it first, or name another with --workspace DIR")
     return real
+
+
+def still_there(workspace: str) -> None:
+    """A turn is gone on with where it began. Raises `WorkspaceError` when that place was deleted; the turn stays as it is."""
+    if not os.path.isdir(workspace):  # noqa: PTH112
+        raise WorkspaceError(
+            f"the workspace {workspace} of this turn is not there any more; the turn stays unfinished",
+            hint="bring the directory back, or end the turn: neuralclaw sessions cancel ID",
+        )
 
 
 def new_session(name: str | None) -> str:
@@ -50,6 +70,13 @@ def new_session(name: str | None) -> str:
     return name
 
 
+def continued(name: str) -> str:
+    """The name of a session that is there, to be gone on with. Raises `UsageError` for the reserved ones, which hold no conversation."""
+    if name in RESERVED:
+        raise UsageError(f"the session {name} holds no conversation and is never continued; nothing was recorded", hint="neuralclaw sessions list")
+    return name
+
+
 def refused(name: str, value: object, wanted: str) -> UsageError:
     return UsageError(f"{name} cannot be {value!r:.80}; nothing was recorded", hint=f"{name} is {wanted}")
 
@@ -57,7 +84,19 @@ def refused(name: str, value: object, wanted: str) -> UsageError:
 def known_only(others: Mapping[str, object]) -> None:
     """Refuse options that no turn has."""
     for name in others:
-        raise UsageError(f"a turn has no option {name!r}; nothing was recorded", hint="there are: model, trust, approvals, max_iterations, timeout")
+        there = "there are: model, trust, approvals, max_iterations, timeout, tools, refusals"
+        raise UsageError(f"a turn has no option {name!r}; nothing was recorded", hint=there)
+
+
+def of_new_turns(others: Mapping[str, object]) -> None:
+    """Refuse what holds for new turns alone where an unfinished one is gone on with, and options that no turn has."""
+    for name in ("model", "trust", "tools", "refusals"):
+        if others.get(name) is not None:
+            raise UsageError(
+                f"{name} holds for a new turn, and there is no text for one: an unfinished turn keeps its own; nothing was changed",
+                hint=f"leave {name} out, or give the text of the next turn",
+            )
+    known_only({name: value for name, value in others.items() if value is not None})
 
 
 def checked_text(text: object) -> str:
@@ -119,3 +158,25 @@ def trust_of(value: object) -> Trust:
     if value not in [level.value for level in Trust]:
         raise refused("trust", value, f"one of {', '.join(level.value for level in Trust)}")
     return Trust(value)
+
+
+def refusals_of(value: object) -> Literal["count", "ignore"]:
+    """Whether a refusal decides the status of a turn."""
+    if value not in (None, "count", "ignore"):
+        raise refused("refusals", value, "count or ignore")
+    return "ignore" if value == "ignore" else "count"
+
+
+def tools_of(names: object, tools: Toolset) -> tuple[str, ...] | None:
+    """The tools of these names or aliases, by their own names, each once. Raises `ToolNotFoundError` and `UsageError`."""
+    if names is None:
+        return None
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise refused("tools", names, "a list of names")
+    found: list[str] = []
+    for name in names:
+        spec = tools.find(name) if isinstance(name, str) else None
+        if spec is None:
+            raise ToolNotFoundError(f"there is no tool named {name!r:.80}; nothing was recorded", hint="neuralclaw tools list")
+        found.append(spec.name)
+    return tuple(sorted(set(found)))

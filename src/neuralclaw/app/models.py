@@ -17,6 +17,7 @@ from ..ports import Clock, Net, Provider
 from ..runtime.drive import Thinking
 from ..safety.gate import Gate
 from .pulled import RunningOllama
+from .setup_reach import has_model
 
 GIVEN = "given"
 """Provider name of a `Provider` object that was passed to `Agent.open`."""
@@ -34,6 +35,8 @@ class Models:
 
     def __init__(self, loaded: Loaded, gate: Gate, clock: Clock, *, given: Provider | None) -> None:
         self._loaded, self._gate, self._clock, self._given = loaded, gate, clock, given
+        self.given = given is not None
+        """Whether a `Provider` object answers everything."""
         self._providers: dict[str, tuple[Provider, str]] = {}
         self._net: Net | None = None
         self._files: Any = None  # what knows the model files, once one is asked for
@@ -59,30 +62,69 @@ class Models:
             timeout=llm.timeout_seconds,
         )
 
-    def full_name(self, model: str | None) -> str:
-        """`P:M` for what the person wrote: `P:M`, a service alone, or nothing (`ready` first). Raises `ConfigError`."""
+    def provider(self, model: str) -> Provider:
+        """The provider of that model (`P:M`) alone, without those behind it. Raises `ConfigError`."""
+        return self._find(model)[0]
+
+    def full_name(self, model: str | None, *, usable: bool = True) -> str:
+        """`P:M` for what the person wrote: `P:M`, a service alone, a model alone, or nothing (`ready` first). Raises `ConfigError`.
+
+        `usable` false: also for a service without its key.
+        """
         if self._given is not None:
             return model if model and ":" in model else f"{GIVEN}:{model or 'model'}"
         wanted = model or self.default()[0]
+        if not self.names_service(wanted):
+            wanted = f"{self._service_of(wanted, usable)}:{wanted}"
         service, _, name = wanted.partition(":")
         if service == LOCAL:
             path = self._local(name)[1]
             return f"{LOCAL}:{self._files.file(path).path}"  # absolute: the turn may go on in another directory
-        if name:
-            self._find(wanted)
-            return wanted
-        default = self._find(wanted)[1]
-        if not default:
+        default = self._find(wanted)[1] if usable or service in OWN else self.described(service).default_model
+        if not (name or default):
             raise ConfigError(f"{service} has no default model", hint=f"name one: --model {service}:MODEL")
-        return f"{service}:{default}"
+        return wanted if name else f"{service}:{default}"
+
+    def names_service(self, model: str) -> bool:
+        """Whether what stands before the colon, or all of it, is a service."""
+        service = model.partition(":")[0]
+        return service in (*OWN, LOCAL) or service in self._loaded.settings.llm.providers or service in load("provider.known")
+
+    def _service_of(self, model: str, usable: bool) -> str:
+        """The one service that can be used and has a model of that name. Raises `ConfigError` where there is none, or more than one."""
+        found = load("provider.usable")(model, self.configured, self._loaded.env)
+        if not found and has_model(self._ollama.models() or (), model):
+            found = ["ollama"]
+        if not found and not usable:
+            found = load("provider.having")(model, self.configured)
+        if len(found) == 1:
+            return str(found[0])
+        if found:
+            names = ", ".join(f"{service}:{model}" for service in found)
+            raise ConfigError(f"several services have the model {model}: {names}", hint=f"name one: --model {found[0]}:{model}")
+        raise load("models.unknown")(model, self.configured)
+
+    @property
+    def configured(self) -> dict[str, Any]:
+        """`llm.providers` as plain values."""
+        return {name: msgspec.to_builtins(told) for name, told in self._loaded.settings.llm.providers.items()}
+
+    def described(self, service: str) -> Any:
+        """What is known of a service, whether its key is there or not. Raises `ConfigError`."""
+        return load("provider.described")(service, self.configured, self._loaded.env)
 
     async def ready(self, model: str | None = None) -> None:
         """Find out what `full_name(model)` and `default` need to know, beside the event loop. Without it they block for the look themselves."""
-        if model is None and self._given is None and self._choose(lambda: False)[2]:
+        if self._given is not None:
+            return
+        alone = model is not None and not self.names_service(model) and not load("provider.usable")(model, self.configured, self._loaded.env)
+        if alone or (model is None and self._choose(lambda: False)[2]):
             await self._ollama.look()
 
     def default(self) -> tuple[str, str]:
         """The configured or chosen model as `P:M` or `P`, and why it is that one. The same as long as this process lives."""
+        if chosen := self._by_model():
+            return chosen
         name, why, asked = self._choose(lambda: self._ollama.models() is not None)
         if name == "ollama" and asked:  # chosen only because it runs: with a model that it has
             usual = self._find(name)[1]
@@ -90,11 +132,35 @@ class Models:
             return (name, why) if has == usual else (f"{name}:{has}", f"{why} without {usual}")
         return name, why
 
+    def unheeded(self, model: str | None) -> str:
+        """A sentence that names the settings that `full_name(model)` does not take, as far as it is known now; "" where there are none."""
+        llm, usual = self._loaded.settings.llm, config.Settings().llm
+        changed = [name for name in ("temperature", "top_p") if getattr(llm, name) != getattr(usual, name)]
+        if not changed or self._given is not None or (model is None and not self._ollama.looked and self._choose(lambda: False)[2]):
+            return ""
+        try:
+            full = self.full_name(model)
+            service, _, name = full.partition(":")
+            refused = load("provider.untaken")(self.described(service), name) if service not in (*OWN, LOCAL) else ()
+        except ConfigError:
+            return ""  # the turn says it
+        names = [f"llm.{one}" for one in changed if one in refused]
+        many = len(names) > 1
+        return f"{' and '.join(names)} {'have' if many else 'has'} no effect with {full}, which does not take {'them' if many else 'it'}" if names else ""
+
     def default_now(self) -> str:
         """`default` for a person to read, as far as it is known: nothing is looked for."""
         if self._given is not None:
             return GIVEN
         return self.default()[0] if self._ollama.looked or not self._choose(lambda: False)[2] else "none configured (not chosen yet)"
+
+    def _by_model(self) -> tuple[str, str] | None:
+        """The service that a configured model without one belongs to, where it is one alone."""
+        llm = self._loaded.settings.llm
+        if llm.default_provider or not llm.default_model or self.names_service(llm.default_model):
+            return None
+        found = load("provider.usable")(llm.default_model, self.configured, self._loaded.env)
+        return (f"{found[0]}:{llm.default_model}", f"llm.default_model ({self._loaded.origin('llm.default_model')})") if len(found) == 1 else None
 
     def _choose(self, ollama_runs: Callable[[], bool]) -> tuple[str, str, bool]:
         """What is configured or chosen, why, and whether it hung on a running Ollama."""
@@ -140,8 +206,7 @@ class Models:
             return load(f"provider.{service}")(), OWN[service]
         self._loaded.require(f"llm.providers.{service}")
         settings = self._loaded.settings.llm
-        providers = {name: msgspec.to_builtins(p) for name, p in settings.providers.items()}
-        found = load("provider.resolve")(service, providers, self._loaded.env)
+        found = load("provider.resolve")(service, self.configured, self._loaded.env)
         if self._net is None:
             self._net = load("net")()
         grant = self._gate.standing(hosts=[found.host])

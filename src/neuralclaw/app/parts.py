@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -43,11 +44,11 @@ class Parts:
         self.redactor = Redactor(config.secret_values(loaded))
         self.policy: Policy = config.policy(settings, home=loaded.home, person_home=env.get("HOME", ""))
         self.sandbox = LateSandbox(
-            lambda: load("sandbox")(settings.tools.terminal.sandbox, path_env=env.get("PATH", ""), hidden=hidden_paths(loaded.home, env))
+            lambda: load("sandbox")(settings.tools.terminal.sandbox, path_env=env.get("PATH", ""), hidden=(*hidden_paths(loaded.home, env), *loaded.hidden))
         )
         converter = LateConverter(lambda: load("converter")())
         facts = SystemFacts(self.policy, lambda: self.sandbox.name, env.get("PATH", ""), extract=extractor(converter))
-        self.gate = Gate(self.policy, facts, clock, read_command)
+        self.gate = Gate(self.policy, facts, clock, read_command, beside=beside)
         self.models = Models(loaded, self.gate, clock, given=provider)
         self.files = ConfinedFiles(os.path.join(loaded.home, "preimages"))  # noqa: PTH118
         terminal = settings.tools.terminal
@@ -65,9 +66,9 @@ class Parts:
         self.book = open_book(loaded, self.redactor)
 
     @classmethod
-    async def open(cls, loaded: config.Loaded, *, provider: Provider | None, tools: Iterable[Any]) -> "Parts":
+    async def open(cls, loaded: config.Loaded, *, provider: Provider | None, tools: Iterable[Any], readonly: bool = False) -> "Parts":
         clock = SystemClock()
-        return cls(loaded, await SqliteStore.open(loaded.home, clock=clock), clock, provider=provider, tools=tools)
+        return cls(loaded, await SqliteStore.open(loaded.home, clock=clock, readonly=readonly), clock, provider=provider, tools=tools)
 
     def system(self, workspace: str) -> str:
         return system_prompt(self.loaded.settings.agent.name, workspace)
@@ -108,6 +109,14 @@ class Parts:
 def read_command(text: str, **scene: Any) -> Any:
     """The shell analysis, loaded with the first command that is judged: a grammar and sixteen modules."""
     return load("shell")(text, **scene)
+
+
+async def beside(work: Callable[[Callable[[], float] | None], Any]) -> Any:
+    """A long analysis in a worker thread, bounded by the processor time that it uses itself, so that a busy machine changes no verdict.
+
+    When its turn is cancelled nobody waits for it, and it ends at its bound.
+    """
+    return await anyio.to_thread.run_sync(work, time.thread_time, abandon_on_cancel=True)
 
 
 def hidden_paths(home: str, env: Mapping[str, str]) -> tuple[str, ...]:

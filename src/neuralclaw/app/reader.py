@@ -11,6 +11,7 @@ from ..runtime.desk import Verb
 from ..runtime.verbs import reading_verbs
 from ..store.sqlite import SqliteStore
 from .clock import SystemClock
+from .given import RESERVED
 
 
 class ReadingDesk:
@@ -26,11 +27,11 @@ class ReadingDesk:
 
 
 @asynccontextmanager
-async def reader(home: str | None = None, *, environ: Mapping[str, str] | None = None) -> AsyncIterator[ReadingDesk]:
-    """The reading desk of a home. It does not need a configuration that can be read."""
+async def reader(home: str | None = None, *, workspace: str = "", environ: Mapping[str, str] | None = None) -> AsyncIterator[ReadingDesk]:
+    """The reading desk of a home. It does not need a configuration that can be read. `workspace`: a real path, whose newest session is meant by none."""
     folder, _ = config.places(home, environ if environ is not None else process.environ)
     store = await SqliteStore.open(folder, clock=SystemClock(), readonly=True)
     try:
-        yield ReadingDesk(reading_verbs(store))
+        yield ReadingDesk(reading_verbs(store, workspace, left_out=RESERVED))
     finally:
         await store.aclose()

@@ -12,11 +12,12 @@ from ..runtime.drive import Wish
 from ..runtime.sessions import Sessions
 from ..runtime.turnstream import TurnStream
 from ..types.actions import Who
-from ..types.entries import Entry, Event
-from ..types.events import ApprovalRequested, Inbound, TurnFinished
+from ..types.entries import Entry, Event, rfc3339
+from ..types.events import ApprovalRequested, Inbound, StatusEvent, TurnFinished
 from ..types.rows import SessionRow
 from .parts import Parts
 
+WAITS = "the session waits for an answer; this message is kept, waits for it too, and is taken up when the session goes on"
 LEAVE_SECONDS = 3.0
 """How long leaving a turn early may wait for its end to be recorded."""
 
@@ -39,6 +40,9 @@ class Turns:
             if accepted.before is not None:
                 self._bus.follow(stream, accepted.before, accepted.turn)
             async with self._followed(stream) as events:
+                if accepted.waits:
+                    now = rfc3339(round(self._parts.clock.now() * 1_000_000))
+                    stream.tell_first(Event(body=StatusEvent(text=WAITS), session=session, turn=accepted.turn or 0, seq=0, time=now))
                 if accepted.waits or (wish.present and stream.number is None):
                     stream.show_first(await self._open_questions(session))
                 yield events
@@ -102,3 +106,11 @@ class Turns:
         if not ends or not isinstance(ends[-1].body, TurnFinished):
             raise AgentError(f"the end of turn {row.last_turn} of session {row.session} was erased or cannot be read")
         return ends[-1].entry
+
+
+def leaf(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The one error inside a group of one, however deep; the group itself when it holds several."""
+    inner: BaseException = group
+    while isinstance(inner, BaseExceptionGroup) and len(inner.exceptions) == 1:
+        inner = inner.exceptions[0]
+    return inner

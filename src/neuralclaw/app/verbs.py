@@ -1,42 +1,44 @@
 """The table of verbs: every command of the desk under its name. Command line, slash commands, pages and Python render the same values."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import msgspec
 
-from ..errors import ToolNotFoundError
+from ..errors import AgentError, ToolNotFoundError
 from ..plugins import load
 from ..runtime.desk import SessionDesk, Verb
-from ..runtime.sessions import lease_name
-from ..runtime.verbs import reading_verbs
-from ..types.actions import Action, Origin
+from ..runtime.verbs import answering_verbs, reading_verbs
+from ..types.actions import Action, Origin, Who
 from ..types.entries import Event
 from ..types.events import ToolFinished
 from ..types.judging import Trust
+from ..types.labels import NONE
 from ..types.tools import ToolSpec
+from .config_verbs import config_verbs
+from .given import RESERVED
 from .parts import Parts
+from .policy_verbs import PolicyVerbs
 
 Turn = Callable[..., AbstractAsyncContextManager[AsyncIterator[Event]]]
 
 
-def agent_verbs(parts: Parts, desk: SessionDesk, turn: Turn, workspace: str, trust: Trust) -> dict[str, Verb]:
-    """The verbs of an agent that works in `workspace` under `trust`; `turn` is its way to run one."""
-    verbs = Verbs(parts, desk, turn, workspace, trust)
+def agent_verbs(parts: Parts, desk: SessionDesk, call: Turn, workspace: str, trust: Trust, who: Who) -> dict[str, Verb]:
+    """The verbs of an agent that works for `who` in `workspace` under `trust`; `call` is its way to run a call as a turn."""
+    verbs = Verbs(parts, desk, call, workspace, trust)
     return {
-        **reading_verbs(parts.store),
-        "approvals.answer": verbs.answer,
+        **reading_verbs(parts.store, workspace, left_out=RESERVED),
+        **PolicyVerbs(parts, workspace, trust).table(),
+        **answering_verbs(parts.store, desk, who),
         "tools.list": verbs.tools,
         "tools.show": verbs.tool,
         "tools.call": verbs.call,
-        "policy.explain": verbs.explain,
-        "policy.rules": verbs.rules,
-        "policy.check": verbs.check,
-        "config.show": verbs.config,
+        **config_verbs(parts.loaded.asked),
         "instructions.list": verbs.instructions,
         "models.list": verbs.models,
         "models.show": verbs.model,
+        "models.try": verbs.try_models,
         "doctor": verbs.doctor,
     }
 
@@ -44,16 +46,8 @@ def agent_verbs(parts: Parts, desk: SessionDesk, turn: Turn, workspace: str, tru
 class Verbs:
     """The verbs that need more than the record."""
 
-    def __init__(self, parts: Parts, desk: SessionDesk, turn: Turn, workspace: str, trust: Trust) -> None:
-        self._parts, self._desk, self._turn, self._workspace, self._trust = parts, desk, turn, workspace, trust
-
-    async def answer(self, *, approval_id: str, decision: str, by: str = "owner") -> dict[str, Any]:
-        """Answer a question; `holder` says who goes on with the session now, or is None."""
-        await self._desk.answer(approval_id, decision, by=by)
-        found = await self._parts.store.question(approval_id)
-        assert found is not None, "it was answered just now"
-        holder = await self._parts.store.holder(lease_name(found.session))
-        return {"approval_id": approval_id, "session": found.session, "turn": found.turn, "decision": decision, "holder": holder}
+    def __init__(self, parts: Parts, desk: SessionDesk, call: Turn, workspace: str, trust: Trust) -> None:
+        self._parts, self._desk, self._call, self._workspace, self._trust = parts, desk, call, workspace, trust
 
     async def tools(self) -> list[dict[str, Any]]:
         return [described(spec) for spec in self._parts.tools.tools()]
@@ -66,10 +60,13 @@ class Verbs:
         spec = self._spec(name)
         if dry_run:
             prepared = self._parts.tools.prepare(spec.name, arguments)
-            return as_dict(await self._parts.gate.judge(self._action(spec, prepared)))
-        text = msgspec.json.encode({"tool": spec.name, "arguments": arguments}).decode()
-        async with self._turn(text, session=session, model="direct:call") as events:
+            row = await self._parts.store.session(session) if session is not None else None
+            action = msgspec.structs.replace(self._action(spec, prepared), labels=row.labels if row is not None else NONE)
+            return as_dict(await self._parts.gate.judge(action, await self._parts.store.grants(session or "", self._workspace)))
+        async with self._call(spec.name, arguments, session=session) as events:
             finished = [event async for event in events if isinstance(event.body, ToolFinished)]
+        if not finished:
+            raise AgentError("the call ended without a result; what was recorded is kept", hint="neuralclaw sessions show tools")
         return finished[-1].to_dict()
 
     def _spec(self, name: str) -> ToolSpec:
@@ -83,22 +80,13 @@ class Verbs:
             session="explain", turn=0, call_id="explain", spec=spec, arguments=arguments, workspace=self._workspace, trust=self._trust, origin=Origin()
         )
 
-    async def explain(self, **asked: Any) -> dict[str, Any]:
-        """What the gate would decide about a command, address, path or call, and why. Runs nothing."""
-        return as_dict(await load("explain")(self._parts, {"workspace": self._workspace, "trust": self._trust, **asked}))
+    async def models(self, *, service: str | None = None) -> list[dict[str, Any]]:
+        """The models that can be used now: those that are set, and each ready service's default; or all that are known of one service."""
+        return list(await load("models")(self._parts.models, self._parts.loaded).list(service))
 
-    async def rules(self) -> list[dict[str, Any]]:
-        """The rules in force: the owner's, then the built-in ones."""
-        owner = [{"id": f"owner.{r.id}", "decision": str(r.decision), "reason": r.reason} for r in self._parts.policy.rules]
-        return [*owner, *load("rules")()]
-
-    async def check(self, *, file: str) -> dict[str, Any]:
-        """Whether a policy file (a YAML or JSON list of rules, or a whole configuration) can be used."""
-        errors: list[str] = load("policy_file")(file)
-        return {"ok": not errors, "errors": errors}
-
-    async def config(self) -> list[dict[str, Any]]:
-        return [value._asdict() for value in self._parts.loaded.values]
+    async def model(self, *, model: str | None = None, usable: bool = False) -> dict[str, Any]:
+        """What is known of the model that `P:M`, a service or a model alone, or nothing stands for. `usable`: `ConfigError` where its key is missing."""
+        return dict(await load("models")(self._parts.models, self._parts.loaded).show(model, usable=usable))
 
     async def instructions(self) -> list[dict[str, Any]]:
         """The `AGENTS.md` files that a turn in the workspace begins with, the nearest last; none where they are switched off.
@@ -108,13 +96,15 @@ class Verbs:
         source = self._parts.instructions
         return [] if source is None else [as_dict(file) for file in (await source.read(self._workspace)).files]
 
-    async def models(self) -> list[dict[str, Any]]:
-        """The models that can be chosen by name, with their window: those that are set, and each ready service's default."""
-        return list(await load("models")(self._parts).list())
+    async def try_models(self, *, models: Sequence[str], progress: Callable[[Any], None] | None = None, **asked: Any) -> list[dict[str, Any]]:
+        """Try models (`P:M`) with the twenty tasks, each in a fresh workspace and home: passes, calls, usage, time and every result, for each model.
 
-    async def model(self, *, model: str | None = None) -> dict[str, Any]:
-        """The model that `P:M`, a service alone, or nothing stands for: its full name, its window in tokens. Raises `ConfigError`."""
-        return dict(await load("models")(self._parts).show(model))
+        `tasks`: only these. `timeout`: seconds for a task. `runs`: how often each. `keep`: a directory for the workspaces. `progress` is told the value
+        so far. Real calls are made, and paid. Raises `ConfigError` for a model that cannot be asked, `LLMError` where none of them answers.
+        """
+        wanted = load("models.asked")(models=models, **asked)
+        done: list[dict[str, Any]] = await load("models.try")(self._parts.loaded, self._parts.models, wanted, progress)
+        return done
 
     async def doctor(self, *, rebuild: bool = False, call: bool = False) -> list[dict[str, Any]]:
         """What works here, what is missing and how to get it. `call`: the models are called once for real."""

@@ -9,8 +9,8 @@ from typing import Any
 from ..types.events import ApprovalRequested, ToolFinished, ToolStarted
 from .cells import Line, Wrap, chop, fit, harmless, paint, width_of
 from .cells import cells as cells_of
-from .screen import exact
-from .terminal import CHOICES
+from .controls import exact
+from .questions import about, choices, heading
 
 _DIFF_LINES, _HEAD_LINES, _TAIL_LINES, _REASON_LINES = 24, 3, 5, 6
 _TELLING = ("command", "path", "url", "query", "pattern", "name")
@@ -21,8 +21,10 @@ _ARGUMENT = 60
 _DIFF_COLOURS = {"+": "32", "-": "31", "@": "36"}
 
 
-def tool_card(started: ToolStarted, finished: ToolFinished | None, *, width: int, colour: bool = True, elapsed_ms: int | None = None) -> str:
-    """A tool call: sign, name, arguments in short, time; below it what came of it. `finished` None: it runs, since `elapsed_ms`."""
+def tool_card(
+    started: ToolStarted, finished: ToolFinished | None, *, width: int, colour: bool = True, elapsed_ms: int | None = None, whole: bool = False
+) -> str:
+    """A tool call: sign, name, arguments in short, time; below it what came of it, `whole` or folded. `finished` None: it runs, since `elapsed_ms`."""
     sign, style = _sign(finished)
     took = finished.duration_ms if finished is not None else elapsed_ms
     diff = _diff_of(finished)
@@ -36,28 +38,24 @@ def tool_card(started: ToolStarted, finished: ToolFinished | None, *, width: int
     room = width - cells_of(f"{sign} {name}  ") - width_of(end)
     arguments = fit(_arguments(started.arguments, changes=bool(diff)), room) if room > 8 else ""
     head: Line = [(sign, style), (" ", ""), (name, "1")] + ([("  ", ""), (arguments, "")] if arguments else []) + end
-    lines = chop(head, width)[:1] + [[("  ", ""), *line] for line in _outcome(finished, diff, max(width - 2, 1))]
+    lines = chop(head, width)[:1] + [
+        [("  ", ""), *line] for line in (_all_of(finished, diff, max(width - 2, 1)) if whole else _outcome(finished, diff, max(width - 2, 1)))
+    ]
     return _joined(lines, width, colour)
 
 
 def question_card(question: ApprovalRequested, *, width: int, colour: bool = True) -> str:
-    """What a person is asked to agree to, whole: the exact command and change, the risk and why, and what the answers cover."""
+    """What a person is asked to agree to, whole: what would be done, the exact command and change, where, and what the answers cover."""
     action = question.action
-    lines: list[Line] = _wrapped(f"{_one_line(action.tool)} wants to run (question {_one_line(question.approval_id)})", "1;33", width)
+    lines: list[Line] = _wrapped(_one_line(heading(question)), "1;33", width)
     for line in _exact_lines(action.show):
         lines += _whole(line, "", width)
     for line in _exact_lines(action.diff.rstrip("\n")) if action.diff else ():
         lines += _whole(line, _diff_style(line), width)
-    about = [f"risk {question.risk}, tier {question.tier}" + (f": {'; '.join(question.reasons)}" if question.reasons else "")]
-    if question.sources:
-        about.append(f"asked for by: {', '.join(question.sources)}")
-    if question.scopes:
-        covered = ", ".join(f"{scope.get('kind', '')} {scope.get('value', '')}" for scope in question.scopes)
-        about.append(f"s and a cover: {covered}")
-    for text in about:
+    for text in about(question):
         lines += [[("  ", ""), *line] for line in _wrapped(" ".join(_exact_lines(text)), "2", max(width - 2, 1))]
-    offered = "  ".join(CHOICES.get(choice, harmless(choice)) for choice in question.choices)
-    lines += [[("  ", ""), *line] for line in _wrapped(offered, "1", max(width - 2, 1))]
+    if question.choices:
+        lines += [[("  ", ""), *line] for line in _wrapped(harmless(choices(question)), "1", max(width - 2, 1))]
     return _joined(lines, width, colour)
 
 
@@ -135,6 +133,23 @@ def _outcome(finished: ToolFinished | None, diff: list[str], width: int) -> list
         shown = [[(fit(line.expandtabs(4), width), _diff_style(line))] for line in diff[:_DIFF_LINES]]
         return shown + _more(len(diff) - _DIFF_LINES)
     return _summary(finished, width) + shortened
+
+
+def folds(finished: ToolFinished, width: int) -> bool:
+    """Whether the card of the call leaves something out."""
+    diff = _diff_of(finished)
+    return len(_outcome(finished, diff, width)) < len(_all_of(finished, diff, width))
+
+
+def _all_of(finished: ToolFinished | None, diff: list[str], width: int) -> list[Line]:
+    """Everything that a call gave back, as far as the event holds it."""
+    if finished is None:
+        return []
+    if diff:
+        return [row for line in diff for row in chop([(line.expandtabs(4), _diff_style(line))], width)]
+    text = harmless((finished.error or "") if finished.refused is not None else finished.content or finished.error or "").expandtabs(4).rstrip("\n")
+    rows = [row for line in text.split("\n") for row in chop([(line, "2")], width)] if text else []
+    return rows + (_wrapped("shortened for the model; read_result has the rest", "2", width) if finished.truncated else [])
 
 
 def _reason(finished: ToolFinished, before: str, width: int) -> list[Line]:

@@ -1,4 +1,4 @@
-"""A person at a terminal: events become lines on the screen, questions become a prompt, typed words become answers."""
+"""A person at a terminal: events become lines on the screen."""
 
 from typing import Any
 
@@ -16,14 +16,13 @@ from ..types.events import (
     StatusEvent,
     TextDelta,
     ToolFinished,
+    ToolOutput,
     ToolStarted,
     TurnFinished,
 )
-from .screen import Screen, exact
+from .questions import answered
+from .screen import Screen
 
-CHOICES = {"once": "[y] once", "session": "[s] this session", "always": "[a] always", "no": "[n] no"}
-"""Answer -> how it is offered."""
-LETTERS = {"y": "once", "s": "session", "a": "always", "n": "no"}
 _SHOWN_ARGUMENT = 200
 UNCONFINED = "Commands run as plain processes here: limited, but free to read every file and to use the network. neuralclaw doctor says why."
 _UNANSWERED = ("failed", "cancelled", "limit", "timed_out")
@@ -43,7 +42,8 @@ class View:
     def __init__(self, out: Screen, err: Screen, *, tools: bool, verbose: bool, answer: bool = True, named: bool = False) -> None:
         self.out, self.err, self._answer, self._named = out, err, answer, named
         self._tools, self._verbose = tools, verbose
-        self._warned = False
+        self.warned = False
+        """It was said that commands run without confinement."""
         self._streamed = ""
         self._told: set[tuple[str, str]] = set()
         self._limit = ""
@@ -52,7 +52,7 @@ class View:
 
     def show(self, event: Event) -> None:
         """Show what there is to show of one event."""
-        if self.out.tty and not isinstance(event.body, TextDelta | ReasoningDelta):
+        if self.out.tty and not isinstance(event.body, TextDelta | ReasoningDelta | ToolOutput):
             self.out.fresh()
         match event.body:
             case TextDelta(text=text):
@@ -67,8 +67,8 @@ class View:
                 self.err.line(f"approved by --approvals auto: {name}", "yellow")
             case ApprovalRequested(approval_id=question, choices=choices):
                 self._choices[question] = choices
-            case ApprovalResolved(by=by, decision=decision, approval_id=question) if by not in _SEEN_ANYWAY:
-                self.err.line(f"question {question}: {decision}, by {by}", "dim")
+            case ApprovalResolved(by=by, approval_id=question) if by not in _SEEN_ANYWAY:
+                self.err.line(f"question {question}: {answered(event.body)}", "dim")
             case LimitHit(text=text):
                 self._limit = text
                 self.err.line(text, "yellow")
@@ -77,19 +77,26 @@ class View:
                 self._error(kind, text, hint)
             case StatusEvent(text=text):
                 self.err.line(text, "dim")
-            case Debug(text=text) if self._verbose:
-                self.err.line(text, "dim")
+            case ReasoningDelta() | ToolOutput() | Debug() if self._verbose:
+                self._closely(event.body)
             case TurnFinished():
                 self.end(event.session, event.body)
             case _:
                 pass
+
+    def _closely(self, body: ReasoningDelta | ToolOutput | Debug) -> None:
+        """What only those see who look closely."""
+        if isinstance(body, Debug):
+            self.err.line(body.text, "dim")
+        else:
+            self.err.write(body.text, "dim")
 
     def _delta(self, text: str) -> None:
         if self.out.tty and self._answer and not self._named:
             if self._streamed == "" and self.err.tty:
                 self.err.fresh()
             self._streamed += text
-            self.out.write(text)
+            self.out.flow(text)
 
     def _message(self, body: Message) -> None:
         if body.stop in ("length", "cancelled") and body.text and not self._streamed and self._answer:
@@ -117,8 +124,8 @@ class View:
 
     def _tool(self, body: ToolStarted | ToolFinished) -> None:
         self._streamed = ""
-        if isinstance(body, ToolFinished) and body.metadata.get("sandbox") == "process" and not self._warned:
-            self._warned = True
+        if isinstance(body, ToolFinished) and body.metadata.get("sandbox") == "process" and not self.warned:
+            self.warned = True
             self.err.line(UNCONFINED, "yellow")
         if isinstance(body, ToolStarted):
             if self._tools:
@@ -164,75 +171,3 @@ def _arguments(arguments: dict[str, Any]) -> str:
     text = " ".join(str(v) for v in arguments.values()) if len(arguments) == 1 else ", ".join(f"{k}={v}" for k, v in arguments.items())
     text = text.replace("\n", "\\n")
     return text if len(text) <= _SHOWN_ARGUMENT else text[:_SHOWN_ARGUMENT] + "…"
-
-
-class Questions:
-    """The questions that wait for the person at this terminal; they are asked one at a time, in order."""
-
-    def __init__(self, err: Screen) -> None:
-        self._err = err
-        self._open: list[ApprovalRequested] = []
-
-    @property
-    def current(self) -> ApprovalRequested | None:
-        """The question that stands on the screen."""
-        return self._open[0] if self._open else None
-
-    def add(self, question: ApprovalRequested) -> None:
-        self._open.append(question)
-        if len(self._open) == 1:
-            self._ask(question)
-
-    def drop(self, approval_id: str) -> bool:
-        """Forget an answered question; true when it was the one on the screen. The next one is shown."""
-        was = self.current is not None and self.current.approval_id == approval_id
-        self._open = [q for q in self._open if q.approval_id != approval_id]
-        if was:
-            self._err.fresh()
-            if self._open:
-                self._ask(self._open[0])
-        return was
-
-    def clear(self) -> None:
-        self._open.clear()
-
-    def read(self, line: str) -> str | None:
-        """The decision that a typed line means for the question on the screen; None when it means none, and the person is told."""
-        self._err.at_start()
-        question = self._open[0]
-        word = line.strip().lower()
-        decision = LETTERS.get(word, word)
-        if decision in question.choices:
-            return decision
-        self._again(f"please type one of {choices(question)}, then Enter: ")
-        return None
-
-    @property
-    def count(self) -> int:
-        return len(self._open)
-
-    def _again(self, text: str) -> None:
-        """What was typed is no answer."""
-        self._err.write(text)
-
-    def _ask(self, question: ApprovalRequested) -> None:
-        err = self._err
-        err.line()
-        err.line(f"{question.action.tool} wants to run (question {question.approval_id}):", "bold")
-        for line in exact(question.action.show).split("\n"):
-            err.line(f"    {line}")
-        if question.action.diff:
-            for line in exact(question.action.diff).rstrip("\n").split("\n"):
-                err.line(f"    {line}")
-        err.line(f"  risk {question.risk}, tier {question.tier}" + (f": {'; '.join(question.reasons)}" if question.reasons else ""))
-        if question.sources:
-            err.line(f"  asked for by: {', '.join(question.sources)}")
-        if question.scopes:
-            covered = ", ".join(exact(f"{scope.get('kind', '')} {scope.get('value', '')}") for scope in question.scopes)
-            err.line(f"  s and a cover: {covered}")
-        err.write(f"  {choices(question)} > ")
-
-
-def choices(question: ApprovalRequested) -> str:
-    """What may be typed, in words."""
-    return "  ".join(CHOICES.get(c, c) for c in question.choices)

@@ -2,10 +2,13 @@
 
 import argparse
 
+import msgspec
+
+from ..channels.questions import about, answered, heading, why
 from ..channels.screen import exact
-from ..errors import UsageError
+from ..types.events import ApprovalRequested, ApprovalResolved
 from . import output, verbs
-from .parsing import Command, choice, with_json
+from .parsing import Command, choice, clean, with_json
 
 _DECISIONS = ("once", "session", "always", "no")
 
@@ -15,8 +18,8 @@ def _list(args: argparse.Namespace) -> int:
     if args.json:
         output.json_line(rows)
         return 0
-    lines = [row | {"tool": row["action"]["tool"], "show": exact(row["action"]["show"])} for row in rows]
-    output.table(lines, ("approval_id", "session", "turn", "since", "risk", "tool", "show"), empty="no question waits")
+    lines = [row | {"question": exact(row["summary"] or f"{row['action']['tool']} {row['action']['show']}")} for row in rows]
+    output.table(lines, ("approval_id", "session", "turn", "since", "risk", "question"), empty="no question waits")
     return 0
 
 
@@ -30,33 +33,41 @@ def _show(args: argparse.Namespace) -> int:
     if args.json:
         output.json_line(question)
         return 0
-    action = question.pop("action")
-    output.fields({name: value for name, value in question.items() if value not in (None, [], "")})
+    asked, answer = msgspec.convert({**question, "type": "approval.requested"}, ApprovalRequested), question["answer"]
     screen = output.out()
-    screen.line(f"{action['tool']}:")
-    for line in exact(action["show"]).split("\n") + exact(action.get("diff") or "").split("\n"):
-        screen.line(f"    {line}".rstrip())
+    screen.line(heading(asked), "bold")
+    for text in (asked.action.show, (asked.action.diff or "").rstrip("\n")):
+        for line in exact(text).split("\n") if text else ():
+            screen.line(f"    {line}".rstrip())
+    for line in (*about(asked), f"session {question['session']}, turn {question['turn']}, since {question['since']}, until {asked.expires}", *why(asked)):
+        screen.line(f"  {line}")
+    if answer is None:
+        screen.line(f"  answer with: neuralclaw approvals answer {asked.approval_id} {'|'.join(asked.choices)}")
+    else:
+        screen.line(f"  {answered(msgspec.convert(answer, ApprovalResolved))}")
     return 0
 
 
 def _answer_options(parser: argparse.ArgumentParser) -> None:
     _show_options(parser)
     parser.add_argument("decision", metavar="|".join(_DECISIONS), type=choice(*_DECISIONS, "y", "s", "a", "n"))
+    parser.add_argument("--text", metavar="TEXT", help="what the model reads with a no")
 
 
 def _answer(args: argparse.Namespace) -> int:
     letters = {word[0]: word for word in _DECISIONS[1:]} | {"y": "once"}
-    answered = verbs.ask(args, "approvals.answer", approval_id=args.approval_id, decision=letters.get(args.decision, args.decision))
-    if not isinstance(answered, dict):
-        raise UsageError(f"there is no question {args.approval_id}")
+    more = {} if args.text is None else {"text": clean(args.text)}
+    done = verbs.ask(
+        args, "approvals.answer", who=verbs.at_terminal(), approval_id=args.approval_id, decision=letters.get(args.decision, args.decision), **more
+    )
     if args.json:
-        output.json_line(answered)
+        output.json_line(done)
         return 0
     screen = output.out()
-    if answered.get("holder"):
-        screen.line(f"answered; {answered['holder']} goes on with it")
+    if done["holder"]:
+        screen.line(f"answered; {done['holder']} goes on with it")
     else:
-        screen.line(f"answered; nobody holds the session now, go on with:\nneuralclaw run --resume {answered['session']}")
+        screen.line(f"answered; nobody holds the session now, go on with:\nneuralclaw run --resume {done['session']}")
     return 0
 
 

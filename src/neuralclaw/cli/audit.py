@@ -4,7 +4,7 @@ import argparse
 
 from ..types.entries import rfc3339
 from . import output, verbs
-from .parsing import Command, with_json
+from .parsing import Command, whole, with_json
 
 
 def _verify(args: argparse.Namespace) -> int:
@@ -21,7 +21,7 @@ def _verify(args: argparse.Namespace) -> int:
 
 def _show_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--session", metavar="ID", help="only this session")
-    parser.add_argument("--after", type=int, default=0, metavar="RECORD", help="only what came after this record")
+    parser.add_argument("--after", type=whole, default=0, metavar="RECORD", help="only what came after this record")
     with_json(parser)
 
 
@@ -43,7 +43,7 @@ def _export(args: argparse.Namespace) -> int:
 
 def _export_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--session", metavar="ID", help="only this session")
-    parser.add_argument("--after", type=int, default=0, metavar="RECORD", help="only what came after this record")
+    parser.add_argument("--after", type=whole, default=0, metavar="RECORD", help="only what came after this record")
 
 
 COMMANDS = (

@@ -5,8 +5,10 @@ import os
 import signal
 import sys
 import traceback
+from itertools import pairwise
 
 from ..errors import ConfigError, NeuralClawError, SecurityError, SessionNotFound, StoreError, ToolNotFoundError, UnknownQuestion, UsageError
+from ..types.events import TurnFinished
 from . import output
 
 CODES = {"done": 0, "failed": 1, "needs_approval": 3, "limit": 4, "denied": 5, "timed_out": 124, "cancelled": 130}
@@ -25,6 +27,13 @@ def code_of(error: BaseException) -> int:
     if isinstance(error, SecurityError):
         return CODES["denied"]
     return 1
+
+
+def exit_code(finished: TurnFinished) -> int:
+    """The exit code that the end of a turn stands for."""
+    if finished.status == "failed" and finished.error is not None and finished.error.kind == "ConfigError":
+        return CONFIGURATION
+    return CODES[finished.status]
 
 
 def report(error: BaseException, arguments: list[str]) -> int:
@@ -77,8 +86,11 @@ def _is_output(error: OSError) -> bool:
 
 
 def _wants_json(arguments: list[str]) -> bool:
-    words = set(arguments)
-    return bool(words & {"--json", "--output=json", "--output=stream-json"}) or ("--output" in words and bool(words & {"json", "stream-json"}))
+    """Whether the command was asked for JSON; what stands behind `--` is no option."""
+    words = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    formats = {word.removeprefix("--output=") for word in words if word.startswith("--output=")}
+    formats |= {value for option, value in pairwise(words) if option == "--output"}
+    return "--json" in words or bool(formats & {"json", "stream-json"})
 
 
 def _silence() -> None:

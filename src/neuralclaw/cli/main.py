@@ -14,8 +14,10 @@ GROUPS = {
     "init": "init",
     "doctor": "doctor",
     "config": "config",
+    "models": "models",
     "sessions": "sessions",
     "approvals": "approvals",
+    "grants": "grants",
     "tools": "tools",
     "policy": "policy",
     "audit": "audit",
@@ -23,10 +25,10 @@ GROUPS = {
 """Noun -> the file of this package that has its commands."""
 
 LATER = (
-    *("grants", "undo", "redo", "diff", "cost", "backup", "restore", "memory", "mcp", "schedule"),
+    *("undo", "redo", "diff", "cost", "backup", "restore", "memory", "mcp", "schedule"),
     *("tasks", "plan", "souls", "agents", "prompts", "secrets", "serve"),
 )
-"""Nouns that are promised and whose rooms do not stand yet."""
+"""Nouns that are promised and not available yet."""
 
 
 _program = False

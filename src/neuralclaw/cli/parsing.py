@@ -11,7 +11,7 @@ Run = Callable[[argparse.Namespace], int]
 Options = Callable[[argparse.ArgumentParser], None]
 
 _LATER = {"sessions": ("search", "rename", "fork", "export", "import", "delete", "replay")}
-"""Verbs that are promised and whose rooms do not stand yet."""
+"""Verbs that are promised and are not available yet."""
 
 
 class Command:
@@ -42,7 +42,22 @@ class _Parser(argparse.ArgumentParser):
         return self.formatter_class(prog=self.prog, width=100)  # type: ignore[call-arg]  # every formatter of argparse takes it
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(message, hint=f"{self.prog} --help shows what it takes")
+        raise UsageError(_reworded(self.prog, message), hint=f"{self.prog} --help shows what it takes")
+
+
+def _reworded(prog: str, message: str) -> str:
+    """A complaint of argparse in our words: `argument --x: …` is about the option `--x`."""
+    missing = message.removeprefix("the following arguments are required: ")
+    if missing != message:
+        return f"{prog} needs {missing.replace(', ', ' and ')}"
+    if not message.startswith("argument "):
+        return message
+    name, _, what = message.removeprefix("argument ").partition(": ")
+    if what.startswith("expected "):
+        return f"{name} needs a value"
+    if what.startswith("ignored explicit argument "):
+        return f"{name} takes no value"
+    return f"{name}: {what}"
 
 
 def run(noun: str, commands: Sequence[Command], arguments: list[str], home: str | None) -> int:
@@ -98,6 +113,8 @@ def _extra(parser: argparse.ArgumentParser, word: str) -> UsageError:
     if word.startswith("-"):
         known = [o for action in parser._actions if action.help != argparse.SUPPRESS for o in action.option_strings]
         name = word.split("=", 1)[0]
+        if name == "--json" and "--output" in known:
+            return UsageError(f"{parser.prog} has no option --json; did you mean '--output json'?", hint=hint)
         return UsageError(f"{parser.prog} has no option {name}{did_you_mean(name, known)}", hint=hint)
     return UsageError(f"{parser.prog} does not take a further {word!r}; put quotes around a text of several words", hint=hint)
 
@@ -111,7 +128,7 @@ def _group_help(noun: str, commands: Sequence[Command]) -> str:
 def unknown_noun(word: str, nouns: Sequence[str], later: Sequence[str]) -> UsageError:
     """What to say when the first word is no command."""
     if word in later:
-        return UsageError(f"neuralclaw {word} does not stand yet in this version", hint=f"there is: {', '.join(nouns)}")
+        return UsageError(f"neuralclaw {word} is not available yet", hint=f"there is: {', '.join(nouns)}")
     return UsageError(
         f"there is no command {word!r}{did_you_mean(word, nouns)}", hint=f'there is: {", ".join(nouns)}; a task is given with: neuralclaw run "…"'
     )
@@ -154,9 +171,24 @@ def count(word: str) -> int:
     return int(word)
 
 
+def whole(word: str) -> int:
+    """An option's type: a whole number from 0."""
+    if not word.isascii() or not word.isdigit():
+        raise argparse.ArgumentTypeError(f"{word!r} is not a whole number from 0")
+    return int(word)
+
+
+def names(word: str) -> tuple[str, ...]:
+    """An option's type: names with commas between them, one at least."""
+    found = tuple(name.strip() for name in word.split(","))
+    if not all(found):
+        raise argparse.ArgumentTypeError(f"{word!r} is no list of names (NAME,NAME)")
+    return found
+
+
 def not_yet(option: str) -> UsageError:
-    """An option that is promised and whose room does not stand yet: said, never ignored."""
-    return UsageError(f"{option} does not stand yet in this version")
+    """An option or command that is promised and not available yet: said, never ignored."""
+    return UsageError(f"{option} is not available yet")
 
 
 def with_json(parser: argparse.ArgumentParser) -> None:
@@ -164,11 +196,14 @@ def with_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON value")
 
 
+def input_bytes() -> bytes:
+    """Standard input to its end; nothing where it is closed."""
+    return sys.stdin.buffer.read() if sys.stdin is not None else b""
+
+
 def input_text() -> str:
     """Standard input to its end. Bytes that are not UTF-8 are read in the screen's own encoding."""
-    if sys.stdin is None:
-        return ""
-    return text_of(sys.stdin.buffer.read())
+    return text_of(input_bytes())
 
 
 def text_of(data: bytes) -> str:

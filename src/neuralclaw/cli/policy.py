@@ -2,26 +2,31 @@
 
 import argparse
 import os
+import shlex
 import sys
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import anyio
 import msgspec
 
-from ..app import Agent
+from ..app.policy_verbs import judging
+from ..app.reader import ReadingDesk
 from ..channels.lines import Lines
 from ..errors import NeuralClawError, UsageError
-from . import output, verbs
+from . import output
 from .parsing import Command, choice, clean, not_yet, with_json
 from .words import TRUST
 
 _TARGETS = ("command", "url", "path", "tool", "call_id")
+_BOUND = (*_TARGETS, "op", "args", "resolve")
+"""A target and what belongs to it: those of the command line do not count for a line with a target of its own."""
 _CONTEXT = ("op", "args", "resolve", "workspace", "trust", "soul", "origin", "channel", "label")
 
 
 def _explain_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("call_id", metavar="CALL_ID", nargs="?", help="a recorded call")
+    add("call_id", metavar="CALL_ID", nargs="?", help="a recorded call; SESSION/CALL_ID where several sessions have that id")
     add("--command", metavar="TEXT", help="a shell command")
     add("--url", metavar="URL")
     add("--resolve", metavar="HOST=ADDR,ADDR", action="append", help="what a look-up of HOST answers, instead of DNS; again for the next look-up")
@@ -53,14 +58,25 @@ def _explain(args: argparse.Namespace) -> int:
         raise UsageError(
             "policy explain wants one of --command, --url, --path, --tool or a recorded call", hint='neuralclaw policy explain --command "git push"'
         )
-    if "workspace" not in wanted:
-        wanted["workspace"] = os.getcwd()  # noqa: PTH109
-    verdict = verbs.ask(args, "policy.explain", **wanted)
-    if args.json or not sys.stdout.isatty():
+    verdict = _ask(args, "policy.explain", **wanted)
+    if args.json:
         output.json_line(verdict)
     else:
         _tell(verdict)
     return 0
+
+
+def _judging(args: argparse.Namespace) -> AbstractAsyncContextManager[ReadingDesk]:
+    """The policy verbs of the home, which is only read."""
+    return judging(args.home, workspace=getattr(args, "workspace", None), trust=getattr(args, "trust", None))
+
+
+def _ask(args: argparse.Namespace, verb: str, /, **arguments: Any) -> Any:
+    async def ask() -> Any:
+        async with _judging(args) as desk:
+            return output.plain(await desk.do(verb, **arguments))
+
+    return anyio.run(ask)
 
 
 def _object(text: str) -> dict[str, Any]:
@@ -84,26 +100,46 @@ def _answers(given: list[str]) -> dict[str, list[list[str]]]:
     return answers
 
 
+_SAID = {"allow": "Allowed", "ask": "Asks first", "forbid": "Forbidden"}
+_EACH = {"allow": "allows", "ask": "asks", "forbid": "forbids"}
+
+
 def _tell(verdict: dict[str, Any]) -> None:
+    """The verdict in words: what would happen, why, and what it is about."""
     screen = output.out()
-    screen.line(f"{verdict['decision']}  risk {verdict['risk']}  tier {verdict['tier']}", "bold")
+    powers = f"; it may {_listed(verdict['powers'])}" if verdict["powers"] else ""
+    screen.line(f"{_SAID[verdict['decision']]}. Risk {verdict['risk']}, tier {verdict['tier']}{powers}.", "bold")
+    if not verdict["understood"]:
+        screen.line("Some part of it cannot be worked out before it runs.")
     for rule in verdict["rules"]:
-        screen.line(f"  {rule['decision']:7}{rule['id']}: {rule['reason']}" + (f" (instead: {rule['alternative']})" if rule.get("alternative") else ""))
-    for command in verdict.get("commands", ()):
-        screen.line(f"  command {output.compact(command['argv'])} {', '.join(command['powers'])} {command['risk']}")
+        screen.line(f"  {_EACH[rule['decision']]}: {rule['reason']} ({rule['id']})")
+        if rule.get("alternative"):
+            screen.line(f"    instead: {rule['alternative']}")
+    for command in verdict["commands"]:
+        under = f", under {', '.join(command['via'])}" if command["via"] else ""
+        does = f": {', '.join(command['powers'])}" if command["powers"] else ""
+        screen.line(f"  command {shlex.join(command['argv'])}{under}{does}, risk {command['risk']}")
+    if verdict["addresses"]:
+        screen.line(f"  addresses {', '.join(verdict['addresses'])}")
+    if verdict["resolved"] is not None:
+        screen.line(f"  path {verdict['resolved']}, {'in' if verdict['inside'] else 'outside'} the workspace and the allowed paths")
+
+
+def _listed(words: list[str]) -> str:
+    shown = ["use the network" if word == "network" else "take more rights" if word == "privilege" else word for word in words]
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
 async def _batch(args: argparse.Namespace, given: dict[str, Any]) -> int:
-    given.setdefault("workspace", os.getcwd())  # noqa: PTH109
     lines = Lines(sys.stdin.fileno())
-    async with verbs.opened(args) as agent:
+    async with _judging(args) as desk:
         while (line := await lines.next()) is not None:
             if line.strip():
-                output.json_line(await _one(agent, line, given))
+                output.json_line(await _one(desk, line, given))
     return 0
 
 
-async def _one(agent: Agent, line: str, given: dict[str, Any]) -> dict[str, Any]:
+async def _one(desk: ReadingDesk, line: str, given: dict[str, Any]) -> dict[str, Any]:
     """The verdict on one line with its `id`. Whatever fails means forbid, and the next line is read."""
     name: Any = None
     try:
@@ -114,8 +150,8 @@ async def _one(agent: Agent, line: str, given: dict[str, Any]) -> dict[str, Any]
         unknown = [key for key in asked if key not in (*_TARGETS, *_CONTEXT)]
         if unknown:
             raise UsageError(f"unknown field {unknown[0]!r}")
-        own = {n: v for n, v in given.items() if n not in _TARGETS or not any(t in asked for t in _TARGETS)}
-        verdict = output.plain(await agent.do("policy.explain", **{**own, **asked}))
+        own = {n: v for n, v in given.items() if n not in _BOUND or not any(t in asked for t in _TARGETS)}
+        verdict = output.plain(await desk.do("policy.explain", **{**own, **asked}))
     except Exception as error:  # a named guard: any failure inside is forbid
         return {"id": name, "decision": "forbid", "error": error.text if isinstance(error, NeuralClawError) else f"{type(error).__name__}: {error}"}
     return {"id": name, **verdict}
@@ -127,7 +163,7 @@ def _check_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _check(args: argparse.Namespace) -> int:
-    report = verbs.ask(args, "policy.check", file=os.path.abspath(args.file))  # noqa: PTH100
+    report = _ask(args, "policy.check", file=os.path.abspath(args.file))  # noqa: PTH100
     if args.json:
         output.json_line(report)
     else:
@@ -140,7 +176,7 @@ def _simulate(args: argparse.Namespace) -> int:
 
 
 def _rules(args: argparse.Namespace) -> int:
-    rules = verbs.ask(args, "policy.rules")
+    rules = _ask(args, "policy.rules")
     if args.json:
         output.json_line(rules)
     else:

@@ -6,8 +6,9 @@ import sys
 import anyio
 
 from ..channels.outflow import Outflow
+from ..channels.screen import Screen
 from ..types.events import ErrorEvent, TurnFinished
-from . import verbs
+from . import output, verbs
 from .parsing import Command, choice
 from .sinks import Sink, StreamSink, TextSink
 from .stopping import stoppable
@@ -21,13 +22,15 @@ def _options(parser: argparse.ArgumentParser) -> None:
 def _recover(args: argparse.Namespace) -> int:
     with Outflow(sys.stdout, sys.stderr) as flow:
         sink: Sink = StreamSink(flow, verbose=args.verbose) if args.output == "stream-json" else TextSink(flow, verbose=args.verbose, named=True)
-        return anyio.run(stoppable, lambda _: _finish_all(args, sink), flow)
+        return anyio.run(stoppable, lambda _: _finish_all(args, sink, output.screen(flow.err)), flow)
 
 
-async def _finish_all(args: argparse.Namespace, sink: Sink) -> int:
+async def _finish_all(args: argparse.Namespace, sink: Sink, err: Screen) -> int:
     """0 when each turn ended or parked; 1 when one was left: it runs elsewhere, or was set aside."""
     async with verbs.opened(args) as agent, agent.recover() as events:
         ended = True
+        for notice in agent.settings.notices:
+            err.line(notice, "yellow")
         async for event in events:
             sink.show(event)
             await sink.room()

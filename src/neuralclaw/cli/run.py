@@ -1,7 +1,6 @@
 """`neuralclaw run`: one task, then exit by the status of its turn."""
 
 import argparse
-import os
 import sys
 from contextlib import AbstractAsyncContextManager
 from typing import Any
@@ -10,16 +9,17 @@ import anyio
 
 from ..app import Agent
 from ..app.given import new_session
-from ..channels.lines import Lines
 from ..channels.outflow import Outflow
 from ..channels.screen import Screen
-from ..errors import AgentError, SessionNotFound, UsageError
+from ..errors import AgentError, UsageError
 from ..types.events import TurnFinished
 from ..types.options import ApprovalsMode
 from . import output
-from .failure import CODES, CONFIGURATION
-from .parsing import Command, choice, clean, count, input_text, not_yet, positive
-from .persons import AtTerminal, Nobody, Person, Program, elsewhere
+from .failure import exit_code
+from .jsonlines import Job, JsonLines
+from .parsing import Command, choice, clean, count, input_bytes, names, not_yet, positive
+from .persons import Person, somebody
+from .piped import attached, attachment, readable
 from .sinks import JsonSink, Sink, StreamSink, TextSink
 from .stopping import Stop, stoppable
 from .words import APPROVALS, TRUST
@@ -29,7 +29,12 @@ _LATER = ("--soul", "--personality", "--fork", "--schema", "--max-budget-usd")
 
 def _options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("words", nargs="*", metavar="TASK", help="what to do; - or nothing: read from standard input; TASK - attaches standard input to it")
+    add(
+        "words",
+        nargs="*",
+        metavar="TASK",
+        help="what to do; - or nothing: standard input. What is piped in beside a TASK goes with it; TASK - waits for it",
+    )
     add("-p", dest="task", metavar="TASK", help="the same")
     add("--output", type=choice("text", "json", "stream-json"), default="text", metavar="text|json|stream-json")
     add("--input", type=choice("text", "stream-json"), default="text", metavar="stream-json", help="messages, answers and cancel as JSON lines")
@@ -43,6 +48,8 @@ def _options(parser: argparse.ArgumentParser) -> None:
     add("--max-iterations", type=count, metavar="N", help="model calls at most")
     add("--timeout", type=positive, metavar="SECONDS", help="running time at most")
     add("--image", action="append", default=[], metavar="FILE", help="a picture that belongs to the task (may be given several times)")
+    add("--tools", type=names, metavar="NAME,NAME", help="only these tools are offered and may be called")
+    add("--refusals", type=choice("count", "ignore"), metavar="count|ignore", help="whether a refused call decides the exit code (else: count)")
     add("--retry", action="store_true", help="with --resume: try a turn that was set aside once more")
     add("--mode", type=choice("auto", "direct", "deliberate"), default="auto", help=argparse.SUPPRESS)
     for option in _LATER:
@@ -52,6 +59,8 @@ def _options(parser: argparse.ArgumentParser) -> None:
 def _run(args: argparse.Namespace) -> int:
     _check(args)
     text = _task(args)
+    if text is None and args.input != "stream-json":
+        _check_resumed(args)
     sink: Sink
     with Outflow(sys.stdout, sys.stderr) as flow:
         if args.output == "stream-json":
@@ -60,10 +69,7 @@ def _run(args: argparse.Namespace) -> int:
             sink = JsonSink(flow, verbose=args.verbose)
         else:
             sink = TextSink(flow, verbose=args.verbose)
-        code = anyio.run(stoppable, lambda stop: _open(args, text, sink, output.screen(flow.err), stop), flow)
-        if isinstance(sink, JsonSink):
-            sink.finish()
-    return code
+        return anyio.run(stoppable, lambda stop: _open(args, text, sink, flow, stop), flow)
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -80,6 +86,18 @@ def _check(args: argparse.Namespace) -> None:
         new_session(name)
 
 
+def _check_resumed(args: argparse.Namespace) -> None:
+    """What holds for a new turn is refused where none begins: an unfinished turn keeps what it began with."""
+    for option in ("model", "trust", "tools", "refusals", "image"):
+        if getattr(args, option):
+            raise UsageError(
+                f"--{option} holds for a new turn, and there is no TASK for one: an unfinished turn keeps its own; nothing was changed",
+                hint=f"leave --{option} out, or give the TASK of the next turn",
+            )
+    if args.resume and args.workspace:
+        raise UsageError("--workspace holds for a new turn, and there is no TASK for one; nothing was changed", hint="leave --workspace out, or give a TASK")
+
+
 def _task(args: argparse.Namespace) -> str | None:
     """The text of the task; None when a turn shall only be finished, or when the messages come as JSON lines."""
     words = list(args.words) if args.task is None else [args.task, *args.words]
@@ -92,15 +110,12 @@ def _task(args: argparse.Namespace) -> str | None:
             raise UsageError("with --input stream-json standard input holds JSON lines; it cannot be the task")
         return None if given is None else _not_empty(clean(given))
     if given is not None:
-        task = _not_empty(clean(given))
-        return f"{task}\n\n{input_text()}" if attach else task
-    at_terminal = sys.stdin is not None and sys.stdin.isatty()
-    if not words and (args.resume or (args.newest and at_terminal)):
-        return None
-    if at_terminal:
+        return attached(_not_empty(clean(given)), attachment(wanted=attach))
+    if not words and (args.resume or args.newest):
+        return attachment(wanted=False) or None
+    if sys.stdin is not None and sys.stdin.isatty():
         output.err().line("the task, then Ctrl-D:", "dim")
-    text = input_text()
-    return None if args.newest and not words and not text.strip() else _not_empty(text)
+    return _not_empty(readable(input_bytes()))
 
 
 def _not_empty(text: str) -> str:
@@ -109,43 +124,59 @@ def _not_empty(text: str) -> str:
     return text
 
 
-async def _open(args: argparse.Namespace, text: str | None, sink: Sink, err: Screen, stop: Stop) -> int:
-    at_terminal = sys.stdin is not None and sys.stdin.isatty() and err.tty
-    present = at_terminal or args.input == "stream-json"
-    approvals = mode(args.approvals, present=present)
+async def _open(args: argparse.Namespace, text: str | None, sink: Sink, flow: Outflow, stop: Stop) -> int:
+    err = output.screen(flow.err)
+    at_terminal = present(flow)
+    there = at_terminal or args.input == "stream-json"
+    approvals = mode(args.approvals, present=there)
     async with Agent.open(
         home=args.home,
         workspace=args.workspace,
         model=args.model,
         approvals=approvals,
         trust=args.trust,
-        present=present,
+        present=there,
         who="owner" if at_terminal else "program",
     ) as agent:
-        person: Person = Nobody()
-        if args.input == "stream-json":
-            program = Program(sink)
-            person = program
-            if text is None and not (args.resume or args.newest):
-                text = await program.first(agent)
-                if text is None:
-                    raise UsageError("standard input ended without a message")
-        elif at_terminal and approvals == "ask":
-            person = AtTerminal(err, Lines(sys.stdin.fileno()))
-        elif approvals == "ask":
-            person = elsewhere(err)
         session = args.resume or args.session
         if args.newest:
-            session = await newest(agent, here(args.workspace))
+            session = await newest(agent)
         for notice in agent.notices:
             err.line(notice, "yellow")
         await tell_unfinished(agent, err, session)
-        return exit_code(await follow(agent, _turn(agent, args, text, session), sink, person, stop))
+        if args.input == "stream-json":
+            return await _converse(agent, args, text, session, sink, stop)
+        person = somebody(err, approvals, at_terminal)
+        ended = await follow(agent, _turn(agent, args, text, session), sink, person, stop)
+        if text is None and session is not None and not ended.waiting:
+            await _take_up_waiting(agent, session, sink.quiet(), person, stop)
+        return exit_code(ended)
+
+
+async def _take_up_waiting(agent: Agent, session: str, sink: Sink, person: Person, stop: Stop) -> None:
+    """Messages that waited behind the turn that was resumed begin turns of their own, one after the other."""
+    while not stop.stopped and (await agent.do("sessions.show", session=session, after=sys.maxsize))["state"] == "unfinished":
+        if (await follow(agent, agent.go_on(session), sink, person, stop)).waiting:
+            return
+
+
+async def _converse(agent: Agent, args: argparse.Namespace, text: str | None, session: str | None, sink: Sink, stop: Stop) -> int:
+    """Turns with a program that speaks JSON lines. Of a session with nothing unfinished no old answer is shown."""
+    resume = bool(args.resume or args.newest)
+    row = await agent.do("sessions.show", session=session, after=sys.maxsize) if resume else {"session": new_session(session), "state": "idle"}
+    lines = JsonLines(agent, sink, stop, session=row["session"], options=_options_given(args), images=tuple(args.image))
+    if text is not None:
+        return await lines.serve(Job(text, resume=resume, retry=args.retry, given=True))
+    return await lines.serve(Job(None, retry=args.retry, given=True) if row["state"] != "idle" else None)
+
+
+def _options_given(args: argparse.Namespace) -> dict[str, Any]:
+    options = {"max_iterations": args.max_iterations, "timeout": args.timeout, "tools": args.tools, "refusals": args.refusals}
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _turn(agent: Agent, args: argparse.Namespace, text: str | None, session: str | None) -> AbstractAsyncContextManager[Any]:
-    options = {"max_iterations": args.max_iterations, "timeout": args.timeout}
-    given = {name: value for name, value in options.items() if value is not None}
+    given = _options_given(args)
     if session is not None and (args.resume or args.newest):
         return agent.resume(session, text=text, images=args.image, retry=args.retry, stay=False, **given)
     return agent.turn(text or "", session=session, images=args.image, **given)
@@ -166,6 +197,7 @@ async def follow(agent: Agent, turn: AbstractAsyncContextManager[Any], sink: Sin
                 last = event.body
         stop.how = _nothing
         group.cancel_scope.cancel()
+    sink.turned()
     if last is None:
         raise AgentError("the turn ended without a result; what was recorded is kept", hint="neuralclaw sessions list --unfinished")
     return last
@@ -182,11 +214,9 @@ async def _nothing() -> None:
     """The turn is over: there is nothing to cancel any more."""
 
 
-def exit_code(finished: TurnFinished) -> int:
-    """The exit code that the end of a turn stands for."""
-    if finished.status == "failed" and finished.error is not None and finished.error.kind == "ConfigError":
-        return CONFIGURATION
-    return CODES[finished.status]
+def present(flow: Outflow) -> bool:
+    """Whether a person sits at the terminal: types there and reads there."""
+    return sys.stdin is not None and sys.stdin.isatty() and output.screen(flow.err).tty
 
 
 def mode(given: ApprovalsMode | None, *, present: bool) -> ApprovalsMode | None:
@@ -194,18 +224,9 @@ def mode(given: ApprovalsMode | None, *, present: bool) -> ApprovalsMode | None:
     return given or ("ask" if present else None)
 
 
-async def newest(agent: Agent, here: str) -> str:
-    """The session of the workspace `here` (a real path) that was used last. Raises `SessionNotFound`."""
-    rows = output.plain(await agent.do("sessions.list"))
-    mine = [row for row in rows if row["workspace"] == here]
-    if not mine:
-        raise SessionNotFound(f"there is no session of the workspace {here} to go on with", hint="neuralclaw sessions list")
-    return str(max(mine, key=lambda row: str(row["updated"]))["session"])
-
-
-def here(workspace: str | None) -> str:
-    """The workspace that the options mean, as a real path."""
-    return os.path.realpath(workspace or os.getcwd())  # noqa: PTH109  # pathlib costs start-up time
+async def newest(agent: Agent) -> str:
+    """The session of the agent's workspace that was used last. Raises `SessionNotFound`."""
+    return str((await agent.do("sessions.show", after=sys.maxsize))["session"])
 
 
 async def tell_unfinished(agent: Agent, err: Screen, session: str | None) -> None:
@@ -213,7 +234,7 @@ async def tell_unfinished(agent: Agent, err: Screen, session: str | None) -> Non
     rows = output.plain(await agent.do("sessions.list", unfinished=True))
     others = sum(1 for row in rows if row["state"] in ("unfinished", "set_aside") and row["session"] != session)
     if others:
-        err.line(f"{others} unfinished turn{'s' if others > 1 else ''}: neuralclaw sessions list --unfinished", "dim")
+        err.line(f"{others} unfinished turn{'s' if others > 1 else ''}: neuralclaw sessions list --unfinished (neuralclaw recover finishes them)", "dim")
 
 
 COMMANDS = (

@@ -1,10 +1,12 @@
-"""`neuralclaw sessions`: what was said and done. These commands only read."""
+"""`neuralclaw sessions`: what was said and done, and a word to what goes on."""
 
 import argparse
 from typing import Any
 
+from ..plugins import load
 from . import output, verbs
-from .parsing import Command, with_json
+from .parsing import Command, choice, whole, with_json
+from .words import APPROVALS
 
 _COLUMNS = ("session", "state", "turns", "updated", "model", "origin", "workspace", "title")
 _SHOWN = {
@@ -14,8 +16,9 @@ _SHOWN = {
     "decision": ("name", "decision", "risk", "reasons"),
     "tool.started": ("name", "arguments"),
     "tool.finished": ("name", "ok", "error", "content"),
-    "approval.requested": ("approval_id", "action", "risk", "reasons"),
-    "approval.resolved": ("approval_id", "decision", "by"),
+    "approval.requested": ("approval_id", "summary", "risk", "choices"),
+    "approval.resolved": ("approval_id", "decision", "by", "text"),
+    "grant.revoked": ("grant_id", "by"),
     "limit": ("kind", "text"),
     "error": ("kind", "text"),
     "retry": ("attempt", "reason"),
@@ -40,8 +43,8 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _show_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("session", metavar="ID", help="the session, or a unique beginning of its name")
-    parser.add_argument("--after", type=int, default=0, metavar="ENTRY", help="only what came after this entry")
+    parser.add_argument("session", metavar="ID", nargs="?", help="the session, or a unique beginning of its name; else the newest of this workspace")
+    parser.add_argument("--after", type=whole, default=0, metavar="ENTRY", help="only what came after this entry")
     with_json(parser)
 
 
@@ -56,6 +59,18 @@ def _show(args: argparse.Namespace) -> int:
     for event in events:
         screen.line(event_line(event))
     return 0
+
+
+def _cancel_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("session", metavar="ID", help="the session, or a unique beginning of its name")
+    with_json(parser)
+
+
+def _send_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("session", metavar="ID", help="the session, or a unique beginning of its name")
+    parser.add_argument("text", metavar="TEXT", help="what to say")
+    parser.add_argument("--approvals", type=choice(*APPROVALS), metavar="|".join(APPROVALS), help="what to do when a call of a turn that begins needs a yes")
+    with_json(parser)
 
 
 def event_line(event: dict[str, Any]) -> str:
@@ -84,4 +99,18 @@ def _indented(text: str) -> str:
 COMMANDS = (
     Command("sessions list", "The sessions, the newest first.", example="neuralclaw sessions list --unfinished", run=_list, options=_list_options),
     Command("sessions show", "A session with all that was recorded in it.", example="neuralclaw sessions show work --json", run=_show, options=_show_options),
+    Command(
+        "sessions send",
+        "Say something to the turn that runs, in whichever process; where none runs, it begins one here, shown as run shows it.",
+        example='neuralclaw sessions send work "only the files of this year"',
+        run=lambda args: int(load("sessions.send")(args)),
+        options=_send_options,
+    ),
+    Command(
+        "sessions cancel",
+        "Stop the turn of a session, in whichever process it runs. 0 also when nothing runs, which is said.",
+        example="neuralclaw sessions cancel work",
+        run=lambda args: int(load("sessions.cancel")(args)),
+        options=_cancel_options,
+    ),
 )

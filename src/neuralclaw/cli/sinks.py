@@ -22,6 +22,14 @@ class Sink(Protocol):
         """Wait until there is room for more."""
         ...
 
+    def turned(self) -> None:
+        """The turn is over; another one may follow."""
+        ...
+
+    def quiet(self) -> "Sink":
+        """The sink of turns behind the one that was asked for."""
+        ...
+
 
 class TextSink:
     """Standard output gets the answer, standard error the rest."""
@@ -37,12 +45,19 @@ class TextSink:
     def trouble(self, kind: str, text: str) -> None:
         self.view.err.trouble(kind, text)
 
+    def turned(self) -> None:
+        """All of it is shown already."""
+
+    def quiet(self) -> Sink:
+        return self
+
 
 class JsonSink(TextSink):
-    """Standard output gets the `turn.finished` object alone, when `finish` is called: a parked turn may have an earlier one."""
+    """Standard output gets the `turn.finished` object alone, when the turn is over: a parked turn may have an earlier one."""
 
     def __init__(self, flow: Outflow, *, verbose: bool) -> None:
         super().__init__(flow, verbose=verbose, answer=False)
+        self._verbose = verbose
         self._last: Event | None = None
 
     def show(self, event: Event) -> None:
@@ -50,9 +65,14 @@ class JsonSink(TextSink):
         if isinstance(event.body, TurnFinished):
             self._last = event
 
-    def finish(self) -> None:
+    def turned(self) -> None:
         if self._last is not None:
             output.json_line(self._last.to_dict(), self._flow.out)
+            self._last = None
+
+    def quiet(self) -> Sink:
+        """Standard output has one object: the others are told on standard error alone."""
+        return TextSink(self._flow, verbose=self._verbose, answer=False)
 
 
 class StreamSink:
@@ -72,6 +92,12 @@ class StreamSink:
     def trouble(self, kind: str, text: str) -> None:
         head = {"type": "error", "session": self._session, "turn": self._turn, "seq": 0, "time": rfc3339(time.time_ns() // 1000)}
         self._print(head | {"kind": kind, "text": text, "recoverable": True})
+
+    def turned(self) -> None:
+        """All of it is shown already."""
+
+    def quiet(self) -> Sink:
+        return self
 
     def _print(self, event: dict[str, Any]) -> None:
         self._seq += 1

@@ -8,17 +8,18 @@ import anyio
 import msgspec
 
 from ..app import Agent
-from ..channels.lines import Lines
+from ..app.given import new_session
 from ..channels.outflow import Outflow
 from ..channels.screen import Screen
-from ..errors import UsageError
+from ..errors import ToolValidationError
 from ..types.entries import Event
 from ..types.events import ToolFinished
 from . import output, verbs
+from .failure import exit_code
 from .parsing import Command, choice, input_text, with_json
-from .persons import AtTerminal, Nobody, Person, elsewhere
-from .run import exit_code, follow, mode
-from .sinks import TextSink
+from .persons import somebody
+from .run import follow, mode, present
+from .sinks import Sink, TextSink
 from .stopping import CANCELLED, Stop, stoppable
 from .words import APPROVALS, TRUST
 
@@ -56,35 +57,34 @@ def _call_options(parser: argparse.ArgumentParser) -> None:
     add("--workspace", metavar="DIR")
     add("--approvals", type=choice(*APPROVALS), metavar="|".join(APPROVALS))
     add("--trust", type=choice(*TRUST), metavar="|".join(TRUST))
-    add("--session", metavar="ID", help="record the call in this session")
+    add("--session", metavar="ID", help="record the call in this session, opened or created (else in the session tools, which nothing continues)")
     with_json(parser)
 
 
 def _call(args: argparse.Namespace) -> int:
+    if args.session is not None:
+        new_session(args.session)
     arguments = _arguments(args.arguments)
     if not args.dry_run:
         with Outflow(sys.stdout, sys.stderr) as flow:
             return anyio.run(stoppable, lambda stop: _one(args, arguments, flow, stop), flow)
-    verdict = verbs.ask(args, "tools.call", name=args.name, arguments=arguments, session=args.session, dry_run=True)
+    verdict = verbs.look(args, "tools.call", name=args.name, arguments=arguments, session=args.session, dry_run=True)
     output.json_line(verdict) if args.json else output.fields(verdict)
-    return _REFUSED.get(verdict["decision"], 0)
+    runs = args.approvals == "auto" and verdict["auto"]
+    return 0 if runs else _REFUSED.get(verdict["decision"], 0)
 
 
 async def _one(args: argparse.Namespace, arguments: dict[str, Any], flow: Outflow, stop: Stop) -> int:
     """The call as a turn of its own, so that everything on the way of a call holds for it too."""
-    err = output.screen(flow.err)
-    present = sys.stdin is not None and sys.stdin.isatty() and err.tty
-    approvals = mode(args.approvals, present=present)
+    err, here = output.screen(flow.err), present(flow)
+    approvals = mode(args.approvals, present=here)
     async with Agent.open(
-        home=args.home, workspace=args.workspace, trust=args.trust, approvals=approvals, present=present, who="owner" if present else "program"
+        home=args.home, workspace=args.workspace, trust=args.trust, approvals=approvals, present=here, who="owner" if here else "program", thinks=False
     ) as agent:
         tool = await agent.do("tools.show", name=args.name)
-        text = msgspec.json.encode({"tool": tool["name"], "arguments": arguments}).decode()
-        person: Person = Nobody()
-        if approvals == "ask":
-            person = AtTerminal(err, Lines(sys.stdin.fileno())) if present else elsewhere(err)
         sink = _Result(flow)
-        ended = await follow(agent, agent.turn(text, session=args.session, model="direct:call"), sink, person, stop)
+        call = agent.call(tool["name"], arguments, session=args.session, waits=lambda text: err.line(text, "dim"))
+        ended = await follow(agent, call, sink, somebody(err, approvals, here), stop)
     if sink.finished is None:
         TextSink(flow, verbose=False).view.end(sink.session, ended)
         return exit_code(ended)
@@ -112,24 +112,38 @@ class _Result:
     def trouble(self, kind: str, text: str) -> None:
         output.screen(self._err).trouble(kind, text)
 
+    def turned(self) -> None:
+        """The caller shows the result."""
+
+    def quiet(self) -> Sink:
+        return self
+
 
 def _arguments(text: str) -> dict[str, Any]:
+    """The arguments of the call. Raises `ToolValidationError` where they fit no tool."""
     try:
         value = msgspec.json.decode(input_text() if text == "-" else text)
     except (msgspec.DecodeError, UnicodeEncodeError) as error:
-        raise UsageError(f"the arguments are not JSON: {error}", hint="""neuralclaw tools call calculate '{"expression": "6 * 7"}'""") from error
+        raise ToolValidationError(
+            f"the arguments are not JSON: {error}; nothing was run", hint="""neuralclaw tools call calculate '{"expression": "6 * 7"}'"""
+        ) from error
     if not isinstance(value, dict):
-        raise UsageError("the arguments must be one JSON object")
+        raise ToolValidationError("the arguments must be one JSON object; nothing was run")
     return value
 
 
 def _tell(finished: dict[str, Any], out: Screen, err: Screen) -> None:
+    """The result on standard output, and what went wrong on standard error: also a command that failed has printed something."""
+    content, error = finished["content"].removesuffix("\n"), finished["error"]
     if finished["ok"]:
-        out.line(finished["content"].removesuffix("\n"))
+        out.line(content)
     elif finished.get("refused"):
-        err.trouble("SecurityError", f"{finished['name']}: {finished['error']}")
+        err.trouble("SecurityError", f"{finished['name']}: {error}")
     else:
-        err.trouble("ToolError", finished["error"] or finished["content"])
+        printed = content.removeprefix(f"ERROR: {error}").removeprefix(error or "").removeprefix("\n")
+        if error and printed:
+            out.line(printed)
+        err.trouble("ToolError", error or content)
 
 
 def _code(finished: dict[str, Any]) -> int:
@@ -143,7 +157,7 @@ COMMANDS = (
     Command("tools show", "One tool with its arguments.", example="neuralclaw tools show terminal", run=_show, options=_show_options),
     Command(
         "tools call",
-        "Call one tool. 0 ok, 1 failed, 2 unknown tool, 3 it asks and nobody is there, 5 forbidden.",
+        "Call one tool. 0 ok, 1 failed or arguments that do not fit, 2 unknown tool, 3 it asks and nobody is there, 5 forbidden.",
         example="""neuralclaw tools call calculate '{"expression": "6 * 7"}'""",
         run=_call,
         options=_call_options,

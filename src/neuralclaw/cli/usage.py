@@ -10,9 +10,11 @@ Without a command it opens the chat.
   recover             finish every turn that was interrupted
   init                choose a model: finds what is there, asks, checks with a real call
   doctor              what works here, what is missing and how to get it
-  config              show, check, schema, path: the settings and where they come from
+  config              show, check, set, schema, path: the settings and where they come from
+  models              list, show, try: which models there are, and what one achieves before you trust it
   sessions            list, show: what was said and done
   approvals           list, show, answer: questions that wait for you
+  grants              list, revoke: the answers that hold for a session or a workspace
   tools               list, show, call: what the agent can do, each call through the gate
   policy              explain, check, rules: what is allowed, asked about or forbidden, and why
   audit               verify, show, export: the record of everything

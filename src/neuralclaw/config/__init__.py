@@ -3,9 +3,28 @@
 from . import process
 from .choose import choose_model
 from .editors import schema
-from .load import Loaded, Value, load, places, target
+from .effective import effective
+from .kept import refuse_caps
+from .load import Asked, Loaded, Value, load, places, target
 from .secretvalues import secret_values
 from .settings import Settings
 from .translate import absolute, limits, policy
 
-__all__ = ["Loaded", "Settings", "Value", "absolute", "choose_model", "limits", "load", "places", "policy", "process", "schema", "secret_values", "target"]
+__all__ = [
+    "Asked",
+    "Loaded",
+    "Settings",
+    "Value",
+    "absolute",
+    "choose_model",
+    "effective",
+    "limits",
+    "load",
+    "places",
+    "policy",
+    "process",
+    "refuse_caps",
+    "schema",
+    "secret_values",
+    "target",
+]

@@ -50,7 +50,7 @@ def masked(key: str, value: Any, secrets: Sequence[str] = ()) -> Any:
     return f"{scheme}://{who}{authority.rpartition('@')[2]}{slash}{path}{'?[set]' if asked else ''}"
 
 
-def _like_a_key(text: str) -> bool:
+def like_a_key(text: str) -> bool:
     """Whether a text may be a key that was put into the wrong place: one long word of letters and digits."""
     return len(text) >= 20 and text.isascii() and text.replace("-", "").replace("_", "").isalnum() and any(c.isdigit() for c in text)
 
@@ -90,7 +90,7 @@ def found(value: Any, key: str) -> str:
         return "a section"
     if isinstance(value, list):
         return "a list"
-    if is_secret(key) or (isinstance(value, str) and _like_a_key(value)):
+    if is_secret(key) or (isinstance(value, str) and like_a_key(value)):
         return "something else (not shown)"
     if isinstance(value, str):
         return f"the text {value[:57] + '...' if len(value) > 60 else value!r}"

@@ -12,7 +12,15 @@ from ..errors import ConfigError
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9._/-]*")
 _WORDS = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
+_PARTS = re.compile(r'"[^"\x00-\x1f]+"|[^".\s]+')
+_KEY = re.compile(rf"(?:{_PARTS.pattern})(?:\.(?:{_PARTS.pattern}))*")
+_INDENT = re.compile(r"\{\n([ \t]+)")
 _BARE = re.compile(r"[A-Za-z0-9_.:/+=@~-]+")
+
+
+def split_key(key: str) -> list[str]:
+    """The names of a key with dots; a name in double quotes may have dots of its own: `llm.providers.openai.models."gpt-4.1".context`."""
+    return [part.strip('"') for part in _PARTS.findall(key)] if _KEY.fullmatch(key) else [""]
 
 
 def set_yaml(text: str, values: Mapping[str, Any]) -> str:
@@ -25,10 +33,10 @@ def set_yaml(text: str, values: Mapping[str, Any]) -> str:
     crlf, text = "\r\n" in text, text.replace("\r\n", "\n")
     wanted, edited = yaml.safe_load(text) or {}, text
     for key, value in values.items():
-        wanted = _with(wanted, key.split("."), value)
+        wanted = _with(wanted, split_key(key), value)
     try:
-        for key in reversed(list(values)):  # a new key goes before the others
-            edited = _set_one(yaml, edited, key.split("."), values[key])
+        for key in values:
+            edited = _set_one(yaml, edited, split_key(key), values[key])
         same = yaml.safe_load(edited) == wanted
     except yaml.YAMLError:
         same = False
@@ -39,11 +47,12 @@ def set_yaml(text: str, values: Mapping[str, Any]) -> str:
 
 
 def set_json(text: str, values: Mapping[str, Any]) -> str:
-    """The JSON document with these values at their dotted keys, indented by two."""
+    """The JSON document with these values at their dotted keys, indented as it was."""
     tree = json.loads(text) if text.strip() else {}
     for key, value in values.items():
-        tree = _with(tree, key.split("."), value)
-    return json.dumps(tree, indent=2, ensure_ascii=False) + "\n"
+        tree = _with(tree, split_key(key), value)
+    step = _INDENT.search(text)
+    return json.dumps(tree, indent=step[1] if step else 2, ensure_ascii=False) + "\n"
 
 
 def set_dotenv(text: str, values: Mapping[str, str]) -> str:
@@ -74,7 +83,7 @@ def _set_one(yaml: Any, text: str, path: list[str], value: Any) -> str:
         found = next(((key, inner) for key, inner in node.value if key.value == name), None)
         rest = path[depth:]
         if found is None:
-            return _inserted(text, node, rest, value, top=depth == 0)
+            return _inserted(yaml, text, node, rest, value, top=depth == 0)
         key, inner = found
         if depth == len(path) - 1 or not isinstance(inner, yaml.MappingNode) or not inner.value:
             # The key is there, and its value, or an empty section, gives way.
@@ -95,15 +104,16 @@ def _end(yaml: Any, node: Any) -> int:
     return int(node.end_mark.index)
 
 
-def _inserted(text: str, node: Any, path: list[str], value: Any, *, top: bool) -> str:
+def _inserted(yaml: Any, text: str, node: Any, path: list[str], value: Any, *, top: bool) -> str:
     if node.flow_style:
         at = text.index("{", node.start_mark.index) + 1  # an anchor may stand before it
-        return text[:at] + path[0] + ": " + _flow(path[1:], value) + (", " if node.value else "") + text[at:]
+        return text[:at] + _spelled(path[0]) + ": " + _flow(path[1:], value) + (", " if node.value else "") + text[at:]
     if top:
         return _appended(text, path, value)
-    mark = node.value[0][0].start_mark
-    at, column = int(mark.index), int(mark.column)
-    return text[:at] + _block(path, value, column).lstrip() + "\n" + " " * column + text[at:]
+    end = len(text[: _end(yaml, node)].rstrip())
+    line = text.find("\n", end)
+    at = len(text) if line < 0 else line  # behind a comment that stands in the last line
+    return f"{text[:at]}\n{_block(path, value, int(node.value[0][0].start_mark.column))}{text[at:]}"
 
 
 def _appended(text: str, path: list[str], value: Any) -> str:
@@ -112,18 +122,20 @@ def _appended(text: str, path: list[str], value: Any) -> str:
 
 
 def _block(path: list[str], value: Any, column: int) -> str:
-    lines = [" " * (column + 2 * depth) + f"{name}:" for depth, name in enumerate(path)]
+    lines = [" " * (column + 2 * depth) + f"{_spelled(name)}:" for depth, name in enumerate(path)]
     return "\n".join(lines) + f" {_spelled(value)}"
 
 
 def _flow(path: list[str], value: Any) -> str:
-    return _spelled(value) if not path else f"{{{path[0]}: {_flow(path[1:], value)}}}"
+    return _spelled(value) if not path else f"{{{_spelled(path[0])}: {_flow(path[1:], value)}}}"
 
 
 def _spelled(value: Any) -> str:
     """A value as YAML that means the same inside braces and outside. JSON is YAML; plain words go without quotes."""
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_spelled, value))}]"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{_spelled(name)}: {_spelled(one)}' for name, one in value.items())}}}"
     if isinstance(value, str) and _PLAIN.fullmatch(value) and value.lower() not in _WORDS:
         return str(value)
     return json.dumps(value, ensure_ascii=False)

@@ -36,24 +36,43 @@ class Value(NamedTuple):
     origin: str
 
 
+class Asked(NamedTuple):
+    """What settings were asked for: `--home`, the environment, and a whole `Settings` value or values above those of the files."""
+
+    home: str | None
+    environ: Mapping[str, str]
+    settings: Settings | Mapping[str, Any] | None = None
+
+
 class Loaded:
     """The effective settings and where they come from.
 
     `home` is the absolute data directory (it may not exist yet), `file` the configuration file that was read or None, `env` the
-    merged `.env` and environment without empty values, `dotenv` the line of each of its variables that `.env` gave, `notices` sentences for the person.
+    merged `.env` and environment without empty values, `dotenv` the line of each of its variables that `.env` gave, `notices` sentences for the person,
+    `hidden` absolute directories besides `home` that no program sees into.
     """
 
     def __init__(self, settings: Settings, home: str, env: dict[str, str]) -> None:
         self.settings, self.home, self.env = settings, home, env
         self.file: str | None = None
         self.notices: tuple[str, ...] = ()
+        self.hidden: tuple[str, ...] = ()
         self.origins: dict[str, str] = {}
         self.unset: dict[str, str] = {}
         self.dotenv: dict[str, int] = {}
+        self.nodes: dict[str, Node] = {}
+        self.asked = Asked(home, env)
 
     def variable_origin(self, name: str) -> str:
         """Where a variable of `env` comes from: `.env:3` or `environment NAME`."""
         return f".env:{self.dotenv[name]}" if name in self.dotenv else f"environment {name}"
+
+    def place(self, key: str) -> str:
+        """Where a key is set, for errors: the file's whole path with the line, or the variable; the nearest section's place for what has none."""
+        part = key
+        while part and part not in self.nodes:
+            part = part.rpartition(".")[0]
+        return self.nodes[part].place if part else "settings"
 
     def origin(self, key: str) -> str:
         """`default`, `config.yaml:12`, `.env:3`, `environment NAME` or `command line`. Raises `ConfigError` for a key that does not exist."""
@@ -113,10 +132,11 @@ def load(*, home: str | None, environ: Mapping[str, str], overrides: Mapping[str
     root = Node({}, Source("defaults", "default")) if tree is None else tree
     settings = fit.fit(Settings, merge(telegram(environ, dotenv, dotenv_path), root), "")
     if not problems:
-        problems += check(settings, fit.nodes)
+        problems += check(settings, fit.nodes, fit.unset)
     if problems or settings is ABSENT:
         raise ConfigError(sentence(problems))
     loaded.settings, loaded.file, loaded.notices, loaded.origins, loaded.unset = settings, file, (*notices, *fit.former.values()), fit.origins, fit.unset
+    loaded.nodes = fit.nodes
     return loaded
 
 

@@ -1,6 +1,6 @@
 """A policy file on its own: a list of rules, a `safety` section, or a whole configuration."""
 
-from ..errors import ConfigError
+from ..errors import ConfigError, UsageError
 from .document import Node, Source, read_json, read_text
 from .fit import Fit
 from .semantics import check as check_meaning
@@ -9,10 +9,10 @@ from .yamldoc import read_yaml
 
 
 def check(path: str) -> list[str]:
-    """What is wrong with the file, a sentence for each problem with its line; empty when it can be used."""
+    """What is wrong with the file, a sentence for each problem with its line; empty when it can be used. Raises `UsageError` when there is no file."""
     text = read_text(path)
     if text is None:
-        raise ConfigError(f"there is no file {path}")
+        raise UsageError(f"there is no file {path}")
     problems: list[str] = []
     source = Source(path, path)
     try:
@@ -22,7 +22,7 @@ def check(path: str) -> list[str]:
     fit = Fit({}, Settings, problems)
     settings = fit.fit(Settings, _whole(tree), "")
     if not problems:
-        problems += check_meaning(settings, fit.nodes)
+        problems += check_meaning(settings, fit.nodes, fit.unset)
     return problems
 
 

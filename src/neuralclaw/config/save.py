@@ -1,8 +1,11 @@
 """Writes what `init` was told: keys into `.env`, everything else into the configuration file beside it."""
 
+import fcntl
 import os
 import tempfile
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from ..errors import ConfigError
@@ -10,6 +13,7 @@ from .document import read_text
 from .edit import set_dotenv, set_json, set_yaml
 from .editors import schema
 
+LOCK_SECONDS = 5.0
 SCHEMA_NAME = "config.schema.json"
 HEAD = f"""\
 # yaml-language-server: $schema=./{SCHEMA_NAME}
@@ -24,26 +28,62 @@ def save(file: str, values: Mapping[str, Any], variables: Mapping[str, str]) -> 
     the disk. Raises `ConfigError`, with everything as it was.
     """
     folder = os.path.dirname(file)  # noqa: PTH120
-    old = read_text(file)
-    text = changed(file, old, values)
-    texts: dict[str, str] = {}
-    if old is not None:
-        texts[f"{file}.bak"] = old
-    if SCHEMA_NAME in text:
-        texts[os.path.join(folder, SCHEMA_NAME)] = schema_text()  # noqa: PTH118
-    if variables:
-        dotenv = os.path.join(folder, ".env")  # noqa: PTH118
-        texts[dotenv] = set_dotenv(read_text(dotenv) or "", variables)
-    texts[file] = text  # last: it names what the others hold
+    with locked(file):
+        old = read_text(file)
+        text = changed(file, old, values)
+        texts: dict[str, str] = {}
+        if old is not None:
+            texts[f"{file}.bak"] = old
+        if variables:
+            dotenv = os.path.join(folder, ".env")  # noqa: PTH118
+            texts[dotenv] = set_dotenv(read_text(dotenv) or "", variables)
+        return write({**texts, file: text})
+
+
+def write(texts: Mapping[str, str]) -> list[str]:
+    """Replace these files, the last of which is the configuration, with the schema that it names; what was written. Raises `ConfigError`."""
+    *_, file = texts
+    folder = os.path.dirname(file)  # noqa: PTH120
+    others = {os.path.join(folder, SCHEMA_NAME): schema_text()} if SCHEMA_NAME in texts[file] else {}  # noqa: PTH118
+    others |= {path: text for path, text in texts.items() if path != file}
     try:
-        if not os.path.isdir(folder):  # noqa: PTH112
-            os.makedirs(folder, mode=0o700)  # noqa: PTH103
-        replace_all(texts)
+        replace_all({**others, file: texts[file]})  # last: it names what the others hold
     except OSError as error:
-        raise ConfigError(
-            f"{error.filename or folder} cannot be written: {error.strerror}; nothing was changed", hint="Make room, or name a data directory with --home DIR."
-        ) from error
-    return list(texts)
+        raise unwritable(error, folder) from error
+    return [*others, file]
+
+
+def unwritable(error: OSError, folder: str) -> ConfigError:
+    text = f"{error.filename or folder} cannot be written: {error.strerror}; nothing was changed"
+    return ConfigError(text, hint="Make room, or name a data directory with --home DIR.")
+
+
+@contextmanager
+def locked(file: str) -> Iterator[None]:
+    """One process at a time changes the configuration in a directory, which is made where it is missing. Raises `ConfigError`."""
+    folder = os.path.dirname(os.path.realpath(file))  # noqa: PTH120
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise unwritable(error, folder) from error
+    try:
+        until = time.monotonic() + LOCK_SECONDS
+        while not _taken(descriptor):
+            if time.monotonic() > until:
+                raise ConfigError(f"another program changes the configuration in {folder} for more than {LOCK_SECONDS:g} s; nothing was changed")
+            time.sleep(0.01)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _taken(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def changed(file: str, old: str | None, values: Mapping[str, Any]) -> str:

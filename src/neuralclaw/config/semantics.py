@@ -1,14 +1,14 @@
 """Checks that need more than one value or a look outside: run after every value fits its type."""
 
 import posixpath
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from .document import Node
 from .settings import Settings
 
 
-def check(settings: Settings, nodes: Mapping[str, Node]) -> list[str]:
-    """The problems of settings that each fit their type. `nodes`: where each key stands."""
+def check(settings: Settings, nodes: Mapping[str, Node], unset: Mapping[str, str]) -> list[str]:
+    """The problems of settings that each fit their type. `nodes`: where each key stands; `unset`: keys that wait for a variable."""
 
     def place(key: str) -> str:
         while key and key not in nodes:
@@ -32,7 +32,16 @@ def check(settings: Settings, nodes: Mapping[str, Node]) -> list[str]:
     if not known_zone(settings.scheduler.timezone):
         key = "scheduler.timezone"
         problems.append(f"{place(key)}: {key}: expected a time zone such as Europe/Berlin, found the text {settings.scheduler.timezone!r}")
+    problems += [f"{place(key)}: {key}: {text}" for key, text in server_problems(settings) if key not in unset]
     return problems
+
+
+def server_problems(settings: Settings) -> Iterator[tuple[str, str]]:
+    """MCP servers that cannot be reached as they are written, as (key that is missing, what is wrong)."""
+    for name, server in settings.mcp.servers.items():
+        key = "command" if server.transport == "stdio" else "url"
+        if not getattr(server, key):
+            yield f"mcp.servers.{name}.{key}", f"a server with transport {server.transport} needs {'a command' if key == 'command' else 'a url'}"
 
 
 def rule_problems(settings: Settings) -> list[tuple[int, str]]:

@@ -194,7 +194,7 @@ class McpServer(Section, frozen=True, kw_only=True):
     env: dict[str, str] = {}
     enabled: bool = True
     timeout_seconds: Seconds = 30
-    sandbox: bool = False
+    sandbox: bool | Literal["auto"] = "auto"
 
 
 class Mcp(Section, frozen=True, kw_only=True):

@@ -27,7 +27,7 @@ MAX_WORDS = 300
 """Characters of a service's own message that a failure carries."""
 
 _MATCHED = 8000
-_LONGEST_WAIT = 86_400.0
+_LONGEST_WAIT = 31 * 86_400.0
 
 _CONTEXT = re.compile(
     r"context_length|context[ _]?(?:length|size|window)|maximum (?:context|prompt|model) length|maximum model length"

@@ -30,8 +30,9 @@ class FallbackProvider:
 
     Going on is shown as `Retrying` with the full name of the next model, and with `discard` where parts were given out. A model
     that was out comes last for `OUT_SECONDS`; a `Notice` says so. `out` holds when each one was out, by full name: chains of one
-    process share it. `Request.model` is not looked at: every link has its own. The tokens of an attempt that broke off are
-    counted in the reply's usage. When every model is out, the failure is of the first one's kind and names them all.
+    process share it. `Request.model` is not looked at: every link has its own. All but the last that is asked know that there is
+    another (`Request.others`). `Reply.by` says who answered. The tokens of an attempt that broke off are counted in the reply's usage.
+    When every model is out, the failure is of the first one's kind and names them all.
     """
 
     def __init__(self, chain: Sequence[tuple[Provider, str, str]], clock: Clock, out: MutableMapping[str, float] | None = None) -> None:
@@ -53,17 +54,18 @@ class FallbackProvider:
     async def _events(self, request: Request) -> AsyncGenerator[ModelEvent]:
         order = self._order()
         if order[0] is not self._chain[0]:
-            yield Notice(f"{self._chain[0].name} was out a moment ago: asking {order[0].name}")
+            yield Notice(f"{self._chain[0].name} was out a moment ago: asking {order[0].name}", order[0].name)
         failed: list[tuple[Link, Reply]] = []
         for place, link in enumerate(order):
             shown, reply = False, NO_REPLY
-            async with link.provider.stream(_for(link, request)) as events:
+            asked = msgspec.structs.replace(_for(link, request), others=place + 1 < len(order))
+            async with link.provider.stream(asked) as events:
                 async for event in events:
                     if isinstance(event, Finished):
                         reply = event.reply
                         break
                     shown = _shown(event, shown)
-                    yield event
+                    yield msgspec.structs.replace(event, model=link.name) if isinstance(event, Retrying) else event
             if reply.failure is None or reply.failure.kind not in OUT:
                 if reply.failure is None:
                     self._out.pop(link.name, None)
@@ -84,12 +86,8 @@ class FallbackProvider:
         return sorted(self._chain, key=lambda link: link.name in out)
 
     def _answered(self, link: Link, reply: Reply, failed: Sequence[tuple[Link, Reply]]) -> Reply:
-        """The reply with all tokens, saying who gave it where that is not the first model."""
-        if link is not self._chain[0]:
-            said = reply.model or link.model
-            service = link.name.partition(":")[0]
-            reply = msgspec.structs.replace(reply, model=said if said.startswith(f"{service}:") else f"{service}:{said}")
-        return _with_usage(reply, failed)
+        """The reply with all tokens, saying who gave it."""
+        return _with_usage(msgspec.structs.replace(reply, by=link.name), failed)
 
     def _all_out(self, failed: Sequence[tuple[Link, Reply]]) -> Reply:
         link, last = failed[-1]

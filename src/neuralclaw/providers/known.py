@@ -55,10 +55,25 @@ SPOKEN = ("chat", "responses", "messages", "ollama")
 
 
 def resolve(name: str, providers: Mapping[str, Mapping[str, Any]], env: Mapping[str, str]) -> Service:
+    """The service of that name, ready to be asked: `described`, and `ConfigError` that names the variable too where its key is missing."""
+    service = described(name, providers, env)
+    if lacks_key(service):
+        hint = f"set {service.key_name}, or choose another model with --model PROVIDER:MODEL"
+        raise ConfigError(f"no key for {name}: {service.key_name} is not set", hint=hint)
+    return service
+
+
+def lacks_key(service: Service) -> bool:
+    """Whether the service wants a key that is not there."""
+    known = KNOWN.get(service.name)
+    return known is not None and bool(known.keys) and not service.api_key and not is_local(service.host)
+
+
+def described(name: str, providers: Mapping[str, Mapping[str, Any]], env: Mapping[str, str]) -> Service:
     """The service of that name: what is built in, over it `llm.providers.NAME` of the settings, over that the environment.
 
     `providers` is `llm.providers` with its references already filled in. Raises `ConfigError` for an unknown name (naming those
-    there are), a missing key (naming its variable), a missing or unusable address, and an `api` that is not spoken.
+    there are), a missing or unusable address, and an `api` that is not spoken.
     """
     known = KNOWN.get(name)
     told = providers.get(name)
@@ -82,9 +97,6 @@ def resolve(name: str, providers: Mapping[str, Mapping[str, Any]], env: Mapping[
         own=known is not None and base_url == known.base_url,
         echo_reasoning=known is not None and known.echo_reasoning,
     )
-    if known is not None and known.keys and not service.api_key and not is_local(service.host):
-        hint = f"set {service.key_name}, or choose another model with --model PROVIDER:MODEL"
-        raise ConfigError(f"no key for {name}: {service.key_name} is not set", hint=hint)
     return _with_models(service, told.get("models") or {})
 
 

@@ -55,7 +55,7 @@ def base(service: Service, model: str) -> ModelInfo:
 
 def shipped(service: str, model: str) -> ModelInfo | None:
     """The table's word on a model: by its name, else by its name without the date."""
-    row = _row(_table().get(service, {}), model)
+    row = _row(table().get(service, {}), model)
     if row is None:
         return None
     price = _price(row.price) if row.price else None
@@ -89,12 +89,17 @@ def _row(table: Mapping[str, T], model: str) -> T | None:
 
 
 @cache
-def _table() -> dict[str, dict[str, _Row]]:
+def table() -> dict[str, dict[str, _Row]]:
     with open(os.path.join(os.path.dirname(__file__), "models.json"), "rb") as file:  # noqa: PTH118, PTH120, PTH123
         return msgspec.json.decode(file.read(), type=dict[str, dict[str, _Row]])
 
 
 _REASONING = re.compile(r"(?:gpt-[5-9]|o[1-9])(?:[-.]|$)")
+
+
+def untaken(service: Service, model: str) -> frozenset[str]:
+    """Sampling parameters that are never sent to a model, because it does not take them. Anthropic's Messages have none."""
+    return frozenset({"temperature", "top_p"}) if service.api == "messages" else refused_parameters(service, model) & {"temperature", "top_p"}
 
 
 def refused_parameters(service: Service, model: str) -> frozenset[str]:

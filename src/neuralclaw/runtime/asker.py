@@ -9,7 +9,7 @@ import anyio
 
 from ..agent.loop import cancelled
 from ..errors import AlreadyAnswered, StoreError, UnknownQuestion
-from ..ports import Store
+from ..ports import Clock, Store
 from ..types.actions import Answer, AnswerDecision, Question
 from ..types.entries import Draft, Entry
 from ..types.events import ApprovalRequested, ApprovalResolved
@@ -19,6 +19,9 @@ from ..types.rows import OpenQuestion
 from ..types.signals import Parked
 
 log = logging.getLogger(__name__)
+
+EXPIRY_CHECKED = 60.0
+"""Seconds after which the time of a question is looked at again."""
 
 Approver = Callable[[str, Question], Awaitable[AnswerDecision]]
 """A program that answers in the person's place: session and question in, decision out."""
@@ -41,8 +44,8 @@ class Pending:
 class JournalAsker:
     """The `Asker` of a process. `notice` is told of every new entry, of other processes too."""
 
-    def __init__(self, store: Store, notify: Callable[[Sequence[Entry]], None], *, approver: Approver | None = None) -> None:
-        self._store, self._notify, self._approver = store, notify, approver
+    def __init__(self, store: Store, clock: Clock, notify: Callable[[Sequence[Entry]], None], *, approver: Approver | None = None) -> None:
+        self._store, self._clock, self._notify, self._approver = store, clock, notify, approver
         self._waiting: dict[str, Pending] = {}
         self._absent: set[str] = set()
 
@@ -62,6 +65,8 @@ class JournalAsker:
             async with anyio.create_task_group() as tasks:
                 if pending.answer is None and self._approver is not None and session not in self._absent:
                     tasks.start_soon(self._approve, known, session, question)  # others may answer meanwhile
+                if pending.answer is None:
+                    tasks.start_soon(self._expire, known)
                 while pending.answer is None:
                     await pending.wake.wait()
                 tasks.cancel_scope.cancel()
@@ -70,39 +75,54 @@ class JournalAsker:
         answer = pending.answer
         if not isinstance(answer, ApprovalResolved):
             raise answer or UnknownQuestion(f"the question {name} was given up")
-        return Answer(approval_id=name, decision=answer.decision, by=answer.by, value=answer.value)
+        return Answer(approval_id=name, decision=answer.decision, by=answer.by, value=answer.value, text=answer.text)
+
+    async def _expire(self, asked: OpenQuestion) -> None:
+        """Answer the question when its time is over. The wall clock decides, which may jump: it is looked at again and again."""
+        name, until = asked.question.approval_id, datetime.fromisoformat(asked.question.expires).timestamp()
+        while (left := until - self._clock.now()) > 0:
+            await self._clock.sleep(min(left, EXPIRY_CHECKED))
+        try:
+            await self.resolve(asked, "no", "expired")
+        except StoreError as error:
+            self._give_up(name, error)
+
+    def _give_up(self, name: str, error: StoreError) -> None:
+        """The answer cannot be written: whoever waits for it learns that."""
+        if (pending := self._waiting.get(name)) is not None:
+            pending.answer = error
+            pending.wake.set()
 
     async def _approve(self, asked: OpenQuestion, session: str, question: Question) -> None:
         """Ask the approver and record the word."""
         try:
             await self.resolve(asked, *await self._decided(session, question))
         except StoreError as error:
-            pending = self._waiting[question.approval_id]
-            pending.answer = error
-            pending.wake.set()
+            self._give_up(question.approval_id, error)
 
-    async def _decided(self, session: str, question: Question) -> tuple[AnswerDecision, str]:
-        """The approver's word and whose it is. The guard around approvers: one that fails is nobody, and nobody means no."""
+    async def _decided(self, session: str, question: Question) -> tuple[AnswerDecision, str, str | None]:
+        """The approver's word, whose it is, and what is to be said of it. The guard around approvers: one that fails is nobody, and nobody means no."""
         assert self._approver is not None, "asked only where there is one"
         try:
             said = await self._approver(session, question)
         except Exception as error:
             log.warning("the approver failed and counts as nobody: %s: %s", type(error).__name__, error, exc_info=True)
-            return "no", "nobody"
+            return "no", "nobody", None
         except anyio.get_cancelled_exc_class():
             if cancelled():
                 raise
             log.warning("the approver failed and counts as nobody: it was cancelled from within")
-            return "no", "nobody"
-        if said not in get_args(AnswerDecision):
-            log.warning("the approver gave %.80r, which is no answer, and counts as nobody", said)
-            return "no", "nobody"
-        return said, "program"
+            return "no", "nobody", None
+        if said not in get_args(AnswerDecision) or said not in question.choices:
+            told = f"the approver gave {said!r:.80}, which this question does not offer ({', '.join(question.choices)})"
+            log.warning("%s, and counts as nobody", told)
+            return "no", "nobody", told
+        return said, "program", None
 
-    async def resolve(self, asked: OpenQuestion, decision: AnswerDecision, by: str) -> None:
+    async def resolve(self, asked: OpenQuestion, decision: AnswerDecision, by: str, text: str | None = None) -> None:
         """Record an answer; where somebody was faster, that answer counts."""
         name = asked.question.approval_id
-        body = ApprovalResolved(approval_id=name, decision=decision, by=by)
+        body = ApprovalResolved(approval_id=name, decision=decision, by=by, text=text)
         try:
             self._notify(await self._store.append(asked.session, [Draft(asked.turn, body, AGENT)]))
         except AlreadyAnswered:

@@ -195,18 +195,26 @@ class SessionDesk:
             await self._sessions.give_back(session, lease)
         return row
 
-    async def answer(self, approval_id: str, decision: str, *, by: str, value: Mapping[str, Any] | None = None) -> None:
-        """Record the answer; the first one wins. Raises `UnknownQuestion` or `AlreadyAnswered`."""
+    async def answer(self, approval_id: str, decision: str, *, by: str, value: Mapping[str, Any] | None = None, text: str | None = None) -> None:
+        """Record the answer; the first one wins. `text`: what the person says with a no, for the model.
+
+        Raises `UnknownQuestion`, `AlreadyAnswered`, and `UsageError` for an answer that the question does not offer.
+        """
         if decision not in DECISIONS:
             raise UsageError(f"{decision!r} is no answer", hint=f"answer with one of {', '.join(DECISIONS)}")
+        if text is not None and decision != "no":
+            raise UsageError(f"a text goes with a no, not with {decision!r}; nothing was recorded")
         found = await self._store.question(approval_id)
         if found is None:
             raise UnknownQuestion(f"there is no question {approval_id}; nothing was changed", hint="neuralclaw approvals list shows those that wait")
         session, turn = found.session, found.turn
+        if found.answer is None and found.question.kind == "action" and decision not in found.question.choices:
+            offered = ", ".join(found.question.choices)
+            raise UsageError(f"the question {approval_id} does not offer {decision!r}; nothing was recorded", hint=f"it takes one of {offered}")
         if found.answer is None and expired(found.question, self._clock.now()):
             self.notify(await self._store.append(session, [Draft(turn, ApprovalResolved(approval_id=approval_id, decision="no", by="expired"), AGENT)]))
             raise AlreadyAnswered(f"the question {approval_id} expired at {found.question.expires}; nothing was run", hint=f"neuralclaw run --resume {session}")
-        body = ApprovalResolved(approval_id=approval_id, decision=cast(AnswerDecision, decision), by=by, value=dict(value) if value else None)
+        body = ApprovalResolved(approval_id=approval_id, decision=cast(AnswerDecision, decision), by=by, value=dict(value) if value else None, text=text)
         self.notify(await self._store.append(session, [Draft(turn, self._sessions.clean(body), OWNER)]))
 
     async def cancel(self, session: str, *, by: str, turn: int | None = None, message: int | None = None) -> None:

@@ -16,16 +16,30 @@ from ..agent.state import TurnState
 from ..errors import AgentError, AlreadyAnswered, NeuralClawError, StoreError, TurnSetAside
 from ..ports import Asker, Clock, Gate, Provider, Redaction, Source, Store, Toolset
 from ..types.entries import Draft, Entry
-from ..types.events import ApprovalResolved, Cancel, ErrorEvent, ErrorInfo, Inbound, Passing, ReasoningDelta, TextDelta, TurnFinished, TurnStarted, Unreadable
+from ..types.events import (
+    ApprovalResolved,
+    Cancel,
+    ErrorEvent,
+    ErrorInfo,
+    Inbound,
+    Passing,
+    ReasoningDelta,
+    TextDelta,
+    ToolOutput,
+    TurnFinished,
+    TurnStarted,
+    Unreadable,
+)
 from ..types.labels import join
 from ..types.logcontext import about
 from ..types.options import ApprovalsMode, Limits, TurnOptions
 from ..types.rows import Lease
 from .asker import expired
 from .bus import Bus
+from .chosen import chosen
 from .prompts import Prompts
 
-DELTAS = (TextDelta, ReasoningDelta)
+DELTAS = (TextDelta, ReasoningDelta, ToolOutput)
 """What has gone through redaction as one text when it is shown."""
 
 STARTS_WITHOUT_PROGRESS = 3
@@ -60,6 +74,8 @@ class Kit(msgspec.Struct, frozen=True, kw_only=True):
     sources: Sequence[Source] = ()
     """What a workspace tells the model at the beginning of its turns."""
     redaction: Redaction = NO_REDACTION
+    there: Callable[[str], None] = lambda _: None
+    """Raises `WorkspaceError` where a workspace was deleted: nothing is run for it, and it is not made again."""
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,6 +85,7 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     present: bool | None = None
     retry: bool = False
     seconds: float | None = None
+    iterations: int | None = None
     one_turn: bool = False
     """Nobody stays to see more than one turn: those that wait behind it are left to who follows them, or recovers the home."""
 
@@ -162,7 +179,7 @@ class Drive:
         options = message.body.options or (state.started.options if state.started else None)
         if options is None:
             raise AgentError(f"message {message.entry} of session {self.session} says neither which model nor which workspace to use")
-        prompt = await self._prompts.now(options.workspace, await self._room(options.model))
+        prompt = await self._prompts.now(options.workspace, options.tools, room=await self._room(options.model))
         journal.begin(TurnState(state.number + 1, after=state), journal.conversation, journal.labels)
         await journal.append(
             TurnStarted(
@@ -202,7 +219,8 @@ class Drive:
         if not state.inbox:
             raise StoreError(text, hint=f'a new message ends this turn and goes on: neuralclaw run --session {self.session} "TASK"')
         error = ErrorEvent(kind=StoreError.__name__, text=text)
-        await journal.append(error, TurnFinished(status="failed", text="", usage=state.usage, error=ErrorInfo(error.kind, error.text)))
+        end = TurnFinished(status="failed", text="", model=state.model, models=state.models, usage=state.usage, error=ErrorInfo(error.kind, error.text))
+        await journal.append(error, end)
         self._open_turn = 0
 
     async def _start_again(self, journal: Journal) -> None:
@@ -234,9 +252,11 @@ class Drive:
     async def _build(self, journal: Journal) -> Run:
         kit, state = self._kit, journal.state
         options = with_wish(state.options, self._wish, resumed=state.resumed)
+        if state.cancelled_by is None:
+            kit.there(options.workspace)
         thinking = await kit.thinking(options.model)
         started = state.started
-        prompt = await self._prompts.of_turn(options.workspace, started.stored if started else {}, kit.store)
+        prompt = await self._prompts.of_turn(options, started.stored if started else {}, kit.store)
 
         def show(body: Passing) -> None:
             kit.bus.show(self.session, state.number, body if isinstance(body, DELTAS) else redacted(body, kit.redaction))
@@ -246,7 +266,7 @@ class Drive:
             options=options,
             provider=thinking.provider,
             model=thinking.model,
-            tools=kit.tools,
+            tools=chosen(kit.tools, options.tools),
             gate=kit.gate,
             asker=kit.asker,
             clock=kit.clock,
@@ -274,4 +294,6 @@ def with_wish(options: TurnOptions, wish: Wish, *, resumed: bool) -> TurnOptions
             approvals = "none"
     if wish.seconds is not None:
         limits = msgspec.structs.replace(limits, seconds=wish.seconds)
+    if wish.iterations is not None:
+        limits = msgspec.structs.replace(limits, iterations=wish.iterations)
     return msgspec.structs.replace(options, approvals=approvals, origin=origin, limits=limits)

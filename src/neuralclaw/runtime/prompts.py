@@ -9,6 +9,10 @@ from ..ports import Redaction, Source, Store, Toolset
 from ..types.entries import blob_digest
 from ..types.labels import NONE, Labels, join
 from ..types.messages import ToolDef
+from ..types.options import TurnOptions
+from .chosen import chosen
+
+Names = tuple[str, ...] | None
 
 _definitions = msgspec.json.Decoder(tuple[ToolDef, ...])
 
@@ -41,14 +45,15 @@ class Prompts:
 
     def __init__(self, system: Callable[[str], str], tools: Toolset, redaction: Redaction, sources: Sequence[Source] = ()) -> None:
         self._system, self._tools, self._redaction, self._sources = system, tools, redaction, sources
-        self._made: dict[str, tuple[str, list[int], Prompt]] = {}
+        self._made: dict[tuple[str, Names], tuple[str, list[int], Prompt]] = {}
 
-    async def now(self, workspace: str, room: int) -> Prompt:
-        """The prompt of this moment, without secrets. `room`: bytes that each source may tell of the workspace; 0: they are not asked."""
+    async def now(self, workspace: str, names: Names = None, *, room: int) -> Prompt:
+        """The prompt of this moment, without secrets. `names`: the tools that are offered, None all. `room`: bytes that each source may tell of the workspace;
+        0: they are not asked."""
         parts = [part for source in self._sources for part in await source.parts(workspace, room)] if room else []
         told = self._redaction.redact("\n\n".join(text for text, _ in parts))
-        system, specs = "\n".join(text for text in (self._system(workspace), told) if text), self._tools.tools()
-        known = self._made.get(workspace)
+        system, specs = "\n".join(text for text in (self._system(workspace), told) if text), chosen(self._tools, names).tools()
+        known = self._made.get((workspace, names))
         if known is not None and known[:2] == (system, [id(spec) for spec in specs]):
             return known[2]
         definitions = tuple(ToolDef(spec.name, spec.description, spec.input_schema) for spec in specs)
@@ -56,15 +61,15 @@ class Prompts:
         prompt = Prompt.of(self._redaction.redact(system), redacted(definitions, self._redaction), labels, told)
         if len(self._made) >= self.KEPT:
             del self._made[next(iter(self._made))]
-        self._made[workspace] = (system, [id(spec) for spec in specs], prompt)
+        self._made[workspace, names] = (system, [id(spec) for spec in specs], prompt)
         return prompt
 
-    async def of_turn(self, workspace: str, stored: Mapping[str, str], store: Store) -> Prompt:
+    async def of_turn(self, options: TurnOptions, stored: Mapping[str, str], store: Store) -> Prompt:
         """The prompt that a turn began with, which is read where this process made another one last; the built-in one where it was erased."""
-        known = self._made.get(workspace)
+        known = self._made.get((options.workspace, options.tools))
         if known is not None and known[2].stored == dict(stored):
             return known[2]
         blobs = await store.blobs(list(stored.values()))
         if not stored or len(blobs) < len(set(stored.values())):
-            return await self.now(workspace, 0)
+            return await self.now(options.workspace, options.tools, room=0)
         return Prompt.of(blobs[stored["system"]].decode(), _definitions.decode(blobs[stored["tools"]]))

@@ -24,7 +24,7 @@ class TurnStream:
         self.finished: TurnFinished | None = None
         self._store, self._seen = store, after
         self.sure = number is not None
-        self._first: deque[Entry] = deque()
+        self._first: deque[Entry | Event] = deque()
         self._buffer = Buffer(buffer, behind=number is not None)
         self.offer, self.fail = self._buffer.offer, self._buffer.fail
 
@@ -57,6 +57,10 @@ class TurnStream:
         """Show these, of before, ahead of everything else: questions that the reader may answer."""
         self._first.extend(entries)
 
+    def tell_first(self, event: Event) -> None:
+        """Show this passing event ahead of what comes."""
+        self._first.append(event)
+
     def __aiter__(self) -> AsyncIterator[Event]:
         return self
 
@@ -65,7 +69,8 @@ class TurnStream:
         while self.finished is None:
             event: Event | None = None
             if self._first:
-                event = event_of(self._first.popleft())
+                first = self._first.popleft()
+                event = first if isinstance(first, Event) else event_of(first)
             elif buffer.items and not (buffer.behind and not buffer.hole):
                 event = self._take(buffer.items.popleft())
             elif buffer.behind and self.number is not None:

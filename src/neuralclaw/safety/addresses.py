@@ -49,6 +49,9 @@ def _networks() -> "tuple[tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, s
     return tuple((ipaddress.ip_network(network), what) for network, what in REFUSED)
 
 
+LONGEST_HOST = 255
+
+
 class Url(msgspec.Struct, frozen=True):
     """A parsed address. `problem` says why it is refused without a look-up; `literal` is the host when it is a network address itself."""
 
@@ -72,6 +75,8 @@ def parse(text: str) -> Url:
         return Url(text, problem="it is no valid address")
     if parts.scheme.lower() not in ("http", "https"):
         return Url(text, host, port, problem="only http and https are fetched")
+    if len(host) > LONGEST_HOST:
+        return Url(text, problem="its host is longer than a name can be")
     if not host or "%" in host:
         return Url(text, host, port, problem="it names no host")
     if parts.username is not None or parts.password is not None:

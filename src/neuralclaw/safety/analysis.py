@@ -9,12 +9,13 @@ from ..types.judging import Power
 from ..types.options import Policy
 from ..types.tools import Touch
 from .addresses import Url, parse
+from .bounds import Bounds, Exceeded
 from .line import Line
 from .paths import absolute
 
 PATH_KINDS = ("read", "list", "write", "delete")
-MAX_WANTS = 400
-"""Paths and programs of one call; more than that is not looked up, and the call is refused."""
+MAX_WANTS = 2_000
+"""Paths and programs of one call that are looked up; a call that names more is not understood."""
 
 
 class Analysis(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,10 +30,14 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True):
 
 
 NOTHING = Analysis()
+MANY_PLACES = f"it touches more than {MAX_WANTS:,} places"
 
 
-def analyse(action: Action, policy: Policy, shell: Callable[..., Line]) -> Analysis:
-    """Paths, addresses and the command line of a call, which `shell` reads. `wants` is None when no fact is needed."""
+def analyse(action: Action, policy: Policy, shell: Callable[..., Line], bounds: Bounds | None = None) -> Analysis:
+    """Paths, addresses and the command line of a call, which `shell` reads within `bounds`. `wants` is None when no fact is needed.
+
+    Raises `Exceeded` for a call whose own arguments name more paths than are looked up.
+    """
     if not action.spec.touches:
         return NOTHING
     paths: list[PathWant] = []
@@ -42,7 +47,7 @@ def analyse(action: Action, policy: Policy, shell: Callable[..., Line]) -> Analy
     for touch in action.spec.touches:
         for value in _values(action, touch):
             if touch.kind == "command":
-                line = shell(value, cwd=cwd, workspace=action.workspace, policy=policy, env=_environment(action))
+                line = _few(shell(value, cwd=cwd, workspace=action.workspace, policy=policy, env=_environment(action), bounds=bounds))
             elif touch.kind == "url":
                 urls.append(parse(value))
             elif touch.kind != "cwd":
@@ -80,15 +85,27 @@ def _environment(action: Action) -> dict[str, str]:
     return {str(k): str(v) for k, v in value.items()} if isinstance(value, dict) else {}
 
 
+def _few(line: Line) -> Line:
+    """The line with no more commands than those whose places are looked up."""
+    places: set[PathWant | str] = set()
+    for number, command in enumerate(line.commands):
+        places.update(command.wants)
+        places.add(command.program)
+        if len(places) > MAX_WANTS:
+            return msgspec.structs.replace(line, commands=line.commands[:number], understood=False, simple=False, exceeded=line.exceeded or MANY_PLACES)
+    return line
+
+
 def _wants(paths: list[PathWant], urls: list[Url], line: Line | None, cwd: str) -> Wants | None:
     hosts = tuple(dict.fromkeys(u.host for u in urls if u.problem is None and u.literal is None))
     wanted = list(paths)
     programs: tuple[str, ...] = ()
     if line is not None:
         wanted += [w for c in line.commands for w in c.wants]
+        wanted += dict.fromkeys(PathWant(c.cwd, "list") for c in line.commands if c.cwd and c.cwd != cwd)  # what a yes covers depends on where it really is
         programs = tuple(dict.fromkeys(c.program for c in line.commands if c.program))
     if not wanted and not programs and not hosts:
         return None if line is None else Wants(cwd=cwd)
-    if len(wanted) + len(programs) > MAX_WANTS:
-        raise ValueError("the call touches too many places to judge")
+    if len(paths) + len(hosts) > MAX_WANTS:
+        raise Exceeded(MANY_PLACES)
     return Wants(paths=tuple(dict.fromkeys(wanted)), programs=programs, hosts=hosts, cwd=cwd)

@@ -154,7 +154,7 @@ NAMES = (*PRIVILEGE, *POWER_OFF, "rm", "dd", "mkfs", "chmod", "init", "telinit",
 DEVICE_WRITERS = frozenset("tee cp mv install shred truncate sponge rsync".split())
 
 _OCTAL_777 = late(r"0*[0-7]?777")
-_CODE_FORK = late(r"\bwhile\b.*\bfork\b|\bfork\b.*\bwhile\b|\bfork\b.*\bfor\s*\(;;\)|\bfor\s*\(;;\).*\bfork\b", re.DOTALL)
+_FORK, _ENDLESS = late(r"\bfork\b"), late(r"\bwhile\b|\bfor\s*\(;;\)")
 
 
 def block(rule: str, *, what: str = "", argv: tuple[str, ...] = (), places: tuple[str, ...] = (), releasable: bool = False) -> Block:
@@ -314,4 +314,4 @@ CHECKS: dict[str, Callable[[Call], Iterator[Block]]] = {
 
 def forks(code: str) -> bool:
     """Whether program text of some interpreter starts copies of itself in a loop."""
-    return _CODE_FORK.search(code) is not None
+    return _FORK.search(code) is not None and _ENDLESS.search(code) is not None

@@ -15,6 +15,7 @@ OTHERS = (
     ("url.unresolved", "forbid", "the host has no address"),
     ("url.address", "forbid", "private, loopback, link-local and metadata addresses are not connected to"),
     ("shell.strict", "forbid", "with tools.terminal.shell strict: one program, no operators"),
+    ("shell.bounds", "ask", "the command is too long, too deep or grows too much to work out what it does; one of more than 256,000 characters is forbidden"),
     ("shell.syntax", "ask", "the command cannot be read as shell code"),
     ("program.unlisted", "ask", "the program is not on the list, and the command does not only read; forbid with safety.unlisted_commands"),
     ("tool.confirmation", "ask", "the tool is configured to ask every time"),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from .bounds import Bounds
 from .patterns import late
 from .words import EMPTY, Piece, Word, ansi_c, bare, finish, in_double_quotes, quoted, text_of
 
@@ -17,8 +18,13 @@ _DEFAULT = late(r"\$\{([A-Za-z_]\w*):?[-=]([^$`{}\\'\"]*)\}")
 _NAME = late(r"[A-Za-z_]\w*")
 _UNSEEN = late(r"[@!+*?]\(|(?<!\\)\$.|(?<!\\)`|(?<!\\)\s")
 """In a plain word: patterns and expansions that the grammar did not see."""
+_ORDINARY = late(r"[A-Za-z0-9_./:,=+@%-]+")
 NUMBERS = frozenset("?#$!")
 LENGTH = late(r"\$\{#\w+\}")
+
+
+MAX_OUTPUT = 100_000
+"""Characters of output that are followed; of more it is not known what it says."""
 
 
 class Flow(msgspec.Struct):
@@ -30,7 +36,7 @@ class Flow(msgspec.Struct):
 
     def then(self, other: "Flow") -> "Flow":
         """The output of both, one after the other."""
-        output = None if self.output is None or other.output is None else self.output + other.output
+        output = None if self.output is None or other.output is None or len(self.output) + len(other.output) > MAX_OUTPUT else self.output + other.output
         return Flow(output, self.fetched or other.fetched, self.decoded or other.decoded)
 
 
@@ -70,23 +76,44 @@ class Scene:
 class Expander:
     """Resolves words. `run` analyses the code of a substitution and says what it writes."""
 
-    def __init__(self, run: Callable[["Node"], Flow]) -> None:
-        self._run = run
+    def __init__(self, run: Callable[["Node"], Flow], bounds: Bounds) -> None:
+        self._run, self._bounds = run, bounds
 
     def joined(self, nodes: "Sequence[Node]", scene: Scene) -> list[Word]:
         """Nodes that stand side by side without a blank are one word, also where the grammar takes them for several."""
-        return finish(self._together(nodes, scene), "".join(text_of(n) for n in nodes), scene.tilde)
+        ready = self._ordinary(nodes)
+        if ready is not None:
+            return [ready]
+        return finish(self._together(nodes, scene), "".join(text_of(n) for n in nodes), scene.tilde, self._bounds)
 
     def one(self, nodes: "Sequence[Node]", scene: Scene) -> Word:
         """The nodes as a single word, as in an assignment or after a redirection: not split."""
+        ready = self._ordinary(nodes)
+        if ready is not None:
+            return ready
         piece, source = self._together(nodes, scene), "".join(text_of(n) for n in nodes)
         piece.text = re.sub(r"[ \t\n]", lambda m: quoted(m.group()), piece.text)
-        words = finish(piece, source, scene.tilde)
+        words = finish(piece, source, scene.tilde, self._bounds)
         if len(words) == 1:
             return words[0]
         return Word(" ".join(w.text for w in words), not words and piece.known, source, False, piece.fetched, piece.decoded)
 
+    def _ordinary(self, nodes: "Sequence[Node]") -> Word | None:
+        """A word that is already what the program gets, as most are."""
+        if len(nodes) != 1 or nodes[0].type not in ("word", "command_name"):
+            return None
+        text = text_of(nodes[0])
+        self._bounds.step(20 + len(text))
+        return Word(text, True, text) if _ORDINARY.fullmatch(text) else None
+
     def _piece(self, node: "Node", scene: Scene) -> Piece:
+        self._bounds.enter()
+        self._bounds.step(node.end_byte - node.start_byte)
+        piece = self._resolved(node, scene)
+        self._bounds.leave()
+        return piece
+
+    def _resolved(self, node: "Node", scene: Scene) -> Piece:
         kind = node.type
         if kind in ("word", "number", "variable_name", "regex", "test_operator", "extglob_pattern"):
             return self._bare(node, scene)
@@ -137,6 +164,7 @@ class Expander:
             if before is not None and before.type == "simple_expansion" and piece.text.startswith("{"):
                 whole.known = False
             whole.add(piece)
+            self._bounds.step(1 + len(whole.text) // 16)
         return whole
 
     def _string(self, node: "Node", scene: Scene) -> Piece:
@@ -153,6 +181,7 @@ class Expander:
             piece = self._piece(child, scene)
             piece.text = quoted(_unmarked(piece.text)) if piece.text else ""
             whole.add(piece)
+            self._bounds.step(1 + len(whole.text) // 16)
             position = child.end_byte
         literal = source[position - start : end - start].decode("utf-8", "replace")
         whole.text += quoted(in_double_quotes(literal)) if literal else ""
@@ -162,18 +191,21 @@ class Expander:
         source = text_of(node)
         name = source[1:] if node.type == "simple_expansion" else source[2:-1]
         if name in ("@", "*"):
-            return Piece(_protected(scene.value(name)[0]), scene.value(name)[1])
+            return self._value(*scene.value(name))
         if name in NUMBERS or LENGTH.fullmatch(source):
             return Piece("0")
         if _NAME.fullmatch(name) or name.isdigit():
-            text, known = scene.value(name)
-            return Piece(_protected(text), known)
+            return self._value(*scene.value(name))
         default = _DEFAULT.fullmatch(source)
         if default is not None:
             text, known = scene.value(default.group(1))
-            return Piece(_protected(text or default.group(2)), known and bool(text))
+            return self._value(text or default.group(2), known and bool(text))
         self._inner(node, scene)
         return Piece("", known=False)
+
+    def _value(self, text: str, known: bool) -> Piece:
+        self._bounds.grow(len(text))
+        return Piece(_protected(text), known)
 
     def _substitution(self, node: "Node") -> Piece:
         flow = self._run(node)
@@ -182,6 +214,7 @@ class Expander:
         if node.type == "process_substitution":
             return Piece(quoted("/dev/fd/63"), True, flow.fetched, flow.decoded)
         known = flow.output is not None
+        self._bounds.grow(len(flow.output or ""))
         return Piece(_protected((flow.output or "").rstrip("\n")), known, flow.fetched, flow.decoded)
 
     def _arithmetic(self, node: "Node", scene: Scene) -> Piece:
@@ -192,11 +225,13 @@ class Expander:
 
     def _inner(self, node: "Node", scene: Scene) -> None:
         """Analyse substitutions anywhere below a node whose own value stays unknown."""
+        self._bounds.enter()
         for child in node.named_children:
             if child.type in ("command_substitution", "process_substitution"):
                 self._run(child)
             else:
                 self._inner(child, scene)
+        self._bounds.leave()
 
 
 def _protected(text: str) -> str:

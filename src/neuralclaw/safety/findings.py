@@ -36,7 +36,7 @@ class Findings:
         self.risk, self.tier = risk, Tier.READ
         self.powers: set[Power] = set()
         self.sinks: set[Sink] = set()
-        self.matches: list[RuleMatch] = []
+        self.matches: dict[RuleMatch, None] = {}
         self.commands: tuple[CommandView, ...] = ()
         self.addresses: dict[str, tuple[str, ...]] = {}
         self.resolved: str | None = None
@@ -53,9 +53,7 @@ class Findings:
 
     def match(self, rule: str, decision: Decision, reason: str, alternative: str | None = None) -> None:
         """Record a rule that matched; the same rule with the same reason counts once."""
-        found = RuleMatch(rule, decision, reason, alternative)
-        if found not in self.matches:
-            self.matches.append(found)
+        self.matches.setdefault(RuleMatch(rule, decision, reason, alternative))
 
     def forbid(self, rule: str, reason: str, alternative: str | None = None) -> None:
         self.match(rule, Decision.FORBID, reason, alternative)

@@ -1,33 +1,44 @@
 """The gate: the only maker of grants. It writes and asks nothing."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import msgspec
 
 from ..ports import Clock, Facts
-from ..types.actions import Action, Answers, Envelope, FactSheet, Grant, RuleMatch, Verdict, action_hash
+from ..types.actions import Action, Answers, Envelope, FactSheet, Grant, RuleMatch, StandingGrant, Verdict, action_hash
 from ..types.ids import new_id
 from ..types.judging import Decision, Risk, Tier
 from ..types.options import Policy
 from ..types.signals import Denied, Parked
 from ..types.tools import ToolSpec
-from . import questions
-from .analysis import analyse
+from . import questions, scopes
+from .analysis import Analysis, analyse
+from .bounds import QUICK_TEXT, Bounds, Exceeded
 from .line import Line
 from .questions import Judged
 from .rules import decide
+from .sentences import sentence
 
 log = logging.getLogger(__name__)
 
 DAY = 86_400.0
+Beside = Callable[[Callable[[Callable[[], float] | None], Any]], Awaitable[Any]]
+"""Runs work where it holds up nobody and gives it a clock, in seconds, that counts its time."""
 
 
 class Gate:
     """Judges every call under one policy. `shell` is `safety.shell.analyse`, handed in so that a start without commands does not load it;
-    `make_id` gives approval ids.
+    `beside` runs what takes longer than an ordinary command, off the event loop, and gives it a clock of seconds; without one such work is done at once
+    and only its steps are counted. `make_id` gives approval ids.
     """
 
-    def __init__(self, policy: Policy, facts: Facts, clock: Clock, shell: Callable[..., Line], *, make_id: Callable[[], str] = new_id) -> None:
+    def __init__(
+        self, policy: Policy, facts: Facts, clock: Clock, shell: Callable[..., Line], *, beside: Beside | None = None, make_id: Callable[[], str] = new_id
+    ) -> None:
         self._policy, self._facts, self._clock, self._shell, self._make_id = policy, facts, clock, shell, make_id
+        self._beside = beside or here
 
     async def authorize(self, action: Action, answers: Answers) -> Grant:
         """A grant for exactly this call. Raises `Denied(verdict)`, or `Parked(question)` when a person must answer and has not yet."""
@@ -37,7 +48,7 @@ class Gate:
             raise Denied(verdict)
         hash = action_hash(action, envelope)
         if verdict.decision is Decision.ASK:
-            self._answered(action, answers, judged, hash)
+            verdict = self._answered(action, answers, judged, hash)
         return Grant(
             session=action.session,
             call_id=action.call_id,
@@ -49,9 +60,13 @@ class Gate:
             verdict=verdict,
         )
 
-    async def judge(self, action: Action) -> Verdict:
-        """The verdict without answers and without a grant: what `policy explain` and `--dry-run` show."""
-        return (await self._guarded(action)).verdict
+    async def judge(self, action: Action, standing: Sequence[StandingGrant] = ()) -> Verdict:
+        """The verdict under these standing grants, without a grant for the call: what `policy explain` and `--dry-run` show."""
+        judged = await self._guarded(action)
+        if judged.verdict.decision is not Decision.ASK:
+            return judged.verdict
+        found = scopes.used(judged.parts, standing)
+        return allowed(judged.verdict, found) if found else judged.verdict
 
     def standing(self, hosts: Sequence[str] = (), read: Sequence[str] = (), write: Sequence[str] = ()) -> Grant:
         """A grant for what the owner configured, to be made at start. No tool call can use it: it has no call and no tool."""
@@ -62,6 +77,8 @@ class Gate:
         """The top-level guard of the kernel: whatever fails while judging means no."""
         try:
             return await self._judge(action)
+        except Exceeded as exceeded:
+            return Judged(failed(f"what the call does cannot be worked out: {exceeded.reason}", rule="shell.bounds"))
         except Exception as error:
             log.warning("the gate could not judge a call: %s: %s", type(error).__name__, error)
             verdict = failed(f"the safety check itself failed ({type(error).__name__}: {error}), so the call is refused")
@@ -70,25 +87,52 @@ class Gate:
     async def _judge(self, action: Action) -> Judged:
         if not isinstance(action.spec, ToolSpec):
             return Judged(failed("the tool is not known, so the call is refused", rule="tool.unknown"))
-        analysis = analyse(action, self._policy, self._shell)
-        sheet = FactSheet() if analysis.wants is None else await self._facts.look(action, analysis.wants)
-        findings = decide(action, self._policy, analysis, sheet)
-        return Judged(findings.verdict(), findings.envelope(), analysis, sheet)
+        analysis = self._quick(action)
+        if analysis is not None:
+            sheet = await self._look(action, analysis)
+            return _judged(action, self._policy, analysis, sheet)
+        analysis = await self._beside(lambda clock: analyse(action, self._policy, self._shell, Bounds(clock)))
+        long, sheet = analysis, await self._look(action, analysis)
+        judged: Judged = await self._beside(lambda _: _judged(action, self._policy, long, sheet))
+        return judged
 
-    def _answered(self, action: Action, answers: Answers, judged: Judged, hash: str) -> None:
-        """Returns when a person said yes to this very call or to its scope; raises `Denied` after a no, `Parked` without an answer."""
+    def _quick(self, action: Action) -> Analysis | None:
+        """The analysis of an ordinary call, in about the time that a change to another thread takes; None when it needs longer."""
+        if any(len(str(action.arguments.get(t.argument, ""))) > QUICK_TEXT for t in action.spec.touches if t.kind == "command"):
+            return None
+        analysis = analyse(action, self._policy, self._shell, Bounds.quick(self._clock.monotonic))
+        return None if analysis.line is not None and analysis.line.exceeded else analysis
+
+    async def _look(self, action: Action, analysis: Analysis) -> FactSheet:
+        return FactSheet() if analysis.wants is None else await self._facts.look(action, analysis.wants)
+
+    def _answered(self, action: Action, answers: Answers, judged: Judged, hash: str) -> Verdict:
+        """The verdict to run under when a person said yes to this very call or to all its parts; raises `Denied` after a no, `Parked` without an answer."""
         verdict = judged.verdict
         answer = answers.by_hash.get(hash)
         if answer is not None and answer.decision in ("once", "session", "always"):
-            return
+            return verdict
         if answer is not None:
             said = answer.by if answer.by in ("withdrawn", "expired", "cancelled") else "a no"
             raise Denied(refused(verdict, f"the question about it was answered with {said}" if said == "a no" else f"the question about it was {said}"))
-        scopes = questions.scopes_of(action, self._policy, judged.analysis, verdict)
-        if questions.covered(scopes, answers.standing):
-            return
+        if found := scopes.used(judged.parts, answers.standing):
+            return allowed(verdict, found)
         expires = self._clock.now() + self._policy.expire_days * DAY
-        raise Parked(questions.build(action, judged, scopes, hash=hash, expires=expires, make_id=self._make_id))
+        raise Parked(questions.build(action, judged, hash=hash, expires=expires, make_id=self._make_id))
+
+
+async def here(work: Callable[[Callable[[], float] | None], Any]) -> Any:
+    """Work that is done at once, without a clock."""
+    return work(None)
+
+
+def _judged(action: Action, policy: Policy, analysis: Analysis, sheet: FactSheet) -> Judged:
+    findings = decide(action, policy, analysis, sheet)
+    verdict, envelope = findings.verdict(), findings.envelope()
+    if verdict.decision is not Decision.ASK:
+        return Judged(verdict, envelope, analysis, sheet)
+    parts = scopes.parts_of(action, policy, analysis, verdict, sheet)
+    return Judged(verdict, envelope, analysis, sheet, sentence(action, analysis, verdict, sheet), parts)
 
 
 def failed(reason: str, *, rule: str = "gate.error") -> Verdict:
@@ -99,16 +143,11 @@ def failed(reason: str, *, rule: str = "gate.error") -> Verdict:
 def refused(verdict: Verdict, reason: str) -> Verdict:
     """The same verdict after a person's no: what asked is forbidden now."""
     no = RuleMatch("approval.no", Decision.FORBID, reason)
-    return Verdict(
-        decision=Decision.FORBID,
-        risk=verdict.risk,
-        tier=verdict.tier,
-        powers=verdict.powers,
-        sinks=verdict.sinks,
-        rules=(no, *verdict.rules),
-        understood=verdict.understood,
-        commands=verdict.commands,
-        addresses=verdict.addresses,
-        resolved=verdict.resolved,
-        inside=verdict.inside,
-    )
+    return msgspec.structs.replace(verdict, decision=Decision.FORBID, rules=(no, *verdict.rules), auto=False)
+
+
+def allowed(verdict: Verdict, grants: Sequence[StandingGrant]) -> Verdict:
+    """The same verdict under standing grants that cover the whole call: they answer what asked, and are named in its place."""
+    said = tuple(RuleMatch(f"grant.{g.grant_id}", Decision.ALLOW, f"grant {g.grant_id} covers it: {g.covers}") for g in grants)
+    rules = (*said, *(rule for rule in verdict.rules if rule.decision is not Decision.ASK))
+    return msgspec.structs.replace(verdict, decision=Decision.ALLOW, rules=rules, auto=False)

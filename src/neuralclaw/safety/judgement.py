@@ -67,7 +67,8 @@ class Judgement:
     def unclear(self) -> None:
         self.understood = False
 
-    def command(self, via: tuple[str, ...], *, builtin: bool) -> Command:
+    def command(self, via: tuple[str, ...], *, builtin: bool, piped: bool = False) -> Command:
+        """What was found. `piped`: it has a standard input."""
         risk = self.risk if self.understood else max(self.risk, Risk.MEDIUM)
         words = self.call.words
         return Command(
@@ -82,4 +83,6 @@ class Judgement:
             reason=self.why or ("" if self.understood else "some part of it cannot be resolved before it runs"),
             wants=tuple(dict.fromkeys(self.wants)),
             sends=self.sends,
+            cwd=self.call.cwd,
+            open=(piped and self.call.name not in ("tee", "sponge")) or self.call.fed or self.call.spread or any(w.glob for w in words),
         )

@@ -34,6 +34,10 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     """Why its risk is what it is."""
     wants: tuple[PathWant, ...] = ()
     sends: bool = False
+    cwd: str | None = None
+    """Where it runs; None: not known."""
+    open: bool = False
+    """What it works on is not all in its words: it reads standard input, gets arguments from it, or has wildcards."""
 
     def view(self) -> CommandView:
         powers = tuple(p for p in Power if p in self.powers)
@@ -50,6 +54,10 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     broken: bool = False
     """The grammar could not read all of it."""
     simple: bool = True
+    exceeded: str = ""
+    """The bound at which the analysis stopped, as the end of a sentence; "": it came to its end. What came after is not known."""
+    unread: bool = False
+    """It is so long that nothing of it was read."""
 
     @property
     def only_reads(self) -> bool:

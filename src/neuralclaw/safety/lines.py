@@ -1,8 +1,9 @@
 """Rules for command lines: blocks, the allowlist, the places a command touches, and whether all of it only reads."""
 
+from collections.abc import Mapping
 from posixpath import dirname
 
-from ..types.actions import Action, FactSheet, PathFact
+from ..types.actions import Action, FactSheet, PathFact, PathOp
 from ..types.judging import Power, Risk, Sink, Tier
 from ..types.options import Policy
 from . import owner
@@ -10,7 +11,7 @@ from .analysis import Analysis
 from .findings import Findings
 from .line import Command, Line
 from .paths import HARMLESS_DEVICES, SCRATCH, in_data_home, is_device, is_startup, is_system, under
-from .places import fact_for, guard, roots
+from .places import guard, roots
 
 
 def judge(findings: Findings, action: Action, policy: Policy, analysis: Analysis, sheet: FactSheet) -> None:
@@ -20,12 +21,13 @@ def judge(findings: Findings, action: Action, policy: Policy, analysis: Analysis
     findings.execute = True
     findings.commands = tuple(c.view() for c in line.commands)
     findings.understood = line.understood and not line.broken
-    _blocks(findings, policy, line)
-    strays = {c.program for c in line.commands if c.program and _stray(c.program, action, policy, sheet)}
+    _blocks(findings, action, policy, line)
+    strays = {c.program for c in line.commands if c.program and stray(c.program, action, policy, sheet)}
     only_reads = line.only_reads and not strays
     _form(findings, policy, line)
+    facts = {(fact.path, fact.op): fact for fact in sheet.paths}
     for command in line.commands:
-        _command(findings, action, policy, command, sheet)
+        _command(findings, action, policy, command, facts)
     if not only_reads:
         _unlisted(findings, policy, line, strays)
         findings.raise_tier(Tier.SYSTEM_CRITICAL if any(c.critical for c in line.commands) else Tier.EXECUTE)
@@ -37,9 +39,9 @@ def judge(findings: Findings, action: Action, policy: Policy, analysis: Analysis
     findings.programs.update({name: path for name, path in sheet.programs.items() if path is not None})
 
 
-def _blocks(findings: Findings, policy: Policy, line: Line) -> None:
+def _blocks(findings: Findings, action: Action, policy: Policy, line: Line) -> None:
     for block in line.blocks:
-        if owner.releases(policy, block):
+        if owner.releases(policy, block, action.workspace):
             continue
         findings.raise_risk(Risk.CRITICAL)
         findings.raise_tier(Tier.SYSTEM_CRITICAL)
@@ -51,6 +53,10 @@ def _form(findings: Findings, policy: Policy, line: Line) -> None:
         findings.forbid(
             "shell.strict", "the shell is set to strict: one program, no operators, redirections or substitutions", "one program with its arguments"
         )
+    if line.exceeded:
+        findings.raise_risk(Risk.HIGH)
+        too_much = findings.forbid if line.unread else findings.ask
+        too_much("shell.bounds", f"what the command does cannot be worked out: {line.exceeded}", "a shorter, plainer command, or a script in a file")
     if line.broken:
         findings.raise_risk(Risk.HIGH)
         findings.ask("shell.syntax", "the command cannot be read as shell code, so what it does is unknown", "the same command in plain, complete shell syntax")
@@ -58,7 +64,7 @@ def _form(findings: Findings, policy: Policy, line: Line) -> None:
         findings.raise_risk(Risk.MEDIUM)
 
 
-def _stray(program: str, action: Action, policy: Policy, sheet: FactSheet) -> bool:
+def stray(program: str, action: Action, policy: Policy, sheet: FactSheet) -> bool:
     """A program that is not what its name says: it lies where anybody, or the agent itself, may have put it."""
     resolved = sheet.programs.get(program)
     if "/" in program and not program.startswith("/"):
@@ -83,7 +89,7 @@ def _unlisted(findings: Findings, policy: Policy, line: Line, strays: set[str]) 
             findings.ask("program.unlisted", reason)
 
 
-def _command(findings: Findings, action: Action, policy: Policy, command: Command, sheet: FactSheet) -> None:
+def _command(findings: Findings, action: Action, policy: Policy, command: Command, facts: Mapping[tuple[str, PathOp], PathFact]) -> None:
     findings.powers.update(command.powers)
     if command.risk > findings.risk or not findings.why:
         findings.why = command.reason or findings.why
@@ -93,7 +99,7 @@ def _command(findings: Findings, action: Action, policy: Policy, command: Comman
     if command.sends:
         findings.sinks.add(Sink.NETWORK_SEND)
     for want in command.wants:
-        fact = fact_for(want, sheet)
+        fact = facts[want.path, want.op]
         _place(findings, fact, action, policy)
         if fact.op in ("write", "delete"):
             _change(findings, fact, policy)

@@ -18,6 +18,10 @@ SECRET_NAMES = frozenset(
 STARTUP_NAMES = frozenset({".bashrc", ".bash_profile", ".bash_login", ".profile", ".zshrc", ".zprofile", ".zshenv", "authorized_keys", "autostart", ".xinitrc"})
 
 
+_WILD = frozenset("*?[")
+LONGEST_NAME = 255
+
+
 def under(path: str, root: str) -> bool:
     """Whether `path` is `root` or lies below it; both absolute and normal."""
     return path == root or root == "/" or path.startswith(root + "/")
@@ -85,7 +89,16 @@ def matches(path: str, pattern: str) -> bool:
     mine, theirs = path.strip("/").split("/"), pattern.strip("/").split("/")
     if len(mine) < len(theirs):
         return False
-    return all(fnmatchcase(a, b) or fnmatchcase(b, a) for a, b in zip(mine, theirs, strict=False))
+    return all(_may_be(a, b) for a, b in zip(mine, theirs, strict=False))
+
+
+def _may_be(mine: str, theirs: str) -> bool:
+    """Whether two names, either with wildcards, may be the same. A pattern longer than any file's name is taken to fit."""
+    if not _WILD.intersection(mine) and not _WILD.intersection(theirs):
+        return mine == theirs
+    if max(len(mine), len(theirs)) > LONGEST_NAME:
+        return True
+    return fnmatchcase(mine, theirs) or fnmatchcase(theirs, mine)
 
 
 def secret(path: str) -> str | None:

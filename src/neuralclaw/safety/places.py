@@ -1,6 +1,6 @@
 """Rules for the paths that a tool's own arguments name."""
 
-from ..types.actions import Action, FactSheet, PathFact, PathWant
+from ..types.actions import Action, FactSheet, PathFact
 from ..types.judging import Power, Risk, Sink, Tier
 from ..types.options import Policy
 from .analysis import Analysis
@@ -10,24 +10,20 @@ from .paths import in_data_home, is_system, secret, under
 POWERS = {"read": Power.READ, "list": Power.READ, "write": Power.WRITE, "delete": Power.DELETE}
 
 
-def fact_for(want: PathWant, sheet: FactSheet) -> PathFact:
-    """The fact that answers a want. A want without an answer raises `LookupError`: what was not looked up is not judged."""
-    for fact in sheet.paths:
-        if fact.path == want.path and fact.op == want.op:
-            return fact
-    raise LookupError(f"nothing is known of {want.path}")
-
-
 def roots(action: Action, policy: Policy) -> tuple[str, ...]:
     """Where file tools may work: the workspace and the allowed paths."""
     return (action.workspace, *policy.allowed_paths)
 
 
 def judge(findings: Findings, action: Action, policy: Policy, analysis: Analysis, sheet: FactSheet) -> None:
-    """File tools work inside allowed paths only. A change there counts as a read: `Files` confines it and undo covers it."""
+    """File tools work inside allowed paths only. A change there counts as a read: `Files` confines it and undo covers it.
+
+    Raises `LookupError` for a path without a fact: what was not looked up is not judged.
+    """
     allowed = roots(action, policy)
+    facts = {(fact.path, fact.op): fact for fact in sheet.paths}
     for want in analysis.paths:
-        fact = fact_for(want, sheet)
+        fact = facts[want.path, want.op]
         findings.resolved, findings.inside = fact.resolved, fact.inside
         findings.powers.add(POWERS[want.op])
         _place(findings, fact, action, policy)

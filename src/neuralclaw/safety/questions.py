@@ -1,45 +1,61 @@
-"""Questions to a person, and what a standing answer covers."""
+"""Questions to a person: the sentence, the exact command or change, and which answers are offered."""
 
 from collections.abc import Callable, Sequence
-from posixpath import dirname
 from typing import Any
 
 import msgspec
 
-from ..types.actions import Action, Envelope, FactSheet, PathFact, Question, Scope, Shown, Verdict
+from ..types.actions import Action, Envelope, FactSheet, PathFact, Question, Shown, Verdict
+from ..types.entries import CALLS
 from ..types.labels import is_external
-from ..types.options import Policy
 from ..types.tools import Touch
 from .analysis import Analysis
-from .findings import AUTO_RULES
-from .paths import in_data_home, is_system, person_home
+from .scopes import Part, covers
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """An action as it was judged: the verdict, what a grant would allow, and what both rest on."""
+    """An action as it was judged: the verdict, what a grant would allow, and what both rest on.
+
+    Where it asks: the sentence for a person, and the parts that a standing answer would cover.
+    """
 
     verdict: Verdict
     envelope: Envelope = Envelope()
     analysis: Analysis = Analysis()
     sheet: FactSheet = FactSheet()
+    summary: str = ""
+    parts: tuple[Part, ...] = ()
 
 
-def build(action: Action, judged: Judged, scopes: tuple[Scope, ...], *, hash: str, expires: float, make_id: Callable[[], str]) -> Question:
-    """The question about one call. Without a scope that a standing answer could cover, only `once` and `no` are offered."""
-    verdict = judged.verdict
-    choices = ("once", "session", "always", "no") if scopes else ("once", "no")
+def build(action: Action, judged: Judged, *, hash: str, expires: float, make_id: Callable[[], str]) -> Question:
+    """The question about one call. It offers only answers that can be given: without `parts` no standing one."""
+    verdict, analysis = judged.verdict, judged.analysis
+    offered = covers(judged.parts)
+    if action.session == CALLS:  # it lasts for ever: a yes for "this session" would have no end
+        offered = msgspec.structs.replace(offered, session=None)
+    standing = [name for name, words in (("session", offered.session), ("always", offered.always)) if words is not None]
+    variables = action.arguments.get("env_vars") if analysis.line is not None else None
     return Question(
         approval_id=make_id(),
         call_id=action.call_id,
         hash=hash,
-        action=Shown(tool=action.spec.name, show=shown(action), diff=diff(action, judged.sheet.paths)),
+        action=Shown(
+            tool=action.spec.name,
+            show=shown(action),
+            diff=diff(action, judged.sheet.paths),
+            cwd=analysis.cwd if analysis.line is not None else "",
+            variables={str(name): str(value) for name, value in variables.items()} if isinstance(variables, dict) else {},
+        ),
         risk=verdict.risk,
         tier=verdict.tier,
+        summary=judged.summary,
         reasons=verdict.reasons,
         sources=tuple(sorted(label for label in action.labels if is_external((label,)))),
-        choices=choices,
+        choices=("once", *standing, "no"),
+        covers=offered,
+        workspace=action.workspace,
         expires=expires,
-        scopes=scopes,
+        scopes=tuple(part.scope for part in judged.parts),
         auto=verdict.auto,
         verdict=verdict,
     )
@@ -83,40 +99,3 @@ def shown(action: Action) -> str:
         if value:
             return str(value)
     return ", ".join(f"{k}={v!r}" for k, v in action.arguments.items()) or action.spec.name
-
-
-def scopes_of(action: Action, policy: Policy, analysis: Analysis, verdict: Verdict) -> tuple[Scope, ...]:
-    """What an answer for the session or for ever would cover, or () when this call must be asked about every time."""
-    if not verdict.understood or any(r.decision == "ask" and r.id not in AUTO_RULES for r in verdict.rules):
-        return ()
-    tool = action.spec.name
-    if analysis.line is not None:
-        commands = [c for c in analysis.line.commands if not c.only_reads]
-        if not commands or any(not c.subject or c.critical or "/" in c.program for c in commands):
-            return ()
-        return tuple(dict.fromkeys(Scope("program", c.subject, tool) for c in commands))
-    if analysis.urls:
-        return tuple(dict.fromkeys(Scope("host", u.host, tool) for u in analysis.urls))
-    if analysis.paths:
-        return _directories(verdict, policy, action)
-    return (Scope("tool", tool, tool),)
-
-
-def _directories(verdict: Verdict, policy: Policy, action: Action) -> tuple[Scope, ...]:
-    directory = dirname(verdict.resolved or "/")
-    if directory in ("/", person_home(policy)) or is_system(directory) or in_data_home(directory, policy, action.workspace):
-        return ()
-    return (Scope("directory", directory, action.spec.name),)
-
-
-def covered(scopes: tuple[Scope, ...], standing: tuple[Scope, ...]) -> bool:
-    """Whether standing answers cover every part of the call. Each scope covers exactly itself, a directory all below it."""
-    return bool(scopes) and all(any(_covers(given, asked) for given in standing) for asked in scopes)
-
-
-def _covers(given: Scope, asked: Scope) -> bool:
-    if given.kind != asked.kind or given.tool != asked.tool:
-        return False
-    if given.kind == "directory":
-        return asked.value == given.value or asked.value.startswith(given.value.rstrip("/") + "/")
-    return asked.value == given.value

@@ -6,6 +6,7 @@ import msgspec
 
 from ..types.judging import Power, Risk
 from . import blocks, scripts
+from .bounds import Exceeded
 from .commands import judge
 from .expand import Flow
 from .paths import absolute
@@ -16,6 +17,7 @@ from .words import Word, ansi_c
 from .wrappers import WRAPPERS
 
 MAX_DEPTH = 10
+TOO_DEEP = f"it runs commands in commands, more than {MAX_DEPTH} levels deep"
 QUIET = frozenset({"true", "false", ":", "cd", "test", "[", "export", "set", "unset", "local", "readonly", "declare", "wait"})
 KEYWORDS = frozenset({"{", "}", "!", "if", "then", "else", "elif", "while", "until", "do"})
 """Words of the shell's own grammar that, behind `time` or `coproc`, stand where a program is expected."""
@@ -24,7 +26,8 @@ KEYWORDS = frozenset({"{", "}", "!", "if", "then", "else", "elif", "while", "unt
 def run(state: State, simple: Simple) -> Flow:
     """Judge one simple command and all that it runs; says what it writes to its output."""
     if simple.depth > MAX_DEPTH:
-        raise ValueError("commands are nested too deeply to judge")
+        raise Exceeded(TOO_DEEP)
+    state.bounds.step(200 + 50 * len(simple.words) + sum(len(w.text) for w in simple.words))
     if not simple.words:
         return Flow("")
     first = simple.words[0]
@@ -63,7 +66,7 @@ def plain(state: State, simple: Simple, name: str) -> Flow:
     _downloaded(state, simple, name)
     state.understood &= judged.understood
     builtin = name in BUILTINS and "/" not in simple.words[0].text
-    state.add(judged.command(simple.via, builtin=builtin))
+    state.add(judged.command(simple.via, builtin=builtin, piped=simple.stdin is not None))
     _directory(simple, name)
     return _output(state, simple, name, judged.powers, [w.path for w in judged.wants if w.op == "write"])
 
@@ -73,8 +76,8 @@ def _output(state: State, simple: Simple, name: str, powers: set[Power], written
     args = simple.words[1:]
     upstream = simple.stdin or Flow()
     fetched = upstream.fetched or Power.NETWORK in powers or any(w.fetched for w in args)
-    read = {absolute(w.text, simple.scene.cwd or "/") for w in args if w.text and not w.text.startswith("-")}
-    fetched |= bool(read & state.fetched)
+    if state.fetched and not fetched:
+        fetched = any(absolute(w.text, simple.scene.cwd or "/") in state.fetched for w in args if w.text and not w.text.startswith("-"))
     if fetched:
         state.fetched.update(written)
         if name in ("wget", "curl", "aria2c"):
@@ -125,13 +128,18 @@ def _directory(simple: Simple, name: str) -> None:
 
 def _downloaded(state: State, simple: Simple, name: str) -> None:
     """A program or script that the same line downloaded or wrote."""
+    if not state.fetched and not state.contents:
+        return
     words = simple.words if name in INTERPRETERS or name in ("source", ".") else simple.words[:1]
     for word in words:
         if word.text and not word.text.startswith("-") and ("/" in word.text or word is not simple.words[0]):
             if absolute(word.text, simple.scene.cwd or "/") in state.fetched:
                 state.block(blocks.block("block.download_run", what=word.text))
             written = state.contents.get(absolute(word.text, simple.scene.cwd or "/"))
-            if written:
+            if written and name in INTERPRETERS and name not in SHELLS:
+                for line in scripts.shell_calls(written):
+                    state.parse(line, msgspec.structs.replace(simple, stdin=None), name)
+            elif written:
                 state.parse(written, msgspec.structs.replace(simple, stdin=None), name)
 
 

@@ -102,16 +102,23 @@ def _script(found: Judgement, scripts: list[Word], kind: str) -> None:
             found.act(Risk.MEDIUM, "its script may write files or run commands", Power.WRITE, Power.EXECUTE)
 
 
-_STRINGS = late(r'"(?:\\.|[^"\\\n])*"')
+_STRINGS = late(r'"(?:\\.|[^"\\\n])*("?)')
 _REGEXES = late(r"(^\s*|[~(!,{;]\s*|&&\s*|\|\|\s*)/(?:\\.|[^/\\\n])+/")
 _AWK_RUNS = late(r"\bsystem\b|(?<!\|)\|(?!\|)|\bgetline\b|@\w|/inet|\bclose\b|\bFUNCTAB\b|\bSYMTAB\b")
-_AWK_WRITES = late(r"\bprintf?\b[^;}\n]*>")
+_AWK_PRINTS = late(r"\bprintf?\b")
 
 
 def awk_only_reads(script: str) -> bool:
     """Whether an awk program has no `system`, no pipe and no output to a file."""
+    if any(not string.group(1) for string in _STRINGS.finditer(script)):
+        return False
     bare = _REGEXES.sub(lambda m: m.group(1), _STRINGS.sub('""', script))
-    return _AWK_RUNS.search(bare) is None and _AWK_WRITES.search(bare) is None and "/inet" not in script
+    return _AWK_RUNS.search(bare) is None and not any(_prints_to(part) for part in re.split(r"[;}\n]", bare)) and "/inet" not in script
+
+
+def _prints_to(statement: str) -> bool:
+    prints = _AWK_PRINTS.search(statement)
+    return prints is not None and ">" in statement[prints.end() :]
 
 
 def awk(found: Judgement) -> None:
@@ -206,10 +213,10 @@ def interpreter(found: Judgement) -> None:
 
 CODE_FLAGS = frozenset({"-c", "-e", "-E", "--eval", "-p", "--print", "-r", "-m", "-ne", "-pe", "-ane", "-lane", "-nle", "-le", "-we"})
 _CALLS = late(
-    r"(?:system|popen|run|call|Popen|check_output|check_call|exec\w*|execSync|spawn\w*|getoutput|shell_exec|passthru)\s*\(?\s*\[?\s*([\"'])(.*?)\1", re.DOTALL
+    r"(?:system|popen|run|call|Popen|check_output|check_call|exec\w{0,20}|spawn\w{0,20}|getoutput|passthru)\s*(?:\(\s*)?(?:\[\s*)?([\"'])(.*?)\1", re.DOTALL
 )
 _BACKTICKS = late(r"`([^`]+)`")
-_TREES = late(r"(?:rmtree|rmSync|rm_rf|remove_tree|removedirs|rmdirSync)\s*\(?\s*([\"'])(.*?)\1")
+_TREES = late(r"(?:rmtree|rmSync|rm_rf|remove_tree|removedirs|rmdirSync)\s*(?:\(\s*)?([\"'])(.*?)\1")
 
 
 def takes_stdin(name: str, args: tuple[Word, ...]) -> bool:

@@ -9,73 +9,83 @@ import msgspec
 from ..types.judging import Power, Risk
 from ..types.options import Policy
 from . import blocks
+from .bounds import MAX_TEXT, Bounds, Exceeded
+from .crude import crude
 from .expand import Expander, Flow, Scene
 from .line import Command, Line
-from .paths import absolute, person_home
+from .paths import HARMLESS_DEVICES, absolute, person_home
 from .programs import variable_risk
 from .redirects import Redirects
-from .running import MAX_DEPTH, plain, run
+from .running import MAX_DEPTH, TOO_DEEP, plain, run
 from .state import Simple, State, environment, positional
-from .syntax import FOLLOW, HIDDEN_BLANK, ODD, WALKED, WORDS, called, continued, parser, side_by_side, side_by_side_words
+from .syntax import FOLLOW, ODD, WALKED, WORDS, called, continued, hides_blank, parse, side_by_side, side_by_side_words
 from .words import Word, text_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-MAX_TEXT = 60_000
-"""Characters of a command line; a longer one is not judged."""
 MAX_LOOP = 16
 
 
-def analyse(text: str, *, cwd: str, workspace: str, policy: Policy, env: Mapping[str, str]) -> Line:
-    """What a command line does. Raises `ValueError` for one that is too long or too deeply nested to judge."""
+def analyse(text: str, *, cwd: str, workspace: str, policy: Policy, env: Mapping[str, str], bounds: Bounds | None = None) -> Line:
+    """What a command line does. Where `bounds` (else the usual ones) end the analysis, the line says so and is not understood."""
+    bounds = bounds or Bounds()
     if len(text) > MAX_TEXT:
-        raise ValueError("the command line is too long to judge")
-    walk = _Walk(policy, workspace)
+        return Line(text=text, understood=False, simple=False, exceeded=f"it is longer than {MAX_TEXT:,} characters", unread=True)
+    walk = _Walk(policy, workspace, bounds)
+    state, exceeded = walk.state, ""
     scene = Scene(cwd, person_home(policy), {k: (v, True) for k, v in env.items()})
     simple = Simple(words=(), scene=scene)
-    for variable in env:
-        environment(walk.state, simple, variable)
-    walk.text(text, simple, "")
-    walk.finish()
-    state = walk.state
+    try:
+        bounds.grow(sum(len(v) for v in env.values()))
+        for variable in env:
+            environment(state, simple, variable)
+        walk.text(text, simple, "")
+        walk.finish()
+    except (Exceeded, RecursionError) as stop:
+        exceeded = stop.reason if isinstance(stop, Exceeded) else "it is nested too deeply"
+        state.understood = False
+        crude(state, text, simple)
     return Line(
         text=text,
         commands=tuple(state.commands),
         blocks=tuple(state.blocks),
         understood=state.understood,
         broken=state.broken,
-        simple=walk.plain and len(state.commands) <= 1,
+        simple=walk.plain and len(state.commands) <= 1 and not exceeded,
+        exceeded=exceeded,
     )
 
 
 class _Walk:
     """One walk over a command line. `plain` stays true while it is one program without operators."""
 
-    def __init__(self, policy: Policy, workspace: str) -> None:
-        self.state = State(policy, workspace, parse=self.text, run=run, judge=plain)
+    def __init__(self, policy: Policy, workspace: str, bounds: Bounds) -> None:
+        self.bounds = bounds
+        self.state = State(policy, workspace, bounds, parse=self.text, run=run, judge=plain)
         self._redirects = Redirects(self.state, self._joined, self._one)
         self._active: set[str] = set()
         self._called: set[str] = set()
         self.plain = True
         self._current = Simple(words=(), scene=Scene(None, "", {}))
-        self._expander = Expander(self._substitution)
+        self._expander = Expander(self._substitution, bounds)
         self._defined: dict[str, tuple[set[str], bool]] = {}
 
     def text(self, text: str, simple: Simple, via: str) -> Flow:
         """Analyse shell code that runs under `via`."""
         if simple.depth >= MAX_DEPTH:
-            raise ValueError("commands are nested too deeply to judge")
+            raise Exceeded(TOO_DEEP)
+        self.bounds.step(4 * len(text))
         self.plain &= not via
         if ODD.search(text):
             self.state.understood = False
         joined = continued(text)
-        if HIDDEN_BLANK.search(joined) or HIDDEN_BLANK.search(text):
+        if hides_blank(joined) or hides_blank(text):
             self.state.understood = False
-        root: Node = parser()(joined.encode("utf-8", "replace")).root_node
+        root = parse(joined, self.bounds)
         if root.has_error:
             self.state.broken = True
-            self._crude(joined, simple)
+            crude(self.state, joined, simple)
         inside = msgspec.structs.replace(simple, words=(), via=(*simple.via, via) if via else simple.via, depth=simple.depth + 1)
         return self._walk(root, inside)
 
@@ -87,8 +97,10 @@ class _Walk:
         for name in self._defined:
             reached, parallel, todo = set[str](), False, [name]
             while todo:
+                self.bounds.step()
                 calls, many = self._defined.get(todo.pop(), (set(), False))
                 parallel |= many
+                self.bounds.step(len(calls))
                 todo += [c for c in calls if c not in reached]
                 reached |= calls
             if name in reached and parallel:
@@ -96,21 +108,15 @@ class _Walk:
             elif name in reached:
                 self.state.understood = False
 
-    def _crude(self, text: str, simple: Simple) -> None:
-        """Where the grammar fails, the blocks still look at every stretch between operators."""
-        for part in re.split(r"[;&|\n()`]+", re.sub(r"[{},]", " ", text))[:200]:
-            words = [Word(re.sub(r"[\\'\"]", "", w)) for w in part.split()]
-            for i in range(min(len(words), 8)):
-                name = words[i].text.rsplit("/", 1)[-1]
-                if i == 0 or name in blocks.NAMES:
-                    call = blocks.Call(name=name, words=tuple(words[i:]), cwd=simple.scene.cwd, workspace=self.state.workspace, policy=self.state.policy)
-                    for found in blocks.check(call):
-                        self.state.block(found)
-                    break
-
     # -- statements
 
     def _walk(self, node: "Node", at: Simple) -> Flow:
+        self.bounds.enter()
+        flow = self._statement(node, at)
+        self.bounds.leave()
+        return flow
+
+    def _statement(self, node: "Node", at: Simple) -> Flow:
         kind = node.type
         method = getattr(self, "_on_" + kind, None)
         if method is not None:
@@ -153,7 +159,7 @@ class _Walk:
         """Code inside `$(…)`, backquotes or `<(…)`, run in a scene of its own."""
         self.plain = False
         at = self._current
-        inside = msgspec.structs.replace(at, scene=at.scene.copy(), stdin=None, fed=False, spread=False, depth=at.depth + 1)
+        inside = msgspec.structs.replace(at, scene=self._copy(at.scene), stdin=None, fed=False, spread=False, depth=at.depth + 1)
         source = text_of(node).strip()
         if source.startswith("`") and ("\\" in source or "`" in source[1:-1]):
             parts = re.split(r"(?<!\\)`", source[1:-1])
@@ -161,6 +167,10 @@ class _Walk:
             flows = [self.text(re.sub(r"\\([`\\$])", r"\1", part), inside, "") for part in parts]
             return flows[0] if len(parts) == 1 else Flow(None, any(f.fetched for f in flows), any(f.decoded for f in flows))
         return self._all(node, inside)
+
+    def _copy(self, scene: Scene) -> Scene:
+        self.bounds.step(len(scene.variables))
+        return scene.copy()
 
     def _on_list(self, node: "Node", at: Simple) -> Flow:
         self.plain = False
@@ -176,6 +186,7 @@ class _Walk:
     def _maybe(self, node: "Node", at: Simple) -> Flow:
         """Code that may or may not run: what it changes is unsure afterwards."""
         scene = at.scene
+        self.bounds.step(3 * len(scene.variables))
         cwd, before = scene.cwd, dict(scene.variables)
         flow = self._all(node, at) if node.type in WALKED else self._walk(node, at)
         if scene.cwd != cwd:
@@ -193,7 +204,7 @@ class _Walk:
 
     def _on_subshell(self, node: "Node", at: Simple) -> Flow:
         self.plain = False
-        return self._all(node, msgspec.structs.replace(at, scene=at.scene.copy()))
+        return self._all(node, msgspec.structs.replace(at, scene=self._copy(at.scene)))
 
     def _on_negated_command(self, node: "Node", at: Simple) -> Flow:
         return self._all(node, at)
@@ -204,7 +215,7 @@ class _Walk:
         flow = at.stdin
         for child in node.named_children:
             if child.type != "comment":
-                stage = msgspec.structs.replace(at, stdin=flow, scene=at.scene.copy())
+                stage = msgspec.structs.replace(at, stdin=flow, scene=self._copy(at.scene))
                 flow = self._walk(child, stage)
         return flow or Flow()
 
@@ -234,7 +245,7 @@ class _Walk:
         if body is None:
             self.state.understood = False
             return Flow("")
-        self._defined[name] = (called(body), side_by_side(body))
+        self._defined[name] = (called(body, self.bounds), side_by_side(body, self.bounds))
 
         def call(simple: Simple) -> Flow:
             return self._call(name, body, simple)
@@ -248,6 +259,7 @@ class _Walk:
         if name in self._active:
             return Flow()
         self._active.add(name)
+        self.bounds.grow(sum(len(w.text) for w in simple.words))
         positional(simple.scene, simple.words)
         flow = self._walk(body, msgspec.structs.replace(simple, words=(), via=(*simple.via, name), depth=simple.depth + 1))
         self._active.discard(name)
@@ -261,12 +273,14 @@ class _Walk:
 
     def _assign(self, node: "Node", at: Simple) -> str:
         self.plain = False
+        self.bounds.step(400)
         target, value = node.child_by_field_name("name"), node.child_by_field_name("value")
         name = text_of(target) if target is not None else ""
         word = self._one([value], at) if value is not None and value.type != "array" else Word("", known=value is None)
         if value is not None and value.type == "array":
             self._all(value, at)
         old = at.scene.variables.get(name, ("", False)) if "+=" in text_of(node)[: len(name) + 2] else ("", True)
+        self.bounds.grow(len(old[0]) + len(word.text))
         at.scene.variables[name] = (old[0] + word.text, old[1] and word.known)
         if word.fetched or word.decoded:
             at.scene.variables[name] = ("", False)
@@ -308,6 +322,7 @@ class _Walk:
         return Flow("")
 
     def _operands(self, node: "Node", at: Simple) -> None:
+        self.bounds.enter()
         for child in node.named_children:
             if child.type in WORDS:
                 if any(not w.known for w in self._words(child, at)):
@@ -316,6 +331,7 @@ class _Walk:
                 self._operands(child, at)
             else:
                 self._walk(child, at)
+        self.bounds.leave()
 
     # -- commands and redirections
 
@@ -330,7 +346,7 @@ class _Walk:
             child = group[0]
             if child.type == "variable_assignment":
                 self.state.understood &= len(group) == 1
-                scene = at.scene.copy()
+                scene = self._copy(at.scene)
                 assigned.append(self._assign(child, msgspec.structs.replace(at, scene=scene)))
             elif child.type in ("file_redirect", "heredoc_redirect", "herestring_redirect"):
                 given, extra = self._redirects.redirect(child, given)
@@ -374,6 +390,10 @@ class _Walk:
             for target in node.children_by_field_name("destination")[:1]:
                 word = self._one([target], at)
                 path = absolute(word.text, at.scene.cwd or "/")
+                if path in HARMLESS_DEVICES:
+                    return
                 if flow.fetched:
                     self.state.fetched.add(path)
+                self.bounds.grow(len(flow.output or ""))
+                self.bounds.step(len(self.state.contents.get(path, "")) // 16)
                 self.state.contents[path] = self.state.contents.get(path, "") + (flow.output or "")

@@ -9,7 +9,7 @@ from ..types.judging import Power
 from . import blocks
 from .expand import Flow, Scene
 from .line import Command
-from .programs import SHELLS
+from .programs import PRIVILEGED, SHELLS
 from .state import Simple, State, call_of, environment, positional, unresolved
 from .words import Word
 from .wrappers import WRAPPERS, inner
@@ -31,7 +31,7 @@ def wrapper(state: State, simple: Simple, name: str) -> Flow:
         if equals and variable.isidentifier():
             environment(state, simple, variable)
     rest = simple.words[found.start :]
-    if not rest or name in REMOTE or name in blocks.PRIVILEGE:
+    if not rest or name in REMOTE or name in PRIVILEGED:
         state.judge(state, simple, name)
         if not rest:
             return Flow()
@@ -44,6 +44,7 @@ def _suffixes(state: State, simple: Simple) -> None:
     """Where the inner command begins is not sure: the blocks look at every place where it may."""
     for i in range(1, len(simple.words)):
         words = simple.words[i:]
+        state.bounds.step(200 + 8 * len(words))
         for found in blocks.check(call_of(state, msgspec.structs.replace(simple, words=words), name_of(words[0]))):
             state.block(found)
 
@@ -129,7 +130,8 @@ def _each(state: State, simple: Simple, words: list[Word], mark: str, text: str 
             unresolved(state, simple, "xargs")
         return state.run(state, simple.inside(words, "xargs", fed=True))
     flow = Flow("")
-    for line in text.splitlines()[:20]:
+    for line in text.splitlines():
+        state.bounds.grow(len(line) * len(words))
         given = [msgspec.structs.replace(w, text=w.text.replace(mark, line.strip())) for w in words]
         flow = flow.then(state.run(state, simple.inside(given, "xargs", stdin=None)))
     return flow

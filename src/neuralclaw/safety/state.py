@@ -8,12 +8,14 @@ from ..types.judging import Power, Risk
 from ..types.options import Policy
 from . import blocks
 from .blocks import Call
+from .bounds import Bounds, Exceeded
 from .expand import Flow, Scene
 from .line import Block, Command
 from .programs import variable_risk
 from .words import Word
 
-MAX_COMMANDS = 300
+MAX_COMMANDS = 3_000
+MAX_BLOCKS = 200
 
 
 class Simple(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,19 +37,20 @@ class Simple(msgspec.Struct, frozen=True, kw_only=True):
 class State:
     """What the analysis of one command line has found so far."""
 
-    __slots__ = ("blocks", "broken", "commands", "contents", "fetched", "functions", "judge", "parse", "policy", "run", "understood", "workspace")
+    __slots__ = ("blocks", "bounds", "broken", "commands", "contents", "fetched", "functions", "judge", "parse", "policy", "run", "understood", "workspace")
 
     def __init__(
         self,
         policy: Policy,
         workspace: str,
+        bounds: Bounds,
         *,
         parse: Callable[[str, Simple, str], Flow],
         run: "Callable[[State, Simple], Flow]",
         judge: "Callable[[State, Simple, str], Flow]",
     ) -> None:
         """`parse` analyses shell code under a wrapper, `run` carries out a simple command, `judge` judges one that is no wrapper."""
-        self.policy, self.workspace = policy, workspace
+        self.policy, self.workspace, self.bounds = policy, workspace, bounds
         self.parse, self.run, self.judge = parse, run, judge
         self.commands: list[Command] = []
         self.blocks: list[Block] = []
@@ -57,12 +60,16 @@ class State:
         self.contents: dict[str, str] = {}
 
     def block(self, found: Block) -> None:
-        if found not in self.blocks:
-            self.blocks.append(found)
+        if found in self.blocks:
+            return
+        if len(self.blocks) >= MAX_BLOCKS:
+            raise Exceeded(f"more than {MAX_BLOCKS} parts of it are forbidden")
+        self.blocks.append(found)
 
     def add(self, command: Command) -> None:
         if len(self.commands) >= MAX_COMMANDS:
-            raise ValueError("the command line has too many commands to judge")
+            raise Exceeded(f"it runs more than {MAX_COMMANDS:,} commands")
+        self.bounds.step(200)
         self.commands.append(command)
 
 

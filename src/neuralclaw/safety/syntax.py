@@ -1,10 +1,11 @@
 """The shell grammar (tree-sitter-bash), and small questions about its trees."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from .bounds import Bounds, Exceeded
 from .patterns import late
 from .words import text_of
 
@@ -20,19 +21,62 @@ WORDS = frozenset(
 )
 NO_WORDS = frozenset("file_redirect heredoc_redirect herestring_redirect comment subshell".split())
 FOLLOW = frozenset("command pipeline list redirected_statement subshell compound_statement if_statement while_statement for_statement".split())
-HIDDEN_BLANK = late(r"(?:\$\(|`)[^'\"]*\\[ \t\v\f]|\$\\[ \t\v\f]")
-"""An escaped blank inside a substitution, which the grammar would take for a mere blank."""
+_BLANK = late(r"\\[ \t\v\f]")
+_OPENS = late(r"\$\(|`")
+SHORT, CHUNK = 1_000, 512
+"""Bytes that are parsed without asking, and bytes that the parser gets at once: a node copies a whole one for its text."""
+PARSING = 1_000
+"""Units of work that a hundred steps of the parser cost; it asks as often."""
 ODD = late("[\x00-\x08\x0b-\x1f\x7f\u0085\u00a0\u1680\u2000-\u200f\u2028-\u202f\u205f\u2060\u3000\ue000-\uf8ff\ufeff]")
 """Characters that a shell and a reader of the text may take for different things."""
 
 
 @cache
-def parser() -> Callable[[bytes], Any]:
+def _grammar() -> Any:
     """The grammar, loaded when the first command line is judged."""
     import tree_sitter_bash
-    from tree_sitter import Language, Parser
+    from tree_sitter import Language
 
-    return Parser(Language(tree_sitter_bash.language())).parse
+    return Language(tree_sitter_bash.language())
+
+
+def parse(text: str, bounds: Bounds) -> "Node":
+    """The text's tree. The parser asks after every few hundred of its steps whether it may go on."""
+    from tree_sitter import Parser
+
+    source = text.encode("utf-8", "replace")
+    bounds.step(40 + len(source))
+    if len(source) <= SHORT:
+        short: Node = Parser(_grammar()).parse(source).root_node
+        return short
+    stopped: list[Exceeded] = []
+
+    def stop(*_: Any) -> bool:
+        try:
+            bounds.step(PARSING)
+        except Exceeded as exceeded:
+            stopped.append(exceeded)
+        return bool(stopped)
+
+    try:  # a parser of its own: two threads may not share one
+        tree = Parser(_grammar()).parse(lambda offset, _: source[offset : offset + CHUNK], encoding="utf8", progress_callback=stop)
+    except ValueError:
+        if stopped:
+            raise stopped[0] from None
+        raise
+    root: Node = tree.root_node
+    return root
+
+
+def hides_blank(text: str) -> bool:
+    """Whether a blank is escaped inside a substitution or right behind a `$`, which the grammar would take for a mere blank."""
+    if "\\" not in text:
+        return False
+    for part in re.split("['\"]", text):
+        opens = _OPENS.search(part)
+        if opens is not None and _BLANK.search(part, opens.end()) is not None:
+            return True
+    return any(f"$\\{blank}" in text for blank in " \t\v\f")
 
 
 def continued(text: str) -> str:
@@ -53,17 +97,24 @@ def _rewritten(match: re.Match[str]) -> str:
     return match.group() if double is None else re.sub(r"(\\[^\n])|\\\n", lambda m: m.group(1) or "", double)
 
 
-def called(node: "Node") -> set[str]:
+def below(node: "Node", bounds: Bounds) -> "Iterator[Node]":
+    """The node and all below it."""
+    todo = [node]
+    while todo:
+        bounds.step()
+        current = todo.pop()
+        yield current
+        todo += current.children
+
+
+def called(node: "Node", bounds: Bounds) -> set[str]:
     """The names of all commands below a node."""
-    found = {text_of(node)} if node.type == "command_name" else set()
-    for child in node.named_children:
-        found |= called(child)
-    return found
+    return {text_of(one) for one in below(node, bounds) if one.type == "command_name"}
 
 
-def side_by_side(node: "Node") -> bool:
+def side_by_side(node: "Node", bounds: Bounds) -> bool:
     """Whether something below a node is piped or put into the background."""
-    return any(c.type in ("&", "|", "|&") or side_by_side(c) for c in node.children)
+    return any(one.type in ("&", "|", "|&") for one in below(node, bounds))
 
 
 def side_by_side_words(nodes: "Sequence[Node]") -> "list[list[Node]]":

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from .bounds import Bounds, Exceeded
 from .patterns import late
 
 if TYPE_CHECKING:
@@ -18,13 +19,15 @@ if TYPE_CHECKING:
 MARK = 0xE000
 SPECIAL = frozenset("{},*?[]~. \t\n")
 EMPTY = "\ue07f"
-MAX_BRACES = 64
+MAX_BRACES = 1_000
+"""Words that one brace expansion may make."""
+TOO_MANY = f"a brace expansion makes more than {MAX_BRACES:,} words"
 
 _DECODE = {MARK + i: i for i in range(1, 127)} | {ord(EMPTY): None}
 _SIMPLE = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v", "\\": "\\", "'": "'", '"': '"', "?": "?"}
 _ESCAPE = late(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|0?[0-7]{1,3}|c.|.)", re.DOTALL)
 _BRACE = late(r"\{([^{}]*)\}")
-_RANGE = late(r"(-?\d{1,4}|[A-Za-z])\.\.(-?\d{1,4}|[A-Za-z])(?:\.\.(-?\d{1,3}))?")
+_RANGE = late(r"(-?\d+|[A-Za-z])\.\.(-?\d+|[A-Za-z])(?:\.\.(-?\d+))?")
 
 
 class Word(msgspec.Struct, frozen=True):
@@ -105,25 +108,30 @@ def in_double_quotes(text: str) -> str:
     return re.sub(r'\\([$`"\\\n])', lambda m: "" if m.group(1) == "\n" else m.group(1), text)
 
 
-def braces(text: str) -> list[str]:
-    """Brace expansion of unquoted `{a,b}` and `{1..3}`. Raises `ValueError` when it grows too large."""
+def braces(text: str, bounds: Bounds) -> list[str]:
+    """Brace expansion of unquoted `{a,b}` and `{1..3}`. Raises `Exceeded` when it grows too large."""
+    if "{" not in text:
+        return [text]
     done: list[str] = []
     todo = [text]
     while todo:
         if len(todo) + len(done) > MAX_BRACES:
-            raise ValueError("a brace expansion is too large to judge")
-        current = todo.pop(0)
+            raise Exceeded(TOO_MANY)
+        current = todo.pop()
+        bounds.grow(len(current))
         found = next(((m, options) for m in _BRACE.finditer(current) if (options := _options(m.group(1))) is not None), None)
         if found is None:
             done.append(current)
         else:
             match, options = found
-            todo = [current[: match.start()] + option + current[match.end() :] for option in options] + todo
+            todo += [current[: match.start()] + option + current[match.end() :] for option in reversed(options)]
     return done
 
 
 def _options(body: str) -> list[str] | None:
     if "," in body:
+        if body.count(",") >= MAX_BRACES:
+            raise Exceeded(TOO_MANY)
         return body.split(",")
     match = _RANGE.fullmatch(body)
     if match is None:
@@ -132,18 +140,22 @@ def _options(body: str) -> list[str] | None:
     if first.lstrip("-").isdigit() != last.lstrip("-").isdigit():
         return None
     numeric = first.lstrip("-").isdigit()
+    if max(len(first), len(last), len(step or "")) > 18:
+        raise Exceeded(TOO_MANY)
     a, b = (int(first), int(last)) if numeric else (ord(first), ord(last))
     jump = abs(int(step or 1)) or 1
+    width = max(len(first), len(last)) if numeric and any(n.lstrip("-").startswith("0") and len(n.lstrip("-")) > 1 for n in (first, last)) else 0
     values = range(a, b + 1, jump) if a <= b else range(a, b - 1, -jump)
     if len(values) > MAX_BRACES:
-        raise ValueError("a brace expansion is too large to judge")
-    return [str(v) if numeric else chr(v) for v in values]
+        raise Exceeded(TOO_MANY)
+    return [f"{v:0{width}d}" if numeric else chr(v) for v in values]
 
 
-def finish(piece: Piece, raw: str, tilde: Callable[[str], str | None]) -> list[Word]:
+def finish(piece: Piece, raw: str, tilde: Callable[[str], str | None], bounds: Bounds) -> list[Word]:
     """The words that one written word becomes: braces, splitting at unquoted blanks from expansions, tilde, wildcards."""
     words: list[Word] = []
-    for text in braces(piece.text):
+    bounds.step(len(piece.text))
+    for text in braces(piece.text, bounds):
         for part in text.split() if not piece.text.isspace() else []:
             known = piece.known
             if part.startswith("~"):
@@ -151,6 +163,7 @@ def finish(piece: Piece, raw: str, tilde: Callable[[str], str | None]) -> list[W
                 home = tilde(plain(head))
                 part, known = (quoted(home) + slash + rest, known) if home is not None else (part, False)
             glob = any(c in part for c in "*?[")
+            bounds.step()
             words.append(Word(plain(part), known, raw, glob, piece.fetched, piece.decoded))
     if not words and not piece.known:
         words.append(Word("", False, raw, False, piece.fetched, piece.decoded))

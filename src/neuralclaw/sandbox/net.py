@@ -1,6 +1,7 @@
 """HTTP under a grant, on aiohttp: one pool of connections, only the envelope's hosts, every failure one of three errors."""
 
 import errno
+import io
 import os
 import socket
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     import aiohttp
 
 _PORTS = {"http": 80, "https": 443}
+_LARGE = 2**20
+"""Bytes of a body from which it is sent in pieces."""
 
 
 class HttpNet:
@@ -43,7 +46,7 @@ class HttpNet:
         _must_be_granted(grant, url)
         session, limits = self._open(timeout)
         with _translated(url), anyio.fail_after(2 * timeout):  # a server may say "100 Continue" for ever
-            return await session.request(method, url, headers=headers, data=body, allow_redirects=False, timeout=limits)
+            return await session.request(method, url, headers=headers, data=_streamed(body), allow_redirects=False, timeout=limits)
 
     def _open(self, timeout: float) -> "tuple[aiohttp.ClientSession, aiohttp.ClientTimeout]":
         import aiohttp  # 220 ms
@@ -64,6 +67,11 @@ class HttpNet:
         if self._session is not None:
             await self._session.close()
             self._session = None
+
+
+def _streamed(body: bytes | None) -> bytes | io.BytesIO | None:
+    """A large body as a stream: written in one piece it would hold the event loop up."""
+    return io.BytesIO(body) if body is not None and len(body) >= _LARGE else body
 
 
 class _Exchange:

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from ..types.entries import HOME, Header, named_blobs
-from ..types.events import ApprovalRequested, ApprovalResolved, Inbound, Message, TurnFinished, TurnStarted
+from ..types.events import ApprovalRequested, ApprovalResolved, GrantRevoked, Inbound, Message, TurnFinished, TurnStarted
 from .bodies import body_of, labels_of
 from .tables import Progress, QuestionRow, Tables
 
@@ -142,6 +142,14 @@ def _approval_resolved(tables: Tables, progress: Progress, header: Header, body:
         tables.add("scopes", row)
 
 
+def _grant_revoked(tables: Tables, progress: Progress, header: Header, body: GrantRevoked | None, kept: Kept) -> None:
+    """The grant is gone. Where it cannot be read which one, all that the session gave before are: a yes never comes back by damage."""
+    if body is None:
+        tables.statements.append(("DELETE FROM scopes WHERE session = ? AND record < ?", (header.session, header.record)))
+    else:
+        tables.statements.append(("DELETE FROM scopes WHERE record = (SELECT answer FROM questions WHERE id = ?)", (body.grant_id,)))
+
+
 def _scopes(tables: Tables, question: QuestionRow) -> tuple[dict[str, str], ...]:
     """What a question recorded earlier offered to allow; nothing when its body is gone or cannot be read."""
     sql = "SELECT e.kind, e.version, b.data, e.session, e.entry FROM entries e JOIN bodies b ON b.record = e.record WHERE e.record = ?"
@@ -156,4 +164,5 @@ _KINDS: dict[str, Callable[[Tables, Progress, Header, Any, Kept], None]] = {
     "turn.finished": _turn_finished,
     "approval.requested": _approval_requested,
     "approval.resolved": _approval_resolved,
+    "grant.revoked": _grant_revoked,
 }

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..errors import SessionNotFound
-from ..types.actions import Scope
+from ..types.actions import Scope, StandingGrant
 from ..types.entries import Entry, blob_digest, rfc3339
 from ..types.events import ApprovalRequested, ApprovalResolved
 from ..types.rows import OpenQuestion, SessionRow, SessionState
@@ -116,11 +116,22 @@ def find_session(c: sqlite3.Connection, prefix: str) -> str:
     names: list[str] = [name for (name,) in rows]
     if len(names) == 1:
         return names[0]
-    hint = "neuralclaw sessions list shows all"
+    hint = "neuralclaw sessions list"
     if not names:
-        raise SessionNotFound(f"there is no session {prefix!r}; nothing was changed", hint=hint)
+        raise SessionNotFound(f"there is no session {prefix}", hint=hint)
     listed = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
-    raise SessionNotFound(f"several sessions begin with {prefix!r}: {listed}; nothing was changed", hint=hint)
+    raise SessionNotFound(f"several sessions begin with {prefix}: {listed}", hint=hint)
+
+
+def newest_session(c: sqlite3.Connection, workspace: str, left_out: Sequence[str]) -> str | None:
+    """The session of that workspace that changed last, of two that changed at once the one that `session_rows` has first."""
+    row = c.execute(
+        "SELECT s.session FROM sessions s LEFT JOIN progress p ON p.session = s.session"
+        f" WHERE s.workspace = ? AND s.session NOT IN ({', '.join('?' * len(left_out))})"
+        " ORDER BY max(coalesce(p.updated, 0), s.created) DESC, s.session DESC LIMIT 1",
+        (workspace, *left_out),
+    ).fetchone()
+    return row[0] if row else None
 
 
 _QUESTION = (
@@ -154,13 +165,47 @@ def _question(row: Sequence[Any]) -> OpenQuestion | None:
     return OpenQuestion(session, turn, rfc3339(time), question, answer if isinstance(answer, ApprovalResolved) else None)
 
 
-def scope_rows(c: sqlite3.Connection, session: str) -> list[Scope]:
-    rows = c.execute(
-        "SELECT kind, value, tool, record, place FROM scopes WHERE session = ? AND decision = 'session'"
-        " UNION SELECT kind, value, tool, record, place FROM scopes WHERE decision = 'always' ORDER BY record, place",
-        (session,),
-    ).fetchall()
-    return list(dict.fromkeys(Scope(kind, value, tool) for kind, value, tool, _, _ in rows))
+_STANDING = (
+    "SELECT q.session, q.turn, e.time, e.entry, e.kind, e.version, b.data, a.entry, a.kind, a.version, d.data, a.time FROM scopes s"
+    " JOIN questions q ON q.session = s.session AND q.answer = s.record"
+    " JOIN entries e ON e.record = q.record JOIN bodies b ON b.record = q.record"
+    " JOIN entries a ON a.record = q.answer JOIN bodies d ON d.record = q.answer WHERE s.place = 0"
+)
+
+
+def grant_rows(c: sqlite3.Connection, session: str | None, workspace: str | None) -> list[StandingGrant]:
+    """Standing grants, oldest first: all, or those that count for a turn of this session in this workspace."""
+    where = ""
+    values: tuple[str, ...] = ()
+    if session is not None:
+        where, values = " AND ((s.session = ? AND s.decision = 'session') OR s.decision = 'always')", (session,)
+    rows = c.execute(f"{_STANDING}{where} ORDER BY s.record", values).fetchall()
+    found = [grant for row in rows if (grant := _grant(row)) is not None]
+    return [g for g in found if workspace is None or g.lasts == "session" or g.workspace == workspace]
+
+
+def _grant(row: Sequence[Any]) -> StandingGrant | None:
+    """The grant that an answer gave. None where the question or the answer cannot be read, or did not say in words what the answer would cover."""
+    *asked, since = row
+    found = _question(asked)
+    if found is None or found.answer is None or found.answer.decision not in ("session", "always"):
+        return None
+    question, lasts = found.question, found.answer.decision
+    covers = getattr(question.covers, lasts)
+    if covers is None or lasts not in question.choices or not question.workspace:
+        return None
+    return StandingGrant(
+        grant_id=question.approval_id,
+        lasts=lasts,
+        session=found.session,
+        turn=found.turn,
+        workspace=question.workspace,
+        tool=question.action.tool,
+        covers=covers,
+        by=found.answer.by,
+        since=rfc3339(since),
+        scopes=tuple(Scope(s.get("kind", ""), s.get("value", ""), s.get("tool", "")) for s in question.scopes),  # type: ignore[arg-type]  # as it was written
+    )
 
 
 def result_text(c: sqlite3.Connection, session: str, call_id: str) -> str | None:

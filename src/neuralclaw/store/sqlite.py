@@ -10,7 +10,7 @@ import anyio.to_thread
 
 from ..errors import StoreError
 from ..ports import Clock
-from ..types.actions import Scope
+from ..types.actions import StandingGrant
 from ..types.entries import Draft, Entry
 from ..types.rows import Lease, NewSession, OpenQuestion, OutboxItem, Result, SessionRow, VerifyReport
 from . import reading
@@ -168,6 +168,10 @@ class SqliteStore:
         """The session of that id or unique prefix. Raises `SessionNotFound`, which names the candidates."""
         return self._readers.run(lambda c: reading.find_session(c, prefix))
 
+    async def newest(self, workspace: str, *, left_out: Sequence[str] = ()) -> str | None:
+        """See `ports.Store`."""
+        return await self._aside(lambda c: reading.newest_session(c, workspace, left_out))
+
     async def question(self, approval_id: str) -> OpenQuestion | None:
         """See `ports.Store`."""
         return self._readers.run(lambda c: reading.question_row(c, approval_id))
@@ -188,9 +192,9 @@ class SqliteStore:
         """See `ports.Store`."""
         return await self._aside(lambda c: reading.result_text(c, session, call_id))
 
-    async def scopes(self, session: str) -> list[Scope]:
+    async def grants(self, session: str | None = None, workspace: str | None = None) -> list[StandingGrant]:
         """See `ports.Store`."""
-        return self._readers.run(lambda c: reading.scope_rows(c, session))
+        return self._readers.run(lambda c: reading.grant_rows(c, session, workspace))
 
     async def holder(self, name: str) -> str | None:
         """See `ports.Store`."""

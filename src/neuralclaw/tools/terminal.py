@@ -9,7 +9,7 @@ from ..errors import ToolError
 from ..ports import ExecResult, Sandbox
 from ..tool import FunctionTool, tool
 from ..types.actions import Grant
-from ..types.tools import ToolResult, Touch
+from ..types.tools import ToolContext, ToolResult, Touch, Watched
 
 MAX_BYTES = 16 * 2**20
 """Of output that is kept; what goes beyond is counted."""
@@ -66,6 +66,7 @@ def terminal(sandbox: Sandbox, clean_env: Mapping[str, str], settings: TerminalS
     )
     async def terminal(
         grant: Grant,
+        ctx: ToolContext,
         command: str,
         working_dir: str | None = settings.working_dir,
         timeout: Annotated[float, msgspec.Meta(gt=0)] = settings.timeout,
@@ -87,7 +88,8 @@ def terminal(sandbox: Sandbox, clean_env: Mapping[str, str], settings: TerminalS
         """
         environment = {**clean_env, **checked_variables(env_vars or {})}
         cwd = working_dir if working_dir and working_dir.startswith("/") else f"{grant.workspace.rstrip('/')}/{working_dir or ''}".rstrip("/") or "/"
-        result = await sandbox.exec(grant, argv_of(command), cwd=cwd, env=environment, timeout=timeout, max_bytes=MAX_BYTES)
+        watched = Watched(MAX_BYTES, ctx.show)
+        result = await sandbox.exec(grant, argv_of(command), cwd=cwd, env=environment, timeout=timeout, max_bytes=watched)
         return _result(command, result, timeout, sandbox.name)
 
     terminal.spec = msgspec.structs.replace(terminal.spec, description=terminal.spec.description.replace("20,000", f"{settings.max_chars:,}"))

@@ -127,19 +127,51 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Scope(msgspec.Struct, frozen=True):
-    """What a `session` or `always` answer covers: a program and subcommand (`git push`), a directory, a host, or a tool."""
+    """One part of what a `session` or `always` answer covers: a command, a directory, a host with its port, or a tool's arguments.
+
+    A scope covers what has the same `value` and nothing else. `value`: of a directory its real path, of a host `HOST:PORT`, of a command and of
+    arguments all that makes it the same one, as JSON (`safety.scopes`).
+    """
 
     kind: Literal["program", "directory", "host", "tool"]
     value: str
     tool: str
 
 
+class Covers(msgspec.Struct, frozen=True):
+    """What the answers `session` and `always` would cover, in words: what, where and for how long. None: that answer is not offered."""
+
+    session: str | None = None
+    always: str | None = None
+
+
+class StandingGrant(msgspec.Struct, frozen=True, kw_only=True):
+    """A `session` or `always` answer that is in force. `grant_id` is the id of its question, `covers` what the person read there."""
+
+    grant_id: str
+    lasts: Literal["session", "always"]
+    session: str
+    turn: int
+    workspace: str
+    tool: str
+    covers: str
+    by: str
+    since: str
+    """RFC 3339, UTC."""
+    scopes: tuple[Scope, ...] = ()
+
+
 class Shown(msgspec.Struct, frozen=True):
-    """What the person is asked to look at: the tool, the exact command, path or address, and the diff of a change."""
+    """What the person is asked to look at: the tool, the exact command, path or address, and the diff of a change.
+
+    `cwd` is the directory a command runs in, `variables` what is added to its environment.
+    """
 
     tool: str
     show: str
     diff: str | None = None
+    cwd: str = ""
+    variables: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -155,9 +187,14 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     action: Shown
     risk: Risk | None = None
     tier: Tier | None = None
+    summary: str = ""
+    """One short sentence for a person: what would be done."""
     reasons: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
-    choices: tuple[str, ...] = ("once", "session", "always", "no")
+    choices: tuple[str, ...] = ("once", "no")
+    covers: Covers = Covers()
+    workspace: str = ""
+    """The real directory in which an `always` would count."""
     schema: dict[str, Any] | None = None
     expires: float
     scopes: tuple[Scope, ...] = ()
@@ -169,19 +206,23 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """A person's (or a mode's) word on a question. `by`: `owner`, `auto`, `withdrawn`, `expired`, `cancelled`, a channel's name."""
+    """A person's (or a mode's) word on a question. `by`: `owner`, `program`, `auto`, `withdrawn`, `expired`, `cancelled`, a channel's name.
+
+    `text` is what the person said with a no.
+    """
 
     approval_id: str
     decision: AnswerDecision | None
     by: str
     value: dict[str, Any] | None = None
+    text: str | None = None
 
 
 class Answers(msgspec.Struct, frozen=True, kw_only=True):
-    """What persons have said so far that may bear on an action: answers by action hash, and standing scopes."""
+    """What persons have said so far that may bear on an action: answers by action hash, and standing grants."""
 
     by_hash: dict[str, Answer] = msgspec.field(default_factory=dict)
-    standing: tuple[Scope, ...] = ()
+    standing: tuple[StandingGrant, ...] = ()
 
 
 class Envelope(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,6 +13,8 @@ from .messages import Image, ImageContent
 
 HOME = "home"
 """The session of what belongs to no session; its entries stand in turn 0."""
+CALLS = "tools"
+"""The session that keeps the single calls of `tools call`. It is no conversation: nothing continues it."""
 
 
 NEXT = -1

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from .actions import AnswerDecision, Shown
+from .actions import AnswerDecision, Covers, Shown
 from .judging import Decision, Effect, Risk, Tier
 from .messages import ContentPart, Image, ReasoningState, StopReason, ToolCall, Usage
 from .options import TurnOptions
@@ -73,7 +73,8 @@ class TurnStarted(Body, frozen=True, kw_only=True, tag="turn.started"):
 
 
 class Message(Body, frozen=True, kw_only=True, tag="message"):
-    """A reply of the model. `seen`: highest entry number that stood in its request; `ran_ms`: running time of the turn so far.
+    """A reply of the model `model` (`P:M`, as it was asked). `seen`: highest entry number that stood in its request; `ran_ms`: running time of the
+    turn so far. `served`: the name that the service itself gave of the model, where it is another (`gpt-4o-2024-11-20`).
 
     `environment`: SHA-256 of the snapshot (UTF-8, kept by the store) that stood at the end of its request, "" where there was none. `stop` is
     `length` or `cancelled` where the text was cut off, by the model's output limit or because the turn was stopped.
@@ -83,6 +84,7 @@ class Message(Body, frozen=True, kw_only=True, tag="message"):
     tool_calls: tuple[ToolCall, ...] = ()
     stop: StopReason
     model: str
+    served: str = ""
     usage: Usage
     reasoning: str = ""
     state: ReasoningState | None = None
@@ -158,21 +160,36 @@ class ApprovalRequested(Body, frozen=True, kw_only=True, tag="approval.requested
     action: Shown
     risk: Risk | None = None
     tier: Tier | None = None
+    summary: str = ""
+    """One short sentence for a person: what would be done. `reasons` say why it asks."""
     reasons: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     choices: tuple[str, ...] = ("once", "session", "always", "no")
+    covers: Covers = Covers()
     schema: dict[str, Any] | None = None
     expires: str
     """RFC 3339, UTC."""
     hash: str = ""
     scopes: tuple[dict[str, str], ...] = ()
+    workspace: str = ""
+    """Where an `always` counts: the real directory of the turn."""
 
 
 class ApprovalResolved(Body, frozen=True, kw_only=True, tag="approval.resolved"):
+    """The answer to a question. `text`: what the person said with a no; the model reads it."""
+
     approval_id: str
     decision: AnswerDecision | None
     by: str
     value: dict[str, Any] | None = None
+    text: str | None = None
+
+
+class GrantRevoked(Body, frozen=True, kw_only=True, tag="grant.revoked"):
+    """A `session` or `always` answer is taken back, from the next decision on. `grant_id` is the id of the question it answered."""
+
+    grant_id: str
+    by: str
 
 
 class LimitHit(Body, frozen=True, kw_only=True, tag="limit"):
@@ -188,6 +205,8 @@ class ErrorEvent(Body, frozen=True, kw_only=True, tag="error"):
 
 
 class RetryEvent(Body, frozen=True, kw_only=True, tag="retry"):
+    """A model call failed; the model `model` (`P:M`) is asked after `wait_ms`. `discard`: deltas since the last durable event are void."""
+
     attempt: int
     wait_ms: int
     reason: str
@@ -208,12 +227,16 @@ class ErrorInfo(msgspec.Struct, frozen=True):
 
 
 class TurnFinished(Body, frozen=True, kw_only=True, tag="turn.finished"):
-    """The end of a run of a turn. `waiting` not empty: the turn is parked, and a later one of the same number replaces this."""
+    """The end of a run of a turn. `waiting` not empty: the turn is parked, and a later one of the same number replaces this.
+
+    `model`: who gave the last reply, or who was asked where none did; `models`: all that replied, each once, in order. Both are `P:M`.
+    """
 
     status: Status
     text: str
     data: Any = None
     model: str = ""
+    models: tuple[str, ...] = ()
     usage: Usage = Usage()
     duration_ms: int = 0
     refused: tuple[Refusal, ...] = ()
@@ -226,6 +249,13 @@ class TextDelta(Body, frozen=True, kw_only=True, tag="text.delta"):
 
 
 class ReasoningDelta(Body, frozen=True, kw_only=True, tag="reasoning.delta"):
+    text: str
+
+
+class ToolOutput(Body, frozen=True, kw_only=True, tag="tool.output"):
+    """What a running call printed since the last one. It is for those who watch: what is printed fast is shortened, the result is in `tool.finished`."""
+
+    call_id: str
     text: str
 
 
@@ -264,12 +294,13 @@ Durable = (
     | ToolFinished
     | ApprovalRequested
     | ApprovalResolved
+    | GrantRevoked
     | LimitHit
     | ErrorEvent
     | RetryEvent
     | TurnFinished
 )
-Passing = TextDelta | ReasoningDelta | StatusEvent | Debug
+Passing = TextDelta | ReasoningDelta | ToolOutput | StatusEvent | Debug
 AnyBody = Durable | Passing | Unreadable
 
 VERSIONS: dict[str, int] = {}

@@ -131,6 +131,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     timeout: float = 120.0
     environment: str = ""
     answer_schema: dict[str, Any] | None = None
+    others: bool = False
+    """Another model can be asked instead, so that nobody needs to wait long for this one."""
 
 
 class Usage(msgspec.Struct, frozen=True):
@@ -161,12 +163,16 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
-    """A finished reply. `failure` is set exactly when `stop` is `error`. `model` is what the service says it was, else what was asked."""
+    """A finished reply. `failure` is set exactly when `stop` is `error`.
+
+    `model` is what the service says it was, else what was asked; `by` is the full name `P:M` of the model that was asked, where a chain chose it.
+    """
 
     text: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     stop: StopReason = "end"
     model: str = ""
+    by: str = ""
     reasoning: str = ""
     state: ReasoningState | None = None
     usage: Usage = Usage()
@@ -182,7 +188,10 @@ class ReasoningPart(msgspec.Struct, frozen=True, tag="reasoning"):
 
 
 class Retrying(msgspec.Struct, frozen=True, tag="retrying"):
-    """An attempt failed and another follows after `wait_ms`; `discard`: the parts streamed so far are void."""
+    """An attempt failed and another follows after `wait_ms`; `discard`: the parts streamed so far are void.
+
+    `model` is asked next: its full name `P:M`, or the name within its provider where that stays the same.
+    """
 
     attempt: int
     wait_ms: int
@@ -192,9 +201,13 @@ class Retrying(msgspec.Struct, frozen=True, tag="retrying"):
 
 
 class Notice(msgspec.Struct, frozen=True, tag="notice"):
-    """Something the person should know about how the model is asked: shown, never part of the answer."""
+    """Something the person should know about how the model is asked: shown, never part of the answer.
+
+    `model`: the full name `P:M` of the one that is asked now, where it is another than the first of a chain.
+    """
 
     text: str
+    model: str = ""
 
 
 class Finished(msgspec.Struct, frozen=True, tag="finished"):

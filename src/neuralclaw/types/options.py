@@ -38,6 +38,10 @@ class TurnOptions(msgspec.Struct, frozen=True, kw_only=True):
     budget_usd: float | None = None
     schema: dict[str, Any] | None = None
     mode: Literal["auto", "direct", "deliberate"] = "auto"
+    tools: tuple[str, ...] | None = None
+    """The tools that are offered and may be called, by their own names; None: all."""
+    refusals: Literal["count", "ignore"] = "count"
+    """Whether a call that was refused decides the status of a turn that went on and answered."""
 
 
 class OwnerRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -1,5 +1,6 @@
 """What a tool says about itself, and what a call gives back."""
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import msgspec
@@ -78,6 +79,21 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     line_count: int = 0
 
 
+Show = Callable[[str, str], None]
+"""Takes what a call prints while it runs: the text, and the name of the stream it belongs to."""
+
+
+def unseen(text: str, stream: str = "") -> None:
+    """Nobody watches."""
+
+
+class Watched(msgspec.Struct, frozen=True):
+    """What becomes of a program's output: `max_bytes` of each stream are kept, and `show` takes all of it while the program runs."""
+
+    max_bytes: int
+    show: Show
+
+
 class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     """Where a call runs. `workspace` is absolute and real."""
 
@@ -87,3 +103,5 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     workspace: str
     before: dict[str, str | None] = msgspec.field(default_factory=dict)
     """For a probe: SHA-256 of each file to change, by real path, as it was when the call began (None: not there)."""
+    show: Show = unseen
+    """Shows what the call prints while it runs, to those who follow the turn. From any thread; it keeps nothing and never waits."""

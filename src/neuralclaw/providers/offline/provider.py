@@ -1,14 +1,16 @@
 """The provider itself: what was asked and what came of it so far decide the next reply. It keeps nothing between two calls."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
 
-from ...types.messages import AssistantMessage, ChatMessage, Failure, Reply, Request, ToolCall, ToolMessage, Usage, UserMessage
+from ...types.messages import AssistantMessage, ChatMessage, Failure, ModelEvent, Notice, Reply, Request, ToolCall, ToolMessage, Usage, UserMessage
 from ..computed import ComputedProvider
 from .grammar import Step, Unclear, groups, missing, nearest, parse, said
 
 MODEL = "grammar"
 FREE = Usage(usd=0.0)
 HELP = "neuralclaw run help"
+ATTACHED = "\n\n<stdin>\n"
+"""Before what was piped in beside the task."""
 
 
 class OfflineProvider(ComputedProvider):
@@ -20,6 +22,13 @@ class OfflineProvider(ComputedProvider):
 
     def reply(self, request: Request) -> Reply:
         return answer(request)
+
+    async def _events(self, request: Request) -> AsyncGenerator[ModelEvent]:
+        last = request.messages[-1] if request.messages else None
+        if isinstance(last, UserMessage) and ATTACHED in last.text:
+            yield Notice("offline reads the sentence alone, not what was piped in: it is no language model")
+        async for event in super()._events(request):
+            yield event
 
 
 def answer(request: Request) -> Reply:
@@ -50,7 +59,7 @@ def _turn(messages: Sequence[ChatMessage]) -> tuple[list[str], list[ToolMessage]
     """The sentences of this turn, the task first, and the results since."""
     begin = next((i for i in range(len(messages) - 1, -1, -1) if isinstance(m := messages[i], UserMessage) and m.kind == "task"), 0)
     turn = messages[begin:]
-    sentences = [m.text for m in turn if isinstance(m, UserMessage) and m.kind in ("task", "steering")]
+    sentences = [m.text.partition(ATTACHED)[0] for m in turn if isinstance(m, UserMessage) and m.kind in ("task", "steering")]
     proposed = {call.id for m in turn if isinstance(m, AssistantMessage) for call in m.tool_calls}
     return sentences, [m for m in turn if isinstance(m, ToolMessage) and m.call_id in proposed]
 
@@ -100,7 +109,7 @@ def _problem(steps: list[Step] | Unclear, tools: Collection[str]) -> Failure | N
     lacking = missing(steps, tools)
     if lacking is None:
         return None
-    return Failure("LLMError", f"offline: the tool {lacking.tool} does not stand yet here, so nothing was done of: {lacking.words}", hint=HELP)
+    return Failure("LLMError", f"offline: the tool {lacking.tool} is not available yet, so nothing was done of: {lacking.words}", hint=HELP)
 
 
 def _joined(texts: Sequence[str]) -> str:

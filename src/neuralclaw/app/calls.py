@@ -1,0 +1,55 @@
+"""Single calls of tools: each is a turn of its own, so that everything on the way of a call holds for it too."""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import anyio
+import msgspec
+
+from ..errors import SessionBusy, UsageError
+from ..types.entries import CALLS, Event
+from ..types.events import Inbound
+from ..types.options import TurnOptions
+from .turns import Turns
+
+DIRECT = "direct:call"
+"""The model that proposes the one call its message spells out."""
+_LOOK = 0.05
+"""Seconds between two looks at a session of calls that another process holds."""
+_TELL = 1.0
+"""Seconds of waiting after which the caller is told."""
+
+
+def spelled(tool: str, arguments: Mapping[str, Any]) -> str:
+    """The message that stands for a call."""
+    return msgspec.json.encode({"tool": tool, "arguments": arguments}).decode()
+
+
+def for_call(options: TurnOptions) -> TurnOptions:
+    """Options of a call: nothing of the history is needed for it."""
+    return msgspec.structs.replace(options, limits=msgspec.structs.replace(options.limits, window_turns=1))
+
+
+@asynccontextmanager
+async def called(turns: Turns, session: str | None, inbound: Inbound, waits: Callable[[str], None]) -> AsyncIterator[AsyncIterator[Event]]:
+    """The events of a call. Without `session` it is recorded in the one that keeps calls, where each waits its turn; `waits` is told of a longer wait.
+
+    Raises `UsageError` for a call that would wait there for an answer: nothing goes on with it.
+    """
+    if session is None and inbound.options is not None and inbound.options.approvals == "park":
+        raise UsageError("a call that waits for an answer needs a session to go on in; nothing was run", hint="name one with --session ID")
+    async with AsyncExitStack() as stack:
+        waited = 0.0
+        while True:
+            try:
+                events = await stack.enter_async_context(turns.sent(session or CALLS, inbound))
+                break
+            except SessionBusy as busy:
+                if session is not None:
+                    raise
+                if waited < _TELL <= waited + _LOOK:
+                    waits(f"waits for another call: {busy.text}")
+                waited += _LOOK
+                await anyio.sleep(_LOOK)
+        yield events

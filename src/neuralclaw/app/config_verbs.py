@@ -1,0 +1,58 @@
+"""The verbs about the configuration. They read it anew each time, so that they work where no agent can be opened because of it."""
+
+from typing import Any
+
+import anyio.to_thread
+
+from .. import config
+from ..errors import UsageError
+from ..plugins import load
+
+
+class ConfigVerbs:
+    """What can be asked of the configuration of one home, and the setting of a key."""
+
+    def __init__(self, asked: config.Asked) -> None:
+        self._asked = asked
+
+    def loaded(self) -> config.Loaded:
+        """The settings in effect now. Raises `ConfigError`."""
+        return config.effective(self._asked, lambda: load("provider.known"))
+
+    async def show(self) -> dict[str, Any]:
+        """Every key with its effective value, secrets masked, and where that comes from."""
+        return {value.key: {"value": value.value, "origin": value.origin} for value in self.loaded().values}
+
+    async def check(self) -> dict[str, Any]:
+        """Whether a turn can begin under this configuration. Raises `ConfigError` that names every problem with file, line and key."""
+        loaded = self.loaded()
+        config.refuse_caps(loaded)
+        return {"ok": True, "file": loaded.file, "notices": list(loaded.notices)}
+
+    async def path(self) -> dict[str, Any]:
+        """The file that is read, or would be; works for one that cannot be read too."""
+        home, _ = config.places(self._asked.home, self._asked.environ)
+        file, exists = config.target(self._asked.home, self._asked.environ)
+        return {"file": file, "exists": exists, "home": home}
+
+    async def schema(self) -> dict[str, Any]:
+        """The JSON Schema of the configuration."""
+        return config.schema()
+
+    async def example(self) -> dict[str, Any]:
+        """A `.env` with every variable that is read."""
+        return {"text": load("config.example")(load("config.services")(load("provider.known")))}
+
+    async def set(self, *, key: str, value: Any) -> dict[str, Any]:
+        """Set a key in the configuration file; text is read as YAML. It holds from the next start. Raises `ConfigError`, with nothing changed."""
+        if not isinstance(key, str):
+            raise UsageError(f"key cannot be {key!r:.80}; nothing was changed", hint="key is a text such as llm.temperature")
+        done = await anyio.to_thread.run_sync(lambda: load("config.set")(self._asked, key, value, lambda: load("provider.known")))
+        return {**done._asdict(), "notices": list(done.notices)}
+
+
+def config_verbs(asked: config.Asked) -> dict[str, Any]:
+    """The verbs of the configuration, for the table."""
+    verbs = ConfigVerbs(asked)
+    names = ("show", "check", "path", "schema", "example", "set")
+    return {f"config.{name}": getattr(verbs, name) for name in names}

@@ -1,0 +1,60 @@
+"""The verbs about what is allowed. They run nothing, and need neither a turn nor a home that can be written."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import msgspec
+
+from ..config import process
+from ..plugins import load
+from ..runtime.desk import Verb
+from ..store.sqlite import SqliteStore
+from ..types.judging import Trust
+from .clock import SystemClock
+from .given import load_settings, real_directory, trust_of
+from .parts import Parts
+from .reader import ReadingDesk
+
+
+class PolicyVerbs:
+    """`policy explain`, `rules` and `check` of a home; `workspace` and `trust` count where a question names none."""
+
+    def __init__(self, parts: Parts, workspace: str, trust: Trust) -> None:
+        self._parts, self._workspace, self._trust = parts, workspace, trust
+
+    def table(self) -> dict[str, Verb]:
+        return {"policy.explain": self.explain, "policy.rules": self.rules, "policy.check": self.check}
+
+    async def explain(self, **asked: Any) -> dict[str, Any]:
+        """What the gate would decide about a command, address, path or call, and why. Runs nothing."""
+        verdict = await load("explain")(self._parts, asked, workspace=self._workspace, trust=self._trust)
+        told: dict[str, Any] = msgspec.to_builtins(verdict, str_keys=True)
+        return told
+
+    async def rules(self) -> list[dict[str, Any]]:
+        """The rules in force: the owner's, then the built-in ones."""
+        owner = [{"id": f"owner.{r.id}", "decision": str(r.decision), "reason": r.reason} for r in self._parts.policy.rules]
+        return [*owner, *load("rules")()]
+
+    async def check(self, *, file: str) -> dict[str, Any]:
+        """Whether a policy file (a YAML or JSON list of rules, or a whole configuration) can be used. Raises `UsageError` when there is none."""
+        errors: list[str] = load("policy_file")(file)
+        return {"ok": not errors, "errors": errors}
+
+
+@asynccontextmanager
+async def judging(
+    home: str | None = None, *, workspace: str | None = None, trust: str | None = None, environ: Mapping[str, str] | None = None
+) -> AsyncIterator[ReadingDesk]:
+    """The policy verbs of a home that is opened for reading alone."""
+    loaded = load_settings(home, process.environ if environ is None else environ, None)
+    level = trust_of(trust if trust is not None else loaded.settings.agent.default_trust_level)
+    directory = real_directory(workspace)
+    parts = Parts(loaded, await SqliteStore.open(loaded.home, clock=SystemClock(), readonly=True), SystemClock(), provider=None, tools=())
+    try:
+        yield ReadingDesk(PolicyVerbs(parts, directory, level).table())
+    finally:
+        with anyio.CancelScope(shield=True):
+            await parts.aclose()

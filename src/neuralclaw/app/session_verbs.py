@@ -1,0 +1,140 @@
+"""The verbs that change sessions: say something to one, stop its turn. From any process, whoever runs the turn."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+import anyio
+import msgspec
+
+from ..errors import AgentError, ConfigError, SessionBusy
+from ..ports import Store
+from ..runtime.desk import SessionDesk, Verb
+from ..runtime.sessions import lease_name
+from ..runtime.verbs import find_session
+from ..types.actions import Who
+from ..types.entries import Event
+from ..types.events import TurnFinished
+from ..types.ids import new_id
+from ..types.rows import SessionRow
+from .given import checked_name, checked_text, continued
+
+Turn = Callable[..., AbstractAsyncContextManager[AsyncIterator[Event]]]
+Ways = tuple[Turn, Turn, Turn]
+"""How an agent runs turns: `turn`, `resume` and `go_on`."""
+PATIENCE = 5.0
+"""Seconds that a turn may take to stop, or its process to let the session go, before the caller is told that it has not."""
+_LOOK = 0.05
+"""Seconds between two looks at a session that another process holds."""
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a message. `steered`: a turn that runs sees it before its next model call; else `finished` is the end of the turn it began.
+
+    `holder`: who runs the turn, where it is another process.
+    """
+
+    session: str
+    turn: int
+    steered: bool
+    holder: str | None = None
+    finished: dict[str, Any] | None = None
+
+
+class Stopped(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a cancel. `turn` is null and `cancelled` false where nothing ran; `ended` false: `holder` has not ended the turn yet."""
+
+    session: str
+    turn: int | None = None
+    cancelled: bool = False
+    ended: bool = False
+    holder: str | None = None
+
+
+def session_verbs(store: Store, desk: SessionDesk, who: Who, ways: Ways) -> dict[str, Verb]:
+    """The verbs of an agent that works for `who`."""
+    verbs = SessionVerbs(store, desk, who, ways)
+    return {"sessions.send": verbs.send, "sessions.cancel": verbs.cancel}
+
+
+class SessionVerbs:
+    """See `session_verbs`."""
+
+    def __init__(self, store: Store, desk: SessionDesk, who: Who, ways: Ways) -> None:
+        self._store, self._desk, self._who = store, desk, who
+        self._turn, self._resume, self._go_on = ways
+
+    async def send(self, *, session: str, text: str) -> dict[str, Any]:
+        """Steer the turn that runs in the session, in whichever process; where none does, begin one here and bring it to its end."""
+        name, key = continued((await find_session(self._store, checked_name(session))).session), new_id(16)
+        checked_text(text)
+        try:
+            return plain(await self._steered(name, text, key) or await self._ended(name, self._resume(name, text=text, key=key)))
+        except SessionBusy:  # its turn began just now, elsewhere
+            told = await self._steered(name, text, key)
+            if told is None:
+                raise
+            return plain(told)
+
+    async def _steered(self, name: str, text: str, key: str) -> Told | None:
+        """Say it to the running turn; None where none runs. A turn that ended before it was said has not seen it: then it begins the next one, here."""
+        row = await self._row(name)
+        if row.state != "running" or not row.open_turn:
+            return None
+        turn = row.open_turn
+        entry = await self._desk.steer(name, text, by=self._who, key=key)
+        stands = (await self._store.read(name, after=entry - 1))[0].turn
+        for _ in range(round(PATIENCE / _LOOK)):
+            row = await self._row(name)
+            if stands == turn and row.state == "running" and row.open_turn == turn:
+                break
+            try:
+                return await self._ended(name, self._turn(text, session=name, key=key))
+            except SessionBusy:  # its process is on its way out, or goes on with this message
+                await anyio.sleep(_LOOK)
+        return Told(session=name, turn=stands, steered=True, holder=await self._holder(name))
+
+    async def _ended(self, name: str, turn: AbstractAsyncContextManager[AsyncIterator[Event]]) -> Told:
+        last: Event | None = None
+        async with turn as events:
+            async for event in events:
+                last = event if isinstance(event.body, TurnFinished) else last
+        if last is None:
+            raise AgentError("the turn ended without a result; what was recorded is kept", hint="neuralclaw sessions list --unfinished")
+        return Told(session=name, turn=last.turn, steered=False, finished=last.to_dict())
+
+    async def cancel(self, *, session: str) -> dict[str, Any]:
+        """Stop the session's turn, wherever it runs; one that is parked or was interrupted ends here."""
+        row = await find_session(self._store, checked_name(session))
+        if not row.open_turn and not row.pending:
+            return plain(Stopped(session=row.session))
+        turn = row.open_turn or row.last_turn + 1
+        await self._desk.cancel(row.session, by=self._who, turn=row.open_turn or None)
+        try:
+            await self._ended(row.session, self._go_on(row.session, retry=True))
+        except ConfigError:  # its model is not there now: it ends when it is taken up
+            pass
+        except SessionBusy:
+            await self._over(row.session, turn)
+        left = await self._row(row.session)
+        ended = left.open_turn != turn
+        return plain(Stopped(session=row.session, turn=turn, cancelled=True, ended=ended, holder=None if ended else await self._holder(row.session)))
+
+    async def _over(self, name: str, turn: int) -> None:
+        """Returns when the turn, which another process runs, has ended, or when that takes too long."""
+        for _ in range(round(PATIENCE / _LOOK)):
+            if (await self._row(name)).open_turn != turn:
+                return
+            await anyio.sleep(_LOOK)
+
+    async def _row(self, name: str) -> SessionRow:
+        return await find_session(self._store, name)
+
+    async def _holder(self, name: str) -> str | None:
+        return await self._store.holder(lease_name(name))
+
+
+def plain(value: Told | Stopped) -> dict[str, Any]:
+    """A verb's value as JSON types."""
+    said: dict[str, Any] = msgspec.to_builtins(value)
+    return said

@@ -1,0 +1,72 @@
+"""`neuralclaw sessions send` and `sessions cancel`: steer a turn, begin one or stop it, whichever process runs it."""
+
+import argparse
+import sys
+from typing import Any
+
+import anyio
+
+from ..app import Agent
+from ..channels.outflow import Outflow
+from ..errors import UsageError
+from . import output, verbs
+from .failure import CODES, exit_code
+from .parsing import clean
+from .persons import somebody
+from .run import follow, mode, present
+from .sinks import TextSink
+from .stopping import Stop, stoppable
+
+
+def send(args: argparse.Namespace) -> int:
+    """Steer the turn that runs, else begin one here and show it as `run` does; the exit code is then that of the turn."""
+    if not (text := clean(args.text)).strip():
+        raise UsageError("there is nothing to say: the text is empty", hint=f'neuralclaw sessions send {args.session} "TEXT"')
+    row = verbs.read(args, "sessions.show", session=args.session, after=sys.maxsize)
+    with Outflow(sys.stdout, sys.stderr) as flow:
+        return anyio.run(stoppable, lambda stop: _send(args, row, text, flow, stop), flow)
+
+
+async def _send(args: argparse.Namespace, row: dict[str, Any], text: str, flow: Outflow, stop: Stop) -> int:
+    err, here = output.screen(flow.err), present(flow)
+    approvals = mode(args.approvals, present=here)
+    model = row["model"] if ":" in row["model"] else None
+    async with Agent.open(
+        home=args.home, workspace=row["workspace"] or None, model=model, approvals=approvals, present=here, who="owner" if here else "program"
+    ) as agent:
+        if args.json or row["state"] == "running":
+            told = output.plain(await agent.do("sessions.send", session=row["session"], text=text))
+            return _told(args, told, flow)
+        turn = agent.resume(row["session"], text=text)
+        return exit_code(await follow(agent, turn, TextSink(flow, verbose=args.verbose), somebody(err, approvals, here), stop))
+
+
+def _told(args: argparse.Namespace, told: dict[str, Any], flow: Outflow) -> int:
+    """What became of the message, as JSON or in words."""
+    finished = told["finished"]
+    if args.json:
+        output.json_line(told, flow.out)
+    elif finished is not None and finished["text"]:
+        output.screen(flow.out).line(finished["text"].removesuffix("\n"))
+    elif finished is None:
+        output.screen(flow.err).line(f"said to turn {told['turn']} of {told['session']}, which runs in {told['holder'] or 'another process'} and sees it next")
+    return 0 if finished is None else CODES[finished["status"]]
+
+
+def cancel(args: argparse.Namespace) -> int:
+    """Stop the turn; 0 also where nothing runs, which is said."""
+    who = "owner" if sys.stdin is not None and sys.stdin.isatty() else "program"
+    stopped = verbs.ask(args, "sessions.cancel", who=who, session=args.session)
+    if args.json:
+        output.json_line(stopped)
+        return 0
+    screen, turn = output.out(), f"turn {stopped['turn']} of {stopped['session']}"
+    if not stopped["cancelled"]:
+        screen.line(f"nothing runs in {stopped['session']}")
+    elif stopped["ended"]:
+        screen.line(f"cancelled {turn}")
+    elif stopped["holder"]:
+        screen.line(f"{turn} was told to stop; {stopped['holder']} has not ended it yet")
+    else:
+        screen.line(f"{turn} is cancelled and ends when it is taken up: neuralclaw run --resume {stopped['session']}")
+    return 0

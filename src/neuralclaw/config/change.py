@@ -1,0 +1,125 @@
+"""Sets one key of the configuration file, checked before it is written; comments, order and form of the rest stay."""
+
+from collections.abc import Callable, Collection
+from typing import Any, NamedTuple
+
+from ..errors import ConfigError, UsageError
+from .describe import is_secret, like_a_key, masked
+from .document import Node, Source, merge, node_of, read_json, read_text
+from .edit import split_key
+from .fit import ABSENT, Fit
+from .kept import status
+from .load import Asked, Loaded, load, sentence, target
+from .save import changed, locked, write
+from .semantics import check
+from .services import service_problems
+from .settings import Settings
+from .yamldoc import read_yaml
+
+
+class Set(NamedTuple):
+    """A key that was set: its value as it may be shown, the file, and what the person should know."""
+
+    key: str
+    value: Any
+    file: str
+    notices: tuple[str, ...]
+
+
+def set_key(asked: Asked, key: str, value: Any, known: Callable[[], Collection[str]]) -> Set:
+    """Set `key` to `value` (text is read as YAML) in the configuration file of a home, which is made where there is none.
+
+    Raises `UsageError` for what is no key or no YAML, and `ConfigError` for a key that does not exist or a value that does not fit; then nothing was
+    changed. Processes that set keys at the same time wait for each other.
+    """
+    path = split_key(key)
+    if not all(path):
+        raise UsageError(f"{key!r} is no key; nothing was changed", hint='a key is a name with dots, such as llm.temperature; "x.y" stands for a name with one')
+    file, _ = target(asked.home, asked.environ)
+    env = load_env(asked)
+    with locked(file):
+        old = read_text(file)
+        below = tree_of(file, old or "")
+        chosen = fitting(path, value, below, env, known)
+        write({file: changed(file, old, {key: chosen})})
+    return Set(key, masked(".".join(path), chosen), file, tuple(notices(asked, key, path, chosen, file)))
+
+
+def load_env(asked: Asked) -> dict[str, str]:
+    """The variables that references in the file mean; the environment alone where the configuration cannot be read as it is."""
+    try:
+        return load(home=asked.home, environ=asked.environ).env
+    except ConfigError:
+        return {name: value for name, value in asked.environ.items() if value}
+
+
+def tree_of(file: str, text: str) -> Node:
+    """The tree of the file's text. Raises `ConfigError` where it cannot be read at all."""
+    problems: list[str] = []
+    source = Source(file, file, expand=True)
+    if not text.strip():
+        return Node({}, source)
+    return (read_json if file.endswith(".json") else read_yaml)(text, source, problems)
+
+
+def fitting(path: list[str], value: Any, below: Node, env: dict[str, str], known: Callable[[], Collection[str]]) -> Any:
+    """What is written for `value`: text as YAML reads it, or as it is where only text fits. Raises `ConfigError` where neither fits."""
+    before = problems_of(below, env, known)
+    chosen = parsed(value) if isinstance(value, str) else value
+    found = _new(path, chosen, below, env, known, before)
+    if found and isinstance(value, str) and chosen != value and not _new(path, value, below, env, known, before):
+        return value
+    if found:
+        raise ConfigError(f"{sentence(found)}; nothing was changed", hint="neuralclaw config show lists every key; config schema says what each takes")
+    return chosen
+
+
+def parsed(text: str) -> Any:
+    """Text as YAML. Raises `UsageError`."""
+    import yaml
+
+    try:
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        problem = getattr(error, "problem", None) or "it cannot be read"
+        raise UsageError(f"VALUE is not YAML: {problem}; nothing was changed", hint="put quotes around a text: '\"like: this\"'") from error
+
+
+def _new(path: list[str], value: Any, below: Node, env: dict[str, str], known: Callable[[], Collection[str]], before: list[str]) -> list[str]:
+    """The problems that the file has with this value and not without it."""
+    node = node_of(value, Source("config set", "config set", expand=True))
+    for name in reversed(path):
+        node = Node({name: node}, node.source)
+    return [problem for problem in problems_of(merge(below, node), env, known) if problem not in before]
+
+
+def problems_of(tree: Node, env: dict[str, str], known: Callable[[], Collection[str]]) -> list[str]:
+    """All that is wrong with a configuration as this tree."""
+    problems: list[str] = []
+    fit = Fit(env, Settings, problems)
+    settings = fit.fit(Settings, tree, "")
+    if problems or settings is ABSENT:
+        return problems
+    loaded = Loaded(settings, "", env)
+    loaded.nodes, loaded.unset = fit.nodes, fit.unset
+    return [*check(settings, fit.nodes, fit.unset), *service_problems(loaded, known)]
+
+
+def notices(asked: Asked, key: str, path: list[str], value: Any, file: str) -> list[str]:
+    """What the person should know after the key was set."""
+    told = []
+    plain = ".".join(path)
+    if isinstance(value, str) and "${" not in value and (is_secret(plain) or like_a_key(value)):
+        name = "_".join(path[-2:]).upper().replace("-", "_").replace(".", "_")
+        told.append(f"A key now stands in {file} as plain text. Better: {name}=… in .env beside it, and neuralclaw config set {key} '${{{name}}}'")
+    if value is not None and status(plain) == "refused":
+        told.append(f"This version cannot keep {plain} yet: run and chat refuse to start while it is set.")
+    try:
+        origin = load(home=asked.home, environ=asked.environ).origins.get(plain, "")
+    except ConfigError as error:
+        told.append(f"The configuration has other problems: {error.text}")
+        return told
+    if origin.startswith((".env", "environment")):
+        by = origin.replace("environment ", "by the environment variable ") if origin.startswith("e") else f"in {origin}"
+        told.append(f"{plain} is set {by} too, which wins over the file.")
+    return told

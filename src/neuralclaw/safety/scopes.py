@@ -1,0 +1,147 @@
+"""What a standing answer covers, as values that are compared and as words that the person reads: never more than the words say."""
+
+import re
+from collections.abc import Sequence
+from posixpath import basename, dirname
+from shlex import quote
+
+import msgspec
+
+from ..types.actions import Action, Covers, FactSheet, Scope, StandingGrant, Verdict
+from ..types.judging import Power
+from ..types.options import Policy
+from .analysis import Analysis
+from .findings import AUTO_RULES
+from .line import Command
+from .lines import stray
+from .paths import in_data_home, is_system, person_home
+from .programs import INTERPRETERS
+
+NOT_ALWAYS = frozenset({Power.DELETE, Power.NETWORK, Power.PRIVILEGE})
+PLAIN_VIA = frozenset("timeout gtimeout nice nohup time stdbuf ionice setsid command".split())
+"""Wrappers that change nothing about what the command does."""
+QUIET = frozenset(": [ [[ true false echo printf pwd cd test exit wait <".split())
+"""Builtins beside which a command is the same one."""
+PORTS = {"http": 80, "https": 443}
+ANY_TEXT = "…"
+_COMMIT_FLAG = re.compile(r"--all|--signoff|--verbose|--quiet|--no-verify|--amend|--allow-empty|-[asvqn]+")
+_COMMIT_TEXT = re.compile(r"-[asvqn]*m|--message")
+
+
+class Part(msgspec.Struct, frozen=True):
+    """One part of a call: what a standing answer would cover of it, in words, and whether for ever."""
+
+    scope: Scope
+    words: str
+    always: bool
+
+
+def parts_of(action: Action, policy: Policy, analysis: Analysis, verdict: Verdict, sheet: FactSheet) -> tuple[Part, ...]:
+    """What an answer for the session or for ever would cover, or () when this call must be asked about every time."""
+    if not verdict.understood or any(r.decision == "ask" and r.id not in AUTO_RULES for r in verdict.rules):
+        return ()
+    if analysis.line is not None:
+        return _commands(action, policy, analysis.line.commands, sheet)
+    tool = action.spec.name
+    ever = not NOT_ALWAYS & {*action.spec.powers, *verdict.powers}
+    if analysis.urls:
+        hosts = dict.fromkeys((u.host, u.port or PORTS[u.text.partition(":")[0].lower()]) for u in analysis.urls)
+        plain = Power.EXECUTE not in action.spec.powers and not action.spec.sinks
+        return tuple(Part(Scope("host", f"{host}:{port}", tool), f"{tool} from {host}, port {port}", plain) for host, port in hosts)
+    if analysis.paths:
+        return _directories(action, policy, sheet, ever)
+    value = msgspec.json.encode((action.workspace, action.arguments), order="deterministic").decode()
+    shown = ", ".join(f"{name}={given!r}" for name, given in action.arguments.items())
+    ever = ever and Power.EXECUTE not in action.spec.powers and not action.spec.sinks
+    return (Part(Scope("tool", value, tool), f"{tool} with exactly {shown}" if shown else tool, ever),)
+
+
+def covers(parts: Sequence[Part]) -> Covers:
+    """The words for the question; None for an answer that is not offered."""
+    if not parts:
+        return Covers()
+    what = "; ".join(dict.fromkeys(part.words for part in parts))
+    ever = f"{what}, in every session of this workspace until you revoke it" if all(part.always for part in parts) else None
+    return Covers(session=f"{what}, in this session only", always=ever)
+
+
+def used(parts: Sequence[Part], standing: Sequence[StandingGrant]) -> tuple[StandingGrant, ...]:
+    """The standing grants that cover every part of the call together; () where some part is not covered. An `always` covers what may be covered for ever."""
+    found: list[StandingGrant] = []
+    for part in parts:
+        grant = next((g for g in standing if part.scope in g.scopes and (part.always or g.lasts == "session")), None)
+        if grant is None:
+            return ()
+        found.append(grant)
+    return tuple(dict.fromkeys(found))
+
+
+def _directories(action: Action, policy: Policy, sheet: FactSheet, ever: bool) -> tuple[Part, ...]:
+    """The directory of each path: what lies in it, not what lies in directories below."""
+    places = dict.fromkeys(fact.resolved if fact.op == "list" else dirname(fact.resolved) for fact in sheet.paths)
+    home = person_home(policy)
+    if not places or any(p in ("/", home) or is_system(p) or in_data_home(p, policy, action.workspace) for p in places):
+        return ()
+    tool = action.spec.name
+    return tuple(Part(Scope("directory", place, tool), f"{tool} directly in {place}", ever) for place in places)
+
+
+def _commands(action: Action, policy: Policy, commands: Sequence[Command], sheet: FactSheet) -> tuple[Part, ...]:
+    """Every command that is asked about, as it stands: the same words, in the same directory, meaning the same program and files."""
+    found: list[Part] = []
+    for command in commands:
+        foreign = bool(command.program) and (command.program not in policy.programs or stray(command.program, action, policy, sheet))
+        if command.only_reads and not foreign:
+            if not command.program and command.argv[0] not in QUIET and command.subject != "test":
+                return ()
+            continue
+        part = _command(action, policy, command, sheet)
+        if part is None:
+            return ()
+        found.append(part)
+    return tuple(found)
+
+
+def _command(action: Action, policy: Policy, command: Command, sheet: FactSheet) -> Part | None:
+    fixed = bool(command.subject and command.program) and "/" not in command.program and set(command.via) <= PLAIN_VIA
+    if not fixed or command.critical or command.cwd is None or command.open:
+        return None
+    place = next((f.resolved for f in sheet.paths if (f.path, f.op) == (command.cwd, "list")), command.cwd if command.cwd == action.workspace else None)
+    if place is None:
+        return None
+    argv = _free_text(command.argv)
+    given = action.arguments.get("env_vars") or {}
+    wanted = {(w.path, w.op) for w in command.wants}
+    targets = sorted((f.op, f.resolved) for f in sheet.paths if (f.path, f.op) in wanted and f.op in ("write", "delete"))
+    program = sheet.programs.get(command.program)
+    value = msgspec.json.encode((argv, place, command.via, program, targets, given), order="deterministic").decode()
+    words = " ".join(ANY_TEXT if word == ANY_TEXT else quote(word) for word in (*command.via, *argv))
+    if ANY_TEXT in argv:
+        words += " (any message)"
+    if given:
+        words += " with " + ", ".join(f"{name}={quote(str(text))}" for name, text in sorted(given.items()))
+    runs = basename(command.program) in INTERPRETERS or stray(command.program, action, policy, sheet)
+    ever = not runs and not NOT_ALWAYS & command.powers
+    return Part(Scope("program", value, action.spec.name), f"{words} in {place}", ever)
+
+
+def _free_text(argv: tuple[str, ...]) -> tuple[str, ...]:
+    """The words with the message of `git commit` left open, where all its other words are plain flags."""
+    if argv[:2] != ("git", "commit"):
+        return argv
+    found: list[str] = []
+    rest = list(argv[2:])
+    while rest:
+        word = rest.pop(0)
+        if word.startswith("--message="):
+            found.append("-m")
+        elif _COMMIT_TEXT.fullmatch(word) and rest:
+            rest.pop(0)
+            found += [word[:-1]] if len(word) > 2 and not word.startswith("--") else []
+            found.append("-m")
+        elif _COMMIT_FLAG.fullmatch(word):
+            found.append(word)
+        else:
+            return argv
+    flags = sorted({f for f in found if f != "-m"})
+    return ("git", "commit", *flags, *(("-m", ANY_TEXT) if "-m" in found else ()))

@@ -1,0 +1,179 @@
+"""`run --input stream-json`: a conversation over JSON lines that stays open until its input ends."""
+
+import subprocess
+from typing import Any
+
+import pytest
+
+from .model import served
+from .program import Claw, Ran
+from .test_run import ASK
+
+pytestmark = pytest.mark.anyio
+
+LINES = ("run", "--input", "stream-json", "--output", "stream-json")
+
+
+def message(text: str, **more: Any) -> dict[str, Any]:
+    return {"type": "message", "text": text, **more}
+
+
+def ends(ran: Ran) -> list[str]:
+    return [e["text"] for e in ran.lines if e["type"] == "turn.finished"]
+
+
+async def test_each_message_after_the_end_of_a_turn_is_the_next_turn_of_one_stream(claw: Claw) -> None:
+    with claw.started(*LINES, "--session", "talk", stdin=subprocess.PIPE) as run:
+        seen = []
+        for text, answer in (("calculate 6 * 7", "42"), ("calculate 1 + 1", "2"), ("nonsense of no grammar", "")):
+            run.say(message(text))
+            for event in run.events():
+                seen.append(event)
+                if event["type"] == "turn.finished":
+                    assert event["text"] == answer
+                    break
+        run.end()
+        assert list(run.events()) == []
+        assert run.process.wait(10) == 1  # that of the last turn
+    assert [e["seq"] for e in seen] == list(range(1, len(seen) + 1))
+    assert {e["session"] for e in seen} == {"talk"}
+    assert [e["turn"] for e in seen if e["type"] == "turn.finished"] == [1, 2, 3]
+
+
+async def test_the_process_stays_open_while_its_input_does_and_ends_with_it(claw: Claw) -> None:
+    with claw.started(*LINES, "calculate 6 * 7", "--session", "open", stdin=subprocess.PIPE) as run:
+        assert run.until("turn.finished")["text"] == "42"
+        assert run.process.poll() is None
+        run.end()
+        assert run.process.wait(10) == 0
+
+
+async def test_a_message_during_a_turn_steers_it_and_a_queued_one_waits_for_its_end(claw: Claw) -> None:
+    with served(claw.home) as model, claw.started(*LINES, stdin=subprocess.PIPE) as run:
+        run.say(message("first"))
+        run.until("turn.started")
+        assert "first" in model.asked()
+        run.say(message("third", queue=True), message("second"))
+        steered = run.until("inbound")
+        assert (steered["text"], steered["turn"]) == ("second", 1)
+        model.call("calculate", expression="1 + 1")
+        asked = model.asked()
+        assert "second" in asked
+        assert "third" not in asked
+        model.say("one and two")
+        model.done()
+        assert run.until("turn.finished")["turn"] == 1
+        assert run.until("turn.started")["text"] == "third"
+        assert "third" in model.asked()
+        model.say("three")
+        model.done()
+        assert run.until("turn.finished")["text"] == "three"
+        run.end()
+        assert run.process.wait(10) == 0
+
+
+async def test_a_word_that_the_turn_did_not_see_before_it_was_stopped_begins_the_next(claw: Claw) -> None:
+    with served(claw.home) as model, claw.started(*LINES, stdin=subprocess.PIPE) as run:
+        run.say(message("first"))
+        model.asked()
+        model.say("thinking ")
+        run.until("text.delta")
+        run.say(message("too late"), {"type": "cancel"})
+        assert run.until("turn.finished")["status"] == "cancelled"
+        model.done()
+        assert "too late" in model.asked()
+        model.say("second")
+        model.done()
+        end = run.until("turn.finished")
+        assert (end["turn"], end["text"], end["status"]) == (2, "second", "done")
+        run.end()
+        assert run.process.wait(10) == 0
+
+
+async def test_what_cannot_be_used_is_an_error_event_without_entry_and_changes_nothing(claw: Claw) -> None:
+    (claw.home / "config.yaml").write_text(ASK)
+    with claw.started(*LINES, "--session", "s", stdin=subprocess.PIPE) as run:
+        run.say(
+            "nonsense",
+            {"type": "message", "text": "calculate 1 + 1", "colour": "red"},
+            {"type": "speech", "text": "calculate 1 + 1"},
+            {"type": "message", "text": 5},
+            message("  "),
+            {"type": "cancel"},
+            {"type": "answer", "approval_id": "zzzzzzzzzz", "decision": "once"},
+            {"type": "answer", "approval_id": "zzzzzzzzzz"},
+            message("calculate 6 * 7"),
+        )
+        errors = []
+        for event in run.events():
+            if event["type"] != "error":
+                break
+            errors.append(event)
+        assert [e["kind"] for e in errors] == [*["UsageError"] * 6, "UnknownQuestion", "UsageError"]
+        assert all("entry" not in e and e["recoverable"] for e in errors)
+        question = run.until("approval.requested")["approval_id"]
+        run.say({"type": "answer", "approval_id": question, "decision": "perhaps"})
+        assert "perhaps" in run.until("error")["text"]
+        run.say({"type": "answer", "approval_id": question, "decision": "once"})
+        assert run.until("turn.finished")["text"] == "42"
+        run.say({"type": "answer", "approval_id": question, "decision": "no"})
+        assert run.until("error")["kind"] == "AlreadyAnswered"
+        run.end()
+        assert run.process.wait(10) == 0
+    shown = (await claw("sessions", "show", "s", "--json")).json
+    assert shown["turns"] == 1
+    assert not [e for e in shown["events"] if e["type"] == "error"]
+
+
+async def test_a_word_beside_an_answer_reaches_the_model(claw: Claw) -> None:
+    with served(claw.home, ASK) as model, claw.started(*LINES, stdin=subprocess.PIPE) as run:
+        run.say(message("sum it"))
+        model.asked()
+        model.call("calculate", expression="1 + 1")
+        question = run.until("approval.requested")["approval_id"]
+        run.say({"type": "answer", "approval_id": question, "decision": "no", "text": "use your head"})
+        assert "use your head" in model.asked()
+        model.say("2")
+        model.done()
+        assert run.until("turn.finished")["text"] == "2"
+        run.end()
+        assert run.process.wait(10) == 0
+
+
+async def test_all_that_was_said_before_the_end_of_input_is_done_and_nobody_answers_any_more(claw: Claw) -> None:
+    (claw.home / "config.yaml").write_text(ASK)
+    lines = b'{"type":"message","text":"echo one"}\n{"type":"message","text":"calculate 6 * 7","queue":true}\n'
+    ran = await claw(*LINES, stdin=lines)
+    assert ran.code == 3, ran
+    [first, second] = [e for e in ran.lines if e["type"] == "turn.finished"]
+    assert (first["text"], second["status"]) == ("one", "needs_approval")
+
+
+async def test_a_parked_turn_goes_on_with_the_answer(claw: Claw) -> None:
+    (claw.home / "config.yaml").write_text(ASK)
+    with claw.started(*LINES, "--approvals", "park", "--session", "p", stdin=subprocess.PIPE) as run:
+        run.say(message("calculate 6 * 7"))
+        [question] = run.until("turn.finished")["waiting"]
+        run.say({"type": "answer", "approval_id": question, "decision": "once"})
+        end = run.until("turn.finished")
+        assert (end["turn"], end["text"], end["waiting"]) == (1, "42", [])
+        run.end()
+        assert run.process.wait(10) == 0
+
+
+async def test_a_resumed_conversation_shows_no_old_answer(claw: Claw) -> None:
+    await claw("run", "--session", "old", "calculate 6 * 7")
+    for how in (["--resume", "old"], ["--continue"], ["--session", "old"]):
+        ran = await claw(*LINES, *how, stdin=b'{"type":"message","text":"calculate 1 + 1"}\n')
+        assert (ran.code, ends(ran)) == (0, ["2"]), ran
+    besides = await claw(*LINES, "--resume", "old", "calculate 2 + 2", stdin=b'{"type":"message","text":"calculate 3 + 3","queue":true}\n')
+    assert (besides.code, ends(besides)) == (0, ["4", "6"]), besides
+
+
+async def test_each_end_is_printed_as_it_comes_with_output_json(claw: Claw) -> None:
+    with claw.started("run", "--input", "stream-json", "--output", "json", stdin=subprocess.PIPE) as run:
+        for text, answer in (("calculate 6 * 7", "42"), ("calculate 1 + 1", "2")):
+            run.say(message(text))
+            assert run.until("turn.finished")["text"] == answer
+        run.end()
+        assert run.process.wait(10) == 0

@@ -1,0 +1,120 @@
+"""`neuralclaw models`, and a model that is named without its service."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neuralclaw import Agent
+from tests.agent.test_default_model import environ, near
+
+from .program import Claw
+
+pytestmark = pytest.mark.anyio
+KEYS = {"OPENAI_API_KEY": "sk-of-nobody", "GROQ_API_KEY": "gsk-of-nobody"}
+MINE = {"llm.providers": {"mine": {"base_url": "http://127.0.0.1:9/v1", "models": {"big": {"context": 5, "price": {"input": 1, "output": 2}}}}}}
+
+
+async def show(home: Path, model: str | None, env: dict[str, str] | None = None, *, settings: dict[str, Any] | None = None, usable: bool = True) -> Any:
+    env = {"OLLAMA_HOST": "127.0.0.1:9", **(env or {})}
+    async with Agent.open(home=home, workspace=home.parent, environ=env, settings=settings) as agent:
+        return await agent.do("models.show", model=model, usable=usable)
+
+
+@pytest.mark.parametrize(
+    ("model", "full"),
+    [
+        ("gpt-4o", "openai:gpt-4o"),
+        ("gpt-4o-2024-11-20", "openai:gpt-4o-2024-11-20"),
+        ("openai/gpt-oss-120b", "groq:openai/gpt-oss-120b"),
+        ("big", "mine:big"),
+        ("groq", "groq:openai/gpt-oss-120b"),
+        ("openai:whatever", "openai:whatever"),
+    ],
+)
+async def test_a_model_alone_finds_the_one_service_that_has_it(home: Path, model: str, full: str) -> None:
+    assert (await show(home, model, KEYS, settings=MINE))["model"] == full
+
+
+@pytest.mark.parametrize(
+    ("model", "env", "text", "hint"),
+    [
+        ("gpt-4o", {}, "gpt-4o is a model of openai, and OPENAI_API_KEY is not set", "set OPENAI_API_KEY"),
+        (
+            "openai/gpt-oss-120b",
+            {**KEYS, "NVIDIA_API_KEY": "x"},
+            "several services have the model openai/gpt-oss-120b: groq:openai/gpt-oss-120b, nvidia:openai/gpt-oss-120b",
+            "--model groq:openai/gpt-oss-120b",
+        ),
+        ("gpt-4p", KEYS, "there is neither a service nor a model 'gpt-4p' that is known", "did you mean openai:gpt-4"),
+        ("opnai", KEYS, "there is neither a service nor a model 'opnai' that is known", "did you mean openai?"),
+        ("opnai:gpt-4o", KEYS, "unknown provider 'opnai'", "did you mean openai:gpt-4o?"),
+        ("llama3.2:3b", KEYS, "there is no provider 'llama3.2', and Ollama does not have llama3.2:3b or does not run", "did you mean ollama:llama3.2:3b?"),
+    ],
+)
+async def test_a_model_that_is_not_clear_is_refused_with_what_to_write(claw: Claw, model: str, env: dict[str, str], text: str, hint: str) -> None:
+    ran = await claw("run", "--model", model, "hello", env={"OLLAMA_HOST": "127.0.0.1:9", **env})
+    assert (ran.code, ran.out) == (78, "")
+    assert text in ran.err
+    assert hint in ran.err
+
+
+async def test_a_name_with_a_colon_is_ollamas_where_ollama_has_it(home: Path, tmp_path: Path) -> None:
+    with near(b'{"models": [{"name": "llama3.2:3b"}, {"name": "qwen3:latest"}]}') as ollama:
+        async with Agent.open(home=home, workspace=tmp_path, environ=environ(home, ollama.port)) as agent:
+            assert (await agent.do("models.show", model="llama3.2:3b"))["model"] == "ollama:llama3.2:3b"
+            assert (await agent.do("models.show", model="qwen3"))["model"] == "ollama:qwen3"
+
+
+async def test_a_configured_model_without_a_service_is_asked_where_it_is(home: Path) -> None:
+    found = await show(home, None, KEYS, settings={"llm.default_model": "openai/gpt-oss-120b"})
+    assert found["model"] == "groq:openai/gpt-oss-120b"
+
+
+async def test_a_model_is_shown_with_all_that_is_known(home: Path) -> None:
+    known = await show(home, "openai:gpt-4o", usable=False)
+    assert known == {
+        "model": "openai:gpt-4o",
+        "context": 128_000,
+        "tools": True,
+        "images": True,
+        "price": {"input": 2.5, "output": 10.0, "cached": 1.25},
+        "source": "built in",
+        "address": "https://api.openai.com/v1",
+        "key": "OPENAI_API_KEY",
+        "key_present": False,
+    }
+    assert (await show(home, "gpt-4o", usable=False)) == known
+    assert (await show(home, "gpt-4o", KEYS))["key_present"]
+    own = await show(home, "mine:big", settings=MINE)
+    assert (own["context"], own["price"], own["source"], own["key"]) == (5, {"input": 1.0, "output": 2.0, "cached": None}, "command line", "MINE_API_KEY")
+    assert (await show(home, "openai:gpt-99", KEYS))["source"] == "assumed"
+    assert (await show(home, "offline"))["price"] == {"input": 0.0, "output": 0.0, "cached": None}
+
+
+async def test_the_commands_print_words_and_the_values_of_the_verbs(claw: Claw) -> None:
+    env = {"OPENAI_API_KEY": "sk-of-nobody"}
+    (claw.home / "config.yaml").write_text("llm:\n  providers:\n    openai:\n      models:\n        gpt-4.1: {context: 77}\n")
+    listed = await claw("models", "list", "--json", env=env)
+    assert [row["model"] for row in listed.json] == ["openai:gpt-4o", "openai:gpt-4.1", "offline:grammar"]
+    assert (listed.json[1]["context"], listed.json[1]["source"]) == (77, "config.yaml:5")
+    words = await claw("models", "list", env=env)
+    assert words.out.splitlines()[0].split() == ["MODEL", "CONTEXT", "TOOLS", "IMAGES", "PRICE", "KEY"]
+    assert "sk-of-nobody" not in words.out + listed.out
+    every = await claw("models", "list", "groq", "--json")
+    assert len(every.json) > 5
+    assert {row["key_present"] for row in every.json} == {False}
+    shown = await claw("models", "show", "openai:gpt-4o")
+    assert "price: 2.5 / 10 USD per million tokens in and out\n" in shown.out
+    assert "key: OPENAI_API_KEY is not set\n" in shown.out
+    assert (await claw("models", "show", "nobody:m")).code == 78
+    async with Agent.open(home=claw.home, workspace=claw.workspace, environ=claw.env | env) as agent:
+        assert await agent.do("models.list") == listed.json
+        assert await agent.do("models.show", model="openai:gpt-4o") == listed.json[0]
+
+
+async def test_nothing_configured_says_how_to_set_a_model_up(claw: Claw) -> None:
+    listed = await claw("models", "list", env={"OLLAMA_HOST": "127.0.0.1:9"})
+    assert list(claw.home.iterdir()) == []  # to read writes nothing
+    assert "offline:grammar" in listed.out
+    assert "neuralclaw init" in listed.err

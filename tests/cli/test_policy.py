@@ -1,0 +1,147 @@
+"""`policy explain` and its neighbours: every option counts or is refused, and people get words."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .program import PYTHON, Claw, Ran
+
+pytestmark = pytest.mark.anyio
+
+EXPLAIN = ("policy", "explain")
+
+
+def lines(*asked: dict[str, Any]) -> bytes:
+    return "\n".join(json.dumps(one) for one in asked).encode()
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "decision"),
+    [
+        ("read_file", {"path": "notes.txt"}, "allow"),
+        ("file_read", {"path": "notes.txt"}, "allow"),
+        ("bash", {"command": "sudo ls"}, "forbid"),
+        ("calculate", {"expression": "1"}, "allow"),
+    ],
+)
+async def test_a_tool_call_is_explained_by_name_and_alias(claw: Claw, name: str, arguments: dict[str, Any], decision: str) -> None:
+    ran = await claw(*EXPLAIN, "--tool", name, "--args", json.dumps(arguments), "--json")
+    assert (ran.code, ran.json["decision"]) == (0, decision), ran
+    batch = await claw(*EXPLAIN, "--batch", "-", stdin=lines({"id": "a", "tool": name, "args": arguments}))
+    assert batch.lines == [{"id": "a", **ran.json}], batch
+
+
+async def test_a_recorded_call_is_explained_by_its_id_where_it_is_unique(claw: Claw) -> None:
+    assert (await claw("run", "calculate 6 * 7", "--session", "first")).code == 0
+    assert (await claw(*EXPLAIN, "step-1", "--json")).json["decision"] == "allow"
+    assert (await claw("run", "run sudo ls", "--session", "second")).code == 5
+    several = await claw(*EXPLAIN, "step-1")
+    assert several.code == 2, several
+    assert "first/step-1" in several.err
+    assert "second/step-1" in several.err
+    assert (await claw(*EXPLAIN, "first/step-1", "--json")).json["decision"] == "allow"
+    assert (await claw(*EXPLAIN, "second/step-1", "--json")).json["decision"] == "forbid"
+
+
+async def test_a_recorded_call_is_judged_as_its_turn_was_unless_told_otherwise(claw: Claw) -> None:
+    assert (await claw("run", "run mkdir new", "--session", "a", "--trust", "high", "--approvals", "auto")).code == 0
+    told = await claw(*EXPLAIN, "a/step-1", "--json")
+    low = await claw(*EXPLAIN, "a/step-1", "--trust", "low", "--json")
+    assert ["tier.execute" in [rule["id"] for rule in ran.json["rules"]] for ran in (told, low)] == [False, True], (told, low)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ([], "wants one of"),
+        (["nothing"], "no recorded call has the id nothing"),
+        (["nobody/step-1"], "there is no session nobody"),
+        (["--path", "x"], "--op"),
+        (["--path", "x", "--op", "melt"], "melt"),
+        (["--tool", "nothing", "--args", "{}"], "there is no tool named 'nothing'"),
+        (["--tool", "read_file", "--args", "{}"], "'path' is missing"),
+        (["--tool", "read_file", "--args", "[]"], "one JSON object"),
+        (["--tool", "read_file", "--args", "{"], "not JSON"),
+        (["--command", "ls", "--url", "http://x.example"], "one of"),
+        (["--command", "ls", "--args", "{}"], "--args goes with --tool"),
+        (["--command", "ls", "--op", "read"], "--op goes with --path"),
+        (["--command", "ls", "--resolve", "x=1.2.3.4"], "--resolve goes with --url"),
+        (["--command", "ls", "--soul", "x"], "souls are not available yet"),
+        (["--command", "ls", "--channel", "x"], "chat channels are not available yet"),
+        (["--command", "ls", "--label", "external:web"], "are not available yet"),
+        (["--command", "ls", "--origin", "schedule"], "schedules are not available yet"),
+        (["--command", "ls", "--origin", "nobody"], "nobody"),
+        (["--batch", "file"], "--batch -"),
+    ],
+)
+async def test_what_cannot_be_explained_is_wrong_usage_and_said(claw: Claw, words: list[str], says: str) -> None:
+    ran = await claw(*EXPLAIN, *words)
+    assert (ran.code, ran.out) == (2, ""), ran
+    assert says in ran.err
+
+
+async def test_each_option_changes_what_is_told(claw: Claw, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+
+    async def told(*words: str) -> dict[str, Any]:
+        ran: Ran = await claw(*EXPLAIN, *words, "--json")
+        assert ran.code == 0, ran
+        return dict(ran.json)
+
+    assert (await told("--command", "python3 x.py"))["decision"] == "ask"
+    assert (await told("--command", "python3 x.py", "--trust", "high", "--origin", "owner"))["decision"] == "allow"
+    assert (await told("--path", "x", "--op", "read", "--workspace", str(other)))["resolved"] == str(other / "x")
+    addresses = "--url", "http://x.example", "--resolve", "x.example=93.184.216.34"
+    assert (await told(*addresses))["addresses"] == ["93.184.216.34"]
+    assert (await told(*addresses[:3], "x.example=127.0.0.1"))["decision"] == "forbid"
+
+
+async def test_a_line_of_a_batch_may_carry_every_option_and_the_command_line_gives_the_rest(claw: Claw, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    asked = lines(
+        {"id": 1, "command": "python3 x.py"},
+        {"id": 2, "command": "python3 x.py", "trust": "low"},
+        {"id": 3, "path": "x", "op": "read", "workspace": str(tmp_path / "other"), "origin": "program"},
+        {"id": 4, "command": "ls", "label": ["external:web"]},
+        {"id": 5, "url": "http://x.example", "resolve": {"host": [["127.0.0.1"]]}},
+        {"id": 6, "path": "x"},
+        {"id": 7, "tool": "nothing", "args": {}},
+    )
+    ran = await claw(*EXPLAIN, "--batch", "-", "--trust", "high", stdin=asked)
+    assert ran.code == 0, ran
+    assert [(line["id"], line["decision"]) for line in ran.lines] == [
+        (1, "allow"), (2, "ask"), (3, "allow"), (4, "forbid"), (5, "forbid"), (6, "forbid"), (7, "forbid"),
+    ]  # fmt: skip
+    assert ran.lines[2]["resolved"] == str(tmp_path / "other" / "x")
+    assert ["error" in line for line in ran.lines] == [False, False, False, True, False, True, True]
+
+
+async def test_people_get_words_also_over_a_pipe(claw: Claw) -> None:
+    ran = await claw(*EXPLAIN, "--command", "timeout 5 git push 'a b'")
+    assert ran.out.splitlines()[0] == "Asks first. Risk HIGH, tier execute; it may use the network and execute."
+    assert "  command git push 'a b', under timeout: network, risk HIGH" in ran.out.splitlines()
+    allowed = await claw(*EXPLAIN, "--path", "x", "--op", "read")
+    assert allowed.out == f"Allowed. Risk LOW, tier read; it may read.\n  path {claw.workspace}/x, in the workspace and the allowed paths\n"
+    bounded = await claw(*EXPLAIN, "--command", "echo {1..999999999}")
+    assert (bounded.code, bounded.out.splitlines()[1]) == (0, "Some part of it cannot be worked out before it runs."), bounded
+
+
+async def test_a_policy_file_that_is_not_there_is_wrong_usage(claw: Claw) -> None:
+    assert (await claw("policy", "check", "nofile.yaml")).code == 2
+    (claw.workspace / "good.yaml").write_text("- {id: a, decision: ask, tool: terminal}\n")
+    (claw.workspace / "bad.yaml").write_text("- {id: a, decision: perhaps}\n")
+    assert [(await claw("policy", "check", f"{name}.yaml")).code for name in ("good", "bad")] == [0, 1]
+
+
+@pytest.mark.parametrize("words", [["explain", "--command", "ls"], ["explain", "step-1"], ["rules"], ["check", "rules.yaml"]])
+async def test_the_policy_is_told_of_a_home_that_cannot_be_written(claw: Claw, words: list[str]) -> None:
+    assert (await claw("run", "calculate 6 * 7")).code == 0
+    (claw.workspace / "rules.yaml").write_text("[]\n")
+    bound = ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", *PYTHON, "policy", *words]
+    done = subprocess.run(bound, capture_output=True, cwd=claw.workspace, env=claw.env, timeout=20, check=False)
+    assert done.returncode == 0, done
+    assert done.stdout

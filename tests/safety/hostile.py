@@ -1,0 +1,83 @@
+"""Command lines that are made to keep an analysis busy, each by its name, and long ones that are ordinary work."""
+
+DOUBLING = "a=0123456789;" + "a=$a$a;" * 30
+HOSTILE: dict[str, str] = {
+    "a variable that doubles": DOUBLING + "echo $a",
+    "a variable that doubles in quotes": 'a="$(ls)x";' + 'a="$a$a";' * 30 + "rm $a",
+    "a variable that doubles by +=": "a=xxxxxxxxxx;" + "a+=$a;" * 30 + "eval $a",
+    "an output that doubles": "a=xxxxxxxxxx;" + "a=$(echo $a $a);" * 30 + "echo $a",
+    "a default that doubles": "a=xxxxxxxxxx;" + "a=${a:-y}${a:-y};" * 30 + "echo $a",
+    "a range of a billion": "echo {1..999999999}",
+    "a range of more digits than a number has": "echo {1.." + "9" * 5_000 + "}",
+    "braces beside braces": "echo " + "{a,b}" * 40,
+    "braces that are no list": "echo " + "{a}" * 20_000 + "{a,b}" * 12,
+    "ranges beside ranges": "rm " + "{1..900}{1..900}",
+    "braces with many words": "echo {" + "a," * 20_000 + "a}",
+    "substitutions in substitutions": "echo " + "$(echo " * 10_000 + ")" * 10_000,
+    "quoted substitutions in substitutions": "echo " + '"$(echo ' * 10_000 + ')"' * 10_000,
+    "substitutions that never close": "$(" * 10_000,
+    "groups in groups": "{ " * 10_000 + "ls; " + "} ; " * 10_000,
+    "subshells in subshells": "(" * 10_000 + "ls" + ")" * 10_000,
+    "defaults in defaults": "echo " + "${a:-" * 10_000 + "}" * 10_000,
+    "conditions in conditions": "if a; then " * 5_000 + "fi; " * 5_000,
+    "tests in tests": "[[ " + "( " * 5_000 + "a" + " )" * 5_000 + " ]]",
+    "arithmetic in arithmetic": "echo $((" + "(" * 20_000 + "1" + ")" * 20_000 + "))",
+    "process substitutions": "cat " + "<(cat " * 5_000 + ")" * 5_000,
+    "a line of one megabyte": "echo " + "x" * 1_000_000,
+    "a megabyte of words": "rm " + "x " * 500_000,
+    "semicolons": ";" * 100_000,
+    "commands without end": "a;" * 100_000,
+    "removals without end": "\n".join(f"rm -rf d{n}" for n in range(5_000)),
+    "a chain of conditions": " && ".join(["true"] * 5_000),
+    "a pipeline without end": "cat a" + " | cat" * 20_000,
+    "here-documents without end": "cat " + "<<E " * 15_000,
+    "many here-documents": "".join(f"bash <<E{n}\nrm x{n}\nE{n}\n" for n in range(4_000)),
+    "eval of eval": "eval " * 60 + "ls",
+    "eval of itself": "a='eval $a'; eval $a; eval $a",
+    "eval that doubles": "a='ls;';" + 'a="$a$a";' * 16 + 'eval "$a"',
+    "wrappers in wrappers": "timeout 1 " * 2_000 + "ls",
+    "functions that double": "f0(){ ls; };" + "".join(f"f{n}(){{ f{n - 1}; f{n - 1}; f{n - 1}; f{n - 1}; f{n - 1}; }};" for n in range(1, 9)) + "f8",
+    "functions that call one another": "".join(f"f{n}(){{ f{n + 1}; f{n + 2}; }};" for n in range(3_000)) + "f0",
+    "loops in loops": "for i in 1 2 3 4 5 6 7 8 9; do " * 12 + "ls $i; " + "done;" * 12,
+    "many variables in many subshells": "".join(f"v{n}={n};" for n in range(5_000)) + "(ls);" * 5_000,
+    "arguments of xargs": "printf '" + "x\\n" * 20_000 + "' | xargs -I{} sh -c 'ls {}{}{}{}'",
+    "doubtful wrappers": "sudo --unknown " + "x " * 30_000,
+    "one word of many pieces": "a=" + "x" * 900 + ";echo " + "$a" * 30_000,
+    "backquotes": "`" * 60_000,
+    "blanks after an opening": "$(" * 30_000 + "\\ ",
+    "places without end": "cat " + " ".join(f"/x/{n}" for n in range(20_000)),
+    "many environments": "".join(f"LD_{n}=1 " for n in range(8_000)) + "ls",
+    "escapes": "echo " + "\\ " * 60_000,
+    "quotes of both kinds": "echo " + "\"'" * 60_000,
+    "a variable of all arguments": "f(){ f2 $@ $@; };f2(){ f3 $@ $@; };f3(){ f4 $@ $@; };f4(){ echo $@; };f " + "x " * 60_000,
+}
+
+HEAVY: dict[str, str] = {
+    "wildcards": "cat " + " ".join("*a" * 100 + str(n) for n in range(1_200)),
+    "shells in shells": "sh -c " * 40 + "ls",
+    "functions in functions": "f(){ " * 100 + "ls; " + "};" * 100,
+    "a script that forks": "perl -e '" + "while " * 20_000 + "'",
+    "blanks behind a call": "python3 -c 'run" + " " * 20_000 + "x'",
+    "a name that goes on": "python3 -c '" + "exec" * 20_000 + "'",
+    "strings that do not close": "awk '{" + '"' + '\\"' * 20_000 + "}' f",
+    "prints that write nothing": "awk '{" + "print " * 15_000 + "}' f",
+    "a list that goes on": "sed '" + "s/a/b/;" * 20_000 + "' f",
+    "awk patterns": "awk '{" + "(/a" * 20_000 + "}' f",
+    "sed addresses": "sed '" + "1,/x" * 20_000 + "' f",
+    "trees that are removed": "python3 -c '" + "rmtree  (" * 10_000 + "'",
+}
+"""Each would take a careless pattern long. All of it is read, or it is not understood."""
+
+SCRIPT = "\n".join(f"    total_{n} = compute({n}, 'a string', \"$another\")  # it's line {n}; rm -rf /" for n in range(2_000))
+CONFIG = "\n".join(f"key_{n}: value number {n}" for n in range(2_000))
+WORK = "\n".join(f"echo 'step {n} of the work' > /dev/null\ngrep -c word_{n} notes.txt" for n in range(1_000))
+LONG: dict[str, str] = {
+    "a script that is written": f"cat > tool.py <<'EOF'\n{SCRIPT}\nEOF\npython3 tool.py",
+    "a configuration that is written": f"cat > config.yaml <<EOF\n{CONFIG}\nEOF",
+    "a script that is run": f"bash <<'EOF'\n{WORK}\nEOF",
+    "commands one after the other": WORK,
+    "a program on standard input": f"python3 - <<'EOF'\n{SCRIPT}\nEOF",
+    "many files": "wc -l " + " ".join(f"src/module_{n}.py" for n in range(1_500)),
+    "a range of files": "touch page{1..200}.txt",
+    "an inline program": "python3 -c '" + "\n".join(f"print({n})" for n in range(2_000)) + "'",
+}

@@ -1,0 +1,171 @@
+"""What an answer for the session or for ever covers: what its words say and nothing more."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from neuralclaw.types.actions import Action, Answers, Question
+from neuralclaw.types.judging import Decision, Power, Risk
+from neuralclaw.types.options import Policy
+from neuralclaw.types.signals import Parked
+
+from .parts import DELETE, FETCH, LISTED, POLICY, TERMINAL, WORKSPACE, WRITE, FakeFacts, action, gate, spec, standing
+
+pytestmark = pytest.mark.anyio
+ASKS_ALWAYS = Policy(programs=LISTED, home_dir="/home/ann", require_confirmation_for=tuple(Risk))
+
+
+async def question(call: Action, policy: Policy = POLICY, facts: FakeFacts | None = None) -> Question:
+    with pytest.raises(Parked) as parked:
+        await gate(policy, facts).authorize(call, Answers())
+    return parked.value.question
+
+
+def command(text: str, **more: Any) -> Action:
+    return action(TERMINAL, command=text, **more)
+
+
+async def allowed(text: str, answers: Answers) -> bool:
+    try:
+        grant = await gate().authorize(command(text), answers)
+    except Parked:
+        return False
+    assert grant.verdict is not None
+    return grant.verdict.decision is Decision.ALLOW
+
+
+@pytest.mark.parametrize(
+    ("said", "fine", "more"),
+    [
+        (
+            "git commit -m x",
+            (
+                "git commit -m y",
+                "git commit --message='all of it'",
+                "git commit -m a -m b",
+                "git status && git commit -m y",
+                "timeout 5 git status; git commit -m y",
+            ),
+            (
+                *("git commit --amend -m y", "git commit -a -m y", "git commit -m y file", "git commit", "git commit -F x", "git commit -C -m file"),
+                *("git commit -m y && mkdir a", "git -c core.hooksPath=x commit -m y", "git commit -m y > log", "cd sub && git commit -m y"),
+                *("git push", "env -C /tmp git commit -m x", "GIT_DIR=x git commit -m x", "echo a | git commit -m x", "sh -c 'git commit -m x'"),
+            ),
+        ),
+        ("git push origin main", ("git push origin main", "git log && git push origin main"), ("git push", "git push origin dev", "git push -f origin main")),
+        (
+            "rm junk.txt",
+            ("rm junk.txt", "ls && rm junk.txt"),
+            ("rm -r junk.txt", "rm junk.txt other.txt", "rm /home/ann/project/sub/junk.txt", "cd sub; rm junk.txt"),
+        ),
+        (
+            "python build.py",
+            ("python build.py",),
+            ("python other.py", "python build.py --release", "python3 build.py", "python -i build.py", "echo x | python build.py"),
+        ),
+        ("make && git commit -m x", ("make", "git commit -m z", "make; git commit -m z"), ("make clean", "make && git commit -m x && rm a")),
+    ],
+)
+async def test_a_yes_to_a_command_covers_that_command_and_nothing_wider(said: str, fine: tuple[str, ...], more: tuple[str, ...]) -> None:
+    answers = standing(await question(command(said)))
+    for text in fine:
+        assert await allowed(text, answers), text
+    for text in more:
+        assert not await allowed(text, answers), text
+
+
+async def test_each_part_of_a_line_may_be_covered_by_another_answer() -> None:
+    one, two = [standing(await question(command(text))).standing for text in ("make", "git commit -m x")]
+    assert await allowed("make && git commit -m y", Answers(standing=(*one, *two)))
+    assert not await allowed("make && git commit -m y && mkdir z", Answers(standing=(*one, *two)))
+
+
+async def test_the_words_say_what_where_and_for_how_long() -> None:
+    asked = await question(command("git commit -am 'first try'"))
+    assert asked.covers.session == f"git commit -a -m … (any message) in {WORKSPACE}, in this session only"
+    assert asked.covers.always == f"git commit -a -m … (any message) in {WORKSPACE}, in every session of this workspace until you revoke it"
+    assert asked.choices == ("once", "session", "always", "no")
+    with_variable = await question(command("make", env_vars={"LANG": "C"}))
+    assert "make with LANG=C in" in str(with_variable.covers.session)
+
+
+@pytest.mark.parametrize(
+    "text", ["rm junk.txt", "mv a b", "git clean -f", "git push", "curl https://example.com/x", "npx thing", "python build.py", "node x.js", "bash run.sh"]
+)
+async def test_deleting_network_programs_and_interpreters_offer_no_always(text: str) -> None:
+    asked = await question(command(text))
+    assert asked.choices == ("once", "session", "no")
+    assert asked.covers.session is not None
+    assert asked.covers.always is None
+    wider = msgspec.structs.replace(standing(asked).standing[0], lasts="always")
+    assert not await allowed(text, Answers(standing=(wider,))), "also where such a grant were on record"
+
+
+@pytest.mark.parametrize(
+    "text", ["rm *.txt", "find . -name x | xargs rm", "git add *.py", "cat a | frob", "hash -p ./evil make; make", "nice -n 5 env X=1 make"]
+)
+async def test_what_a_command_works_on_but_does_not_name_offers_no_standing_answer(text: str) -> None:
+    assert (await question(command(text))).choices == ("once", "no")
+
+
+async def test_a_program_that_means_another_file_is_asked_about_again() -> None:
+    answers = standing(await question(command("make")))
+    with pytest.raises(Parked):
+        await gate(POLICY, FakeFacts(programs={"make": WORKSPACE + "/bin/make"})).authorize(command("make"), answers)
+
+
+async def test_a_directory_that_leads_elsewhere_now_is_another_one() -> None:
+    text = "cd sub && make"
+    asked = await question(command(text))
+    assert f"make in {WORKSPACE}/sub" in str(asked.covers.session)
+    assert await allowed(text, standing(asked))
+    with pytest.raises(Parked):
+        await gate(POLICY, FakeFacts(links={f"{WORKSPACE}/sub": f"{WORKSPACE}/other"})).authorize(command(text), standing(asked))
+
+
+async def test_a_program_that_the_workspace_holds_is_a_script_and_offers_no_always() -> None:
+    asked = await question(command("make"), facts=FakeFacts(programs={"make": WORKSPACE + "/bin/make"}))
+    assert asked.choices == ("once", "session", "no")
+
+
+async def test_a_yes_to_a_file_tool_covers_the_directory_of_its_path_and_none_below() -> None:
+    answers = standing(await question(action(DELETE, path="sub/b.txt")))
+    await gate().authorize(action(DELETE, path="sub/c.txt"), answers)
+    for path in ("sub/deep/c.txt", "subway.txt", "other/b.txt"):
+        with pytest.raises(Parked):
+            await gate().authorize(action(DELETE, path=path), answers)
+    with pytest.raises(Parked):
+        await gate(ASKS_ALWAYS).authorize(action(WRITE, path="sub/c.txt"), answers)
+
+
+async def test_a_yes_to_an_address_covers_its_host_and_port() -> None:
+    facts = FakeFacts(addresses={"example.com": ("93.184.216.34",), "www.example.com": ("93.184.216.34",)})
+    asked = await question(action(FETCH, url="https://example.com/a"), ASKS_ALWAYS, facts)
+    assert asked.covers.session == "web_fetch from example.com, port 443, in this session only"
+    answers = standing(asked, "always")
+    judged = gate(ASKS_ALWAYS, facts)
+    await judged.authorize(action(FETCH, url="https://example.com:443/b"), answers)
+    for url in ("https://example.com:8443/a", "http://example.com/a", "https://www.example.com/a"):
+        with pytest.raises(Parked):
+            await judged.authorize(action(FETCH, url=url), answers)
+
+
+async def test_a_yes_to_a_tool_of_ones_own_covers_the_same_arguments() -> None:
+    mail = spec("mail", risk=Risk.HIGH)
+    answers = standing(await question(action(mail, to="ann")), "always")
+    await gate().authorize(action(mail, to="ann"), answers)
+    with pytest.raises(Parked):
+        await gate().authorize(action(mail, to="bob"), answers)
+    assert (await question(action(spec("run_it", powers=(Power.EXECUTE,)), code="x"))).choices == ("once", "session", "no")
+
+
+async def test_the_verdict_names_the_grant_that_was_used() -> None:
+    asked = await question(command("make"))
+    grant = await gate().authorize(command("make"), standing(asked, "always"))
+    assert grant.verdict is not None
+    first = grant.verdict.rules[0]
+    assert (first.id, first.decision) == ("grant.Q123456789", Decision.ALLOW)
+    assert first.reason == f"grant Q123456789 covers it: {asked.covers.always}"
+    explained = await gate().judge(command("make"), standing(asked, "always").standing)
+    assert (explained.decision, explained.rules) == (Decision.ALLOW, grant.verdict.rules)
