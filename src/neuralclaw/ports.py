@@ -1,6 +1,6 @@
 """The seams of the house: Protocols, nothing else. Adapters implement them structurally; `app` alone wires adapters together."""
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Literal, Protocol
 
@@ -10,7 +10,7 @@ from .types.events import Inbound
 from .types.messages import ModelEvent, ModelInfo, Request
 from .types.options import ApprovalsMode
 from .types.rows import Lease, NewSession, OpenQuestion, OutboxItem, Result, SessionRow, VerifyReport
-from .types.tools import FileChange, ToolContext, ToolResult, ToolSpec
+from .types.tools import FileChange, ToolContext, ToolResult, ToolSpec, Watched
 
 
 class Clock(Protocol):
@@ -105,7 +105,9 @@ class Sandbox(Protocol):
         """`container`, `bubblewrap` or `process`."""
         ...
 
-    async def exec(self, grant: Grant, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float | None, max_bytes: int) -> ExecResult: ...
+    async def exec(
+        self, grant: Grant, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float | None, max_bytes: int | Watched
+    ) -> ExecResult: ...
 
 
 class DirEntry(Protocol):
@@ -328,6 +330,9 @@ class Secrets(Redaction, Protocol):
 
 
 class Source(Protocol):
-    """A labelled piece of context for a model request."""
+    """Labelled pieces of context for the turns in a workspace: texts, and the labels of what they say.
 
-    async def parts(self, session: str, turn: int) -> Iterable[tuple[str, frozenset[str]]]: ...
+    They are asked for when a turn begins and stand at the beginning of each of its requests; what is told is kept with the turn.
+    """
+
+    async def parts(self, workspace: str) -> Sequence[tuple[str, frozenset[str]]]: ...

@@ -24,8 +24,11 @@ async def test_the_iteration_limit_fires_before_the_eleventh_model_call(home: Pa
     assert len(provider.requests) == 10
     limit, end = seen.one("limit"), seen.one("turn.finished")
     assert (limit.kind, end.status) == ("iterations", "limit")
-    assert "10" in end.text
-    assert end.text.count("echo (ok)") == 10
+    assert end.text == limit.text
+    assert end.text == (
+        "Stopped at the limit of 10 model calls in a turn. Done so far: 10 tool calls (echo 10 times). "
+        'Say "go on" to continue; --max-iterations N or agent.max_iterations_per_turn raises the limit.'
+    )
 
 
 async def test_max_iterations_of_a_turn_counts_instead(home: Path) -> None:
@@ -47,7 +50,12 @@ async def test_the_second_identical_call_in_a_row_is_not_run_and_ends_the_turn(h
     assert (first.ok, second.ok) == (True, False)
     assert len(seen.of("tool.started")) == 1
     assert seen.one("limit").kind == "repeats"
-    assert seen.one("turn.finished").status == "limit"
+    end = seen.one("turn.finished")
+    assert end.status == "limit"
+    assert end.text == (
+        "Stopped at the same call of echo for the 2nd time in a row. Done so far: 1 tool call (echo), 1 not run. "
+        'Say what to do differently, or "go on" to continue; agent.max_repeated_calls allows more.'
+    )
 
 
 async def test_the_same_call_with_another_between_is_no_repeat(home: Path) -> None:
@@ -70,7 +78,11 @@ async def test_the_third_error_in_a_row_ends_the_turn(home: Path) -> None:
     async with agent(home, *replies) as a:
         seen = await events(a)
     assert seen.one("limit").kind == "errors"
-    assert seen.one("turn.finished").text.count("(failed)") == 3
+    text = seen.one("turn.finished").text
+    assert text.startswith("Stopped at 3 errors in a row, the last one: ")
+    assert "missing2" in text
+    assert "Done so far: 3 tool calls (read_file 3 times), 3 failed." in text
+    assert text.endswith("agent.max_consecutive_errors allows more.")
 
 
 async def test_a_success_between_errors_begins_the_row_anew(home: Path) -> None:
@@ -100,6 +112,8 @@ async def test_the_time_limit_stops_a_running_tool_and_says_so(home: Path) -> No
     assert seen.one("limit").kind == "time"
     end = seen.one("turn.finished")
     assert end.status == "timed_out"
+    assert end.text.startswith("Stopped at the limit of 0.2 s for a turn. Done so far: 1 tool call (forever), 1 stopped. Say")
+    assert "--timeout SECONDS" in end.text
     assert seen.one("tool.finished").ok is False
     assert end.duration_ms >= 200
 

@@ -27,6 +27,10 @@ class Model:
         for piece in pieces:
             self._pieces.put({"content": piece})
 
+    def think(self, *pieces: str) -> None:
+        for piece in pieces:
+            self._pieces.put({"reasoning_content": piece})
+
     def done(self) -> None:
         self._pieces.put(_END)
 

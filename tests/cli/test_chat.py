@@ -74,7 +74,7 @@ async def test_a_question_stands_above_the_input_until_it_is_answered(claw: Claw
         chat.type(f"{key}\r")
         model.say("So it is.")
         model.done()
-        chat.until("So it is.", lambda screen: "[n] no, then Enter\n\n>" not in screen.text and "a question waits" not in screen.text)
+        chat.until("So it is.", lambda screen: "then Enter; any other text" not in screen.text and "a question waits" not in screen.text)
     assert there.exists() == (key != "n")
     [session] = (await claw("sessions", "list", "--json")).json
     shown = (await claw("sessions", "show", session["session"], "--json")).json
@@ -364,3 +364,106 @@ async def test_a_yes_to_no_question_is_not_sent_to_the_model(claw: Claw) -> None
         model.say("Fine.")
         model.done()
         chat.until("Fine.", idle)
+
+
+ESC, CTRL_O, LEFT = "\x1b", "\x0f", "\x1b[D"
+
+
+async def test_escape_stops_the_turn_and_keeps_what_is_being_typed(claw: Claw) -> None:
+    with served(claw.home) as model, Screen(claw) as chat:
+        chat.until(READY)
+        chat.type("kept")
+        chat.until("> kept")
+        chat.type(ESC)
+        chat.type("\x15again")  # Ctrl-U empties the line
+        chat.until("> again")
+        chat.type("\r")
+        assert "again" in model.asked()
+        model.say("A long st")
+        chat.until("A long st")
+        chat.type(f"draft{LEFT}{LEFT}\x1bbX")  # arrows and Alt-b begin with the same byte
+        chat.until("> Xdraft", "running")
+        chat.type(ESC)
+        chat.until("Cancelled", lambda screen: "running" not in screen.text)
+        chat.until("> Xdraft")
+        model.done()
+        chat.type("\r")
+        assert "Xdraft" in model.asked()
+        model.done()
+
+
+async def test_escape_at_a_question_stops_the_turn(claw: Claw) -> None:
+    with served(claw.home, CONFIRM) as model, Screen(claw) as chat:
+        chat.until(READY)
+        chat.type("write it\r")
+        model.call("write_file", path="list.txt", content="milk\n")
+        chat.until("[n] no", "a question waits")
+        chat.type(ESC)
+        chat.until("Cancelled", lambda screen: "a question waits" not in screen.text)
+    assert not (claw.workspace / "list.txt").exists()
+
+
+async def test_escape_closes_the_list_of_completions_first(claw: Claw) -> None:
+    with served(claw.home) as model, Screen(claw) as chat:
+        chat.until(READY)
+        chat.type("begin\r")
+        model.asked()
+        chat.type("/res")
+        chat.until("go on with a session")
+        chat.type(ESC)
+        chat.until("> /res", "running", lambda screen: "go on with a session" not in screen.text)
+        chat.type(ESC)
+        chat.until("Cancelled")
+        model.done()
+
+
+COUNT = r"""
+i=0; while [ $i -lt 30 ]; do i=$((i+1)); echo row-$i; done
+printf '\033]0;evil\007'; printf '\033'; sleep 0.3; printf '[2J\n'
+while [ ! -e go ]; do sleep 0.05; done
+"""
+
+
+async def test_the_last_lines_of_a_running_command_are_seen_and_folded_when_it_ends(claw: Claw) -> None:
+    (claw.workspace / "count.sh").write_text(COUNT)
+    with served(claw.home) as model, Screen(claw, "--approvals", "auto", "--trust", "high", rows=50) as chat:
+        chat.until(READY)
+        chat.type("count\r")
+        model.call("terminal", command="sh count.sh")
+        shown = chat.until("row-30", "row-27", "[2J")
+        assert "row-20" not in shown
+        (claw.workspace / "go").touch()
+        chat.until("✓ terminal", "row-1", "more lines")
+        assert "row-20" not in chat.text
+        model.say("Counted.")
+        model.done()
+        chat.until("Counted.", idle)
+        chat.type(CTRL_O)
+        chat.until("row-20", "row-30", "shown whole")
+        chat.type(CTRL_O)
+        chat.until("are folded")
+        assert b"\x1b]0;" not in chat.raw
+        assert b"\x1b[2J" not in chat.raw
+
+
+async def test_thinking_is_seen_while_it_goes_on_then_folded_and_can_be_unfolded(claw: Claw) -> None:
+    with served(claw.home) as model, Screen(claw) as chat:
+        chat.until(READY)
+        chat.type("think\r")
+        model.asked()
+        model.think("First I look ", "at the \x1b[31mriver", ".\x1b", "]0;evil\x07 Then")
+        chat.until("thinking…", "First I look at the", "Then")
+        model.say("It is long.")
+        chat.until("It is long.", "thought for", lambda screen: "First I look" not in screen.text)
+        model.done()
+        chat.until(idle)
+        chat.type(CTRL_O)
+        chat.until("First I look at the")
+        assert b"\x1b]0;" not in chat.raw
+        assert b"\x1b[31mriver" not in chat.raw
+        chat.type("again\r")
+        model.asked()
+        model.think("Second thoughts.")
+        model.say("Still long.")
+        model.done()
+        chat.until("Second thoughts.", "Still long.", idle)

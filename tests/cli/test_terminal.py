@@ -1,5 +1,7 @@
 """The program at a real terminal: questions, Ctrl-C, the chat."""
 
+import re
+
 import pytest
 
 from .program import Claw
@@ -36,12 +38,39 @@ async def test_an_answer_from_another_terminal_ends_the_prompt_and_the_next_ques
         answered = await claw("approvals", "answer", first["approval_id"], "once")
         assert answered.code == 0, answered
         assert "goes on with it" in answered.out
+        terminal.until("answered by a program: once")
         terminal.until("40 + 4")
         terminal.until("[n] no")
         terminal.type("y\n")
         terminal.until("42")
         terminal.until("44")
         assert terminal.end() == 0
+
+
+async def test_an_answer_typed_at_another_terminal_is_told_as_the_owners(claw: Claw) -> None:
+    (claw.home / "config.yaml").write_text(ASK)
+    with claw.terminal("run", "calculate 6 * 7", "--session", "t") as terminal:
+        terminal.until("[n] no")
+        first = (await claw("approvals", "list", "--json")).json[0]
+        with claw.terminal("approvals", "answer", first["approval_id"], "no", "--text", "not now") as other:
+            assert other.end() == 0
+        terminal.until("answered from another terminal: no, with the words: not now")
+        assert terminal.end() in (0, 1)
+
+
+@pytest.mark.parametrize("term", ["xterm", "dumb"])
+async def test_words_at_a_question_of_the_line_chat_are_a_no_for_the_model(claw: Claw, term: str) -> None:
+    (claw.home / "config.yaml").write_text(ASK)
+    with claw.terminal("chat", env={"TERM": term, "NO_COLOR": "1"}) as chat:
+        chat.until("> ")
+        chat.type("calculate 6 * 7\n")
+        chat.until("what to do instead > ")
+        chat.type("?\n")
+        chat.until("- sums are asked about")
+        chat.type("count on your fingers\n")
+        chat.until("with the words: count on your fingers")
+        chat.type("\x04")
+        chat.end()
 
 
 async def test_what_was_typed_before_a_question_is_no_answer_to_it(claw: Claw) -> None:
@@ -64,7 +93,7 @@ async def test_ctrl_c_stops_a_run_and_leaves_a_record(claw: Claw) -> None:
 
 async def test_the_chat_of_lines_talks_asks_stops_and_says_how_to_come_back(claw: Claw) -> None:
     (claw.home / "config.yaml").write_text(ASK)
-    with claw.terminal("--approvals", "ask", env={"NO_COLOR": "1"}) as chat:
+    with claw.terminal("--approvals", "ask", env={"TERM": "dumb"}) as chat:
         chat.until("> ")
         chat.type("echo hello there\n")
         chat.until("\nhello there")
@@ -102,17 +131,18 @@ async def test_ctrl_c_in_the_chat_of_lines_stops_the_turn_and_not_the_program(cl
         assert "\x1b" not in chat.seen
 
 
-async def test_no_escape_sequence_with_no_color_or_a_dumb_terminal(claw: Claw) -> None:
-    for env in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
-        with claw.terminal("run", "calculate 6 * 7", env=env) as terminal:
-            assert terminal.end() == 0
+async def test_no_escape_sequence_at_a_dumb_terminal_and_no_colour_with_no_color(claw: Claw) -> None:
+    for env, escapes in (({"NO_COLOR": "1"}, {"\x1b[2m", "\x1b[0m"}), ({"TERM": "dumb"}, set())):
+        with claw.terminal("run", "calculate 6 * 7 then read missing", env=env) as terminal:
+            terminal.end()
             assert "42" in terminal.seen
-            assert "\x1b" not in terminal.seen
+            assert "failed: " in terminal.seen
+            assert set(re.findall(r"\x1b\[?[0-9;]*.", terminal.seen)) == escapes
 
 
 async def test_escape_sequences_from_outside_never_reach_a_terminal_raw(claw: Claw) -> None:
     (claw.workspace / "evil.txt").write_text("before\x1b[31mred\x1b]0;title\x07 \x9b2J \u202eafter\n")
-    with claw.terminal("run", "read evil.txt", env={"NO_COLOR": "1"}) as terminal:
+    with claw.terminal("run", "read evil.txt", env={"TERM": "dumb"}) as terminal:
         assert terminal.end() == 0
         assert "before" in terminal.seen
         assert not set("\x1b\x07\x9b\u202e") & set(terminal.seen)

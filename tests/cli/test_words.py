@@ -39,6 +39,7 @@ async def test_a_wrong_word_is_answered_with_the_nearest_and_exit_2(claw: Claw) 
         (["sessions", "lst"], "list"),
         (["run", "--modle", "x", "task"], "--model"),
         (["run", "--output", "jsno", "task"], "json"),
+        (["run", "--json", "task"], "--output json"),
         (["run", "--timeout", "-3", "task"], "above 0"),
         (["run", "--session", "a/b", "task"], "a/b"),
         (["sessions"], "list"),

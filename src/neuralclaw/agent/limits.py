@@ -6,19 +6,25 @@ from contextlib import contextmanager
 import anyio
 
 from ..ports import Clock
-from ..types.events import LimitHit
+from ..types.events import LimitHit, LimitKind
 from ..types.options import Limits
 from .state import CallState, TurnState
+
+_ERROR = 120
+"""Characters of the last error that a person is told."""
 
 
 def fired(state: TurnState, limits: Limits) -> LimitHit | None:
     """The breaker that stops the turn before its next model call, if any."""
     if state.errors_in_row >= limits.errors:
-        return LimitHit(kind="errors", text=f"Stopped after {limits.errors} errors in a row. So far: {state.done_so_far()}.")
+        last = next((call.finished.error or "" for call in reversed(state.calls) if call.finished is not None and not call.finished.ok), "")
+        what = f"{limits.errors} errors in a row, the last one: {_short(last)}"
+        return _hit("errors", state, what, "agent.max_consecutive_errors allows more", go_on='Say what to do differently, or "go on"')
     if len(state.messages) >= limits.iterations and state.answer is None:
-        return LimitHit(kind="iterations", text=f"Stopped at the limit of {limits.iterations} model calls in a turn. So far: {state.done_so_far()}.")
+        what = f"the limit of {limits.iterations} model calls in a turn"
+        return _hit("iterations", state, what, "--max-iterations N or agent.max_iterations_per_turn raises the limit")
     if state.messages and state.messages[-1].stop == "length":
-        return LimitHit(kind="output", text=f"The model's reply was cut off at its output limit. So far: {state.done_so_far()}.")
+        return _hit("output", state, "a reply that the model's output limit cut off", "llm.max_tokens raises the limit")
     return None
 
 
@@ -27,12 +33,28 @@ def repeats(state: TurnState, call: CallState, limits: Limits) -> bool:
     return call.call.error is None and state.repeats_before(call) + 1 >= limits.repeats
 
 
-def repeated(state: TurnState, call: CallState) -> LimitHit:
-    return LimitHit(kind="repeats", text=f"Stopped: {call.call.name} was called again with the same arguments. So far: {state.done_so_far()}.")
+def repeated(state: TurnState, call: CallState, limits: Limits) -> LimitHit:
+    what = f"the same call of {call.call.name} for the {_ordinal(limits.repeats)} time in a row"
+    return _hit("repeats", state, what, "agent.max_repeated_calls allows more", go_on='Say what to do differently, or "go on"')
 
 
 def out_of_time(state: TurnState, limits: Limits) -> LimitHit:
-    return LimitHit(kind="time", text=f"Stopped after {limits.seconds:g} s. So far: {state.done_so_far()}.")
+    return _hit("time", state, f"the limit of {limits.seconds:g} s for a turn", "--timeout SECONDS or agent.max_turn_timeout_seconds raises the limit")
+
+
+def _hit(kind: LimitKind, state: TurnState, what: str, remedy: str, *, go_on: str = 'Say "go on"') -> LimitHit:
+    """What stopped the turn, what was done, and what the person can do now: three sentences."""
+    return LimitHit(kind=kind, text=f"Stopped at {what}. Done so far: {state.done_so_far()}. {go_on} to continue; {remedy}.")
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split()).rstrip(".")
+    return line if len(line) <= _ERROR else line[: _ERROR - 1] + "…"
+
+
+def _ordinal(number: int) -> str:
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
 
 
 class RunningTime:

@@ -1,5 +1,6 @@
 """The state of a turn: the fold of its entries. Live code appends and folds; a resumed turn folds what is there."""
 
+from collections import Counter
 from collections.abc import Iterable
 
 import msgspec
@@ -29,6 +30,10 @@ from .inbox import Inbox
 
 REFUSERS = ("policy", "nobody")
 """Whose no is a refusal that a script learns of; a person's no is not."""
+
+
+_NAMED = 4
+"""Tools that are named in one line."""
 
 
 class CallState(msgspec.Struct):
@@ -251,16 +256,22 @@ class TurnState:
         return [q for q in self.questions if q.approval_id not in self.answers]
 
     def done_so_far(self) -> str:
-        """One line that names what the turn did, for the person who is told of a limit."""
-        if not self.calls:
+        """What the turn did, in one line, for the person who is told that it was stopped: how often which tools ran, and how many calls failed."""
+        ran = Counter(call.call.name for call in self.calls if call.started is not None)
+        states = Counter(_state(call) for call in self.calls)
+        if not ran:
             return "nothing was run"
-        words = []
-        for call in self.calls:
-            if call.finished is None or call.started is None:
-                state = "not run"
-            elif call.finished.metadata.get("stopped"):
-                state = "stopped"
-            else:
-                state = "ok" if call.finished.ok else "failed"
-            words.append(f"{call.call.name} ({state})")
-        return ", ".join(words)
+        names = [name if count == 1 else f"{name} {count} times" for name, count in ran.most_common(_NAMED)]
+        if others := sum(ran.values()) - sum(count for _, count in ran.most_common(_NAMED)):
+            names.append(f"{others} other{'s' if others > 1 else ''}")
+        total = sum(ran.values())
+        text = f"{total} tool call{'s' if total > 1 else ''} ({', '.join(names)})"
+        return text + "".join(f", {states[state]} {state}" for state in ("failed", "stopped", "not run") if states[state])
+
+
+def _state(call: CallState) -> str:
+    if call.finished is None or call.started is None:
+        return "not run"
+    if call.finished.metadata.get("stopped"):
+        return "stopped"
+    return "ok" if call.finished.ok else "failed"

@@ -11,13 +11,14 @@ import msgspec
 
 from ..errors import NeuralClawError, StoreError, ToolValidationError
 from ..types.actions import Action, Grant, StandingGrant, Verdict
-from ..types.events import DecisionMade, ToolStarted
+from ..types.events import DecisionMade, ToolOutput, ToolStarted
 from ..types.judging import Decision, Effect, Risk
 from ..types.logcontext import about
 from ..types.signals import Denied, Parked, Retry
-from ..types.tools import ToolContext, ToolResult, ToolSpec
+from ..types.tools import Show, ToolContext, ToolResult, ToolSpec, unseen
 from . import limits, results
 from .asking import ask, may_run_again
+from .liveoutput import LiveOutput
 from .places import conflict
 from .results import Outcome
 from .run import Run
@@ -58,7 +59,7 @@ async def run_calls(run: Run) -> None:
         if limits.repeats(state, call, breakers):
             await run_group(run, group)
             await results.not_run(run, state.open, "the same call with the same arguments came again")
-            await run.journal.append(limits.repeated(state, call))
+            await run.journal.append(limits.repeated(state, call, breakers))
             return
         await admit(run, call, group)
         if state.errors_in_row >= breakers.errors:
@@ -95,8 +96,7 @@ async def prepare(run: Run, call: CallState) -> Action | None:
     """The action the call stands for; what is wrong with the call becomes its result."""
     spec = run.tools.find(call.call.name)
     if spec is None:
-        names = ", ".join(sorted(d.name for d in run.definitions))
-        await results.failed(run, call, f"there is no tool named {call.call.name[:80]!r}; the tools are: {names}")
+        await results.failed(run, call, unknown_tool(call.call.name, [d.name for d in run.definitions]))
         return None
     if call.call.error is not None:
         await results.failed(run, call, call.call.error)
@@ -107,6 +107,15 @@ async def prepare(run: Run, call: CallState) -> Action | None:
         await results.failed(run, call, results.told(error))
         return None
     return _action(run, call, spec, arguments)
+
+
+def unknown_tool(name: str, names: list[str]) -> str:
+    """Says that there is no such tool, which are near to it in name, and which there are."""
+    import difflib  # costs start-up time, and few calls come here
+
+    near = difflib.get_close_matches(name.lower(), names, 3, 0.5)
+    meant = f"; did you mean {' or '.join(near)}?" if near else ";"
+    return f"there is no tool named {name[:80]!r}{meant} the tools are: {', '.join(sorted(names))}"
 
 
 def _action(run: Run, call: CallState, spec: ToolSpec, arguments: dict[str, Any]) -> Action:
@@ -256,9 +265,11 @@ async def run_together(run: Run, group: list[Ready]) -> None:
 async def run_one(run: Run, ready: Ready) -> None:
     """Run one call under its grant and record its result; the grant is used up."""
     begun = run.clock.monotonic()
+    call_id = ready.call.call.id
+    live = LiveOutput(run.redaction, lambda text: run.show(ToolOutput(call_id=call_id, text=text)))
     try:
-        with about(call_id=ready.call.call.id):
-            result = await run.tools.call(ready.grant, context(run, ready.call, {}))
+        with about(call_id=call_id):
+            result = await run.tools.call(ready.grant, context(run, ready.call, {}, live.take))
     except Retry as retry:
         result = ToolResult(ok=False, error=retry.text)
     except StoreError:
@@ -268,8 +279,9 @@ async def run_one(run: Run, ready: Ready) -> None:
         result = ToolResult(ok=False, error=results.told(error), metadata={**metadata, "kind": error.kind})
     finally:
         ready.grant.close()
+        live.end()
     await results.record(run, Outcome(ready.call, ready.spec, result, round((run.clock.monotonic() - begun) * 1000)))
 
 
-def context(run: Run, call: CallState, before: dict[str, str | None]) -> ToolContext:
-    return ToolContext(session=run.session, turn=run.state.number, call_id=call.call.id, workspace=run.options.workspace, before=before)
+def context(run: Run, call: CallState, before: dict[str, str | None], show: Show = unseen) -> ToolContext:
+    return ToolContext(session=run.session, turn=run.state.number, call_id=call.call.id, workspace=run.options.workspace, before=before, show=show)

@@ -12,6 +12,7 @@ from anyio.abc import TaskGroup
 from .. import config
 from ..config import process
 from ..errors import AgentError, NeuralClawError, SessionBusy, TurnSetAside, UsageError
+from ..plugins import load
 from ..ports import Provider
 from ..runtime.asker import JournalAsker
 from ..runtime.bus import Bus
@@ -30,6 +31,7 @@ from ..types.options import ApprovalsMode, TurnOptions
 from ..types.rows import SessionRow
 from .approver import Approver, asked
 from .calls import DIRECT, called, for_call, spelled
+from .confined import refuse_unconfined
 from .eventlog import EventLog, Leaving
 from .given import (
     checked_name,
@@ -46,6 +48,7 @@ from .given import (
     real_directory,
     refusals_of,
     seconds,
+    still_there,
     tools_of,
     trust_of,
 )
@@ -94,20 +97,24 @@ class Agent:
         environ: Mapping[str, str] | None = None,
         who: Who = "program",
         present: bool = False,
+        readonly: bool = False,
         thinks: bool = True,
     ) -> AsyncIterator["Agent"]:
         """Open the home and everything a turn needs; close it all on leaving.
 
         `home`, `workspace` (else the current directory): directories. `model`: `provider:model`, or a provider. `settings`: a `Settings`
         value in place of all configuration, or values above it by key. `recover`: take over every unfinished turn of the home. `thinks` false:
-        no model will be asked, so that a budget that cannot be kept stands in nobody's way.
+        no model will be asked and no program run, so that a budget that cannot be kept, or a sandbox that cannot start, stands in nobody's way. `readonly`:
+        nothing of the record is written, so that verbs that only read work on a read-only home; a turn cannot begin.
         Raises `ConfigError` for what is configured wrongly and `StoreError` for a home that cannot be used.
         """
         loaded = load_settings(home, process.environ if environ is None else environ, settings)
         if thinks:
             config.refuse_caps(loaded)
-        parts = await Parts.open(loaded, provider=provider, tools=tools)
+        parts = await Parts.open(loaded, provider=provider, tools=tools, readonly=readonly)
         try:
+            if thinks:
+                await refuse_unconfined(parts)
             seat = Seat(
                 workspace=real_directory(workspace),
                 model=name_of("model", model),
@@ -280,6 +287,8 @@ class Agent:
         told = list(self.settings.notices)
         if self._parts.book.problem:
             told.append(self._parts.book.problem)
+        if unheeded := self._parts.models.unheeded(self._seat.model):
+            told.append(unheeded)
         workspace = self._seat.workspace
         if workspace in self._parts.policy.protected_paths:
             told.append(f"The workspace {workspace} is more than one task should write to: it is read-only. Name another with --workspace DIR.")
@@ -369,7 +378,9 @@ def assemble(parts: Parts, seat: Seat, tasks: TaskGroup, approver: Approver | No
         system=parts.system,
         digests=parts.digests,
         environment=parts.environment,
+        sources=(parts.instructions,) if parts.instructions else (),
         redaction=parts.redactor,
+        there=still_there,
     )
     sessions = Sessions(kit, tasks, max_sessions=parts.loaded.settings.agent.max_sessions, ended=asker.arrive)
     bus.listen(EventLog(parts.book, sessions.driving).entries)
@@ -378,4 +389,9 @@ def assemble(parts: Parts, seat: Seat, tasks: TaskGroup, approver: Approver | No
     agent = Agent(parts, seat, desk, bus, asker, sessions)
     verbs.update(session_verbs(parts.store, desk, seat.who, (agent.turn, agent.resume, agent.go_on)))
     verbs.update(agent_verbs(parts, desk, agent.call, seat.workspace, seat.trust, seat.who))
+
+    async def status(**asked: Any) -> Any:
+        return await load("status")(parts, seat).show(**asked)
+
+    verbs["status"] = status
     return agent

@@ -8,6 +8,7 @@ import anyio.to_thread
 
 from ..ports import Converted, Converter, ExecResult, Sandbox
 from ..types.actions import Grant
+from ..types.tools import Watched
 
 
 class LateSandbox:
@@ -34,7 +35,7 @@ class LateSandbox:
         """`name` if it is known already, else None; never blocks."""
         return self._made.known if self._made is not None else None
 
-    async def exec(self, grant: Grant, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float | None, max_bytes: int) -> ExecResult:
+    async def exec(self, grant: Grant, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float | None, max_bytes: int | Watched) -> ExecResult:
         sandbox: Sandbox = await anyio.to_thread.run_sync(lambda: self.real)
         return await sandbox.exec(grant, argv, cwd=cwd, env=env, timeout=timeout, max_bytes=max_bytes)
 

@@ -22,6 +22,7 @@ from ..store.sqlite import SqliteStore
 from ..tools.builtin import own_tools, workspace_tools
 from ..tools.documents import extractor
 from ..tools.environment import Environment
+from ..tools.instructions import WorkspaceInstructions
 from ..tools.registry import Registry
 from ..tools.terminal import TerminalSettings
 from ..types.options import Policy
@@ -60,13 +61,14 @@ class Parts:
             ]
         )
         self.environment = Environment(clock.monotonic).describe if settings.agent.environment_snapshot else None
+        self.instructions = WorkspaceInstructions(env.get("HOME", "")) if settings.agent.project_instructions else None
         self._digests: dict[str, str] = {}
         self.book = open_book(loaded, self.redactor)
 
     @classmethod
-    async def open(cls, loaded: config.Loaded, *, provider: Provider | None, tools: Iterable[Any]) -> "Parts":
+    async def open(cls, loaded: config.Loaded, *, provider: Provider | None, tools: Iterable[Any], readonly: bool = False) -> "Parts":
         clock = SystemClock()
-        return cls(loaded, await SqliteStore.open(loaded.home, clock=clock), clock, provider=provider, tools=tools)
+        return cls(loaded, await SqliteStore.open(loaded.home, clock=clock, readonly=readonly), clock, provider=provider, tools=tools)
 
     def system(self, workspace: str) -> str:
         return system_prompt(self.loaded.settings.agent.name, workspace)

@@ -35,6 +35,7 @@ def agent_verbs(parts: Parts, desk: SessionDesk, call: Turn, workspace: str, tru
         "tools.show": verbs.tool,
         "tools.call": verbs.call,
         **config_verbs(parts.loaded.asked),
+        "instructions.list": verbs.instructions,
         "models.list": verbs.models,
         "models.show": verbs.model,
         "models.try": verbs.try_models,
@@ -81,11 +82,16 @@ class Verbs:
 
     async def models(self, *, service: str | None = None) -> list[dict[str, Any]]:
         """The models that can be used now: those that are set, and each ready service's default; or all that are known of one service."""
-        return list(await load("models")(self._parts).list(service))
+        return list(await load("models")(self._parts.models, self._parts.loaded).list(service))
 
     async def model(self, *, model: str | None = None, usable: bool = False) -> dict[str, Any]:
         """What is known of the model that `P:M`, a service or a model alone, or nothing stands for. `usable`: `ConfigError` where its key is missing."""
-        return dict(await load("models")(self._parts).show(model, usable=usable))
+        return dict(await load("models")(self._parts.models, self._parts.loaded).show(model, usable=usable))
+
+    async def instructions(self) -> list[dict[str, Any]]:
+        """The `AGENTS.md` files that a turn in the workspace begins with, the nearest last; none where they are switched off."""
+        source = self._parts.instructions
+        return [] if source is None else [as_dict(file) for file in (await source.read(self._workspace)).files]
 
     async def try_models(self, *, models: Sequence[str], progress: Callable[[Any], None] | None = None, **asked: Any) -> list[dict[str, Any]]:
         """Try models (`P:M`) with the twenty tasks, each in a fresh workspace and home: passes, calls, usage, time and every result, for each model.

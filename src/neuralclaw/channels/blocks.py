@@ -44,8 +44,9 @@ class _Box:
 class Blocks:
     """Takes lines (without control characters), collects finished lines for a terminal in `out`, each at most `width` cells; that may change."""
 
-    def __init__(self, width: int, *, colour: bool) -> None:
+    def __init__(self, width: int, *, colour: bool, marks: bool | None = None) -> None:
         self.width, self._colour = width, colour
+        self._marks = not colour if marks is None else marks
         self.out: list[str] = []
         self._boxes: list[_Box] = []
         self._leaf: Leaf | None = None
@@ -56,7 +57,7 @@ class Blocks:
 
     def copy(self) -> "Blocks":
         """A copy that goes on by itself, with nothing in `out`."""
-        other = Blocks(self.width, colour=self._colour)
+        other = Blocks(self.width, colour=self._colour, marks=self._marks)
         other._boxes = [box.copy() for box in self._boxes]
         other._leaf = self._leaf.copy() if self._leaf is not None else None
         other._cut, other._blank, other._gap, other._any, other._kept = self._cut, self._blank, self._gap, self._any, self._kept
@@ -93,7 +94,7 @@ class Blocks:
         elif isinstance(self._leaf, Code):
             self._emit(self._leaf.add(text, self._room(), cut=cut))
         elif text.strip():
-            self._start(Paragraph("", marks=not self._colour))
+            self._start(Paragraph("", marks=self._marks))
             self._go_on(text, cut=cut)
 
     def _begin(self, text: str, *, cut: bool) -> None:
@@ -203,12 +204,12 @@ class Blocks:
         if broken:  # the last line of a paragraph is the table's header
             leaf.text = before
             self._emit(leaf.end(self._room()))
-        self._leaf = Table(header, aligns, marks=not self._colour)
+        self._leaf = Table(header, aligns, marks=self._marks)
         return True
 
     def _new(self, rest: str, indent: int, *, cut: bool) -> None:
         """Begin a leaf."""
-        marks = not self._colour
+        marks = self._marks
         fence = None if cut else _FENCE.match(rest)
         heading = _HEADING.match(rest)
         if indent > 3:

@@ -9,8 +9,8 @@ from typing import Any
 from ..types.events import ApprovalRequested, ToolFinished, ToolStarted
 from .cells import Line, Wrap, chop, fit, harmless, paint, width_of
 from .cells import cells as cells_of
+from .controls import exact
 from .questions import about, choices, heading
-from .screen import exact
 
 _DIFF_LINES, _HEAD_LINES, _TAIL_LINES, _REASON_LINES = 24, 3, 5, 6
 _TELLING = ("command", "path", "url", "query", "pattern", "name")
@@ -21,8 +21,10 @@ _ARGUMENT = 60
 _DIFF_COLOURS = {"+": "32", "-": "31", "@": "36"}
 
 
-def tool_card(started: ToolStarted, finished: ToolFinished | None, *, width: int, colour: bool = True, elapsed_ms: int | None = None) -> str:
-    """A tool call: sign, name, arguments in short, time; below it what came of it. `finished` None: it runs, since `elapsed_ms`."""
+def tool_card(
+    started: ToolStarted, finished: ToolFinished | None, *, width: int, colour: bool = True, elapsed_ms: int | None = None, whole: bool = False
+) -> str:
+    """A tool call: sign, name, arguments in short, time; below it what came of it, `whole` or folded. `finished` None: it runs, since `elapsed_ms`."""
     sign, style = _sign(finished)
     took = finished.duration_ms if finished is not None else elapsed_ms
     diff = _diff_of(finished)
@@ -36,7 +38,9 @@ def tool_card(started: ToolStarted, finished: ToolFinished | None, *, width: int
     room = width - cells_of(f"{sign} {name}  ") - width_of(end)
     arguments = fit(_arguments(started.arguments, changes=bool(diff)), room) if room > 8 else ""
     head: Line = [(sign, style), (" ", ""), (name, "1")] + ([("  ", ""), (arguments, "")] if arguments else []) + end
-    lines = chop(head, width)[:1] + [[("  ", ""), *line] for line in _outcome(finished, diff, max(width - 2, 1))]
+    lines = chop(head, width)[:1] + [
+        [("  ", ""), *line] for line in (_all_of(finished, diff, max(width - 2, 1)) if whole else _outcome(finished, diff, max(width - 2, 1)))
+    ]
     return _joined(lines, width, colour)
 
 
@@ -129,6 +133,23 @@ def _outcome(finished: ToolFinished | None, diff: list[str], width: int) -> list
         shown = [[(fit(line.expandtabs(4), width), _diff_style(line))] for line in diff[:_DIFF_LINES]]
         return shown + _more(len(diff) - _DIFF_LINES)
     return _summary(finished, width) + shortened
+
+
+def folds(finished: ToolFinished, width: int) -> bool:
+    """Whether the card of the call leaves something out."""
+    diff = _diff_of(finished)
+    return len(_outcome(finished, diff, width)) < len(_all_of(finished, diff, width))
+
+
+def _all_of(finished: ToolFinished | None, diff: list[str], width: int) -> list[Line]:
+    """Everything that a call gave back, as far as the event holds it."""
+    if finished is None:
+        return []
+    if diff:
+        return [row for line in diff for row in chop([(line.expandtabs(4), _diff_style(line))], width)]
+    text = harmless((finished.error or "") if finished.refused is not None else finished.content or finished.error or "").expandtabs(4).rstrip("\n")
+    rows = [row for line in text.split("\n") for row in chop([(line, "2")], width)] if text else []
+    return rows + (_wrapped("shortened for the model; read_result has the rest", "2", width) if finished.truncated else [])
 
 
 def _reason(finished: ToolFinished, before: str, width: int) -> list[Line]:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from .screen import visible
+from .controls import visible
 
 Span = tuple[str, str]
 """Text and the SGR parameters it is shown with ("" for none)."""
@@ -12,8 +12,24 @@ Line = list[Span]
 _WIDE = "\u1100-\u115f\u2e80-\u2fff\u3001-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6"
 _WIDE += "\U0001f000-\U0001faff\U00020000-\U0003fffd"
 _GLUED = "、。，．：；！？」』）】》〉…"
-# A wide character is a word of its own, together with what belongs to it: joined and modifying characters, closing punctuation.
-_PIECES = re.compile(rf"\n| +|[{_WIDE}](?:\u200d[^ \n]|[\ufe0f\u20e3\u0300-\u036f\U0001f3fb-\U0001f3ff{_GLUED}])*|[^ \n{_WIDE}]+")
+_NARROW = re.compile(r"\n| +|[^ \n]+")
+
+
+class _Pieces:
+    """Words, spaces and newlines of a text. The expression for wide characters takes 4 ms to make: only a text that may have some needs it."""
+
+    _wide: re.Pattern[str] | None = None
+
+    def __call__(self, text: str) -> list[str]:
+        if text.isascii():
+            return _NARROW.findall(text)
+        if self._wide is None:
+            # A wide character is a word of its own, together with what belongs to it: joined and modifying characters, closing punctuation.
+            self._wide = re.compile(rf"\n| +|[{_WIDE}](?:\u200d[^ \n]|[\ufe0f\u20e3\u0300-\u036f\U0001f3fb-\U0001f3ff{_GLUED}])*|[^ \n{_WIDE}]+")
+        return self._wide.findall(text)
+
+
+_pieces = _Pieces()
 
 
 class _Widths(dict[str, int]):
@@ -131,7 +147,7 @@ class Wrap:
     def add(self, spans: Iterable[Span], width: int) -> None:
         self._narrow(width)
         for text, style in spans:
-            for piece in _PIECES.findall(text):
+            for piece in _pieces(text):
                 if piece == "\n":
                     self._place(width)
                     self._break()

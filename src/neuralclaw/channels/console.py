@@ -8,11 +8,12 @@ import math
 import os
 import termios
 import time
-from collections.abc import Callable
-from typing import Any, TextIO
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, NamedTuple, TextIO
 
 import anyio
-from prompt_toolkit.application import Application
+from prompt_toolkit.application import Application, in_terminal
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import Completer
 from prompt_toolkit.data_structures import Size
@@ -20,16 +21,18 @@ from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples
 from prompt_toolkit.history import History
 from prompt_toolkit.input.vt100 import Vt100Input
+from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import BufferControl, ConditionalContainer, Dimension, FormattedTextControl, HSplit, Layout, Window
 from prompt_toolkit.layout.menus import CompletionsMenu
+from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
 
+from .controls import colourless, visible
 from .keys import bindings
 from .outflow import Outflow
 from .pasted import Pasted
-from .screen import visible
 
 _FRAME = 1 / 30
 """Seconds between two frames at least while text streams; the first is drawn at once."""
@@ -38,7 +41,18 @@ _SHARE = 0.03
 _SLOWEST = 0.15
 """Seconds between two frames at most, however much one costs."""
 _TICK = 0.25
+_ESCAPE = 0.05
+"""Seconds after which an Esc that nothing followed is the key itself, and no Alt: the two bytes of an Alt arrive together."""
+_SEQUENCE = 0.1
+"""Seconds that the bytes of one key, an arrow for instance, may take on their way."""
 _STYLE = Style.from_dict({"prompt": "bold ansicyan", "status": "ansibrightblack", "bottom-toolbar": "noreverse"})
+
+
+class Kind(NamedTuple):
+    """What the terminal is: the value of `TERM`, and whether colours are wanted."""
+
+    term: str
+    colour: bool = True
 
 
 class Drawing:
@@ -53,6 +67,9 @@ class Drawing:
     def status(self, width: int) -> str:
         return ""
 
+    def unfold(self) -> None:
+        """Show what was folded, or fold again."""
+
     @property
     def busy(self) -> bool:
         return False
@@ -60,6 +77,11 @@ class Drawing:
     @property
     def running(self) -> bool:
         """A turn runs."""
+        return False
+
+    @property
+    def asking(self) -> bool:
+        """A question stands there: what is typed is its answer."""
         return False
 
 
@@ -74,11 +96,21 @@ class _Frames(Vt100_Output):
 
 
 class _Unhurried(Application[None]):
-    """Draws no frame while `room` says that the terminal has not taken those before."""
+    """Draws no frame while `room` says that the terminal has not taken those before; waits for a key after Esc only as long as one key takes."""
 
     def __init__(self, room: Callable[[], bool], **how: Any) -> None:
         self._room = room
         super().__init__(**how)
+
+    @property
+    def timeoutlen(self) -> float:
+        """Seconds that the next key of a sequence of keys may take."""
+        begun = self.key_processor.key_buffer
+        return _ESCAPE if begun and begun[-1].key is Keys.Escape else self._between_keys
+
+    @timeoutlen.setter
+    def timeoutlen(self, seconds: float) -> None:
+        self._between_keys = seconds
 
     def invalidate(self) -> None:
         if self._room():
@@ -88,8 +120,8 @@ class _Unhurried(Application[None]):
 class Console:
     """The terminal of one conversation. `run` shows it until `close`; what is typed comes out of `next`."""
 
-    def __init__(self, drawing: Drawing, completer: Completer, history: History, *, streams: tuple[TextIO, Outflow], term: str) -> None:
-        self._drawing = drawing
+    def __init__(self, drawing: Drawing, completer: Completer, history: History, *, streams: tuple[TextIO, Outflow], kind: Kind) -> None:
+        self._drawing, self._colour = drawing, kind.colour
         self._input, self._flow = streams
         stdout = self._flow.out
         self._typed, self._messages = anyio.create_memory_object_stream[str](math.inf)
@@ -102,6 +134,8 @@ class Console:
         self._wants = False
         self.interrupt: Callable[[], None] = _nothing
         """What Ctrl-C does where it does not clear the input."""
+        self.halt: Callable[[], None] = _nothing
+        """What Esc does while a turn runs."""
         self.pasted = Pasted()
         self.open = True
         self.modes: list[Any] = []
@@ -112,12 +146,13 @@ class Console:
         self.buffer.on_completions_changed += self._offered
         self.buffer.on_text_changed += self._edited
         self._measured = _size(stdout)
-        self._out = _Frames(stdout, lambda: _size(stdout), term=term or None, enable_cpr=False, enable_bell=False)
+        self._out = _Frames(stdout, lambda: _size(stdout), term=kind.term or None, enable_cpr=False, enable_bell=False)
         self._app = _Unhurried(
             self._room_or_later,
             layout=self._layout(),
             key_bindings=bindings(self),
             style=_STYLE,
+            color_depth=None if kind.colour else ColorDepth.DEPTH_1_BIT,
             input=Vt100Input(self._input),
             output=self._out,
             erase_when_done=True,
@@ -125,7 +160,7 @@ class Console:
             before_render=self._before,
             after_render=self._after,
         )
-        self._app.ttimeoutlen = 0.05
+        self._app.ttimeoutlen = _SEQUENCE
 
     def _layout(self) -> Layout:
         search = SearchToolbar()
@@ -170,6 +205,19 @@ class Console:
                 self.open = False
                 self.leave()
             group.cancel_scope.cancel()
+
+    def clear(self) -> None:
+        """An empty screen with the lower part at its top."""
+        self._above.clear()
+        self._app.renderer.clear()
+        self._app.invalidate()
+
+    @asynccontextmanager
+    async def aside(self) -> AsyncGenerator[None]:
+        """Inside, the terminal is as it was before, for another program."""
+        async with in_terminal():
+            await self._flow.idle()
+            yield
 
     def close(self) -> None:
         """Give the terminal back."""
@@ -222,7 +270,8 @@ class Console:
         """Enter: what was typed becomes a message."""
         text = self.buffer.text
         if text.strip() and self.open:
-            self.buffer.append_to_history()
+            if text.startswith("/") or not (self._drawing.asking or text.strip().lower() in ("y", "yes", "n", "no")):
+                self.buffer.append_to_history()
             self.above(said(text))
             self._typed.send_nowait(self.pasted.whole(text))
         self.buffer.reset()
@@ -233,6 +282,15 @@ class Console:
             self.buffer.reset()
         else:
             self.interrupt()
+
+    def escape(self) -> None:
+        """Esc: stops the turn. What is being typed stays."""
+        if self._drawing.running:
+            self.halt()
+
+    def unfold(self) -> None:
+        """Ctrl-O."""
+        self._drawing.unfold()
 
     def forget(self) -> None:
         """A question stands now: what was typed before is no answer to it. A draft comes back when `restore` is called."""
@@ -253,7 +311,7 @@ class Console:
     def above(self, text: str) -> None:
         """Put finished lines, as a terminal reads them, above the lower part; each ends in a newline."""
         if text:
-            self._above.append(text)
+            self._above.append(text if self._colour else colourless(text))
             if not self._out.held:
                 self.paint()
 

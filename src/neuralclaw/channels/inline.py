@@ -3,7 +3,7 @@
 import re
 
 from .cells import Span, join
-from .screen import visible
+from .controls import visible
 
 BOLD, ITALIC, STRIKE, CODE, LINK, DIM = 1, 2, 4, 8, 16, 32
 _SGR = {BOLD: "1", ITALIC: "3", STRIKE: "9", CODE: "36", LINK: "4", DIM: "2"}

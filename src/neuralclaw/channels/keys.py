@@ -19,10 +19,12 @@ class Typing(Protocol):
     def complete(self) -> None: ...
     def leave(self) -> None: ...
     def stop(self) -> None: ...
+    def escape(self) -> None: ...
+    def unfold(self) -> None: ...
 
 
 def bindings(typing: Typing) -> KeyBindings:
-    """Enter sends; Alt-Enter and Ctrl-J begin a line; Ctrl-C, Ctrl-D and Ctrl-Z as everywhere; a large paste is folded."""
+    """Enter sends; Alt-Enter and Ctrl-J begin a line; Ctrl-C, Ctrl-D and Ctrl-Z as everywhere; Esc stops, Ctrl-O unfolds; a large paste is folded."""
     keys = KeyBindings()
     idle = ~is_searching
     empty = Condition(lambda: not typing.buffer.text)
@@ -47,6 +49,17 @@ def bindings(typing: Typing) -> KeyBindings:
     @keys.add("c-c", filter=idle)
     def stop(event: KeyPressEvent) -> None:
         typing.stop()
+
+    @keys.add("escape", filter=idle)
+    def escape(event: KeyPressEvent) -> None:
+        if typing.buffer.complete_state is not None:
+            typing.buffer.cancel_completion()
+        else:
+            typing.escape()
+
+    @keys.add("c-o", filter=idle)
+    def unfold(event: KeyPressEvent) -> None:
+        typing.unfold()
 
     @keys.add("c-d", filter=empty & idle)
     def leave(event: KeyPressEvent) -> None:

@@ -2,25 +2,46 @@
 
 import io
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable
+from contextlib import AbstractAsyncContextManager
 from typing import TextIO, cast
 
 import msgspec
 
 from ..types.entries import Event
-from ..types.events import ApprovalRequested, ErrorEvent, LimitHit, Message, RetryEvent, ToolFinished, ToolStarted, TurnFinished
-from .cards import question_card, status_line, tool_card
+from ..types.events import (
+    ApprovalRequested,
+    Debug,
+    ErrorEvent,
+    Inbound,
+    LimitHit,
+    Message,
+    ReasoningDelta,
+    RetryEvent,
+    StatusEvent,
+    ToolFinished,
+    ToolOutput,
+    ToolStarted,
+    TurnFinished,
+    TurnStarted,
+)
+from .cards import folds, question_card, status_line, tool_card
+from .cells import Line, paint
 from .completion import Words
-from .console import Console, Drawing, said
+from .console import Console, Drawing, Kind, said
 from .history import Remembered
 from .markdown import StreamedMarkdown
 from .outflow import Outflow
+from .passing import LastLines, Thinking
 from .questions import Questions, choices
 from .screen import Screen
 from .standing import Standing
 from .terminal import View
 
-_HELLO = "Enter sends, Alt-Enter begins a line, @ names a file. /help shows the commands, Ctrl-C stops a turn, Ctrl-D leaves."
+_FOLDED = 200
+"""Calls and stretches of thinking of the last turn that can be unfolded."""
+_HELLO = "Enter sends, Alt-Enter begins a line, @ names a file. /help shows the commands, Esc stops a turn, Ctrl-D leaves."
 
 
 class _Above(io.TextIOBase):
@@ -72,7 +93,10 @@ class LiveView(View, Drawing):
         self._above, self._columns = above, width
         self._growing: StreamedMarkdown | None = None
         self._arrived: list[str] = []  # text of the answer since the last frame
-        self._calls: dict[str, tuple[ToolStarted, float]] = {}
+        self._calls: dict[str, tuple[ToolStarted, float, LastLines]] = {}
+        self._thinking: Thinking | None = None
+        self._folded: deque[Thinking | tuple[ToolStarted, ToolFinished]] = deque(maxlen=_FOLDED)
+        self._open = False  # what is folded otherwise is shown whole
         self.questions = LiveQuestions(screen, self._asked)
         self.standing = Standing()
         self.settled: Callable[[], None] = self._nobody
@@ -91,8 +115,11 @@ class LiveView(View, Drawing):
         question = self.questions.current
         parts = [self._growing.tail(rows)] if self._growing is not None else []
         now = time.monotonic()
-        for started, since in self._calls.values():
+        if self._thinking is not None:
+            parts.append(_drawn(self._thinking.last(width, rows) if self._open else self._thinking.last(width)))
+        for started, since, printed in self._calls.values():
             parts.append(tool_card(started, None, width=width, elapsed_ms=int((now - since) * 1000)))
+            parts.append(_drawn([("  ", ""), *line] for line in printed.lines(max(width - 2, 1))))
         if question is not None:
             parts.append(f"\x1b[1m{choices(question)}\x1b[0m, then Enter; any other text is a no with these words")
         return "\n".join(part.rstrip("\n") for part in parts if part)
@@ -119,7 +146,64 @@ class LiveView(View, Drawing):
     def running(self) -> bool:
         return self.standing.since is not None
 
+    @property
+    def asking(self) -> bool:
+        return self.questions.current is not None
+
+    def markdown(self) -> StreamedMarkdown:
+        """An answer for this screen."""
+        return StreamedMarkdown(self._columns, marks=not self.err.colour)
+
+    def unfold(self) -> None:
+        """Show whole what was folded of the last turn, and what comes from now on; the next time, fold again."""
+        self._open = not self._open
+        if self._open:
+            for one in self._folded:
+                self._above(_ended(self._whole(one)))
+            self._folded.clear()
+        self.err.line("Thinking and output are shown whole; Ctrl-O folds them." if self._open else "Thinking and output are folded; Ctrl-O shows them.", "dim")
+
+    def _whole(self, one: Thinking | tuple[ToolStarted, ToolFinished]) -> str:
+        width = self._columns()
+        return _drawn(one.whole(width)) if isinstance(one, Thinking) else tool_card(*one, width=width, whole=True)
+
+    def _think(self, text: str) -> None:
+        if self._thinking is None:
+            self._thinking = Thinking()
+        self._thinking.feed(text)
+
+    def _thought(self) -> None:
+        """The model goes on to something else."""
+        thinking, self._thinking = self._thinking, None
+        if thinking is None:
+            return
+        thinking.end()
+        if self._open:
+            self._above("\n" + _ended(self._whole(thinking)))
+        else:
+            self._folded.append(thinking)
+            self._above("\n" + _ended(_drawn(thinking.folded(self._columns()))))
+
     def show(self, event: Event) -> None:
+        match event.body:
+            case ReasoningDelta(text=text):
+                self._think(text)
+                return
+            case ToolOutput(call_id=call, text=text):
+                if call in self._calls:
+                    self._calls[call][2].feed(text)
+                return
+            case RetryEvent(discard=True):
+                self._thinking = None
+            case TurnStarted():
+                self._folded.clear()
+            case Inbound() | StatusEvent() | Debug():
+                pass
+            case _:
+                self._thought()
+        self._show(event)
+
+    def _show(self, event: Event) -> None:
         match event.body:
             case RetryEvent(discard=True):
                 self.settle()
@@ -132,7 +216,7 @@ class LiveView(View, Drawing):
 
     def _delta(self, text: str) -> None:
         if self._growing is None:
-            self._growing = StreamedMarkdown(self._columns)
+            self._growing = self.markdown()
             self._above("\n")
         self._arrived.append(text)
 
@@ -146,15 +230,18 @@ class LiveView(View, Drawing):
     def _tool(self, body: ToolStarted | ToolFinished) -> None:
         super()._tool(body)
         if isinstance(body, ToolStarted):
-            self._calls[body.call_id] = (msgspec.structs.replace(body, arguments=self._written(body)), time.monotonic())
+            self._calls[body.call_id] = (msgspec.structs.replace(body, arguments=self._written(body)), time.monotonic(), LastLines())
         elif body.call_id in self._calls:
-            started, _ = self._calls.pop(body.call_id)
-            self._above(_ended(tool_card(started, body, width=self._columns())))
+            started = self._calls.pop(body.call_id)[0]
+            width = self._columns()
+            self._above(_ended(tool_card(started, body, width=width, whole=self._open)))
+            if not self._open and folds(body, width):
+                self._folded.append((started, body))
 
     def end(self, session: str, body: TurnFinished) -> None:
         self._calls.clear()
         if body.text and body.status not in ("failed", "cancelled", "limit", "timed_out") and self._streamed.strip() != body.text.strip():
-            answer = StreamedMarkdown(self._columns)
+            answer = self.markdown()
             self._above("\n" + answer.feed(body.text) + answer.close())
             self._streamed = body.text
         super().end(session, body)
@@ -170,16 +257,17 @@ class LiveView(View, Drawing):
 class LiveFace:
     """The conversation's face at a terminal that can do it."""
 
-    live = True
+    live = keys = True
 
-    def __init__(self, stdin: TextIO, flow: Outflow, *, term: str, verbose: bool, words: Words, history: Remembered) -> None:
+    def __init__(self, stdin: TextIO, flow: Outflow, *, kind: Kind, verbose: bool, words: Words, history: Remembered) -> None:
         self.words, self.history = words, history
-        self.screen = Screen(cast(TextIO, _Above(self._put)), term=term)
+        self.screen = Screen(cast(TextIO, _Above(self._put)), colour=kind.colour, term=kind.term, width=lambda: self.console.size[0])
         self._view = LiveView(self.screen, self._put, lambda: self.console.size[0], verbose=verbose)
-        self.console = Console(self._view, words, history, streams=(stdin, flow), term=term)
+        self.console = Console(self._view, words, history, streams=(stdin, flow), kind=kind)
         self.history.whole = self.console.pasted.whole
         self._view.settled = self.console.restore
         self.questions, self.standing = self._view.questions, self._view.standing
+        self._view.warned = True  # the first line of the chat says it
         self.screen.line(_HELLO, "dim")
 
     def _put(self, text: str) -> None:
@@ -200,7 +288,7 @@ class LiveFace:
     def recall(self, asked: str, answer: str) -> None:
         self._put(said(asked))
         if answer:
-            text = StreamedMarkdown(lambda: self.console.size[0])
+            text = self._view.markdown()
             self._put("\n" + text.feed(answer) + text.close())
 
     def show(self, event: Event) -> None:
@@ -216,11 +304,22 @@ class LiveFace:
         if hint:
             self.screen.line(f"   {hint}", "dim")
 
+    def aside(self) -> AbstractAsyncContextManager[None]:
+        return self.console.aside()
+
+    def clear(self) -> bool:
+        self.console.clear()
+        return True
+
     def fresh(self) -> None:
         """Every line is complete here."""
 
     def let_go(self) -> None:
         self.console.let_go()
+
+
+def _drawn(lines: Iterable[Line]) -> str:
+    return "\n".join(paint(line, colour=True) for line in lines)
 
 
 def _ended(text: str) -> str:

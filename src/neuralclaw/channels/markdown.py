@@ -21,16 +21,17 @@ class StreamedMarkdown:
     """Markdown that is still arriving. What can no longer change is handed out once, as finished terminal lines; the rest is the tail.
 
     `width` is asked for the cells of a line whenever lines are made: a resize changes what is not yet final. Control characters in the
-    text are shown as visible escapes. Without `colour` there is no escape sequence in what is handed out.
+    text are shown as visible escapes. Without `colour` there is no escape sequence in what is handed out. `marks`: code
+    keeps its backquotes (None: without `colour`).
     """
 
-    def __init__(self, width: Callable[[], int], *, colour: bool = True) -> None:
-        self._width, self._colour = width, colour
+    def __init__(self, width: Callable[[], int], *, colour: bool = True, marks: bool | None = None) -> None:
+        self._width, self._colour, self._marks = width, colour, marks
         self.discard()
 
     def discard(self) -> None:
         """The growing rest is void (a retry); start afresh."""
-        self._blocks = Blocks(_NARROWEST, colour=self._colour)
+        self._blocks = Blocks(_NARROWEST, colour=self._colour, marks=self._marks)
         self._rest = ""
         self._held = ""
         self._shown: tuple[tuple[int, int, int], str] | None = None

@@ -1,11 +1,17 @@
 """What a person's screen can show: control characters never reach a terminal raw, signs only where they can be drawn."""
 
+import os
+from collections.abc import Callable
 from typing import TextIO
 
 from .. import errors
 from ..errors import NeuralClawError
+from .controls import exact as exact
+from .controls import visible as visible
+from .folding import Flowing, folded
 
 _STYLES = {"dim": "2", "bold": "1", "red": "31", "yellow": "33"}
+_COLOURS = ("red", "yellow")
 
 _WORDS = {
     "SecurityError": "Security: ",
@@ -16,64 +22,90 @@ _WORDS = {
 """Class -> how its sentence begins for a person; subclasses begin as their parents do."""
 
 
-class _Visible(dict[int, str]):
-    """A translation table that is made once: each code in it as a visible escape."""
-
-    def __init__(self, *ranges: tuple[int, int]) -> None:
-        super().__init__()
-        for first, last in ranges:
-            self.update((code, f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}") for code in range(first, last + 1))
-
-
-_CONTROLS = ((0, 8), (11, 31), (127, 159), (0x202A, 0x202E), (0x2066, 0x2069))
-_CONTROL = _Visible(*_CONTROLS)
-_HIDDEN = _Visible(*_CONTROLS, (0x200B, 0x200F), (0x2028, 0x2029), (0x2060, 0x2065), (0xFEFF, 0xFEFF), (0xE0000, 0xE007F))
-
-
-def visible(text: str) -> str:
-    """Text in which control characters and those that turn the reading direction stand as visible escapes; newline and tab stay."""
-    return text.replace("\r\n", "\n").translate(_CONTROL)
-
-
-def exact(text: str) -> str:
-    """Like `visible`, invisible characters too: for what a person is asked to agree to."""
-    return text.translate(_HIDDEN)
-
-
 class Screen:
-    """One output stream as a person or a program sees it. `plain`: no escape sequence (`NO_COLOR`, `TERM=dumb`)."""
+    """One output stream as a person or a program sees it.
 
-    def __init__(self, stream: TextIO, *, plain: bool = False, term: str = "") -> None:
+    `plain`: no escape sequence (`TERM=dumb`); `colour` false: styles without colour (`NO_COLOR`). `width`: gives the cells of a line; on a
+    terminal lines break between words.
+    """
+
+    def __init__(self, stream: TextIO, *, plain: bool = False, colour: bool = True, term: str = "", width: Callable[[], int] | None = None) -> None:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="replace")
         self._stream = stream
         self.tty = stream.isatty()
-        self.colour = self.tty and not plain
+        self.styled = self.tty and not plain
+        self.colour = self.styled and colour
         self.signs = term != "linux" and _can_show(stream, "🚫❌")
+        self._width = width or self._columns
+        self._flowing: Flowing | None = None
         self._fresh = True
 
-    def write(self, text: str) -> None:
+    @property
+    def width(self) -> int:
+        """Cells of a line; 0 where it has no end, or nobody knows."""
+        return self._width() if self.tty else 0
+
+    def _columns(self) -> int:
+        try:
+            return os.get_terminal_size(self._stream.fileno()).columns
+        except (OSError, ValueError):  # the terminal is gone
+            return 0
+
+    def write(self, text: str, style: str = "") -> None:
         """Write text as it is over a pipe, made harmless on a terminal; it is out when this returns."""
         if not text:
             return
-        shown = visible(text) if self.tty else text
-        self._stream.write(shown)
-        self._stream.flush()
-        self._fresh = shown.endswith("\n")
+        self._settle()
+        self._out(visible(text) if self.tty else text, style)
+
+    def flow(self, text: str) -> None:
+        """Write text that arrives in pieces; on a terminal its lines break between words, and the last word may wait for its end."""
+        if not self.width:
+            self.write(text)
+            return
+        if self._flowing is None:
+            self._flowing = Flowing()
+        if shown := self._flowing.feed(visible(text), self.width):
+            self._out(shown)
 
     def line(self, text: str = "", style: str = "") -> None:
         """Write text as lines of their own."""
+        self._settle()
         lead = "" if self._fresh else "\n"
-        if style and self.colour:
-            self._stream.write(f"{lead}\x1b[{_STYLES[style]}m{visible(text)}\x1b[0m\n")
-        else:
-            self._stream.write(f"{lead}{visible(text) if self.tty else text}\n")
+        shown = self._folded(visible(text)) if self.tty else text
+        code = self._code(style)
+        self._stream.write(f"{lead}\x1b[{code}m{shown}\x1b[0m\n" if code else f"{lead}{shown}\n")
         self._stream.flush()
         self._fresh = True
 
+    def _folded(self, text: str) -> str:
+        width = self.width
+        if not width or len(text) <= width // 2 or (text.isascii() and all(len(line) <= width for line in text.split("\n"))):
+            return text
+        return folded(text, width)
+
+    def _code(self, style: str) -> str:
+        return _STYLES[style] if style and (self.colour if style in _COLOURS else self.styled) else ""
+
+    def _out(self, text: str, style: str = "") -> None:
+        code = self._code(style)
+        self._stream.write(f"\x1b[{code}m{text}\x1b[0m" if code else text)
+        self._stream.flush()
+        self._fresh = text.endswith("\n")
+
+    def _settle(self) -> None:
+        """Write the word that waits for its end."""
+        if self._flowing is not None:
+            rest = self._flowing.rest(self.width)
+            if rest:
+                self._out(rest)
+            self._flowing.fresh()
+
     def fresh(self) -> None:
         """Go to the beginning of a line, if the last text left none."""
+        self._settle()
         if not self._fresh:
             self.write("\n")
 

@@ -16,6 +16,7 @@ from ..types.events import (
     StatusEvent,
     TextDelta,
     ToolFinished,
+    ToolOutput,
     ToolStarted,
     TurnFinished,
 )
@@ -41,7 +42,8 @@ class View:
     def __init__(self, out: Screen, err: Screen, *, tools: bool, verbose: bool, answer: bool = True, named: bool = False) -> None:
         self.out, self.err, self._answer, self._named = out, err, answer, named
         self._tools, self._verbose = tools, verbose
-        self._warned = False
+        self.warned = False
+        """It was said that commands run without confinement."""
         self._streamed = ""
         self._told: set[tuple[str, str]] = set()
         self._limit = ""
@@ -50,7 +52,7 @@ class View:
 
     def show(self, event: Event) -> None:
         """Show what there is to show of one event."""
-        if self.out.tty and not isinstance(event.body, TextDelta | ReasoningDelta):
+        if self.out.tty and not isinstance(event.body, TextDelta | ReasoningDelta | ToolOutput):
             self.out.fresh()
         match event.body:
             case TextDelta(text=text):
@@ -75,19 +77,26 @@ class View:
                 self._error(kind, text, hint)
             case StatusEvent(text=text):
                 self.err.line(text, "dim")
-            case Debug(text=text) if self._verbose:
-                self.err.line(text, "dim")
+            case ReasoningDelta() | ToolOutput() | Debug() if self._verbose:
+                self._closely(event.body)
             case TurnFinished():
                 self.end(event.session, event.body)
             case _:
                 pass
+
+    def _closely(self, body: ReasoningDelta | ToolOutput | Debug) -> None:
+        """What only those see who look closely."""
+        if isinstance(body, Debug):
+            self.err.line(body.text, "dim")
+        else:
+            self.err.write(body.text, "dim")
 
     def _delta(self, text: str) -> None:
         if self.out.tty and self._answer and not self._named:
             if self._streamed == "" and self.err.tty:
                 self.err.fresh()
             self._streamed += text
-            self.out.write(text)
+            self.out.flow(text)
 
     def _message(self, body: Message) -> None:
         if body.stop in ("length", "cancelled") and body.text and not self._streamed and self._answer:
@@ -115,8 +124,8 @@ class View:
 
     def _tool(self, body: ToolStarted | ToolFinished) -> None:
         self._streamed = ""
-        if isinstance(body, ToolFinished) and body.metadata.get("sandbox") == "process" and not self._warned:
-            self._warned = True
+        if isinstance(body, ToolFinished) and body.metadata.get("sandbox") == "process" and not self.warned:
+            self.warned = True
             self.err.line(UNCONFINED, "yellow")
         if isinstance(body, ToolStarted):
             if self._tools:

@@ -33,7 +33,7 @@ def _run(args: argparse.Namespace) -> int:
     out, err = output.out(), output.err()
     lines = Lines(sys.stdin.fileno())
     with Outflow(sys.stdout, sys.stderr) as flow:
-        if not (lines.tty and out.colour and err.tty):
+        if not (lines.tty and out.styled and err.tty):
             return anyio.run(stoppable, lambda stop: load("chat.talk")(args, stop, lines, None, flow), flow)
         with load("chat.quiet")(sys.stdin.fileno()) as (early, modes):
             live = load("chat.live")(args, flow)

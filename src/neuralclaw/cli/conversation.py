@@ -2,64 +2,33 @@
 
 import sys
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
 
 import anyio
 
 from ..app import Agent
+from ..channels import folding
 from ..channels.outflow import Outflow
-from ..channels.questions import LETTERS, Questions
-from ..channels.screen import Screen
-from ..channels.standing import Standing
+from ..channels.questions import LETTERS
 from ..errors import AlreadyAnswered, NeuralClawError, SessionNotFound, TurnSetAside, UsageError
 from ..types.entries import Event
 from ..types.events import ApprovalRequested, ApprovalResolved, Message, TurnFinished, TurnStarted
 from ..types.ids import new_id
+from . import offer
+from .face import Face
 from .failure import code_of
 from .output import plain
 from .parsing import clean, did_you_mean
+from .standing import first_line
 from .stopping import leave_at_once
 
+LATER = frozenset("fork soul personality mode mcp memory compact plan undo diff tasks schedule export".split())
+"""Commands that are promised and not there yet."""
 _RECALLED = 3
 """So many earlier turns are shown again when a session is taken up."""
 _PATIENCE = 3
 """Ctrl-C so many times during one turn leaves the program."""
-
-
-class Face(Protocol):
-    """One way to show a conversation and to type in it: a terminal, a terminal that can do nothing, or a pipe."""
-
-    live: bool
-    """A person sits there."""
-    screen: Screen
-    questions: Questions
-    standing: Standing
-
-    async def next(self) -> str | None:
-        """The next message that was typed, or None when there will be none. Nothing is lost when the wait is given up."""
-        ...
-
-    def ready(self) -> None:
-        """The conversation waits for a message."""
-
-    def taken(self) -> None:
-        """What was typed is taken up."""
-
-    def forget(self) -> None:
-        """What was typed before a question stood there is no answer to it."""
-
-    def recall(self, asked: str, answer: str) -> None:
-        """An earlier turn of the session: what was asked, and the answer, "" where there is none yet."""
-
-    def show(self, event: Event) -> None: ...
-    def say(self, text: str, style: str = "") -> None: ...
-    def trouble(self, kind: str, text: str, hint: str) -> None: ...
-    def fresh(self) -> None:
-        """Begin a new line."""
-
-    def let_go(self) -> None:
-        """The process ends now, without anything else being done."""
 
 
 class SlashCommand:
@@ -82,8 +51,10 @@ class Chat:
         self.model: str | None = None
         """The model that was asked for on the command line."""
         self.queued: list[str] = []
-        self.leaving = False
+        self.leaving = self.again = False
+        """The chat ends, or the agent has to be opened again."""
         self.running = False
+        self._offered = self._aside = False
         self._events: Any = None
         """Those of the turn that runs."""
         self._begun = self._pick_up = False
@@ -94,9 +65,13 @@ class Chat:
     async def serve(self, agent: Agent, session: str | None, *, resume: bool) -> None:
         """Until the person leaves or input ends. `resume`: first finish what is unfinished in the session."""
         self.agent, self.session = agent, session
-        state = await self._look_around() if self.face.live else await self._state() if resume else ""
+        state = await self._state() if resume and not self.face.live else ""
+        if self.face.live:
+            await self._greet()
+            state = await self._look_around()
         self._pick_up = resume and state != "idle"  # of an idle one everything is shown already
-        while not self.leaving:
+        await self._offer()
+        while not (self.leaving or self.again):
             if self._pick_up and self.session is not None:
                 await self._resume(self.session)
                 continue
@@ -119,15 +94,38 @@ class Chat:
         if self.face.live and self.session is not None and self._begun:
             self.face.say(f"Go on with: neuralclaw --resume {self.session}", "dim")
 
+    async def _offer(self) -> None:
+        """Name `init` where no model was chosen and none was found; at a terminal offer it, once."""
+        llm = self.agent.settings.settings.llm
+        if self.model is not None or llm.default_provider or llm.default_model:
+            return
+        told = await self.agent.do("models.show", model=None)
+        if told["model"].startswith("offline:"):
+            self.face.say(offer.NAMED, "yellow")
+            self._offered = self.face.live and not offer.asked_before(self.agent.settings.home)
+            if self._offered:
+                self.face.say(offer.QUESTION, "bold")
+
+    async def _accepts(self, text: str) -> bool:
+        """Whether the text is the answer to the offer; a yes sets up a model, here and now."""
+        self._offered = False
+        word, home = text.strip().lower(), self.agent.settings.home
+        offer.remember(home)
+        if word in ("y", "yes"):
+            self._aside = True
+            async with self.face.aside():
+                self.again = await offer.run_init(home)
+            self._aside = False
+        return word in ("y", "yes", "n", "no", "")
+
     async def interrupted(self) -> None:
         """Ctrl-C: stops the turn, never the chat."""
+        if self._aside:
+            return
         self._presses += 1
         self.face.fresh()
         if self.running and self.session is not None and self._presses < _PATIENCE:
-            try:
-                await (self.agent.stop(self._events) if self._events is not None else self.agent.cancel(self.session))
-            except NeuralClawError as error:
-                self.told(error)
+            await self.stop()
         elif self.running or not self.face.live:
             self.face.let_go()
             leave_at_once(self._flow)
@@ -141,6 +139,21 @@ class Chat:
             return str((await self.agent.do("sessions.show", session=self.session, after=sys.maxsize))["state"])
         except SessionNotFound:
             return ""
+
+    async def stop(self) -> None:
+        """Stop the turn that runs, if one does."""
+        if self.running and self.session is not None:
+            try:
+                await (self.agent.stop(self._events) if self._events is not None else self.agent.cancel(self.session))
+            except NeuralClawError as error:
+                self.told(error)
+
+    async def _greet(self) -> None:
+        """Say where it works, how freely, and what confines its commands."""
+        told = plain(await self.agent.do("status"))
+        self.face.say(first_line(told), "dim")
+        if told["warning"]:
+            self.face.say(told["warning"], "yellow")
 
     async def _look_around(self) -> str:
         """The model that answers, and what the session's record tells; its state, "" for a new one."""
@@ -178,6 +191,8 @@ class Chat:
         return text
 
     async def _line(self, line: str) -> None:
+        if self._offered and await self._accepts(line):
+            return
         if not line.strip():
             return
         try:
@@ -318,6 +333,8 @@ class Chat:
         """A line that begins with a slash."""
         word, _, rest = line[1:].partition(" ")
         word = word.strip()
+        if word in LATER:
+            raise UsageError(f"/{word} is not available yet", hint="/help shows what there is")
         if word not in self.commands:
             raise UsageError(f"there is no /{word}{did_you_mean(f'/{word}', [f'/{name}' for name in self.commands])}", hint="/help")
         await self.commands[word].run(self, rest.strip())
@@ -325,6 +342,10 @@ class Chat:
     def say(self, text: str) -> None:
         """Show what a command found."""
         self.face.say(text)
+
+    def table(self, rows: Sequence[Sequence[str]]) -> None:
+        """Show rows as wide as the screen."""
+        self.face.say("\n".join(folding.table(rows, self.face.screen.width)))
 
 
 def _first(group: BaseExceptionGroup[NeuralClawError]) -> NeuralClawError:

@@ -22,8 +22,17 @@ def _checks(args: argparse.Namespace) -> list[dict[str, Any]]:
     except ConfigError as error:
         found = [{"check": "config", "ok": False, "text": error.text, "fix": error.hint or "neuralclaw config path", "needed": True}]
     except StoreError as error:
-        found = [{"check": "store", "ok": False, "text": error.text, "fix": error.hint or "neuralclaw audit verify", "needed": True}]
+        found = [{"check": "store", "ok": False, "text": error.text, "fix": error.hint or "neuralclaw audit verify", "needed": True}, *_beside(args)]
     return found
+
+
+def _beside(args: argparse.Namespace) -> list[dict[str, Any]]:
+    """What else can be checked where the store cannot be written; nothing where it cannot be read either."""
+    try:
+        found = verbs.look(args, "doctor", call=args.call)
+    except StoreError:
+        return []
+    return [check for check in found if check["check"] != "store"]
 
 
 def _doctor(args: argparse.Namespace) -> int:

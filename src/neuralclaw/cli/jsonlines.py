@@ -11,7 +11,7 @@ import msgspec
 
 from ..app import Agent
 from ..channels.lines import Lines
-from ..errors import AlreadyAnswered, NeuralClawError, SessionBusy, UsageError
+from ..errors import NeuralClawError, SessionBusy, UsageError
 from ..types.entries import Event
 from ..types.events import Message, TurnFinished
 from ..types.ids import new_id
@@ -228,12 +228,7 @@ class JsonLines:
             raise UsageError("an answer needs a decision or a value; nothing was changed")
         if decision is not None and decision not in DECISIONS:
             raise UsageError(f"{decision!r} is no decision; nothing was changed", hint=f"one of {', '.join(DECISIONS)}")
-        if spoken.text:  # it must stand there when the turn goes on with the answer
-            asked = await self._agent.do("approvals.show", approval_id=question)
-            if asked["answer"] is not None:
-                raise AlreadyAnswered(f"the question {question} was answered before; nothing was changed")
-            await self._agent.steer(spoken.text, session=asked["session"])
-        await self._agent.answer(question, decision or "once", value=spoken.value)
+        await self._agent.answer(question, decision or "once", value=spoken.value, text=spoken.text)
         if not self._running and self._last is not None and question in self._last.waiting:
             self._jobs.appendleft(Job(None))  # the turn was parked: it goes on
             self._news.set()

@@ -1,4 +1,7 @@
-"""The chat where nothing but lines can be shown: over a pipe, with `TERM=dumb`, with `NO_COLOR`."""
+"""The chat where nothing but lines can be shown: over a pipe, with `TERM=dumb`."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 
 from ..channels.lines import Lines
 from ..channels.questions import Questions
@@ -12,11 +15,14 @@ _PROMPT = "> "
 class LineFace:
     """Each line is a message; no escape sequence is ever written where the screen is plain."""
 
+    keys = False
+
     def __init__(self, lines: Lines, view: View) -> None:
         self._lines, self._view, self.screen = lines, view, view.err
         self.live = lines.tty
         self.questions = Questions(view.err)
         self.standing = Standing()
+        view.warned = self.live  # the first line of the chat says it
         if self.live:
             view.err.line("Each line is a message. /help shows the commands, Ctrl-C stops a turn, Ctrl-D leaves.", "dim")
 
@@ -48,6 +54,13 @@ class LineFace:
         self._view.err.trouble(kind, text)
         if hint:
             self._view.err.line(f"   {hint}", "dim")
+
+    @asynccontextmanager
+    async def aside(self) -> AsyncGenerator[None]:
+        yield
+
+    def clear(self) -> bool:
+        return False
 
     def let_go(self) -> None:
         """The terminal was never changed."""

@@ -10,6 +10,7 @@ from anyio.abc import TaskGroup
 
 from .. import config
 from ..channels.completion import Words
+from ..channels.console import Kind
 from ..channels.history import Remembered
 from ..channels.liveface import LiveFace
 from ..channels.outflow import Outflow
@@ -25,21 +26,22 @@ class LiveChat:
     def __init__(self, args: argparse.Namespace, flow: Outflow) -> None:
         self._flow = flow
         self.words, self.history = Words(args.workspace or "."), Remembered()
-        self.face = LiveFace(sys.stdin, flow, term=environ.get("TERM", ""), verbose=args.verbose, words=self.words, history=self.history)
+        self.face = LiveFace(sys.stdin, flow, kind=Kind(environ.get("TERM", ""), output.COLOUR), verbose=args.verbose, words=self.words, history=self.history)
         self._chat: Any = None
 
     async def serve(self, group: TaskGroup) -> None:
         """Show the prompt until the chat ends."""
 
         def interrupt() -> None:
-            group.start_soon(self._interrupted)
+            if self._chat is not None:
+                group.start_soon(self._chat.interrupted)
 
-        self.face.console.interrupt = interrupt
+        def halt() -> None:
+            if self._chat is not None:
+                group.start_soon(self._chat.stop)
+
+        self.face.console.interrupt, self.face.console.halt = interrupt, halt
         await self.face.console.run()
-
-    async def _interrupted(self) -> None:
-        if self._chat is not None:
-            await self._chat.interrupted()
 
     async def furnish(self, chat: Any) -> None:
         """The agent is open: what only it knows stands on the screen and is completed from now on."""

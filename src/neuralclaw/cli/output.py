@@ -6,17 +6,21 @@ from typing import Any, TextIO
 
 import msgspec
 
+from ..channels import folding
+from ..channels.controls import visible
 from ..channels.screen import Screen
 from ..config.process import environ
 
 # The two variables say what the person's screen can show; they are no settings of the agent.
 _TERM = environ.get("TERM", "")
-_PLAIN = bool(environ.get("NO_COLOR")) or _TERM == "dumb"
+COLOUR = not environ.get("NO_COLOR")
+"""Colours are wanted; bold and dim are no colours."""
+_PLAIN = _TERM == "dumb"
 
 
 def screen(stream: TextIO) -> Screen:
     """A stream as the person sees it."""
-    return Screen(stream, plain=_PLAIN, term=_TERM)
+    return Screen(stream, plain=_PLAIN, colour=COLOUR, term=_TERM)
 
 
 def out() -> Screen:
@@ -43,11 +47,11 @@ def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, empty: s
         err().line(empty)
         return
     cells = [[_cell(row.get(c)) for c in columns] for row in rows]
-    widths = [max(len(c), *(len(line[i]) for line in cells)) for i, c in enumerate(columns)]
     shown = out()
-    shown.line("  ".join(c.upper().ljust(w) for c, w in zip(columns, widths, strict=True)).rstrip(), "bold")
-    for line in cells:
-        shown.line("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip())
+    heading, *lines = folding.table([[c.upper() for c in columns], *cells], shown.width)
+    shown.line(heading, "bold")
+    for line in lines:
+        shown.line(line)
 
 
 def _cell(value: Any) -> str:
@@ -55,8 +59,7 @@ def _cell(value: Any) -> str:
         return "-"
     if isinstance(value, (list, tuple, set)):
         return ", ".join(map(str, value)) or "-"
-    text = str(value).replace("\n", " ")
-    return text if len(text) <= 60 else text[:59] + "…"
+    return visible(str(value)).replace("\n", " ")
 
 
 def fields(value: Mapping[str, Any]) -> None:

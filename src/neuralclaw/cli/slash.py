@@ -1,9 +1,10 @@
-"""The slash commands of the chat: only those whose rooms stand."""
+"""The slash commands of the chat that there are."""
 
 from ..errors import NeuralClawError, UsageError
 from . import output
 from .conversation import Chat, SlashCommand
 from .parsing import did_you_mean
+from .standing import status_rows
 from .words import TRUST
 
 
@@ -12,11 +13,27 @@ def _idle(chat: Chat) -> None:
         raise UsageError("a turn runs: /stop it first")
 
 
+_KEYS = (
+    ("Enter", "send; Alt-Enter or Ctrl-J begins a line"),
+    ("Tab", "complete a command, or a file after @"),
+    ("Esc, Ctrl-C", "stop the running turn"),
+    ("Ctrl-O", "show thinking and output whole, or fold them again"),
+    ("Ctrl-R", "search what was typed before"),
+    ("Ctrl-D", "leave"),
+)
+"""Keys of the chat at a terminal, and what they do."""
+
+
 async def _help(chat: Chat, rest: str) -> None:
-    groups: dict[str, list[str]] = {}
+    groups: dict[str, list[tuple[str, str]]] = {}
     for name, command in chat.commands.items():
-        groups.setdefault(command.group, []).append(f"  {f'/{name} {command.takes}'.rstrip():28}{command.does}")
-    chat.say("\n".join(line for group, lines in groups.items() for line in (group, *lines)))
+        groups.setdefault(command.group, []).append((f"  /{name} {command.takes}".rstrip(), command.does))
+    if chat.face.keys:
+        groups["Keys"] = [(f"  {key}", does) for key, does in _KEYS]
+    names = max(len(name) for rows in groups.values() for name, _ in rows)
+    for group, rows in groups.items():
+        chat.say(group)
+        chat.table([(name.ljust(names), does) for name, does in rows])
 
 
 async def _new(chat: Chat, rest: str) -> None:
@@ -30,7 +47,10 @@ async def _new(chat: Chat, rest: str) -> None:
 
 async def _sessions(chat: Chat, rest: str) -> None:
     rows = output.plain(await chat.agent.do("sessions.list"))
-    chat.say("\n".join(f"{row['session']}  {row['state']}  {row['updated']}  {row['title']}" for row in rows) or "there is no session yet")
+    if rows:
+        chat.table([(row["session"], row["state"], row["updated"], row["title"]) for row in rows])
+    else:
+        chat.say("there is no session yet")
 
 
 async def _resume(chat: Chat, rest: str) -> None:
@@ -56,10 +76,16 @@ async def _trust(chat: Chat, rest: str) -> None:
     chat.say(f"trust {rest} from the next message on, until you leave")
 
 
+async def _models(chat: Chat, rest: str) -> None:
+    found = output.plain(await chat.agent.do("models.list"))
+    now = chat.face.standing.model
+    chat.table([(f"{'*' if row['model'] == now else ' '} {row['model']}", f"{row['context']:>11,} tokens") for row in found])
+    chat.say("/model P:M changes the model")
+
+
 async def _model(chat: Chat, rest: str) -> None:
     if not rest:
-        found = output.plain(await chat.agent.do("models.list"))
-        chat.say("\n".join(f"{'* ' if row['model'] == chat.face.standing.model else '  '}{row['model']:40} {row['context']:>9,} tokens" for row in found))
+        await _models(chat, rest)
         return
     told = output.plain(await chat.agent.do("models.show", model=rest, usable=True))
     chat.options["model"] = told["model"]
@@ -69,11 +95,23 @@ async def _model(chat: Chat, rest: str) -> None:
 
 async def _tools(chat: Chat, rest: str) -> None:
     rows = output.plain(await chat.agent.do("tools.list"))
-    chat.say("\n".join(f"{row['name']:16}{row['risk']:10}{row['description'].splitlines()[0]}" for row in rows))
+    chat.table([(row["name"], row["risk"], row["description"].splitlines()[0]) for row in rows])
 
 
 async def _cost(chat: Chat, rest: str) -> None:
     chat.say(f"this session: {chat.face.standing.summary()}")
+
+
+async def _status(chat: Chat, rest: str) -> None:
+    told = output.plain(await chat.agent.do("status", session=chat.session))
+    told["trust"] = chat.options.get("trust") or told["trust"]
+    standing = chat.face.standing
+    chat.table(status_rows(told, model=standing.model, used=standing.summary(), queued=standing.queued))
+
+
+async def _clear(chat: Chat, rest: str) -> None:
+    if not chat.face.clear():
+        raise UsageError("this screen cannot be cleared")
 
 
 async def _queue(chat: Chat, rest: str) -> None:
@@ -85,7 +123,7 @@ async def _queue(chat: Chat, rest: str) -> None:
 async def _stop(chat: Chat, rest: str) -> None:
     if not chat.running:
         raise UsageError("no turn runs")
-    await chat.interrupted()
+    await chat.stop()
 
 
 async def _approve(chat: Chat, rest: str) -> None:
@@ -113,10 +151,14 @@ SLASH = {
     "deny": SlashCommand(_TURN, "[TEXT]", "no to the question on the screen; the model reads TEXT", _deny),
     "queue": SlashCommand(_TURN, "TEXT", "send it when the running turn has ended", _queue),
     "stop": SlashCommand(_TURN, "", "stop the running turn", _stop),
-    "model": SlashCommand(_AGENT, "[P:M]", "the models there are, or change the model", _model),
+    "models": SlashCommand(_AGENT, "", "the models there are", _models),
+    "model": SlashCommand(_AGENT, "P:M", "change the model", _model),
     "trust": SlashCommand(_AGENT, "low|medium|high", "how much runs without asking", _trust),
     "tools": SlashCommand(_AGENT, "", "what the agent can do", _tools),
     "cost": SlashCommand(_AGENT, "", "tokens and money of this session", _cost),
+    "status": SlashCommand(_CHAT, "", "session, model, workspace, sandbox and what was used", _status),
+    "clear": SlashCommand(_CHAT, "", "clear the screen", _clear),
     "help": SlashCommand(_CHAT, "", "this", _help),
+    "exit": SlashCommand(_CHAT, "", "leave; /quit does the same", _quit),
     "quit": SlashCommand(_CHAT, "", "leave", _quit),
 }

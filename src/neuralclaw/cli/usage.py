@@ -11,7 +11,7 @@ Without a command it opens the chat.
   init                choose a model: finds what is there, asks, checks with a real call
   doctor              what works here, what is missing and how to get it
   config              show, check, set, schema, path: the settings and where they come from
-  models              list, show, try: which there are, their window and price, what one achieves
+  models              list, show, try: which models there are, and what one achieves before you trust it
   sessions            list, show: what was said and done
   approvals           list, show, answer: questions that wait for you
   grants              list, revoke: the answers that hold for a session or a workspace

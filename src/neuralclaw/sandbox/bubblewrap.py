@@ -18,6 +18,7 @@ import msgspec
 
 from ..errors import ToolExecutionError
 from ..types.actions import Envelope, Grant
+from ..types.tools import Watched
 from .limits import LIMITS, Group, Limits, apply, apply_processes
 from .mounts import mounts
 from .reaper import descendants
@@ -35,7 +36,7 @@ class Bubblewrap:
     def __init__(self, bwrap_path: str, *, hidden: tuple[str, ...] = (), limits: Limits = LIMITS) -> None:
         self._bwrap, self._hidden, self._limits = bwrap_path, hidden, limits
 
-    async def exec(self, grant: Grant, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float | None, max_bytes: int) -> Finished:
+    async def exec(self, grant: Grant, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float | None, max_bytes: int | Watched) -> Finished:
         """Run to the end; `timeout` in seconds. Raises `PermissionDeniedError`, or `ToolExecutionError` when it cannot be started."""
         envelope, program = admit(grant, argv, cwd, env)
         arguments = self.arguments(envelope, grant.workspace, program)

@@ -11,6 +11,7 @@ import anyio
 
 from ..errors import ToolExecutionError
 from ..types.actions import Grant
+from ..types.tools import Watched
 from . import reaper
 from .limits import LIMITS, Group, Limits, apply
 from .running import Finished, Program, Run, admit
@@ -25,7 +26,7 @@ class ProcessSandbox:
     def __init__(self, limits: Limits = LIMITS) -> None:
         self._limits = limits
 
-    async def exec(self, grant: Grant, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float | None, max_bytes: int) -> Finished:
+    async def exec(self, grant: Grant, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float | None, max_bytes: int | Watched) -> Finished:
         """Run to the end; `timeout` in seconds. Raises `PermissionDeniedError`, or `ToolExecutionError` when it cannot be started."""
         _, program = admit(grant, argv, cwd, env)
         live = await in_spawner(lambda: _start(program, self._limits))

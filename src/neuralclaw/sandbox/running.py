@@ -1,5 +1,6 @@
 """What every sandbox shares: what may run at all, and one run from its start until nothing of it is left."""
 
+import codecs
 import errno
 import os
 import time
@@ -13,6 +14,7 @@ from anyio.to_thread import run_sync
 
 from ..errors import PermissionDeniedError, ToolExecutionError
 from ..types.actions import Envelope, Grant
+from ..types.tools import Show, Watched
 from .limits import Limits, excess
 from .programs import beneath, find_program
 
@@ -101,12 +103,16 @@ def _same_as_judged(name: str, judged: str, path_env: str, cwd: str) -> None:
 
 
 class _Collected:
-    """The first `bound` bytes of a stream and the number of the others."""
+    """The first `bound` bytes of a stream and the number of the others. `show` takes the text as it comes, whole characters only."""
 
-    def __init__(self, bound: int) -> None:
+    def __init__(self, bound: int, show: Show | None, name: str) -> None:
         self._bound, self._parts, self._kept, self.dropped = bound, list[bytes](), 0, 0
+        self._show, self._name = show, name
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def add(self, data: bytes) -> None:
+        if self._show is not None and (text := self._decoder.decode(data)):
+            self._show(text, self._name)
         kept = data[: self._bound - self._kept]
         self.dropped += len(data) - len(kept)
         if kept:
@@ -137,9 +143,10 @@ class _Collected:
 class Run:
     """One run of a live program: reads it, watches its limits, ends it. Nothing of it is left when `finish` returns or is cancelled."""
 
-    def __init__(self, live: Live, limits: Limits, max_bytes: int) -> None:
+    def __init__(self, live: Live, limits: Limits, output: int | Watched) -> None:
         self._live, self._limits = live, limits
-        self._out, self._err = _Collected(max_bytes), _Collected(max_bytes)
+        bound, show = (output.max_bytes, output.show) if isinstance(output, Watched) else (output, None)
+        self._out, self._err = _Collected(bound, show, "stdout"), _Collected(bound, show, "stderr")
         self._code: int | None = None
         self._note = ""
 

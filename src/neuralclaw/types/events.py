@@ -130,6 +130,8 @@ class ToolFinished(Body, frozen=True, kw_only=True, tag="tool.finished"):
 
     `parts` are the same result as text, pictures and JSON values, where it was more than one text. `metadata` has at most as many characters of
     JSON as the content may have; of what was larger, `metadata_digest` is the SHA-256 of the whole (JSON), which the store keeps.
+    Behind the content the model reads `note`, on lines of its own; where `first_line` is not 0 it reads the first `line_count` lines of the content
+    behind their numbers.
     """
 
     call_id: str
@@ -144,6 +146,9 @@ class ToolFinished(Body, frozen=True, kw_only=True, tag="tool.finished"):
     refused: Decision | None = None
     parts: tuple[ContentPart, ...] = ()
     changes: tuple[FileChange, ...] = ()
+    note: str = ""
+    first_line: int = 0
+    line_count: int = 0
 
 
 class ApprovalRequested(Body, frozen=True, kw_only=True, tag="approval.requested"):
@@ -247,6 +252,13 @@ class ReasoningDelta(Body, frozen=True, kw_only=True, tag="reasoning.delta"):
     text: str
 
 
+class ToolOutput(Body, frozen=True, kw_only=True, tag="tool.output"):
+    """What a running call printed since the last one. It is for those who watch: what is printed fast is shortened, the result is in `tool.finished`."""
+
+    call_id: str
+    text: str
+
+
 class StatusEvent(Body, frozen=True, kw_only=True, tag="status"):
     text: str
     details: dict[str, Any] = msgspec.field(default_factory=dict)
@@ -288,7 +300,7 @@ Durable = (
     | RetryEvent
     | TurnFinished
 )
-Passing = TextDelta | ReasoningDelta | StatusEvent | Debug
+Passing = TextDelta | ReasoningDelta | ToolOutput | StatusEvent | Debug
 AnyBody = Durable | Passing | Unreadable
 
 VERSIONS: dict[str, int] = {}

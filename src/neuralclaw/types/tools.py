@@ -1,5 +1,6 @@
 """What a tool says about itself, and what a call gives back."""
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import msgspec
@@ -44,6 +45,8 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
     aliases: tuple[str, ...] = ()
     max_chars: int | None = None
     """Characters of a result that the model sees, where that is less than `agent.max_tool_result_chars`."""
+    keep: Literal["begin", "ends"] = "begin"
+    """What is kept of a result that is longer: its beginning, or a short beginning and the end, where a log says what went wrong."""
 
 
 class FileChange(msgspec.Struct, frozen=True):
@@ -60,6 +63,8 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     `parts` are the same result as text, pictures and JSON values, where it is more than one text; without `content` their text is taken.
     `ok` false with `error` set is a failure the tool reports as a value (a non-zero exit); raised `ToolError`s become the same.
     `changes` are the files the call changed. `labels` say where the content came from, where the tool knows it.
+    `note` stands behind the content for the model alone: how to go on, what changed. `first_line` not 0: the first `line_count` lines of the
+    content are lines of a file from that number on, and the model reads each behind its number and a tab.
     """
 
     content: str = ""
@@ -69,6 +74,24 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     metadata: dict[str, Any] = msgspec.field(default_factory=dict)
     changes: tuple[FileChange, ...] = ()
     labels: Labels = NONE
+    note: str = ""
+    first_line: int = 0
+    line_count: int = 0
+
+
+Show = Callable[[str, str], None]
+"""Takes what a call prints while it runs: the text, and the name of the stream it belongs to."""
+
+
+def unseen(text: str, stream: str = "") -> None:
+    """Nobody watches."""
+
+
+class Watched(msgspec.Struct, frozen=True):
+    """What becomes of a program's output: `max_bytes` of each stream are kept, and `show` takes all of it while the program runs."""
+
+    max_bytes: int
+    show: Show
 
 
 class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,3 +103,5 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     workspace: str
     before: dict[str, str | None] = msgspec.field(default_factory=dict)
     """For a probe: SHA-256 of each file to change, by real path, as it was when the call began (None: not there)."""
+    show: Show = unseen
+    """Shows what the call prints while it runs, to those who follow the turn. From any thread; it keeps nothing and never waits."""

@@ -51,7 +51,7 @@ def answer(request: Request) -> Reply:
         if walk.next:
             calls = tuple(ToolCall(f"step-{taken + i}", step.tool, dict(step.arguments)) for i, step in enumerate(walk.next, 1))
             return Reply(tool_calls=calls, stop="tools", model=MODEL, usage=FREE)
-    texts += [outcome.content for outcome in outcomes] if not sentences else []
+    texts += [outcome.for_people for outcome in outcomes] if not sentences else []
     return Reply(text=_joined(texts), model=MODEL, usage=FREE)
 
 
@@ -88,7 +88,7 @@ class Walk:
             if step.talk:
                 self.texts.append(said(step, tools))
             elif id(step) in results:
-                self.texts.append(results[id(step)].content)
+                self.texts.append(results[id(step)].for_people)
         if left:
             self.texts.append(f"Not done, because a step before failed: {'; '.join(left)}")
 

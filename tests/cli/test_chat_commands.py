@@ -1,0 +1,235 @@
+"""Commands of the chat at a real terminal, what its first line tells, its history, and terminals without colour or with nothing."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from .emulator import CTRL_C, CTRL_D, UP, Screen
+from .model import served
+from .program import Claw
+from .services import Services
+from .test_chat import CONFIRM, READY, idle
+
+pytestmark = pytest.mark.anyio
+
+PROMISED = (
+    "help new sessions resume fork model soul personality mode trust tools mcp memory cost compact plan approve deny undo diff tasks schedule"
+    " queue stop status models clear export exit quit"
+).split()
+LATER = "fork soul personality mode mcp memory compact plan undo diff tasks schedule export".split()
+
+
+def last(text: str) -> object:
+    return lambda screen: any(line == text for line in screen.text.splitlines()[-3:])
+
+
+async def test_the_first_line_tells_workspace_trust_and_sandbox_and_warns_where_there_is_none(claw: Claw) -> None:
+    (claw.workspace / "bin").mkdir()
+    claw.env["PATH"] = str(claw.workspace / "bin")  # no bwrap there
+    with served(claw.home), Screen(claw, "--trust", "medium", columns=120) as chat:
+        shown = chat.until(READY, "Bubblewrap would confine them")
+        head = " ".join(shown.split())
+        assert f"workspace {claw.workspace} · trust medium · commands without a sandbox" in head
+        assert "Commands run without confinement here: they can read all your files and use the network." in head
+        assert "but bwrap is not installed. Install the package bubblewrap." in head
+
+
+async def test_status_tells_how_things_stand(claw: Claw) -> None:
+    with served(claw.home) as model, Screen(claw, "--session", "trip", "--approvals", "ask", columns=100, rows=40) as chat:
+        chat.until(READY)
+        chat.type("/status\r")
+        chat.until("session    trip", "turns      0", "model      mine:big", str(claw.workspace)[-20:], "trust      low", "approvals  ask", "sandbox    ")
+        chat.type("to Rome\r")
+        model.asked()
+        model.done()
+        chat.until("context 10 %", idle)
+        chat.type("/trust high\r")
+        chat.until("trust high from")
+        chat.type("/clear\r")
+        chat.until(lambda screen: "to Rome" not in screen.text, "context 10 %")
+        chat.type("/status\r")
+        chat.until("session    trip: to Rome", "turns      1", "13,000 tokens in", "trust      high")
+        assert "instructions" not in chat.text
+        chat.type("/exit\r")
+        assert chat.end() == 0
+
+
+async def test_every_promised_command_is_there_or_says_that_it_is_not_yet_and_help_lists_only_what_is(claw: Claw) -> None:
+    lines = "".join(f"/{name}\n" for name in LATER) + "/help\n/exit\n"
+    ran = await claw(stdin=lines.encode())
+    assert ran.code == 0, ran
+    for name in LATER:
+        assert f"/{name} is not available yet" in ran.err
+    listed = set(re.findall(r"^  /(\w+)", ran.err, re.MULTILINE))
+    assert listed == set(PROMISED) - set(LATER)
+    assert "Ctrl-O" not in ran.err  # no keys over a pipe
+    with served(claw.home), Screen(claw, rows=50) as chat:
+        chat.until(READY)
+        chat.type("/help\r")
+        chat.until("Keys", "Ctrl-O", "Esc, Ctrl-C")
+
+
+async def test_models_are_listed_and_switched(claw: Claw) -> None:
+    with served(claw.home), Screen(claw) as chat:
+        chat.until(READY)
+        chat.type("/models\r")
+        chat.until("* mine:big", "131,072 tokens", "/model P:M changes the model")
+        chat.type("/model offline\r")
+        chat.until("model offline:grammar from the next message on")
+
+
+async def test_help_and_tables_are_as_wide_as_the_terminal_and_break_between_words(claw: Claw) -> None:
+    words: dict[int, set[str]] = {}
+    for columns in (44, 150):
+        with served(claw.home), Screen(claw, columns=columns, rows=200) as chat:
+            chat.until("context")
+            chat.type("/tools\r")
+            chat.until("about_me", "calculate", "write_file")
+            chat.type("/help\r")
+            shown = chat.until("/queue", "Ctrl-R", "read_file")
+            words[columns] = {word for word in re.findall(r"[a-z]+", shown) if word not in str(claw.workspace)}
+            assert ("send it when the running turn has ended" in shown) == (columns == 150)
+    assert words[44] <= words[150]
+
+
+async def test_answers_to_questions_are_no_history(claw: Claw) -> None:
+    with served(claw.home, CONFIRM) as model, Screen(claw) as chat:
+        chat.until(READY)
+        chat.type("write it down\r")
+        model.call("write_file", path="list.txt", content="milk\n")
+        chat.until("[n] no")
+        chat.type("n\r")
+        model.say("Not written.")
+        model.done()
+        chat.until("Not written.", idle)
+        chat.type(UP)
+        chat.until(last("> write it down"))
+        chat.type(CTRL_C)
+        chat.type("/cost\r")
+        chat.until("this session")
+        chat.type(CTRL_D)
+        assert chat.end() == 0
+    typed = [json.loads(line) for line in (claw.home / "chat_history").read_text().splitlines()]
+    assert typed == ["write it down", "/cost"]
+
+
+COLOUR = re.compile(rb"\x1b\[(?:[0-9;]*;)?(?:3[0-9]|4[0-9]|9[0-7]|10[0-7])(?:;[0-9;]*)?m")
+
+
+async def test_no_color_takes_away_colour_and_nothing_else(claw: Claw) -> None:
+    claw.env["NO_COLOR"] = "1"
+    with served(claw.home) as model, Screen(claw) as chat:
+        chat.until(READY)
+        chat.type("/tr")
+        chat.until("how much runs without asking")  # the editor completes
+        chat.type(CTRL_C)
+        chat.type("go\r")
+        model.asked()
+        model.say("Some **strong** `code` here.\n")
+        model.call("read_file", path="missing")
+        model.asked()
+        model.say("# Title\n\n> quoted\n\n```python\nimport os\n```\n")
+        model.done()
+        chat.until("strong", "`code`", "✗ read_file", "Title", "import os", idle)
+        assert not COLOUR.search(chat.raw), COLOUR.search(chat.raw)
+        assert b"\x1b[1m" in chat.raw  # bold stays
+        chat.type(CTRL_D)
+        assert chat.end() == 0
+    del claw.env["NO_COLOR"]
+    with served(claw.home), Screen(claw) as chat:
+        chat.until(READY)
+        assert COLOUR.search(chat.raw)
+
+
+async def test_a_dumb_terminal_gets_no_editor_and_no_escape_sequence(claw: Claw) -> None:
+    with claw.terminal("--model", "offline", env={"TERM": "dumb"}) as chat:
+        chat.until("trust low")
+        chat.until("> ")
+        chat.type("/clear\n")
+        chat.until("this screen cannot be cleared")
+        chat.type("calculate 6 * 7\n")
+        chat.until("42")
+        chat.type("/status\n")
+        chat.until("sandbox")
+        chat.type("/exit\n")
+        assert chat.end() == 0
+        assert "\x1b" not in chat.seen
+
+
+async def test_a_home_that_cannot_be_written_shows_status_all_the_same(claw: Claw, tmp_path: Path) -> None:
+    ran = await claw("--model", "offline", stdin=b"/status\n")
+    assert ran.code == 0, ran
+    assert "workspace" in ran.err
+    assert os.path.realpath(claw.workspace) in ran.err
+
+
+async def test_a_start_without_a_model_names_init_and_offers_it_once(claw: Claw) -> None:
+    for answer in ("n\r", None):
+        with Screen(claw, columns=120) as chat:
+            shown = " ".join(chat.until("No language model is set up", "one up.", idle_offline).split())
+            assert "neuralclaw init sets one up." in shown
+            assert ("Set one up now?" in chat.all) == (answer is not None)
+            if answer:
+                chat.type(answer)
+                chat.until(last(">"), lambda screen: "> n" in screen.text)
+            chat.type("calculate 6 * 7\r")
+            chat.until("✓ calculate", idle_offline)
+            chat.type(CTRL_D)
+            assert chat.end() == 0
+    [row] = {row["turns"] for row in (await claw("sessions", "list", "--json")).json}
+    assert row == 1
+    assert '"n"' not in (claw.home / "chat_history").read_text()
+    piped = await claw(stdin=b"y\ncalculate 6 * 7\n")
+    assert "neuralclaw init sets one up" in piped.err
+    assert "Set one up now" not in piped.err
+    assert "42" in piped.out
+
+
+def idle_offline(screen: Screen) -> bool:
+    status = screen.text.rpartition("\n")[2]
+    return "context" in status and "running" not in status
+
+
+async def test_any_other_text_at_the_offer_is_the_first_message(claw: Claw) -> None:
+    with Screen(claw) as chat:
+        chat.until("Set one up now?")
+        chat.type("calculate 6 * 7\r")
+        chat.until("✓ calculate", "42")
+
+
+async def test_a_yes_to_the_offer_sets_up_a_model_here_and_the_chat_goes_on_with_it(claw: Claw) -> None:
+    with Services().running() as services:
+        with Screen(claw, rows=40) as chat:
+            chat.until("Set one up now?")
+            chat.type("y\r")
+            chat.until("Service [offline]:")
+            chat.type(f"{services.url}/v1\r")
+            chat.until("A name for it [own]:")
+            chat.type("\r")
+            chat.until("Key for own")
+            chat.type("\r")
+            chat.until("Model of own")
+            chat.type("gpt-4o\r")
+            chat.until("when this one is out")
+            chat.type("\r")
+            chat.until("saved:", "own:gpt-4o · context")
+            assert chat.all.count("Set one up now?") == 1
+            chat.type("hello\r")
+            chat.until("ready", idle_offline)
+            chat.type(CTRL_D)
+            assert chat.end() == 0
+
+
+async def test_ctrl_c_in_the_set_up_comes_back_to_the_chat(claw: Claw) -> None:
+    with Screen(claw, rows=40) as chat:
+        chat.until("Set one up now?")
+        chat.type("y\r")
+        chat.until("Which")
+        chat.type(CTRL_C)
+        chat.until("nothing was changed", READY)
+        chat.type("calculate 6 * 7\r")
+        chat.until("✓ calculate", "42")
+        assert "Nothing runs" not in chat.all
