@@ -18,7 +18,8 @@ from ...ports import Provider
 from ...types.entries import Event
 from ...types.events import ErrorEvent, Message, TurnFinished
 from ...types.messages import Usage
-from ..agent import Agent, Ask
+from ..agent import Agent
+from ..approver import Ask
 from .task import Case, Outcome, Run, Task, folder_files
 
 MIND = ("done", "denied", "needs_approval")
