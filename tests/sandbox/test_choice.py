@@ -1,11 +1,12 @@
 """Which sandbox is taken, and what `doctor` hears about it."""
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from neuralclaw.errors import ToolExecutionError
-from neuralclaw.sandbox.choice import ChosenSandbox, Preferred, choose
+from neuralclaw.sandbox.choice import ChosenSandbox, Preferred, TrialResult, choose
 from neuralclaw.sandbox.environment import clean_env
 
 from .grants import command_grant
@@ -63,7 +64,24 @@ async def test_a_missing_bubblewrap_is_said_with_what_to_do() -> None:
     assert (trials[1].ok, trials[1].text, trials[1].fix) == (False, "bwrap is not installed", "Install the package bubblewrap.")
 
 
-@pytest.mark.parametrize(("preferred", "said"), [("bubblewrap", "uid map"), ("container", "not part of this version")])
+async def test_a_missing_bubblewrap_is_installed_by_the_command_of_this_system(tmp_path: Path) -> None:
+    manager = tmp_path / "dnf"
+    manager.write_text("#!/bin/sh\n")
+    manager.chmod(0o755)
+    _, trials = await choose("auto", path_env=str(tmp_path))
+    assert trials[1].fix == "sudo dnf install bubblewrap"
+
+
+async def test_what_stands_in_the_way_of_a_sandbox_asked_for_by_name_is_known_before_anything_runs(broken: str) -> None:
+    problems = {name: ChosenSandbox(name, path_env=broken).problem() for name in get_args(Preferred)}
+    assert [name for name, problem in problems.items() if problem is not None] == ["container", "bubblewrap"]
+    assert ChosenSandbox("bubblewrap", path_env=PATH).problem() is None
+    assert problems["container"] == TrialResult(
+        "sandbox.container", False, "the container sandbox is not available yet", "neuralclaw config set tools.terminal.sandbox auto"
+    )
+
+
+@pytest.mark.parametrize(("preferred", "said"), [("bubblewrap", "uid map"), ("container", "not available yet")])
 async def test_a_sandbox_asked_for_by_name_is_never_replaced_by_a_weaker_one(broken: str, workspace: Path, preferred: Preferred, said: str) -> None:
     sandbox = ChosenSandbox(preferred, path_env=broken)
     with pytest.raises(ToolExecutionError, match=said):

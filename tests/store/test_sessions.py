@@ -295,7 +295,7 @@ async def test_a_session_is_found_by_its_beginning_without_reading_the_others(ho
     async with await NoList.open(str(home), clock=FakeClock()) as store:
         for name in ("work-1", "work-2", "other"):
             await store.append(name, [kit.inbound("hello")])
-        shown = reading_verbs(store)["sessions.show"]
+        shown = reading_verbs(store, "/w")["sessions.show"]
         assert (await shown(session="oth"))["session"] == "other"
         assert (await shown(session="work-2"))["session"] == "work-2"
         with pytest.raises(SessionNotFound, match="work-1, work-2"):
@@ -314,6 +314,7 @@ async def test_the_newest_session_of_a_workspace_is_the_one_that_changed_last(ho
         assert await store.newest("/w", left_out=["a", "tools"]) == "b"
         assert await store.newest("/v") == "c"
         assert await store.newest("/elsewhere") is None
+        assert (await reading_verbs(store, "/w", left_out=("tools",))["sessions.show"]())["session"] == "a"
         clock.advance(1)
         await kit.made(store, "made", NewSession(origin="owner", workspace="/w"))
         assert await store.newest("/w") == "made"

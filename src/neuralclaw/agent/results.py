@@ -222,9 +222,9 @@ def told(error: NeuralClawError) -> str:
     return f"{error.text.removesuffix('.')}{'.' if error.hint[0].isupper() else ';'} {error.hint}"
 
 
-async def left(run: Run, call: CallState) -> None:
-    """A `once` call that began in an earlier run and that nobody said to repeat."""
-    await run.journal.append(_error(call, MAY_HAVE_HAPPENED, bare=True))
+async def left(run: Run, call: CallState, text: str = "") -> None:
+    """A `once` call that began in an earlier run and that nobody said to repeat; `text` is what the person said to it."""
+    await run.journal.append(_error(call, f"{MAY_HAVE_HAPPENED} The person says: {text}" if text else MAY_HAVE_HAPPENED, bare=True))
 
 
 def _stopped(call: CallState, why: str) -> ToolFinished:

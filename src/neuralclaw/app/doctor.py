@@ -28,7 +28,9 @@ async def checks(parts: Parts, *, rebuilt: bool, call: bool = False) -> list[dic
     trials = await anyio.to_thread.run_sync(parts.sandbox.real.trials)
     chosen = parts.sandbox.name
     for trial in trials:
-        used = " (used for commands)" if trial.check == f"sandbox.{chosen}" else ""
+        used = (
+            (" (used for commands)" if trial.ok else "; tools.terminal.sandbox asks for it, so no turn can run") if trial.check == f"sandbox.{chosen}" else ""
+        )
         found.append(check(trial.check, trial.ok, trial.text + used, fix=trial.fix, needed=trial.check == f"sandbox.{chosen}"))
     found.append(git(parts.loaded.env.get("PATH", "")))
     return found

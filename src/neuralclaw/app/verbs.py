@@ -82,11 +82,11 @@ class Verbs:
 
     async def models(self, *, service: str | None = None) -> list[dict[str, Any]]:
         """The models that can be used now: those that are set, and each ready service's default; or all that are known of one service."""
-        return list(await load("models")(self._parts).list(service))
+        return list(await load("models")(self._parts.models, self._parts.loaded).list(service))
 
     async def model(self, *, model: str | None = None, usable: bool = False) -> dict[str, Any]:
         """What is known of the model that `P:M`, a service or a model alone, or nothing stands for. `usable`: `ConfigError` where its key is missing."""
-        return dict(await load("models")(self._parts).show(model, usable=usable))
+        return dict(await load("models")(self._parts.models, self._parts.loaded).show(model, usable=usable))
 
     async def instructions(self) -> list[dict[str, Any]]:
         """The `AGENTS.md` files that a turn in the workspace begins with, the nearest last; none where they are switched off."""
@@ -103,12 +103,16 @@ class Verbs:
         done: list[dict[str, Any]] = await load("models.try")(self._parts.loaded, self._parts.models, wanted, progress)
         return done
 
-    async def doctor(self, *, rebuild: bool = False, call: bool = False) -> list[dict[str, Any]]:
-        """What works here, what is missing and how to get it. `call`: the models are called once for real."""
+    async def doctor(self, *, rebuild: bool = False, call: bool = False, needed: bool = False) -> list[dict[str, Any]]:
+        """What works here, what is missing and how to get it. `call`: the models are called once for real.
+
+        `needed`: each check also says whether the agent needs it.
+        """
         if rebuild:
             await self._parts.store.rebuild()
         checks: list[dict[str, Any]] = await load("doctor")(self._parts, rebuilt=rebuild, call=call)
-        return checks
+        shown = [check | {"fix": None} if check["ok"] else check for check in checks]
+        return shown if needed else [{name: value for name, value in check.items() if name != "needed"} for check in shown]
 
 
 def described(spec: ToolSpec) -> dict[str, Any]:

@@ -79,7 +79,7 @@ async def _one(args: argparse.Namespace, arguments: dict[str, Any], flow: Outflo
     err, here = output.screen(flow.err), present(flow)
     approvals = mode(args.approvals, present=here)
     async with Agent.open(
-        home=args.home, workspace=args.workspace, trust=args.trust, approvals=approvals, present=here, who="owner" if here else "program"
+        home=args.home, workspace=args.workspace, trust=args.trust, approvals=approvals, present=here, who="owner" if here else "program", thinks=False
     ) as agent:
         tool = await agent.do("tools.show", name=args.name)
         sink = _Result(flow)

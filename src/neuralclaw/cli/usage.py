@@ -18,6 +18,7 @@ Without a command it opens the chat.
   tools               list, show, call: what the agent can do, each call through the gate
   policy              explain, check, rules: what is allowed, asked about or forbidden, and why
   audit               verify, show, export: the record of everything
+  completion SHELL    print the script that completes commands in bash, zsh or fish
 
   --home DIR          the data directory (else NEURALCLAW_HOME, else the XDG directories)
   --version           print the version

@@ -30,6 +30,7 @@ def reading_verbs(store: Store, workspace: str = "", *, left_out: Sequence[str] 
         "grants.list": verbs.grants,
         "audit.verify": verbs.verify,
         "audit.show": verbs.record,
+        "audit.export": verbs.record,
     }
 
 
@@ -87,10 +88,11 @@ class Reading:
 
     async def _newest(self) -> SessionRow:
         """The session of the workspace that was used last. Raises `SessionNotFound`."""
-        mine = [row for row in await self._store.sessions() if row.workspace == self._workspace and row.session not in self._left_out]
-        if not mine:
+        name = await self._store.newest(self._workspace, left_out=self._left_out)
+        row = await self._store.session(name) if name is not None else None
+        if row is None:
             raise SessionNotFound(f"there is no session of the workspace {self._workspace}", hint="neuralclaw sessions list")
-        return max(mine, key=lambda row: row.updated)
+        return row
 
     async def approvals(self, *, session: str | None = None) -> list[dict[str, Any]]:
         return [waiting(q) for q in await self._store.questions(session=session)]

@@ -9,6 +9,7 @@ from .programs import (
     BUILTINS,
     INTERPRETERS,
     IP_CHANGES,
+    PRIVILEGED,
     READERS,
     SUBCOMMANDS,
     SYSTEM_CHANGES,
@@ -59,6 +60,9 @@ def judge(call: Call) -> Judgement:
         _builtin(found)
     else:
         found.act(Risk.MEDIUM, "what it does is not known", Power.EXECUTE)
+    if name in PRIVILEGED and not found.only_reads:
+        found.act(Risk.HIGH, "it acts with other rights", Power.PRIVILEGE)
+        found.critical = True
     if (name in SCRIPTED and not found.only_reads) or (name in READERS and not found.only_reads):
         found.subject = ""
     return found

@@ -21,7 +21,7 @@ def judge(findings: Findings, action: Action, policy: Policy, analysis: Analysis
     findings.execute = True
     findings.commands = tuple(c.view() for c in line.commands)
     findings.understood = line.understood and not line.broken
-    _blocks(findings, policy, line)
+    _blocks(findings, action, policy, line)
     strays = {c.program for c in line.commands if c.program and stray(c.program, action, policy, sheet)}
     only_reads = line.only_reads and not strays
     _form(findings, policy, line)
@@ -39,9 +39,9 @@ def judge(findings: Findings, action: Action, policy: Policy, analysis: Analysis
     findings.programs.update({name: path for name, path in sheet.programs.items() if path is not None})
 
 
-def _blocks(findings: Findings, policy: Policy, line: Line) -> None:
+def _blocks(findings: Findings, action: Action, policy: Policy, line: Line) -> None:
     for block in line.blocks:
-        if owner.releases(policy, block):
+        if owner.releases(policy, block, action.workspace):
             continue
         findings.raise_risk(Risk.CRITICAL)
         findings.raise_tier(Tier.SYSTEM_CRITICAL)

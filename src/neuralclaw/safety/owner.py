@@ -8,16 +8,17 @@ from ..types.options import OwnerRule, Policy
 from .analysis import Analysis
 from .findings import Findings
 from .line import Block, Command
-from .paths import under
+from .paths import absolute, person_home, under
 
 
-def releases(policy: Policy, block: Block) -> bool:
+def releases(policy: Policy, block: Block, workspace: str) -> bool:
     """Whether an `allow` rule names the command and a directory that holds every place the block is about."""
     if not block.releasable or not block.places:
         return False
     for rule in policy.rules:
         if rule.decision is Decision.ALLOW and rule.path and rule.command and rule.host is None and rule.tool in (None, "terminal"):
-            if _is_prefix(rule.command, block.argv) and all(under(place, rule.path) for place in block.places):
+            root = _root(rule.path, policy, workspace)
+            if _is_prefix(rule.command, block.argv) and all(under(place, root) for place in block.places):
                 return True
     return False
 
@@ -27,15 +28,23 @@ def apply(findings: Findings, action: Action, policy: Policy, analysis: Analysis
     for rule in policy.rules:
         if not any((rule.tool, rule.command, rule.path, rule.host)):
             continue
-        if not _matches(rule, action, analysis, sheet, everything=rule.decision is Decision.ALLOW):
+        root = None if rule.path is None else _root(rule.path, policy, action.workspace)
+        if not _matches(rule, root, action, analysis, sheet):
             continue
         findings.match(f"owner.{rule.id}", rule.decision, rule.reason or f"the owner's rule {rule.id} says {rule.decision}")
         if rule.decision is Decision.ALLOW and findings.understood:
             findings.answered = True
 
 
-def _matches(rule: OwnerRule, action: Action, analysis: Analysis, sheet: FactSheet, *, everything: bool) -> bool:
-    """Whether all conditions of the rule hold: for some part of the call, or (`everything`) for all of it."""
+def _root(path: str, policy: Policy, workspace: str) -> str:
+    """A rule's path as an absolute one: what is relative lies in the workspace, `~` is the person's home."""
+    home = person_home(policy)
+    return absolute(home + path[1:] if home and (path == "~" or path.startswith("~/")) else path, workspace)
+
+
+def _matches(rule: OwnerRule, root: str | None, action: Action, analysis: Analysis, sheet: FactSheet) -> bool:
+    """Whether all conditions of the rule hold: for some part of the call, or where it allows for all of it. `root` is its path, absolute."""
+    everything = rule.decision is Decision.ALLOW
     if rule.tool is not None and rule.tool not in (action.spec.name, *action.spec.aliases):
         return False
     test = all if everything else any
@@ -43,9 +52,9 @@ def _matches(rule: OwnerRule, action: Action, analysis: Analysis, sheet: FactShe
         commands = _weighty(analysis) if everything else _commands(analysis)
         if not commands or not test(_is_prefix(rule.command, c.argv) for c in commands):
             return False
-    if rule.path is not None:
-        places = _places(analysis, sheet, changed=everything and analysis.line is not None)
-        if not places or not test(under(p, rule.path) for p in places):
+    if root is not None:
+        places = _places(analysis, sheet, everything=everything)
+        if not places or not test(under(p, root) for p in places):
             return False
     if rule.host is not None:
         hosts = [u.host for u in analysis.urls]
@@ -64,8 +73,11 @@ def _weighty(analysis: Analysis) -> tuple[Command, ...]:
     return tuple(c for c in commands if not c.only_reads) or commands
 
 
-def _places(analysis: Analysis, sheet: FactSheet, *, changed: bool) -> list[str]:
-    return [f.resolved for f in sheet.paths if not changed or f.op in ("write", "delete")]
+def _places(analysis: Analysis, sheet: FactSheet, *, everything: bool) -> list[str]:
+    """Where the call goes. A rule that allows counts where links lead, and of a command line what it changes; any other also the links themselves."""
+    if everything:
+        return [f.resolved for f in sheet.paths if analysis.line is None or f.op in ("write", "delete")]
+    return [place for f in sheet.paths for place in (f.resolved, f.path)]
 
 
 def _is_prefix(command: str, argv: Sequence[str]) -> bool:

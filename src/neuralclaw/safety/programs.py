@@ -85,6 +85,12 @@ VERSIONED = frozenset(
     "python python2 python3 pip pip3 node npm npx cargo rustc go make gcc cc clang g++ java javac ruby perl php docker git curl wget jq".split()
 )
 
+PRIVILEGED = frozenset(
+    "sudo sudo-rs sudoedit su su-exec doas pkexec runuser gosu run0 visudo dzdo gksu gksudo kdesu kdesudo beesu setpriv capsh setcap newgrp sg mount umount"
+    " chroot nsenter unshare machinectl".split()
+)
+"""Programs that act with other rights than the person's own, or change what rights there are."""
+
 W, D, N, X = Power.WRITE, Power.DELETE, Power.NETWORK, Power.EXECUTE
 
 ACTS: dict[str, Act] = {

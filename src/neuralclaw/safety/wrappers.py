@@ -71,6 +71,13 @@ WRAPPERS: dict[str, Wrapper] = {
     "su-exec": Wrapper("", "", (), (), skip=1),
     "run0": PLAIN,
     "ssh": Wrapper("46AaCfGgKkMNnqsTtVvXxYy", "BbcDEeFIiJLlmOopPQRSWw", (), (), skip=1, joined=True),
+    "dzdo": Wrapper("AbEeHiKklnPSsVv", "CDghpRrTtUu", (), ("user", "group", "chdir", "host")),
+    "setpriv": Wrapper(
+        "d",
+        "",
+        ("clear-groups", "keep-groups", "init-groups", "no-new-privs", "reset-env", "dump", "list-caps", "nnp"),
+        tuple("reuid regid ruid euid rgid egid groups inh-caps ambient-caps bounding-set securebits pdeathsig selinux-label apparmor-profile".split()),
+    ),
     "su": Wrapper("flmp", "gGs", (), ("shell", "group")),
     "script": Wrapper("aefqr", "EIOTBmo"),
 }

@@ -3,6 +3,8 @@
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -24,6 +26,22 @@ PLAIN_WARNING = (
     "bubblewrap does not work. `neuralclaw doctor` says why."
 )
 
+WEAKER = "neuralclaw config set tools.terminal.sandbox auto"
+"""Takes the strongest sandbox that works."""
+INSTALL = {
+    "apt-get": "sudo apt-get install bubblewrap",
+    "dnf": "sudo dnf install bubblewrap",
+    "pacman": "sudo pacman -S bubblewrap",
+    "zypper": "sudo zypper install bubblewrap",
+    "apk": "sudo apk add bubblewrap",
+}
+"""The command of each package manager."""
+NAMESPACES = {
+    "/proc/sys/kernel/apparmor_restrict_unprivileged_userns": ("1", "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"),
+    "/proc/sys/kernel/unprivileged_userns_clone": ("0", "sudo sysctl -w kernel.unprivileged_userns_clone=1"),
+    "/proc/sys/user/max_user_namespaces": ("0", "sudo sysctl -w user.max_user_namespaces=15000"),
+}
+"""Settings of the kernel that keep bubblewrap from starting: the value that does, and the command that mends it."""
 _TRIAL_SECONDS = 10.0
 
 
@@ -34,6 +52,9 @@ class TrialResult(msgspec.Struct, frozen=True):
     ok: bool
     text: str
     fix: str | None = None
+
+
+NO_CONTAINER = TrialResult("sandbox.container", False, "the container sandbox is not available yet", WEAKER)
 
 
 class ChosenSandbox:
@@ -50,8 +71,9 @@ class ChosenSandbox:
 
     @property
     def name(self) -> SandboxName:
-        """What confines an execution. The first time this blocks for the trial run; raises `ToolExecutionError` as `exec` would."""
-        return self._choose().name
+        """What confines an execution. With `auto` the first time blocks for the trial run; what is asked for by name needs none, since nothing takes
+        its place."""
+        return self._preferred if self._preferred != "auto" else self._choose().name
 
     @property
     def known(self) -> SandboxName | None:
@@ -63,10 +85,16 @@ class ChosenSandbox:
         """A plain sentence to show once, or "" when programs are really confined."""
         return PLAIN_WARNING if self._preferred == "auto" and self.name == "process" else ""
 
+    def problem(self) -> TrialResult | None:
+        """Why the sandbox that is asked for by name cannot start; None when it can, and for `auto`. The first time this blocks for the trial run."""
+        trial = {"container": lambda: NO_CONTAINER, "bubblewrap": lambda: self._try_bubblewrap()[1]}.get(self._preferred)
+        found = trial() if trial is not None else None
+        return None if found is None or found.ok else found
+
     def trials(self) -> list[TrialResult]:
         """What `doctor` shows; runs the trial if it has not run yet (blocking)."""
         bubblewrap = self._try_bubblewrap()[1]
-        container = TrialResult("sandbox.container", False, "not part of this version yet")
+        container = NO_CONTAINER if self._preferred == "container" else msgspec.structs.replace(NO_CONTAINER, fix=None)
         return [container, bubblewrap, TrialResult("sandbox.process", True, "works; limits memory and processes, holds back neither files nor network")]
 
     async def exec(self, grant: Grant, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float | None, max_bytes: int | Watched) -> Finished:
@@ -83,7 +111,7 @@ class ChosenSandbox:
 
     def _pick(self) -> Bubblewrap | ProcessSandbox:
         if self._preferred == "container":
-            raise ToolExecutionError("the container sandbox is not part of this version yet; nothing was run", hint="Set tools.terminal.sandbox to auto.")
+            raise ToolExecutionError("the container sandbox is not available yet; nothing was run", hint=NO_CONTAINER.fix or "")
         sweep()
         if self._preferred == "process":
             return ProcessSandbox()
@@ -115,15 +143,25 @@ def _trial(path_env: str, hidden: tuple[str, ...]) -> tuple[Bubblewrap | None, T
 
     bwrap = shutil.which("bwrap", path=path_env)
     if bwrap is None:
-        return None, TrialResult(check, False, "bwrap is not installed", "Install the package bubblewrap.")
+        install = next((command for manager, command in INSTALL.items() if shutil.which(manager, path=path_env)), "Install the package bubblewrap.")
+        return None, TrialResult(check, False, "bwrap is not installed", install)
     sandbox = Bubblewrap(bwrap, hidden=hidden)
     program = Program(argv=("true",), file="/bin/true", real="/bin/true", cwd="/", env={})
     command = [bwrap, *sandbox.arguments(Envelope(execute=True), "/", program)]
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TRIAL_SECONDS, check=False, env={})
     except (OSError, subprocess.TimeoutExpired) as error:
-        return None, TrialResult(check, False, f"the trial run failed: {error}", "Allow unprivileged user namespaces, or use a container.")
+        return None, TrialResult(check, False, f"the trial run failed: {error}", _mended())
     if done.returncode != 0:
         text = done.stderr.decode(errors="replace").strip() or f"exit code {done.returncode}"
-        return None, TrialResult(check, False, f"the trial run failed: {text}", "Allow unprivileged user namespaces, or use a container.")
+        return None, TrialResult(check, False, f"the trial run failed: {text}", _mended())
     return sandbox, TrialResult(check, True, f"works: {bwrap}, without network, root read-only")
+
+
+def _mended() -> str:
+    """What lets bubblewrap start: the command for the kernel's setting that is in its way, where it can be read."""
+    for place, (bad, command) in NAMESPACES.items():
+        with suppress(OSError):
+            if Path(place).read_text().strip() == bad:
+                return command
+    return "Allow unprivileged user namespaces."

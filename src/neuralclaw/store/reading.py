@@ -116,11 +116,11 @@ def find_session(c: sqlite3.Connection, prefix: str) -> str:
     names: list[str] = [name for (name,) in rows]
     if len(names) == 1:
         return names[0]
-    hint = "neuralclaw sessions list shows all"
+    hint = "neuralclaw sessions list"
     if not names:
-        raise SessionNotFound(f"there is no session {prefix!r}; nothing was changed", hint=hint)
+        raise SessionNotFound(f"there is no session {prefix}", hint=hint)
     listed = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
-    raise SessionNotFound(f"several sessions begin with {prefix!r}: {listed}; nothing was changed", hint=hint)
+    raise SessionNotFound(f"several sessions begin with {prefix}: {listed}", hint=hint)
 
 
 def newest_session(c: sqlite3.Connection, workspace: str, left_out: Sequence[str]) -> str | None:

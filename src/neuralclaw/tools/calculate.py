@@ -48,9 +48,10 @@ def calculate(expression: str) -> str:
 
     There are + - * / // % ** (or ^), parentheses, sqrt, abs, round, min, max, sin, cos, tan (in radians), log, log10, log2, exp,
     floor, ceil, pi, e and tau. Whole numbers are exact; others are shown with 12 significant digits.
+    Example: {"expression": "(3 + 4) * 2"}
 
     Args:
-        expression: For example "(3 + 4) * 2".
+        expression: At most 1,000 characters, without words or units.
     """
     if len(expression) > _MAX_CHARS:
         raise ToolError(f"the expression has {len(expression):,} characters; at most {_MAX_CHARS:,} are calculated")

@@ -94,7 +94,8 @@ def list_files(files: Files) -> FunctionTool:
     async def list_files(grant: Grant, path: str = ".") -> ToolResult:
         """List one directory, one entry a line: `name/` is a directory, `name@` a link, a file shows its size. For what lies below it use find_files.
 
-        At most 500 entries. Example: {"path": "src"}
+        At most 500 entries are shown.
+        Example: {"path": "src"}
 
         Args:
             path: The directory, absolute or relative to the workspace.

@@ -129,7 +129,7 @@ def search_files(files: Files) -> FunctionTool:
 
         Results read `file:line: text`; read_file with that line as offset shows what is around. Binary files, files over 5 MB and `.git` are left
         out. At most 200 hits are shown; the last lines say how many more there are, and where.
-        Example: {"pattern": "def (load|save)\\(", "path": "src", "glob": "*.py"}
+        Example: {"pattern": "def (load|save)_", "path": "src", "glob": "*.py"}
 
         Args:
             pattern: A regular expression, tried on each line; taken as plain text if it is none.

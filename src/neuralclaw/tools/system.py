@@ -149,6 +149,7 @@ def process_list(
 def process_signal(pid: int, signal: SignalName = "TERM") -> str:
     """Send a signal to one process of this machine, for example TERM to end it. Look the id up with process_list first. What the
     terminal started has ended with its call and needs no signal.
+    Example: {"pid": 4711, "signal": "TERM"}
 
     Args:
         pid: Its process id.
