@@ -32,7 +32,8 @@ async def spoken(claw: Claw, task: str, session: str, **answer: Any) -> Ran:
                 break
         if events[-1]["type"] == "error":
             running.say({"type": "answer", "approval_id": asked["approval_id"], "decision": "no"})
-            events += [event for event in running.events() if event["type"] != "text.delta"]
+        running.end()
+        events += [event for event in running.events() if event["type"] != "text.delta"]
         code = running.process.wait(timeout=10)
     return Ran(code, b"\n".join(json.dumps(e).encode() for e in events), b"")
 
