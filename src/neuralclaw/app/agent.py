@@ -10,7 +10,7 @@ from anyio.abc import TaskGroup
 
 from .. import config
 from ..config import process
-from ..errors import AgentError, NeuralClawError, SessionBusy, TurnSetAside, UsageError
+from ..errors import AgentError, SessionBusy, UsageError
 from ..plugins import load
 from ..runtime.asker import JournalAsker
 from ..runtime.bus import Bus
@@ -20,12 +20,11 @@ from ..runtime.sessions import Sessions
 from ..runtime.turnstream import TurnStream
 from ..runtime.verbs import find_session
 from ..types.actions import Origin
-from ..types.entries import Event, rfc3339
-from ..types.events import ErrorEvent, Inbound, TurnFinished
+from ..types.entries import Event
+from ..types.events import Inbound, TurnFinished
 from ..types.ids import new_id
 from ..types.messages import Image
 from ..types.options import ApprovalsMode, TurnOptions
-from ..types.rows import SessionRow
 from .approver import Approver, asked
 from .calling import call_verb
 from .calls import DIRECT, called, for_call, spelled
@@ -51,6 +50,7 @@ from .given import (
 from .held import Held
 from .parts import Parts
 from .pictures import Given, mentioned, pictures
+from .recovering import recovered
 from .seat import Seat, seat_of
 from .session_verbs import session_verbs
 from .toolbox import Toolbox
@@ -213,34 +213,7 @@ class Agent:
 
         A session that cannot go on is named by a passing `error` event, and the next one follows.
         """
-        yield self._recovered()
-
-    async def _recovered(self) -> AsyncIterator[Event]:
-        seq = 0
-        for row in await self._parts.store.sessions(unfinished=True):
-            again = row.state != "set_aside"
-            if not again:
-                seq += 1
-                yield self._left(row, TurnSetAside(f"turn {row.open_turn} was set aside", hint=f"neuralclaw run --resume {row.session} --retry"), seq)
-            while again:  # messages that wait behind the unfinished turn have turns of their own
-                try:
-                    async with self._turns.gone_on(row.session, self._wish(retry=False)) as events:
-                        async for event in events:
-                            seq += 1
-                            yield msgspec.structs.replace(event, seq=seq)
-                except SessionBusy:
-                    break
-                except NeuralClawError as error:
-                    seq += 1
-                    yield self._left(row, error, seq)
-                    break
-                again = (await find_session(self._parts.store, row.session)).state in ("unfinished", "running")
-
-    def _left(self, row: SessionRow, error: NeuralClawError, seq: int) -> Event:
-        """Tells of a session that could not be gone on with."""
-        now = rfc3339(round(self._parts.clock.now() * 1_000_000))
-        body = ErrorEvent(kind=error.kind, text=f"{row.session}: {error.text}", hint=error.hint)
-        return Event(body=body, session=row.session, turn=row.open_turn, seq=seq, time=now)
+        yield recovered(self._parts.store, self._parts.clock, lambda session: self._turns.gone_on(session, self._wish(retry=False)))
 
     async def ask(
         self, text: str, *, session: str | None = None, key: str | None = None, images: Iterable[Given] = (), **options: Unpack[AskOptions]
