@@ -214,7 +214,7 @@ class Agent:
 
         A session that cannot go on is named by a passing `error` event, and the next one follows.
         """
-        yield recovered(self._parts, lambda session: self._turns.gone_on(session, self._wish(retry=False)))
+        yield recovered(self._parts.store, self._parts.clock, lambda session: self._turns.gone_on(session, self._wish(retry=False)))
 
     async def ask(
         self, text: str, *, session: str | None = None, key: str | None = None, images: Iterable[Given] = (), **options: Unpack[AskOptions]
