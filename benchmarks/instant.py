@@ -1,4 +1,7 @@
-"""A model service that answers at once with bytes that stand ready, in all four wire formats: a call first, then the answer."""
+"""A model service that answers at once with bytes that stand ready, in all four wire formats: a call first, then the answer.
+
+Each event is a chunk and a write of its own, as a model's tokens come.
+"""
 
 import asyncio
 import json
@@ -13,14 +16,15 @@ _WORDS = [word if number == 0 else f" {word}" for number, word in enumerate(ANSW
 _PIECES = ('{"', "expression", '":"', "17", " *", " 23", '"}')
 _ARGUMENTS = "".join(_PIECES)
 
-Wire = tuple[bytes, bytes, bytes]
-"""The response that calls, the one that answers, and what stands in a request that has the call's result."""
+Wire = tuple[Sequence[bytes], Sequence[bytes], bytes]
+"""The response that calls and the one that answers, write by write, and what stands in a request that has the call's result."""
 
 
-def _http(kind: str, pieces: Sequence[bytes]) -> bytes:
-    """A whole HTTP response: one chunk of the body for each event, as servers send them."""
+def _http(kind: str, pieces: Sequence[bytes]) -> Sequence[bytes]:
+    """An HTTP response as it is written: the head, then each event as a chunk of the body; the end goes with the last of them."""
     head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
-    return head + b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n"
+    chunks = [b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces]
+    return [head, *chunks[:-1], chunks[-1] + b"0\r\n\r\n"]
 
 
 def _json(value: Any) -> bytes:
@@ -36,7 +40,7 @@ def _chat() -> Wire:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
         return {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "instant", "choices": [choice], "usage": None}
 
-    def response(deltas: Sequence[dict[str, Any]], finish: str) -> bytes:
+    def response(deltas: Sequence[dict[str, Any]], finish: str) -> Sequence[bytes]:
         chunks = [chunk({"role": "assistant", "content": None}), *map(chunk, deltas), chunk({}, finish)]
         usage = {"prompt_tokens": 210, "completion_tokens": 24, "total_tokens": 234, "prompt_tokens_details": {"cached_tokens": 128}}
         chunks.append({**chunk({}), "choices": [], "usage": usage})
@@ -48,7 +52,7 @@ def _chat() -> Wire:
 
 
 def _responses() -> Wire:
-    def response(item: dict[str, Any], started: dict[str, Any], deltas: Sequence[dict[str, Any]]) -> bytes:
+    def response(item: dict[str, Any], started: dict[str, Any], deltas: Sequence[dict[str, Any]]) -> Sequence[bytes]:
         head = {"id": "resp_1", "object": "response", "created_at": 1, "model": "instant", "status": "in_progress", "output": []}
         usage = {"input_tokens": 210, "input_tokens_details": {"cached_tokens": 128}, "output_tokens": 24, "total_tokens": 234}
         events: list[dict[str, Any]] = [
@@ -72,7 +76,7 @@ def _responses() -> Wire:
 
 
 def _messages() -> Wire:
-    def response(block: dict[str, Any], deltas: Sequence[dict[str, Any]], stop: str) -> bytes:
+    def response(block: dict[str, Any], deltas: Sequence[dict[str, Any]], stop: str) -> Sequence[bytes]:
         usage = {"input_tokens": 82, "cache_read_input_tokens": 128, "cache_creation_input_tokens": 0, "output_tokens": 1}
         message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "instant", "content": [], "stop_reason": None, "usage": usage}
         events: list[dict[str, Any]] = [
@@ -94,7 +98,7 @@ def _messages() -> Wire:
 
 
 def _ollama() -> Wire:
-    def response(messages: Sequence[dict[str, Any]]) -> bytes:
+    def response(messages: Sequence[dict[str, Any]]) -> Sequence[bytes]:
         head = {"model": "instant", "created_at": "2026-01-01T00:00:00Z"}
         lines: list[dict[str, Any]] = [{**head, "message": {"role": "assistant", "content": "", **message}, "done": False} for message in messages]
         end = {"done": True, "done_reason": "stop", "prompt_eval_count": 210, "eval_count": 24}
@@ -110,7 +114,7 @@ WIRES = {b"/chat/completions": _chat(), b"/responses": _responses(), b"/messages
 
 
 class InstantServer(asyncio.Protocol):
-    """One connection of any of the formats."""
+    """One connection of any of the formats. Every write is sent at once: Nagle's algorithm is off, and the socket takes what is written."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = transport
@@ -126,7 +130,8 @@ class InstantServer(asyncio.Protocol):
             body, self.buffer = self.buffer[end + 4 : end + 4 + length], self.buffer[end + 4 + length :]
             calls, says, result = next(wire for suffix, wire in WIRES.items() if path.endswith(suffix))
             answered = result in body.replace(b'": "', b'":"')
-            self.transport.write(says if answered else calls)  # type: ignore[attr-defined]
+            for piece in says if answered else calls:
+                self.transport.write(piece)  # type: ignore[attr-defined]
 
 
 def _serve(port: "multiprocessing.Queue[int]") -> None:

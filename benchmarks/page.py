@@ -28,10 +28,12 @@ with it in the same run; milliseconds differ from machine to machine.
 """
 
 START = """\
-`python benchmarks/startup.py`: the whole process, median of its runs.
+`python benchmarks/startup.py`: the whole process, median of its runs. Uncompiled: no compiled module is there and none is kept, so every file is
+compiled again. Cold: what Python, the product and its libraries have on the disk is out of the page cache; pages that another process has mapped stay
+in it. Each beside `python -c pass` started in the same way.
 
-| command | ms | times `python -c pass` | at most |
-|---|---:|---:|---:|
+| command | ms | times `python -c pass` | at most | uncompiled, ms | times | cold, ms | times |
+|---|---:|---:|---:|---:|---:|---:|---:|
 {start}
 """
 
@@ -53,10 +55,12 @@ Beside it what rich takes to lay the whole out once, at the end: a floor for a p
 """
 
 TURN = """\
-`python benchmarks/turn.py --peers`: two streamed model calls and one call of a `pure` tool against an instant server on loopback. `sdk` is a bare
-loop on the official `openai` package, without journal, gate or tools of its own; `agent` is the whole product, with its journal on disk,
-hash chain, gate and events, over each of its wire formats. Below, frameworks that others wrote doing the same turn as their documentation shows
-(`benchmarks/peers.py` names the versions). Best of the rounds, each contender in a process of its own.
+`python benchmarks/turn.py --peers`: two streamed model calls and one call of a `pure` tool against an instant server on loopback, which writes one
+event at a time, without a wait between them. `sdk` is a bare loop on the official `openai` package, without journal, gate or tools of its own; `agent`
+is the whole product, with its journal, hash chain, gate and events, over each of its wire formats. A turn of `pure` calls has no `fdatasync` inside:
+what it appends survives `kill -9` when the turn goes on, and is synced beside it, within 50 ms. A call with an effect has a barrier before it, which
+"Parts" shows. Below, frameworks that others wrote doing the same turn (`benchmarks/peers.py` names the versions) as in a program that stays up: client
+and agent are made once, connections are kept. Best of the rounds, each contender in a process of its own.
 
 | contender | ms a turn | of `sdk` | tasks a second, 1,000 at once | times `sdk` | KB of memory for each of the 1,000 |
 |---|---:|---:|---:|---:|---:|
@@ -86,6 +90,16 @@ that were sent one after the other, in the same process. Memory: what the messag
 | messages | s | in asks alone | wanted | MB of memory |
 |---|---:|---:|---:|---:|
 {waiting}
+"""
+
+LARGE = """\
+`python benchmarks/large_home.py`: one process on a home of {turns} turns ({size} MB; ten turns in each session, and one session of 1,000), beside the
+same on a home with one turn, taken in turn. The page cache is warm. `sessions list` prints every session; nothing else may grow with their number.
+Memory: the largest of the process.
+
+| | ms | ms, {turns} turns | ratio | MB | MB, {turns} turns |
+|---|---:|---:|---:|---:|---:|
+{large}
 """
 
 QUESTIONS = """\
@@ -143,8 +157,12 @@ def figures(script: str, *arguments: str) -> dict[str, Any]:
 
 def start() -> str:
     found = figures("startup.py")
-    base = found["python -c pass"]
-    return START.format(start=table((f"`{name}`", f"{ms:.0f}", f"{ms / base:.1f}", WANTED.get(name, "")) for name, ms in found.items()))
+
+    def row(name: str) -> Sequence[str]:
+        warm, *others = ((f"{of[name]:.0f}", f"{of[name] / of['python -c pass']:.1f}") for of in found.values())
+        return f"`{name}`", *warm, WANTED.get(name, ""), *(cell for other in others for cell in other)
+
+    return START.format(start=table(row(name) for name in found["warm"]))
 
 
 def chat() -> str:
@@ -177,6 +195,22 @@ def session() -> str:
         for count, f in waiting.items()
     )
     return SESSION.format(session=table(turns), metadata=table(beside), waiting=table(many))
+
+
+def large() -> str:
+    found = figures("large_home.py")
+    rows = (
+        (
+            f"`{name}`" if name.startswith(("run", "sessions", "approvals")) else name,
+            f"{of['empty']['ms']:.0f}",
+            f"{of['large']['ms']:.0f}",
+            f"{of['large']['ms'] / of['empty']['ms']:.2f}",
+            f"{of['empty']['mb']:.0f}",
+            f"{of['large']['mb']:.0f}",
+        )
+        for name, of in found["actions"].items()
+    )
+    return LARGE.format(large=table(rows), turns=f"{found['turns']:,}", size=f"{found['size_mb']:.0f}")
 
 
 def questions() -> str:
@@ -221,6 +255,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "The chat": chat,
     "A turn": turn,
     "A long session": session,
+    "A large home": large,
     "Questions": questions,
     "Many processes": processes,
     "The beginning of a request": beginning,
@@ -231,7 +266,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
 def page(anew: Sequence[str]) -> str:
     """The page; sections that are not to be made anew are those of the page that stands."""
     old = dict(section.split("\n\n", 1) for section in PAGE.read_text().split("\n## ")[1:])
-    made = {name: make() if name in anew else old[name].rstrip("\n") + "\n" for name, make in SECTIONS.items()}
+    made = {name: make() if name in anew or name not in old else old[name].rstrip("\n") + "\n" for name, make in SECTIONS.items()}
     head = HEAD.format(cores=os.cpu_count(), python=platform.python_version(), system=platform.system())
     return head + "".join(f"\n## {name}\n\n{text}" for name, text in made.items())
 

@@ -2,8 +2,9 @@
 
     python benchmarks/peers.py             sets up all of them (some minutes, once) and runs one turn of each
 
-`benchmarks/turn.py --peers` measures them beside our own contenders, in the same run. Each is used as its documentation shows:
-streaming, its own OpenAI client for Chat Completions, one tool, a fresh conversation a turn; what it would send home is switched off.
+`benchmarks/turn.py --peers` measures them beside our own contenders, in the same run. Each is used as in a program that stays up: streaming, its own
+OpenAI client for Chat Completions, made once with its connections kept, the agent made once too (in strands one for each conversation, which it
+holds), one tool, a fresh conversation a turn; what it would send home is switched off.
 """
 
 import asyncio
@@ -97,28 +98,31 @@ async def agno(url: str) -> AsyncGenerator[Turn]:
     from agno.agent import Agent
     from agno.models.openai.like import OpenAILike
 
+    agent = Agent(model=OpenAILike(id="instant", base_url=url, api_key="none", max_retries=0), tools=[calculate], telemetry=False)
+
     async def turn(number: int) -> str:
-        agent = Agent(model=OpenAILike(id="instant", base_url=url, api_key="none"), tools=[calculate], telemetry=False)
-        pieces = [event.content async for event in agent.arun(QUESTION, stream=True) if type(event).__name__ == "RunContentEvent"]
-        return "".join(pieces)
+        events = agent.arun(QUESTION, stream=True, session_id=f"turn-{number}")
+        return "".join([event.content async for event in events if type(event).__name__ == "RunContentEvent"])
 
     yield turn
 
 
 @asynccontextmanager
 async def strands(url: str) -> AsyncGenerator[Turn]:
+    from openai import AsyncOpenAI
     from strands import Agent, tool
     from strands.models.openai import OpenAIModel
 
     made = tool(calculate)
-    client = {"base_url": url, "api_key": "none", "max_retries": 0}
+    async with AsyncOpenAI(base_url=url, api_key="none", max_retries=0) as client:
+        model = OpenAIModel(client=client, model_id="instant")
 
-    async def turn(number: int) -> str:
-        agent = Agent(model=OpenAIModel(client_args=client, model_id="instant"), tools=[made], callback_handler=None)
-        pieces: list[str] = [event["data"] async for event in agent.stream_async(QUESTION) if "data" in event]
-        return "".join(pieces)
+        async def turn(number: int) -> str:
+            agent = Agent(model=model, tools=[made], callback_handler=None)  # it holds one conversation
+            pieces: list[str] = [event["data"] async for event in agent.stream_async(QUESTION) if "data" in event]
+            return "".join(pieces)
 
-    yield turn
+        yield turn
 
 
 PEERS = {"pydantic-ai": pydantic_ai, "openai-agents": openai_agents, "langchain": langchain, "agno": agno, "strands": strands}

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import anyio
 
+from neuralclaw.app.clock import SystemClock
 from neuralclaw.store import SqliteStore
 from neuralclaw.types.entries import Draft, encode_body
 from neuralclaw.types.events import Message
@@ -24,17 +25,6 @@ STEPS = 9
 ROUNDS = 3
 
 DRAFT = Draft(1, Message(text="x" * 200, stop="end", model="m", usage=Usage(10, 0, 5, 0.01), seen=1), frozenset({"own"}))
-
-
-class Clock:
-    def now(self) -> float:
-        return time.time()
-
-    def monotonic(self) -> float:
-        return time.monotonic()
-
-    async def sleep(self, seconds: float) -> None:
-        await anyio.sleep(seconds)
 
 
 def bare(directory: Path) -> float:
@@ -86,7 +76,7 @@ async def barriers(store: SqliteStore) -> float:
 async def main(place: str) -> None:
     with tempfile.TemporaryDirectory(dir=place) as directory:
         insert = bare(Path(directory))
-        store = await SqliteStore.open(f"{directory}/home", clock=Clock())
+        store = await SqliteStore.open(f"{directory}/home", clock=SystemClock())
         try:
             one = min([await alone(store, f"alone{i}") for i in range(ROUNDS)])
             late = await alone(store, "alone0")

@@ -26,7 +26,7 @@ PASSWORD = 'so "long" a pass-word'
 B64 = b64encode(KEY.encode()).decode()
 MARK = "[REDACTED:OPENAI_API_KEY]"
 ENV = {"OPENAI_API_KEY": KEY}
-SETTINGS = {"mcp.servers.x.env.DB": PASSWORD, "logging.level": "DEBUG", "agent.max_tool_result_chars": 300}
+SETTINGS = {"mcp.servers.x.command": "x", "mcp.servers.x.env.DB": PASSWORD, "logging.level": "DEBUG", "agent.max_tool_result_chars": 300}
 
 
 class Pieces:

@@ -1,6 +1,6 @@
 """The seams of the house: Protocols, nothing else. Adapters implement them structurally; `app` alone wires adapters together."""
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Literal, Protocol
 
@@ -226,6 +226,14 @@ class Store(Protocol):
 
     async def session(self, session: str) -> SessionRow | None: ...
     async def sessions(self, *, unfinished: bool = False) -> list[SessionRow]: ...
+    async def resolve(self, prefix: str) -> str:
+        """The session of that id or unique prefix, found without reading the others. Raises `SessionNotFound`, which names the candidates."""
+        ...
+
+    async def newest(self, workspace: str, *, left_out: Sequence[str] = ()) -> str | None:
+        """The session of that workspace that changed last, those of `left_out` never; None when there is none."""
+        ...
+
     async def question(self, approval_id: str) -> OpenQuestion | None:
         """The question of that id, found without reading any other; None when there is none or its body cannot be read."""
         ...
@@ -322,6 +330,9 @@ class Secrets(Redaction, Protocol):
 
 
 class Source(Protocol):
-    """A labelled piece of context for a model request."""
+    """Labelled pieces of context for the turns in a workspace: texts, and the labels of what they say.
 
-    async def parts(self, session: str, turn: int) -> Iterable[tuple[str, frozenset[str]]]: ...
+    They are asked for when a turn begins and stand at the beginning of each of its requests; what is told is kept with the turn.
+    """
+
+    async def parts(self, workspace: str) -> Sequence[tuple[str, frozenset[str]]]: ...

@@ -19,11 +19,14 @@ from .types.messages import ContentPart, Image, ImageContent, StructuredContent,
 from .types.tools import ToolContext, ToolResult, ToolSpec, Touch
 
 _INJECTED = (Grant, ToolContext)
-_OPTIONS = ("risk", "effect", "powers", "sinks", "touches", "timeout", "requires_confirmation", "category", "source", "aliases", "max_chars")
+_OPTIONS = ("risk", "effect", "powers", "sinks", "touches", "timeout", "requires_confirmation", "category", "source", "aliases", "max_chars", "keep")
 _SECTION = ("Args:", "Arguments:", "Parameters:")
 
 ProbeResult = ToolResult | bool | None
 Probe = Callable[[Grant, ToolContext], Awaitable[ProbeResult]]
+RiskName = Risk | Literal["LOW", "MEDIUM", "HIGH", "CRITICAL"]
+EffectName = Effect | Literal["pure", "idempotent", "reconcilable", "once"]
+SinkName = Sink | Literal["execute", "network.send", "message", "write", "self"]
 
 
 class FunctionTool:
@@ -122,10 +125,10 @@ def tool(function: Callable[..., Any], /) -> FunctionTool: ...
 @overload
 def tool(
     *,
-    risk: str = "MEDIUM",
-    effect: str = "once",
+    risk: RiskName = "MEDIUM",
+    effect: EffectName = "once",
     powers: Iterable[str] = (),
-    sinks: Iterable[str] = (),
+    sinks: Iterable[SinkName] = (),
     touches: Iterable[Touch] = (),
     timeout: float | None = 30,
     requires_confirmation: bool = False,
@@ -134,6 +137,7 @@ def tool(
     name: str | None = None,
     aliases: Iterable[str] = (),
     max_chars: int | None = None,
+    keep: Literal["begin", "ends"] = "begin",
     instant: bool = False,
 ) -> Callable[[Callable[..., Any]], FunctionTool]: ...
 def tool(function: Callable[..., Any] | None = None, /, *, name: str | None = None, instant: bool = False, **options: Any) -> Any:
@@ -141,8 +145,9 @@ def tool(function: Callable[..., Any] | None = None, /, *, name: str | None = No
 
     `risk`: LOW, MEDIUM, HIGH or CRITICAL. `effect`: pure, idempotent, reconcilable or once. `sinks`: execute, network.send, message,
     write, self. `timeout` in seconds, None for none. `source="external"`: every result is labelled as coming from outside. `touches`:
-    which arguments name paths, commands or addresses. `max_chars`: of a result that the model sees. `instant`: a computation that
-    always ends at once and may run without a worker thread. Parameters annotated `ToolContext` or `Grant` are filled in by the
+    which arguments name paths, commands or addresses. `max_chars`: of a result that the model sees; `keep`: of a longer one its beginning
+    (`begin`), or a short beginning and the end (`ends`). `instant`: a computation that always ends at once and may run without a worker
+    thread. Parameters annotated `ToolContext` or `Grant` are filled in by the
     pipeline. Raises `ConfigError` when the function cannot be a tool.
     """
 

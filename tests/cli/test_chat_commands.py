@@ -10,6 +10,7 @@ import pytest
 from .emulator import CTRL_C, CTRL_D, UP, Screen
 from .model import served
 from .program import Claw
+from .services import Services
 from .test_chat import CONFIRM, READY, idle
 
 pytestmark = pytest.mark.anyio
@@ -163,3 +164,72 @@ async def test_a_home_that_cannot_be_written_shows_status_all_the_same(claw: Cla
     assert ran.code == 0, ran
     assert "workspace" in ran.err
     assert os.path.realpath(claw.workspace) in ran.err
+
+
+async def test_a_start_without_a_model_names_init_and_offers_it_once(claw: Claw) -> None:
+    for answer in ("n\r", None):
+        with Screen(claw, columns=120) as chat:
+            shown = " ".join(chat.until("No language model is set up", "one up.", idle_offline).split())
+            assert "neuralclaw init sets one up." in shown
+            assert ("Set one up now?" in chat.all) == (answer is not None)
+            if answer:
+                chat.type(answer)
+                chat.until(last(">"), lambda screen: "> n" in screen.text)
+            chat.type("calculate 6 * 7\r")
+            chat.until("✓ calculate", idle_offline)
+            chat.type(CTRL_D)
+            assert chat.end() == 0
+    [row] = {row["turns"] for row in (await claw("sessions", "list", "--json")).json}
+    assert row == 1
+    assert '"n"' not in (claw.home / "chat_history").read_text()
+    piped = await claw(stdin=b"y\ncalculate 6 * 7\n")
+    assert "neuralclaw init sets one up" in piped.err
+    assert "Set one up now" not in piped.err
+    assert "42" in piped.out
+
+
+def idle_offline(screen: Screen) -> bool:
+    status = screen.text.rpartition("\n")[2]
+    return "context" in status and "running" not in status
+
+
+async def test_any_other_text_at_the_offer_is_the_first_message(claw: Claw) -> None:
+    with Screen(claw) as chat:
+        chat.until("Set one up now?")
+        chat.type("calculate 6 * 7\r")
+        chat.until("✓ calculate", "42")
+
+
+async def test_a_yes_to_the_offer_sets_up_a_model_here_and_the_chat_goes_on_with_it(claw: Claw) -> None:
+    with Services().running() as services:
+        with Screen(claw, rows=40) as chat:
+            chat.until("Set one up now?")
+            chat.type("y\r")
+            chat.until("Service [offline]:")
+            chat.type(f"{services.url}/v1\r")
+            chat.until("A name for it [own]:")
+            chat.type("\r")
+            chat.until("Key for own")
+            chat.type("\r")
+            chat.until("Model of own")
+            chat.type("gpt-4o\r")
+            chat.until("when this one is out")
+            chat.type("\r")
+            chat.until("saved:", "own:gpt-4o · context")
+            assert chat.all.count("Set one up now?") == 1
+            chat.type("hello\r")
+            chat.until("ready", idle_offline)
+            chat.type(CTRL_D)
+            assert chat.end() == 0
+
+
+async def test_ctrl_c_in_the_set_up_comes_back_to_the_chat(claw: Claw) -> None:
+    with Screen(claw, rows=40) as chat:
+        chat.until("Set one up now?")
+        chat.type("y\r")
+        chat.until("Which")
+        chat.type(CTRL_C)
+        chat.until("nothing was changed", READY)
+        chat.type("calculate 6 * 7\r")
+        chat.until("✓ calculate", "42")
+        assert "Nothing runs" not in chat.all

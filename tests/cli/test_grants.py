@@ -134,7 +134,7 @@ async def test_approvals_show_tells_the_sentence_first_and_the_reasons_behind(cl
     assert shown[0] == f"rm old.txt: deletes 1 file (question {asked['approval_id']})"
     assert shown[1] == "    rm old.txt"
     assert f"  terminal in {claw.workspace}, risk HIGH" in shown
-    assert f"  [s] covers rm old.txt, in {claw.workspace}: in this session only" in shown
+    assert f"  [s] covers rm old.txt in {claw.workspace}, in this session only" in shown
     for reason in asked["reasons"]:
         assert f"  - {reason}" in shown
     assert "rm old.txt: deletes 1 file" in (await claw("approvals", "list")).out

@@ -70,7 +70,7 @@ async def test_a_changed_record_is_found_and_named(claw: Claw) -> None:
 
 
 async def test_reading_commands_write_nothing_into_a_home(claw: Claw) -> None:
-    for words in (["sessions", "list"], ["approvals", "list"], ["audit", "verify"]):
+    for words in (["sessions", "list"], ["approvals", "list"], ["grants", "list"], ["audit", "verify"]):
         ran = await claw(*words)
         assert ran.code == 0, ran
     assert list(claw.home.iterdir()) == []

@@ -198,6 +198,14 @@ async def test_a_server_of_ones_own_needs_its_address_alone(near: Claw, services
     assert services.calls[-1] == ("gpt-4o", "abc")
 
 
+async def test_a_model_alone_is_saved_with_the_service_that_has_it(claw: Claw) -> None:
+    env = {"OPENAI_API_KEY": "sk-of-nobody", "OLLAMA_HOST": "127.0.0.1:9"}
+    assert (await claw("init", "--model", "gpt-4o", "--no-check", env=env)).code == 0
+    assert (await claw("models", "show", "--json", env=env)).json["model"] == "openai:gpt-4o"
+    wrong = await claw("init", "--model", "gpt-4p", "--no-check", env=env)
+    assert (wrong.code, "did you mean openai:gpt-4" in wrong.err) == (78, True)
+
+
 async def test_at_a_terminal_the_key_is_not_shown_while_it_is_typed(near: Claw, services: Services) -> None:
     services.key = KEY
     for env in ({}, {"TERM": "dumb"}):
@@ -210,7 +218,7 @@ async def test_at_a_terminal_the_key_is_not_shown_while_it_is_typed(near: Claw, 
             terminal.type("\n")
             terminal.until("when this one is out")
             terminal.type("\n")
-            terminal.until("saved: ")
+            terminal.until("saved:")
             assert terminal.end() == 0
             assert KEY not in terminal.seen
             assert "\x1b" not in terminal.seen or not env

@@ -115,5 +115,6 @@ async def test_the_commands_print_words_and_the_values_of_the_verbs(claw: Claw) 
 
 async def test_nothing_configured_says_how_to_set_a_model_up(claw: Claw) -> None:
     listed = await claw("models", "list", env={"OLLAMA_HOST": "127.0.0.1:9"})
+    assert list(claw.home.iterdir()) == []  # to read writes nothing
     assert "offline:grammar" in listed.out
     assert "neuralclaw init" in listed.err

@@ -5,6 +5,8 @@ import subprocess
 
 import pytest
 
+from neuralclaw.app.clock import SystemClock
+from neuralclaw.store.sqlite import SqliteStore
 from tests.waiting import until
 
 from .model import served
@@ -212,3 +214,20 @@ async def test_what_holds_for_a_new_turn_is_refused_where_an_old_one_is_gone_on_
     assert [row["session"] for row in (await claw("sessions", "list", "--unfinished", "--json")).json] == ["k"]
     both = await claw("run", "--resume", "k", "--max-iterations", "9", "calculate 6 * 7", "--trust", "high", "--output", "json")
     assert (both.code, both.json["turn"], both.json["text"]) == (0, 2, "42"), both
+
+
+async def test_recover_names_the_sessions_and_what_was_set_aside(claw: Claw) -> None:
+    for session in ("aside", "killed"):
+        with claw.started(*SLEEP, "--session", session) as run:
+            run.until("tool.started")
+    store = await SqliteStore.open(str(claw.home), clock=SystemClock())
+    await store.set_aside("aside", True)
+    await store.aclose()
+    recovered = await claw("recover")
+    assert recovered.code == 1, recovered
+    assert recovered.out.startswith("killed: may have happened")
+    assert "aside: turn 1 was set aside" in recovered.err
+    assert "neuralclaw run --resume aside --retry" in recovered.err
+    other = await claw("run", "calculate 1 + 1")
+    assert "1 unfinished turn: " in other.err
+    assert (await claw("run", "--resume", "aside", "--retry")).out.startswith("may have happened")

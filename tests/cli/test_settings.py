@@ -57,7 +57,7 @@ async def test_a_cap_that_is_not_kept_stops_run_and_chat_and_not_what_reads(claw
         assert (ran.code, ran.out) == (78, ""), ran
         assert "config.yaml:2: budget.turn_usd is 1e-06, and this version cannot keep that cap yet" in ran.err
     reading = (["sessions", "show", "s"], ["sessions", "list"], ["audit", "verify"], ["approvals", "list"], ["config", "show"], ["config", "path"])
-    for words in (*reading, ["policy", "explain", "--command", "ls"], ["tools", "list"], ["models", "list"]):
+    for words in (*reading, ["policy", "explain", "--command", "ls"], ["tools", "list"], ["models", "list"], ["tools", "call", "echo", '{"text": "x"}']):
         assert (await claw(*words)).code == 0, words
     doctor = await claw("doctor", "--json")
     assert doctor.code == 1

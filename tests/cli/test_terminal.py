@@ -38,12 +38,39 @@ async def test_an_answer_from_another_terminal_ends_the_prompt_and_the_next_ques
         answered = await claw("approvals", "answer", first["approval_id"], "once")
         assert answered.code == 0, answered
         assert "goes on with it" in answered.out
+        terminal.until("answered by a program: once")
         terminal.until("40 + 4")
         terminal.until("[n] no")
         terminal.type("y\n")
         terminal.until("42")
         terminal.until("44")
         assert terminal.end() == 0
+
+
+async def test_an_answer_typed_at_another_terminal_is_told_as_the_owners(claw: Claw) -> None:
+    (claw.home / "config.yaml").write_text(ASK)
+    with claw.terminal("run", "calculate 6 * 7", "--session", "t") as terminal:
+        terminal.until("[n] no")
+        first = (await claw("approvals", "list", "--json")).json[0]
+        with claw.terminal("approvals", "answer", first["approval_id"], "no", "--text", "not now") as other:
+            assert other.end() == 0
+        terminal.until("answered from another terminal: no, with the words: not now")
+        assert terminal.end() in (0, 1)
+
+
+@pytest.mark.parametrize("term", ["xterm", "dumb"])
+async def test_words_at_a_question_of_the_line_chat_are_a_no_for_the_model(claw: Claw, term: str) -> None:
+    (claw.home / "config.yaml").write_text(ASK)
+    with claw.terminal("chat", env={"TERM": term, "NO_COLOR": "1"}) as chat:
+        chat.until("> ")
+        chat.type("calculate 6 * 7\n")
+        chat.until("what to do instead > ")
+        chat.type("?\n")
+        chat.until("- sums are asked about")
+        chat.type("count on your fingers\n")
+        chat.until("with the words: count on your fingers")
+        chat.type("\x04")
+        chat.end()
 
 
 async def test_what_was_typed_before_a_question_is_no_answer_to_it(claw: Claw) -> None:

@@ -1,10 +1,14 @@
 """`tools call`: recorded in the session `tools`, which nothing continues, or in the one that was named."""
 
+import subprocess
+from typing import Any
+
 import anyio
 import pytest
 
 from neuralclaw import Agent
 from neuralclaw.errors import UsageError
+from tests.waiting import until
 
 from .program import Claw
 from .test_run import ASK
@@ -98,3 +102,21 @@ async def test_a_dry_run_only_judges_and_tells_what_would_be_asked(claw: Claw) -
         ran = await claw(*remove, *more)
         assert (ran.code, ran.json["decision"]) == (code, "ask"), ran
     assert (await claw("sessions", "list", "--json")).json == []
+
+
+async def test_a_yes_to_a_single_call_never_covers_the_session_of_all_calls(claw: Claw) -> None:
+    remove = ("tools", "call", "terminal", '{"command": "rm junk.txt"}')
+    for more, offered in (([], False), (["--session", "mine"], True)):
+        (claw.workspace / "junk.txt").write_text("x")
+        with claw.started(*remove, "--approvals", "ask", *more, stdin=subprocess.PIPE) as run:
+            [question] = await until(lambda: _waiting(claw))
+            assert ("session" in question["choices"]) is offered, question
+            refused = await claw("approvals", "answer", question["approval_id"], "session")
+            assert refused.code == (0 if offered else 2), refused
+            if not offered:
+                assert (await claw("approvals", "answer", question["approval_id"], "once")).code == 0
+            assert run.process.wait(10) == 0
+
+
+async def _waiting(claw: Claw) -> Any:
+    return (await claw("approvals", "list", "--json")).json

@@ -159,7 +159,7 @@ def ctrl_c(stage: Stage) -> None:
     assert [e["status"] for e in stage.events("nap") if e["type"] == "turn.finished"] == ["cancelled"]
     stage.tells("At a question it does the same, and the question is closed.")
     with stage.terminal("run", "--session", "ask", "run rm shopping.txt") as terminal:
-        terminal.until("[n] no > ")
+        terminal.until("instead > ")
         stage.screen('neuralclaw run --session ask "run rm shopping.txt"', terminal, code=stopped(terminal))
     assert stage.types("neuralclaw approvals list").out == ""
 
@@ -177,7 +177,7 @@ def stopped(terminal: Terminal) -> int:
 def ten_megabytes(stage: Stage) -> None:
     """10 MB of output
 
-    The model, the screen and the entry get the beginning, and how much there was. The whole is kept beside the record: `read_result` reads it page by page.
+    The model, the screen and the entry get the beginning and the end, and how much there was. The whole is kept beside the record: `read_result` reads it page by page.
     """
     seen = stage.types(f'neuralclaw run --session digits {AUTO} "run seq 1000001 2250000" | tail -n 3')
     assert "10,000,000" in seen.out
@@ -236,7 +236,7 @@ def second_terminal(stage: Stage) -> None:
     stage.quietly("echo milk > shopping.txt")
     with stage.terminal("run", "--session", "tidy", "run rm shopping.txt") as terminal:
         terminal.until("(question ")
-        terminal.until("[n] no > ")
+        terminal.until("instead > ")
         asked = terminal.seen.replace("\r\n", "\n")
         stage.shows("# first terminal", '$ neuralclaw run --session tidy "run rm shopping.txt"', asked)
         stage.shows("", "# second terminal")
@@ -286,7 +286,7 @@ def killed_run(stage: Stage) -> None:
         until(lambda: stage.runs("sleep 303"))
         kill(terminal)
     with stage.terminal("run", "--resume", "work") as terminal:
-        terminal.until("[n] no > ")
+        terminal.until("instead > ")
         terminal.type("y\n")
         assert terminal.end() == 0, terminal.seen
         stage.screen("neuralclaw run --resume work", terminal)

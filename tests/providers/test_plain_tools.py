@@ -232,6 +232,24 @@ async def test_a_model_that_can_be_held_is_held_to_an_answer_or_a_call() -> None
     assert [sorted(part["properties"]) for part in schema["anyOf"]] == [["answer"]] + [["arguments", "tool"]] * 3
 
 
+async def test_a_number_that_a_held_model_may_write_has_an_end() -> None:
+    parameters = {"type": "object", "properties": {"n": {"anyOf": [{"type": "integer"}, {"type": "null"}]}, "few": {"type": "integer", "maximum": 5}}}
+    inner = says('{"answer": "yes"}', schema=True)
+    await ask(PlainTools(inner), tools=(m.ToolDef("count", "Counts.", parameters),))
+    schema = inner.requests[0].answer_schema
+    assert schema is not None
+    held = schema["anyOf"][1]["properties"]["arguments"]["properties"]
+    assert (held["n"]["anyOf"][0]["maximum"], held["few"]["maximum"]) == (999_999_999, 5)
+
+
+async def test_examples_are_not_told_in_the_prompt_and_descriptions_are_whole_where_the_window_is_large() -> None:
+    tool = m.ToolDef("read_file", 'Reads a file. Only text.\nExample: {"path": "src/x"}', {"type": "object", "properties": {}})
+    for window, told in ((100_000, "Reads a file. Only text."), (1_000, "Reads a file")):
+        inner = says("yes", context=window)
+        await ask(PlainTools(inner), tools=(tool,))
+        assert inner.requests[0].system.endswith(f"- read_file(): {told}")
+
+
 @pytest.mark.parametrize(("info", "words"), [({"tools": "none"}, "cannot use tools"), ({"context": 100}, "too small")])
 async def test_a_model_that_cannot_even_that_answers_without_tools_and_says_so_once(info: dict[str, Any], words: str) -> None:
     inner = says("An answer {x}.", **info)

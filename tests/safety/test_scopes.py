@@ -83,11 +83,11 @@ async def test_each_part_of_a_line_may_be_covered_by_another_answer() -> None:
 
 async def test_the_words_say_what_where_and_for_how_long() -> None:
     asked = await question(command("git commit -am 'first try'"))
-    assert asked.covers.session == f"git commit -a -m … (any message), in {WORKSPACE}: in this session only"
-    assert asked.covers.always == f"git commit -a -m … (any message), in {WORKSPACE}: in every session of this workspace, until you revoke it"
+    assert asked.covers.session == f"git commit -a -m … (any message) in {WORKSPACE}, in this session only"
+    assert asked.covers.always == f"git commit -a -m … (any message) in {WORKSPACE}, in every session of this workspace until you revoke it"
     assert asked.choices == ("once", "session", "always", "no")
     with_variable = await question(command("make", env_vars={"LANG": "C"}))
-    assert "make with LANG=C, in" in str(with_variable.covers.session)
+    assert "make with LANG=C in" in str(with_variable.covers.session)
 
 
 @pytest.mark.parametrize(
@@ -115,6 +115,15 @@ async def test_a_program_that_means_another_file_is_asked_about_again() -> None:
         await gate(POLICY, FakeFacts(programs={"make": WORKSPACE + "/bin/make"})).authorize(command("make"), answers)
 
 
+async def test_a_directory_that_leads_elsewhere_now_is_another_one() -> None:
+    text = "cd sub && make"
+    asked = await question(command(text))
+    assert f"make in {WORKSPACE}/sub" in str(asked.covers.session)
+    assert await allowed(text, standing(asked))
+    with pytest.raises(Parked):
+        await gate(POLICY, FakeFacts(links={f"{WORKSPACE}/sub": f"{WORKSPACE}/other"})).authorize(command(text), standing(asked))
+
+
 async def test_a_program_that_the_workspace_holds_is_a_script_and_offers_no_always() -> None:
     asked = await question(command("make"), facts=FakeFacts(programs={"make": WORKSPACE + "/bin/make"}))
     assert asked.choices == ("once", "session", "no")
@@ -133,7 +142,7 @@ async def test_a_yes_to_a_file_tool_covers_the_directory_of_its_path_and_none_be
 async def test_a_yes_to_an_address_covers_its_host_and_port() -> None:
     facts = FakeFacts(addresses={"example.com": ("93.184.216.34",), "www.example.com": ("93.184.216.34",)})
     asked = await question(action(FETCH, url="https://example.com/a"), ASKS_ALWAYS, facts)
-    assert asked.covers.session == "web_fetch from example.com, port 443: in this session only"
+    assert asked.covers.session == "web_fetch from example.com, port 443, in this session only"
     answers = standing(asked, "always")
     judged = gate(ASKS_ALWAYS, facts)
     await judged.authorize(action(FETCH, url="https://example.com:443/b"), answers)

@@ -7,6 +7,7 @@ import anyio
 import pytest
 
 from neuralclaw.errors import LeaseLost, SessionNotFound
+from neuralclaw.runtime.verbs import reading_verbs
 from neuralclaw.store import SqliteStore
 from neuralclaw.testing import FakeClock
 from neuralclaw.types.actions import Scope
@@ -281,3 +282,39 @@ async def test_erasing_takes_bodies_keys_and_results_and_leaves_a_record_that_ve
         report = await store.verify()
         assert report.bad is not None
         assert (report.bad.record, report.bad.why) == (4, "missing")
+
+
+class NoList(SqliteStore):
+    """A store whose list of all sessions nobody may ask for."""
+
+    async def sessions(self, *, unfinished: bool = False) -> list[SessionRow]:
+        raise AssertionError("all sessions were read to find one")
+
+
+async def test_a_session_is_found_by_its_beginning_without_reading_the_others(home: Path) -> None:
+    async with await NoList.open(str(home), clock=FakeClock()) as store:
+        for name in ("work-1", "work-2", "other"):
+            await store.append(name, [kit.inbound("hello")])
+        shown = reading_verbs(store, "/w")["sessions.show"]
+        assert (await shown(session="oth"))["session"] == "other"
+        assert (await shown(session="work-2"))["session"] == "work-2"
+        with pytest.raises(SessionNotFound, match="work-1, work-2"):
+            await shown(session="work")
+        with pytest.raises(SessionNotFound, match="nothing"):
+            await shown(session="nothing")
+
+
+async def test_the_newest_session_of_a_workspace_is_the_one_that_changed_last(home: Path) -> None:
+    clock = FakeClock()
+    async with await NoList.open(str(home), clock=clock) as store:
+        for name, workspace in (("a", "/w"), ("b", "/w"), ("c", "/v"), ("tools", "/w"), ("a", "/w")):
+            clock.advance(1)
+            await store.append(name, [kit.inbound("hello")], rows=[NewSession(origin="owner", workspace=workspace)])
+        assert await store.newest("/w") == "a"
+        assert await store.newest("/w", left_out=["a", "tools"]) == "b"
+        assert await store.newest("/v") == "c"
+        assert await store.newest("/elsewhere") is None
+        assert (await reading_verbs(store, "/w", left_out=("tools",))["sessions.show"]())["session"] == "a"
+        clock.advance(1)
+        await kit.made(store, "made", NewSession(origin="owner", workspace="/w"))
+        assert await store.newest("/w") == "made"

@@ -40,7 +40,7 @@ async def may_run_again(run: Run, call: CallState, action: Action) -> str | None
     earlier = next((q for q in call.questions if q.hash == question.hash), None)
     answer = await _settle(run, call, question, earlier, mode)
     if answer.decision in ("no", None):
-        await results.left(run, call)
+        await results.left(run, call, answer.text or "")
         return None
     return answer.by
 
@@ -58,7 +58,7 @@ def _again(run: Run, call: CallState, action: Action) -> Question:
         action=Shown(tool=action.spec.name, show=str(shown)),
         risk=started.risk,
         tier=started.tier,
-        summary="this call began before the program stopped and may have happened; run it again?",
+        summary=f"{action.spec.name} began this before the program stopped, and it may have happened: run it again?",
         reasons=("this call began before the program stopped and may have happened; run it again?",),
         choices=("once", "no"),
         expires=run.clock.now() + AGAIN_DAYS * 86_400,

@@ -119,7 +119,20 @@ def result_of(call: ToolCall, finished: ToolFinished | None) -> ToolMessage:
     if finished is None:
         return ToolMessage(call.id, call.name, NOT_FINISHED, False)
     images = tuple(part.image for part in finished.parts if isinstance(part, ImageContent))
-    return ToolMessage(call.id, call.name, finished.content, finished.ok, images)
+    text = as_read(finished)
+    return ToolMessage(call.id, call.name, text, finished.ok, images, None if text == finished.content else finished.content)
+
+
+def as_read(finished: ToolFinished) -> str:
+    """The text of a result as the model reads it: lines of a file behind their numbers, the note at the end."""
+    text = finished.content
+    if finished.first_line:
+        lines = text.split("\n", finished.line_count)
+        numbered = [f"{number}\t{line}" for number, line in enumerate(lines[: finished.line_count], finished.first_line)]
+        text = "\n".join(numbered + lines[finished.line_count :])
+    if not finished.note:
+        return text
+    return text + ("" if not text or text.endswith("\n") else "\n") + finished.note
 
 
 def images_of(message: ChatMessage) -> tuple[Image, ...]:

@@ -22,6 +22,11 @@ from .state import REFUSERS, CallState
 
 MAY_HAVE_HAPPENED = "may have happened: the program stopped while this call ran; it was not run again. Check before you repeat it."
 
+AFTER_REFUSAL = "[Do not try to get the same done another way. Do what can be done without it, then say what was not done and why.]"
+"""What the model reads behind a refusal."""
+AFTER_NO = "[Where the person said what to do instead, do that. Else go on without it, and say what was not done.]"
+"""What the model reads behind a person's no."""
+
 
 class Outcome(msgspec.Struct, frozen=True):
     """A call that ran and what it gave back; `ms` is how long it took."""
@@ -37,7 +42,8 @@ async def record(run: Run, outcome: Outcome) -> None:
     result, spec = redacted(outcome.result, run.redaction), outcome.spec  # before it is cut: half a secret is none that is found
     whole = model_text(result)
     limit = min(run.options.limits.result_chars, spec.max_chars or run.options.limits.result_chars)
-    content = shorten(whole, limit, spec.name)
+    content = shorten(whole, limit, spec)
+    first_line, line_count = numbers(outcome.result, whole, limit)
     metadata, left_out = bounded(result.metadata, limit)
     parts, pictures = kept_parts(result.parts, limit)
     body = ToolFinished(
@@ -52,6 +58,9 @@ async def record(run: Run, outcome: Outcome) -> None:
         truncated=content is not whole,
         parts=parts,
         changes=result.changes,
+        note="\n".join(note for note in (result.note, how_to_go_on(run, outcome, whole, limit)) if note),
+        first_line=first_line,
+        line_count=line_count,
     )
     rows = [Result(outcome.call.call.id, whole)] if body.truncated else []
     blobs = [*pictures, *([left_out] if left_out else [])]
@@ -68,11 +77,41 @@ def model_text(result: ToolResult) -> str:
     return f"ERROR: {result.error or 'the tool failed and said nothing'}"
 
 
-def shorten(text: str, limit: int, name: str) -> str:
-    """The text itself when it fits, else its first `limit` characters and, on a line of its own, the notice of row X5."""
+def shorten(text: str, limit: int, spec: ToolSpec) -> str:
+    """The text itself when it fits, else `limit` characters of it and, on a line of its own, the notice of row X5."""
     if len(text) <= limit:
         return text
-    return f"{text[:limit]}\n[OUTPUT TRUNCATED: Showing {limit:,} of {len(text):,} characters from {name}]"
+    begin = begin_of(limit, spec)
+    shown = text[:begin]
+    if begin < limit:
+        left = text[begin : len(text) - (limit - begin)]
+        shown += f"\n[… {len(left):,} characters in {left.count(chr(10)) + 1:,} lines are left out here …]\n{text[len(text) - (limit - begin) :]}"
+    return f"{shown}\n[OUTPUT TRUNCATED: Showing {limit:,} of {len(text):,} characters from {spec.name}]"
+
+
+def begin_of(limit: int, spec: ToolSpec) -> int:
+    """How many characters of the beginning are kept: of a log a quarter, because its end says what went wrong."""
+    return limit // 4 if spec.keep == "ends" else limit
+
+
+def numbers(result: ToolResult, whole: str, limit: int) -> tuple[int, int]:
+    """The number of the first line that the model reads behind its number, and how many such lines there are; none where a secret was taken out over lines."""
+    if not result.first_line or not result.content or whole.count("\n") != result.content.count("\n"):
+        return 0, 0
+    return result.first_line, min(result.line_count, whole.count("\n", 0, limit) + 1)
+
+
+def how_to_go_on(run: Run, outcome: Outcome, whole: str, limit: int) -> str:
+    """What the model is told of a result that was shortened: the call that shows the rest."""
+    if len(whole) <= limit:
+        return ""
+    first, count = numbers(outcome.result, whole, limit)
+    if count > 1 and "offset" in outcome.spec.input_schema.get("properties", {}):
+        last = first + count - 1
+        return f"[cut off within line {last}; go on with {outcome.spec.name} and offset={last}]"
+    if run.tools.find("read_result") is None:
+        return ""
+    return f'[to see what was left out: read_result with call_id="{outcome.call.call.id}", offset={begin_of(limit, outcome.spec)}]'
 
 
 def bounded(metadata: dict[str, Any], limit: int) -> tuple[dict[str, Any], bytes]:
@@ -138,6 +177,7 @@ async def refused(run: Run, call: CallState, action: Action, verdict: Verdict, n
         call_id=call.call.id, name=action.spec.name, decision=verdict.decision, risk=verdict.risk, tier=verdict.tier, reasons=reasons, by=by
     )
     body = _error(call, refusal_text(verdict, no), name=action.spec.name, refused=verdict.decision if by in REFUSERS else None)
+    body = msgspec.structs.replace(body, note=AFTER_REFUSAL if by in REFUSERS else AFTER_NO)
     if call.started is not None:  # it began in an earlier run: that stays on record, only its repetition is refused
         await run.journal.append(_error(call, f"{MAY_HAVE_HAPPENED} ({refusal_text(verdict, no)})", name=action.spec.name))
         return
@@ -182,9 +222,9 @@ def told(error: NeuralClawError) -> str:
     return f"{error.text.removesuffix('.')}{'.' if error.hint[0].isupper() else ';'} {error.hint}"
 
 
-async def left(run: Run, call: CallState) -> None:
-    """A `once` call that began in an earlier run and that nobody said to repeat."""
-    await run.journal.append(_error(call, MAY_HAVE_HAPPENED, bare=True))
+async def left(run: Run, call: CallState, text: str = "") -> None:
+    """A `once` call that began in an earlier run and that nobody said to repeat; `text` is what the person said to it."""
+    await run.journal.append(_error(call, f"{MAY_HAVE_HAPPENED} The person says: {text}" if text else MAY_HAVE_HAPPENED, bare=True))
 
 
 def _stopped(call: CallState, why: str) -> ToolFinished:

@@ -96,8 +96,7 @@ async def prepare(run: Run, call: CallState) -> Action | None:
     """The action the call stands for; what is wrong with the call becomes its result."""
     spec = run.tools.find(call.call.name)
     if spec is None:
-        names = ", ".join(sorted(d.name for d in run.definitions))
-        await results.failed(run, call, f"there is no tool named {call.call.name[:80]!r}; the tools are: {names}")
+        await results.failed(run, call, unknown_tool(call.call.name, [d.name for d in run.definitions]))
         return None
     if call.call.error is not None:
         await results.failed(run, call, call.call.error)
@@ -108,6 +107,15 @@ async def prepare(run: Run, call: CallState) -> Action | None:
         await results.failed(run, call, results.told(error))
         return None
     return _action(run, call, spec, arguments)
+
+
+def unknown_tool(name: str, names: list[str]) -> str:
+    """Says that there is no such tool, which are near to it in name, and which there are."""
+    import difflib  # costs start-up time, and few calls come here
+
+    near = difflib.get_close_matches(name.lower(), names, 3, 0.5)
+    meant = f"; did you mean {' or '.join(near)}?" if near else ";"
+    return f"there is no tool named {name[:80]!r}{meant} the tools are: {', '.join(sorted(names))}"
 
 
 def _action(run: Run, call: CallState, spec: ToolSpec, arguments: dict[str, Any]) -> Action:

@@ -8,10 +8,9 @@ import anyio
 import msgspec
 
 from ..errors import SessionBusy, UsageError
-from ..types.entries import Event
+from ..types.entries import CALLS, Event
 from ..types.events import Inbound
 from ..types.options import TurnOptions
-from .given import CALLS
 from .turns import Turns
 
 DIRECT = "direct:call"

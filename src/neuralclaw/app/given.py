@@ -10,21 +10,26 @@ from ..errors import ToolNotFoundError, UsageError, WorkspaceError
 from ..plugins import load
 from ..ports import Toolset
 from ..types.actions import Who
-from ..types.entries import HOME
+from ..types.entries import CALLS, HOME
 from ..types.ids import new_id
 from ..types.judging import Trust
 from ..types.options import ApprovalsMode
 
 SESSION_ID = re.compile(r"(?=.*[A-Za-z0-9])[A-Za-z0-9._-]{1,64}")
-CALLS = "tools"
-"""The session that keeps the single calls of `tools call`."""
 RESERVED = (HOME, CALLS)
 LONGEST = 31_536_000
 """The longest running time of a turn, in seconds: a year."""
 
 
-def load_settings(home: str | os.PathLike[str] | None, environ: Mapping[str, str], settings: config.Settings | Mapping[str, Any] | None) -> config.Loaded:
-    """The settings in effect: a whole `Settings` value, or those of files and environment with `settings` on top. Raises `ConfigError`."""
+def load_settings(
+    home: str | os.PathLike[str] | None, environ: Mapping[str, str], settings: config.Loaded | config.Settings | Mapping[str, Any] | None
+) -> config.Loaded:
+    """The settings in effect: what was loaded already, a whole `Settings` value, or those of files and environment with `settings` on top.
+
+    Raises `ConfigError`.
+    """
+    if isinstance(settings, config.Loaded):
+        return settings
     folder = os.fspath(home) if home is not None else None
     return config.effective(config.Asked(folder, environ, settings), lambda: load("provider.known"))
 
@@ -42,6 +47,15 @@ def real_directory(path: str | os.PathLike[str] | None) -> str:
     if not os.path.isdir(real):  # noqa: PTH112
         raise WorkspaceError(f"the workspace {real} is not a directory", hint="make it first, or name another with --workspace DIR")
     return real
+
+
+def still_there(workspace: str) -> None:
+    """A turn is gone on with where it began. Raises `WorkspaceError` when that place was deleted; the turn stays as it is."""
+    if not os.path.isdir(workspace):  # noqa: PTH112
+        raise WorkspaceError(
+            f"the workspace {workspace} of this turn is not there any more; the turn stays unfinished",
+            hint="bring the directory back, or end the turn: neuralclaw sessions cancel ID",
+        )
 
 
 def new_session(name: str | None) -> str:

@@ -1,21 +1,24 @@
 """The verbs about models: which ones can be chosen here, and what is known of one."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
 
+from .. import config
 from ..errors import ConfigError
 from ..plugins import load
 from ..types.messages import ModelInfo, Price
-from .models import GIVEN, LOCAL, OWN
-from .parts import Parts
+from .clock import SystemClock
+from .models import GIVEN, LOCAL, OWN, Models
 
 
 class ModelVerbs:
     """What can be asked about the models of one home."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts, self._models, self._loaded = parts, parts.models, parts.loaded
+    def __init__(self, models: Models, loaded: config.Loaded) -> None:
+        self._models, self._loaded = models, loaded
 
     async def list(self, service: str | None = None) -> list[dict[str, Any]]:
         """The models that are set, the default of every service that is ready, and the offline grammar; or all that are known of one service."""
@@ -63,6 +66,17 @@ class ModelVerbs:
         prefix = f"llm.providers.{service}.models.{name}"
         told = next((origin for key, origin in self._loaded.origins.items() if key == prefix or key.startswith(f"{prefix}.")), None)
         return told or ("built in" if service == "ollama" or load("provider.shipped")(service, name) else "assumed")
+
+
+@asynccontextmanager
+async def reading(asked: config.Asked) -> AsyncIterator[ModelVerbs]:
+    """The verbs over a configuration alone: works without a home that can be written. Raises `ConfigError`."""
+    loaded = config.effective(asked, lambda: load("provider.known"))
+    models = Models(loaded, load("gate.standing")(loaded), SystemClock(), given=None)
+    try:
+        yield ModelVerbs(models, loaded)
+    finally:
+        await models.aclose()
 
 
 def _told(info: ModelInfo, price: Price | None = None) -> dict[str, Any]:

@@ -62,6 +62,10 @@ class Models:
             timeout=llm.timeout_seconds,
         )
 
+    def provider(self, model: str) -> Provider:
+        """The provider of that model (`P:M`) alone, without those behind it. Raises `ConfigError`."""
+        return self._find(model)[0]
+
     def full_name(self, model: str | None, *, usable: bool = True) -> str:
         """`P:M` for what the person wrote: `P:M`, a service alone, a model alone, or nothing (`ready` first). Raises `ConfigError`.
 
@@ -70,7 +74,7 @@ class Models:
         if self._given is not None:
             return model if model and ":" in model else f"{GIVEN}:{model or 'model'}"
         wanted = model or self.default()[0]
-        if not self._names_service(wanted):
+        if not self.names_service(wanted):
             wanted = f"{self._service_of(wanted, usable)}:{wanted}"
         service, _, name = wanted.partition(":")
         if service == LOCAL:
@@ -81,7 +85,7 @@ class Models:
             raise ConfigError(f"{service} has no default model", hint=f"name one: --model {service}:MODEL")
         return wanted if name else f"{service}:{default}"
 
-    def _names_service(self, model: str) -> bool:
+    def names_service(self, model: str) -> bool:
         """Whether what stands before the colon, or all of it, is a service."""
         service = model.partition(":")[0]
         return service in (*OWN, LOCAL) or service in self._loaded.settings.llm.providers or service in load("provider.known")
@@ -113,7 +117,7 @@ class Models:
         """Find out what `full_name(model)` and `default` need to know, beside the event loop. Without it they block for the look themselves."""
         if self._given is not None:
             return
-        alone = model is not None and not self._names_service(model) and not load("provider.usable")(model, self.configured, self._loaded.env)
+        alone = model is not None and not self.names_service(model) and not load("provider.usable")(model, self.configured, self._loaded.env)
         if alone or (model is None and self._choose(lambda: False)[2]):
             await self._ollama.look()
 
@@ -128,6 +132,22 @@ class Models:
             return (name, why) if has == usual else (f"{name}:{has}", f"{why} without {usual}")
         return name, why
 
+    def unheeded(self, model: str | None) -> str:
+        """A sentence that names the settings that `full_name(model)` does not take, as far as it is known now; "" where there are none."""
+        llm, usual = self._loaded.settings.llm, config.Settings().llm
+        changed = [name for name in ("temperature", "top_p") if getattr(llm, name) != getattr(usual, name)]
+        if not changed or self._given is not None or (model is None and not self._ollama.looked and self._choose(lambda: False)[2]):
+            return ""
+        try:
+            full = self.full_name(model)
+            service, _, name = full.partition(":")
+            refused = load("provider.untaken")(self.described(service), name) if service not in (*OWN, LOCAL) else ()
+        except ConfigError:
+            return ""  # the turn says it
+        names = [f"llm.{one}" for one in changed if one in refused]
+        many = len(names) > 1
+        return f"{' and '.join(names)} {'have' if many else 'has'} no effect with {full}, which does not take {'them' if many else 'it'}" if names else ""
+
     def default_now(self) -> str:
         """`default` for a person to read, as far as it is known: nothing is looked for."""
         if self._given is not None:
@@ -137,7 +157,7 @@ class Models:
     def _by_model(self) -> tuple[str, str] | None:
         """The service that a configured model without one belongs to, where it is one alone."""
         llm = self._loaded.settings.llm
-        if llm.default_provider or not llm.default_model or self._names_service(llm.default_model):
+        if llm.default_provider or not llm.default_model or self.names_service(llm.default_model):
             return None
         found = load("provider.usable")(llm.default_model, self.configured, self._loaded.env)
         return (f"{found[0]}:{llm.default_model}", f"llm.default_model ({self._loaded.origin('llm.default_model')})") if len(found) == 1 else None

@@ -24,6 +24,8 @@ from .setup_find import Found, find, local_engine, providers
 from .setup_reach import Listing, listing
 
 QUESTION = "Reply with the word ready."
+CALL_SECONDS = 300.0
+"""How long the real call may take with all its waits."""
 CALL_TOKENS = 16
 """Tokens of the answer; a model that thinks first is cut off here, and has shown that it works."""
 LIST_SECONDS = 5.0
@@ -110,6 +112,14 @@ class Setup:
         if told and told.models:
             return next(iter(told.models))
         return "" if known is None else load("provider.successor")(service, known.model) or str(known.model)
+
+    def named(self, choice: Choice) -> Choice:
+        """The choice as it is, or with the service that has the model where only a model was named. Raises `ConfigError` where that is not clear."""
+        models = Models(alone(self.loaded), self.gate, SystemClock(), given=None)
+        if models.names_service(choice.name) or choice.base_url:
+            return choice
+        service, _, model = models.full_name(choice.name, usable=False).partition(":")
+        return msgspec.structs.replace(choice, service=service, model=model)
 
     def check_key(self, choice: Choice) -> None:
         """Raises `ConfigError` for a key that would have no effect or cannot be kept."""
@@ -251,14 +261,15 @@ def advised(failure: Failure, model: str) -> Failure:
 
 async def replied(provider: Any, request: Request, tell: Tell) -> Reply:
     """The finished reply; waits and notices are told as they come."""
-    async with provider.stream(request) as events:
-        async for event in events:
-            if isinstance(event, Retrying):
-                tell(f"{event.reason}; once more in {event.wait_ms / 1000:g} s")
-            elif isinstance(event, Notice):
-                tell(event.text)
-            elif isinstance(event, Finished):
-                return event.reply
+    with anyio.move_on_after(CALL_SECONDS):  # a longer wait that a service asks for is told, not made
+        async with provider.stream(request) as events:
+            async for event in events:
+                if isinstance(event, Retrying):
+                    tell(f"{event.reason}; once more in {event.wait_ms / 1000:g} s")
+                elif isinstance(event, Notice):
+                    tell(event.text)
+                elif isinstance(event, Finished):
+                    return event.reply
     return Reply(stop="error", failure=Failure("LLMUnavailableError", f"{request.model} ended its answer without an end"))
 
 

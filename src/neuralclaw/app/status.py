@@ -31,9 +31,14 @@ class Status:
             "turns": row.turns if row else 0,
             **self.place(),
             **await self.sandbox(),
-            "instructions": [],
+            "instructions": await self.instructions(),
             "unfinished": sum(1 for one in rows if one.state in ("unfinished", "set_aside") and (row is None or one.session != row.session)),
         }
+
+    async def instructions(self) -> list[str]:
+        """The `AGENTS.md` files that a turn here begins with, the nearest last."""
+        source = self._parts.instructions
+        return [] if source is None else [file.path for file in (await source.read(self._seat.workspace)).files]
 
     def place(self) -> dict[str, Any]:
         """Where it works, and how freely."""

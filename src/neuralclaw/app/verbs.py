@@ -1,6 +1,6 @@
 """The table of verbs: every command of the desk under its name. Command line, slash commands, pages and Python render the same values."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
@@ -35,8 +35,10 @@ def agent_verbs(parts: Parts, desk: SessionDesk, call: Turn, workspace: str, tru
         "tools.show": verbs.tool,
         "tools.call": verbs.call,
         **config_verbs(parts.loaded.asked),
+        "instructions.list": verbs.instructions,
         "models.list": verbs.models,
         "models.show": verbs.model,
+        "models.try": verbs.try_models,
         "doctor": verbs.doctor,
     }
 
@@ -80,18 +82,37 @@ class Verbs:
 
     async def models(self, *, service: str | None = None) -> list[dict[str, Any]]:
         """The models that can be used now: those that are set, and each ready service's default; or all that are known of one service."""
-        return list(await load("models")(self._parts).list(service))
+        return list(await load("models")(self._parts.models, self._parts.loaded).list(service))
 
     async def model(self, *, model: str | None = None, usable: bool = False) -> dict[str, Any]:
         """What is known of the model that `P:M`, a service or a model alone, or nothing stands for. `usable`: `ConfigError` where its key is missing."""
-        return dict(await load("models")(self._parts).show(model, usable=usable))
+        return dict(await load("models")(self._parts.models, self._parts.loaded).show(model, usable=usable))
 
-    async def doctor(self, *, rebuild: bool = False, call: bool = False) -> list[dict[str, Any]]:
-        """What works here, what is missing and how to get it. `call`: the models are called once for real."""
+    async def instructions(self) -> list[dict[str, Any]]:
+        """The `AGENTS.md` files that a turn in the workspace begins with, the nearest last; none where they are switched off."""
+        source = self._parts.instructions
+        return [] if source is None else [as_dict(file) for file in (await source.read(self._workspace)).files]
+
+    async def try_models(self, *, models: Sequence[str], progress: Callable[[Any], None] | None = None, **asked: Any) -> list[dict[str, Any]]:
+        """Try models (`P:M`) with the twenty tasks, each in a fresh workspace and home: passes, calls, usage, time and every result, for each model.
+
+        `tasks`: only these. `timeout`: seconds for a task. `runs`: how often each. `keep`: a directory for the workspaces. `progress` is told the value
+        so far. Real calls are made, and paid. Raises `ConfigError` for a model that cannot be asked, `LLMError` where none of them answers.
+        """
+        wanted = load("models.asked")(models=models, **asked)
+        done: list[dict[str, Any]] = await load("models.try")(self._parts.loaded, self._parts.models, wanted, progress)
+        return done
+
+    async def doctor(self, *, rebuild: bool = False, call: bool = False, needed: bool = False) -> list[dict[str, Any]]:
+        """What works here, what is missing and how to get it. `call`: the models are called once for real.
+
+        `needed`: each check also says whether the agent needs it.
+        """
         if rebuild:
             await self._parts.store.rebuild()
         checks: list[dict[str, Any]] = await load("doctor")(self._parts, rebuilt=rebuild, call=call)
-        return checks
+        shown = [check | {"fix": None} if check["ok"] else check for check in checks]
+        return shown if needed else [{name: value for name, value in check.items() if name != "needed"} for check in shown]
 
 
 def described(spec: ToolSpec) -> dict[str, Any]:

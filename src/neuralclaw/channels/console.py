@@ -8,11 +8,12 @@ import math
 import os
 import termios
 import time
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from typing import Any, NamedTuple, TextIO
 
 import anyio
-from prompt_toolkit.application import Application
+from prompt_toolkit.application import Application, in_terminal
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import Completer
 from prompt_toolkit.data_structures import Size
@@ -211,6 +212,13 @@ class Console:
         self._app.renderer.clear()
         self._app.invalidate()
 
+    @asynccontextmanager
+    async def aside(self) -> AsyncGenerator[None]:
+        """Inside, the terminal is as it was before, for another program."""
+        async with in_terminal():
+            await self._flow.idle()
+            yield
+
     def close(self) -> None:
         """Give the terminal back."""
         if self._app.is_running:
@@ -262,7 +270,7 @@ class Console:
         """Enter: what was typed becomes a message."""
         text = self.buffer.text
         if text.strip() and self.open:
-            if not self._drawing.asking or text.startswith("/"):
+            if text.startswith("/") or not (self._drawing.asking or text.strip().lower() in ("y", "yes", "n", "no")):
                 self.buffer.append_to_history()
             self.above(said(text))
             self._typed.send_nowait(self.pasted.whole(text))

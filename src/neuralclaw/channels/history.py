@@ -30,7 +30,9 @@ class Remembered(History):
     def begin(self, file: str, redact: Callable[[str], str]) -> None:
         """Read from and write to this file, without what `redact` takes out of a text."""
         self._file = HistoryFile(file, redact)
-        self._thread = threading.Thread(target=self._write, args=(self._file,), name="history", daemon=True)
+        if self._thread is not None:  # the agent was opened again
+            return
+        self._thread = threading.Thread(target=self._write, name="history", daemon=True)
         self._thread.start()
         for text in reversed(self._loaded_strings):
             self.store_string(text)
@@ -61,7 +63,8 @@ class Remembered(History):
         if self._file is not None:
             self._queue.put(self.whole(string))
 
-    def _write(self, file: HistoryFile) -> None:
+    def _write(self) -> None:
         while (text := self._queue.get()) is not None:
             with suppress(OSError):  # a home that cannot be written to: the chat goes on without
-                file.append(text)
+                if self._file is not None:
+                    self._file.append(text)

@@ -4,6 +4,7 @@ import io
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
+from contextlib import AbstractAsyncContextManager
 from typing import TextIO, cast
 
 import msgspec
@@ -302,6 +303,9 @@ class LiveFace:
         self.screen.trouble(kind, text)
         if hint:
             self.screen.line(f"   {hint}", "dim")
+
+    def aside(self) -> AbstractAsyncContextManager[None]:
+        return self.console.aside()
 
     def clear(self) -> bool:
         self.console.clear()

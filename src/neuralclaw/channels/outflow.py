@@ -96,6 +96,18 @@ class Outflow:
         """More waits to be written than should."""
         return self._given - self._taken > LIMIT and not self.given_up
 
+    async def idle(self) -> None:
+        """Wait until all was written, so that another program can write to the same place."""
+        self._loop = asyncio.get_running_loop()
+        self._waiting += 1
+        try:
+            while self._given > self._taken and not self.given_up:
+                moved = self._moved
+                if self._given > self._taken:  # looked at again: from here on the thread knows that somebody waits
+                    await moved.wait()
+        finally:
+            self._waiting -= 1
+
     async def room(self) -> None:
         """Wait until what was written has found a reader, as far as it must; for ever, unless the process is told to stop."""
         while self.full:

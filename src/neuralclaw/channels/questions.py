@@ -36,7 +36,7 @@ def choices(question: ApprovalRequested) -> str:
 
 def heading(question: ApprovalRequested) -> str:
     """What would be done, in one sentence."""
-    return f"{exact(question.summary or f'{question.action.tool} wants to run').rstrip('?')} (question {exact(question.approval_id)})"
+    return f"{exact(question.summary or f'{question.action.tool} wants to run')} (question {exact(question.approval_id)})"
 
 
 def about(question: ApprovalRequested) -> list[str]:
@@ -96,6 +96,8 @@ class Questions:
         name = body.approval_id
         if body.by == "owner" and name not in self.mine and any(q.approval_id == name for q in self._open):
             self._err.line(answered(body), "dim")
+        elif name not in self.mine:
+            self._err.at_start()  # whoever shows the events has just said so, on a line of its own
         return self.drop(name)
 
     def drop(self, approval_id: str) -> bool:
@@ -119,7 +121,7 @@ class Questions:
         if text == _WHY:
             self._again(why(question), f"  {choices(question)} > ")
             return None
-        decision = _WORDS.get(text.lower())
+        decision = text if text in question.choices else _WORDS.get(text.lower())
         if decision is None:
             return Reply("no", text)
         if decision in question.choices:

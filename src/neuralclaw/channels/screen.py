@@ -44,14 +44,14 @@ class Screen:
 
     @property
     def width(self) -> int:
-        """Cells of a line; 0 where it has no end."""
+        """Cells of a line; 0 where it has no end, or nobody knows."""
         return self._width() if self.tty else 0
 
     def _columns(self) -> int:
         try:
-            return os.get_terminal_size(self._stream.fileno()).columns or 80
+            return os.get_terminal_size(self._stream.fileno()).columns
         except (OSError, ValueError):  # the terminal is gone
-            return 80
+            return 0
 
     def write(self, text: str, style: str = "") -> None:
         """Write text as it is over a pipe, made harmless on a terminal; it is out when this returns."""
@@ -62,7 +62,7 @@ class Screen:
 
     def flow(self, text: str) -> None:
         """Write text that arrives in pieces; on a terminal its lines break between words, and the last word may wait for its end."""
-        if not self.tty:
+        if not self.width:
             self.write(text)
             return
         if self._flowing is None:
@@ -82,7 +82,7 @@ class Screen:
 
     def _folded(self, text: str) -> str:
         width = self.width
-        if len(text) <= width // 2 or (text.isascii() and all(len(line) <= width for line in text.split("\n"))):
+        if not width or len(text) <= width // 2 or (text.isascii() and all(len(line) <= width for line in text.split("\n"))):
             return text
         return folded(text, width)
 

@@ -3,20 +3,20 @@
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import anyio
 
 from ..app import Agent
 from ..channels import folding
 from ..channels.outflow import Outflow
-from ..channels.questions import LETTERS, Questions
-from ..channels.screen import Screen
-from ..channels.standing import Standing
+from ..channels.questions import LETTERS
 from ..errors import AlreadyAnswered, NeuralClawError, SessionNotFound, TurnSetAside, UsageError
 from ..types.entries import Event
 from ..types.events import ApprovalRequested, ApprovalResolved, Message, TurnFinished, TurnStarted
 from ..types.ids import new_id
+from . import offer
+from .face import Face
 from .failure import code_of
 from .output import plain
 from .parsing import clean, did_you_mean
@@ -29,47 +29,6 @@ _RECALLED = 3
 """So many earlier turns are shown again when a session is taken up."""
 _PATIENCE = 3
 """Ctrl-C so many times during one turn leaves the program."""
-
-
-class Face(Protocol):
-    """One way to show a conversation and to type in it: a terminal, a terminal that can do nothing, or a pipe."""
-
-    live: bool
-    """A person sits there."""
-    keys: bool
-    """Single keys do something here."""
-    screen: Screen
-    questions: Questions
-    standing: Standing
-
-    async def next(self) -> str | None:
-        """The next message that was typed, or None when there will be none. Nothing is lost when the wait is given up."""
-        ...
-
-    def ready(self) -> None:
-        """The conversation waits for a message."""
-
-    def taken(self) -> None:
-        """What was typed is taken up."""
-
-    def forget(self) -> None:
-        """What was typed before a question stood there is no answer to it."""
-
-    def recall(self, asked: str, answer: str) -> None:
-        """An earlier turn of the session: what was asked, and the answer, "" where there is none yet."""
-
-    def show(self, event: Event) -> None: ...
-    def say(self, text: str, style: str = "") -> None: ...
-    def trouble(self, kind: str, text: str, hint: str) -> None: ...
-    def fresh(self) -> None:
-        """Begin a new line."""
-
-    def let_go(self) -> None:
-        """The process ends now, without anything else being done."""
-
-    def clear(self) -> bool:
-        """Clear the screen; false where that cannot be done."""
-        ...
 
 
 class SlashCommand:
@@ -92,8 +51,10 @@ class Chat:
         self.model: str | None = None
         """The model that was asked for on the command line."""
         self.queued: list[str] = []
-        self.leaving = False
+        self.leaving = self.again = False
+        """The chat ends, or the agent has to be opened again."""
         self.running = False
+        self._offered = self._aside = False
         self._events: Any = None
         """Those of the turn that runs."""
         self._begun = self._pick_up = False
@@ -109,7 +70,8 @@ class Chat:
             await self._greet()
             state = await self._look_around()
         self._pick_up = resume and state != "idle"  # of an idle one everything is shown already
-        while not self.leaving:
+        await self._offer()
+        while not (self.leaving or self.again):
             if self._pick_up and self.session is not None:
                 await self._resume(self.session)
                 continue
@@ -132,8 +94,34 @@ class Chat:
         if self.face.live and self.session is not None and self._begun:
             self.face.say(f"Go on with: neuralclaw --resume {self.session}", "dim")
 
+    async def _offer(self) -> None:
+        """Name `init` where no model was chosen and none was found; at a terminal offer it, once."""
+        llm = self.agent.settings.settings.llm
+        if self.model is not None or llm.default_provider or llm.default_model:
+            return
+        told = await self.agent.do("models.show", model=None)
+        if told["model"].startswith("offline:"):
+            self.face.say(offer.NAMED, "yellow")
+            self._offered = self.face.live and not offer.asked_before(self.agent.settings.home)
+            if self._offered:
+                self.face.say(offer.QUESTION, "bold")
+
+    async def _accepts(self, text: str) -> bool:
+        """Whether the text is the answer to the offer; a yes sets up a model, here and now."""
+        self._offered = False
+        word, home = text.strip().lower(), self.agent.settings.home
+        offer.remember(home)
+        if word in ("y", "yes"):
+            self._aside = True
+            async with self.face.aside():
+                self.again = await offer.run_init(home)
+            self._aside = False
+        return word in ("y", "yes", "n", "no", "")
+
     async def interrupted(self) -> None:
         """Ctrl-C: stops the turn, never the chat."""
+        if self._aside:
+            return
         self._presses += 1
         self.face.fresh()
         if self.running and self.session is not None and self._presses < _PATIENCE:
@@ -203,6 +191,8 @@ class Chat:
         return text
 
     async def _line(self, line: str) -> None:
+        if self._offered and await self._accepts(line):
+            return
         if not line.strip():
             return
         try:

@@ -1,5 +1,8 @@
 """The chat where nothing but lines can be shown: over a pipe, with `TERM=dumb`."""
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
 from ..channels.lines import Lines
 from ..channels.questions import Questions
 from ..channels.standing import Standing
@@ -51,6 +54,10 @@ class LineFace:
         self._view.err.trouble(kind, text)
         if hint:
             self._view.err.line(f"   {hint}", "dim")
+
+    @asynccontextmanager
+    async def aside(self) -> AsyncGenerator[None]:
+        yield
 
     def clear(self) -> bool:
         return False

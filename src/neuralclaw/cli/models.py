@@ -1,10 +1,23 @@
-"""`neuralclaw models`: which models can be chosen, and what is known of one."""
+"""`neuralclaw models`: which models can be chosen, what is known of one, and what one achieves."""
 
 import argparse
+from collections.abc import Awaitable, Callable
 from typing import Any
 
-from . import output, verbs
+import anyio
+
+from .. import config
+from ..config.process import environ
+from ..plugins import load
+from . import output
+from .modeltrials import TRY
 from .parsing import Command, with_json
+
+
+async def _read(args: argparse.Namespace, verb: Callable[[Any], Awaitable[Any]]) -> Any:
+    """The value of a verb; needs the configuration and nothing else of the home."""
+    async with load("models.reading")(config.Asked(args.home, environ)) as verbs:
+        return output.plain(await verb(verbs))
 
 
 def _list_options(parser: argparse.ArgumentParser) -> None:
@@ -13,7 +26,7 @@ def _list_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _list(args: argparse.Namespace) -> int:
-    rows = verbs.ask(args, "models.list", service=args.service)
+    rows = anyio.run(_read, args, lambda verbs: verbs.list(args.service))
     if args.json:
         output.json_line(rows)
         return 0
@@ -30,7 +43,7 @@ def _show_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _show(args: argparse.Namespace) -> int:
-    row = verbs.ask(args, "models.show", model=args.model)
+    row = anyio.run(_read, args, lambda verbs: verbs.show(args.model))
     if args.json:
         output.json_line(row)
         return 0
@@ -84,4 +97,5 @@ COMMANDS = (
         run=_show,
         options=_show_options,
     ),
+    TRY,
 )

@@ -113,6 +113,8 @@ def _extra(parser: argparse.ArgumentParser, word: str) -> UsageError:
     if word.startswith("-"):
         known = [o for action in parser._actions if action.help != argparse.SUPPRESS for o in action.option_strings]
         name = word.split("=", 1)[0]
+        if name == "--json" and "--output" in known:
+            return UsageError(f"{parser.prog} has no option --json; did you mean '--output json'?", hint=hint)
         return UsageError(f"{parser.prog} has no option {name}{did_you_mean(name, known)}", hint=hint)
     return UsageError(f"{parser.prog} does not take a further {word!r}; put quotes around a text of several words", hint=hint)
 

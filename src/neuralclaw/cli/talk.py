@@ -23,23 +23,29 @@ async def talk(args: argparse.Namespace, stop: Stop, lines: Lines, live: Any, fl
     face = live.face if live is not None else LineFace(lines, View(output.screen(flow.out), err, tools=err.tty, verbose=args.verbose))
     chat = Chat(face, flow, asks=present and approvals == "ask", commands=SLASH)
     stop.interrupt = chat.interrupted
-    async with Agent.open(
-        home=args.home,
-        workspace=args.workspace,
-        model=args.model,
-        trust=args.trust,
-        approvals=approvals,
-        present=present,
-        who="owner" if present else "program",
-    ) as agent:
-        session = args.resume or args.session or (await newest(agent) if args.newest else None)
-        chat.agent, chat.model = agent, args.model
-        if live is not None:
-            await live.furnish(chat)
-        for notice in agent.notices:
-            face.say(notice, "yellow")
-        await tell_unfinished(agent, face.screen, session)
-        await chat.serve(agent, session, resume=bool(args.resume or args.newest))
+    session, resume = args.resume or args.session, bool(args.resume or args.newest)
+    while True:
+        async with Agent.open(
+            home=args.home,
+            workspace=args.workspace,
+            model=args.model,
+            trust=args.trust,
+            approvals=approvals,
+            present=present,
+            who="owner" if present else "program",
+        ) as agent:
+            if args.newest and session is None:
+                session = await newest(agent)
+            chat.agent, chat.model = agent, args.model
+            if live is not None:
+                await live.furnish(chat)
+            for notice in agent.notices:
+                face.say(notice, "yellow")
+            await tell_unfinished(agent, face.screen, session)
+            await chat.serve(agent, session, resume=resume)
+        if not chat.again:
+            break
+        chat.again, session, resume = False, chat.session, False
     if live is None:
         chat.farewell()
     return 0

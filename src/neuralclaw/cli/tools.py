@@ -68,7 +68,7 @@ def _call(args: argparse.Namespace) -> int:
     if not args.dry_run:
         with Outflow(sys.stdout, sys.stderr) as flow:
             return anyio.run(stoppable, lambda stop: _one(args, arguments, flow, stop), flow)
-    verdict = verbs.ask(args, "tools.call", name=args.name, arguments=arguments, session=args.session, dry_run=True)
+    verdict = verbs.look(args, "tools.call", name=args.name, arguments=arguments, session=args.session, dry_run=True)
     output.json_line(verdict) if args.json else output.fields(verdict)
     runs = args.approvals == "auto" and verdict["auto"]
     return 0 if runs else _REFUSED.get(verdict["decision"], 0)
@@ -79,7 +79,7 @@ async def _one(args: argparse.Namespace, arguments: dict[str, Any], flow: Outflo
     err, here = output.screen(flow.err), present(flow)
     approvals = mode(args.approvals, present=here)
     async with Agent.open(
-        home=args.home, workspace=args.workspace, trust=args.trust, approvals=approvals, present=here, who="owner" if here else "program"
+        home=args.home, workspace=args.workspace, trust=args.trust, approvals=approvals, present=here, who="owner" if here else "program", thinks=False
     ) as agent:
         tool = await agent.do("tools.show", name=args.name)
         sink = _Result(flow)

@@ -21,16 +21,25 @@ async def _read(args: argparse.Namespace, verb: str, arguments: dict[str, Any]) 
         return output.plain(await desk.do(verb, **arguments))
 
 
+READING = ("tools.list", "tools.show", "models.list", "models.show", "config.show")
+"""Verbs that need the parts of an agent and write nothing."""
+
+
+def look(args: argparse.Namespace, verb: str, /, **arguments: Any) -> Any:
+    """The value of a verb that needs the parts of an agent and writes nothing of the record: works on a read-only home."""
+    return anyio.run(_ask, args, verb, {"readonly": True}, arguments)
+
+
 def ask(args: argparse.Namespace, verb: str, /, *, who: str = "program", **arguments: Any) -> Any:
     """The value of a verb that needs the whole agent. `--workspace --trust --approvals --model` count where the command has them.
 
     `who` asks: the owner, or a program.
     """
-    return anyio.run(_ask, args, verb, who, arguments)
+    return look(args, verb, **arguments) if verb in READING else anyio.run(_ask, args, verb, {"who": who}, arguments)
 
 
-async def _ask(args: argparse.Namespace, verb: str, who: str, arguments: dict[str, Any]) -> Any:
-    async with opened(args, who=who, thinks=False) as agent:
+async def _ask(args: argparse.Namespace, verb: str, options: dict[str, Any], arguments: dict[str, Any]) -> Any:
+    async with opened(args, thinks=False, **options) as agent:
         return output.plain(await agent.do(verb, **arguments))
 
 

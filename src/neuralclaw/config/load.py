@@ -48,13 +48,15 @@ class Loaded:
     """The effective settings and where they come from.
 
     `home` is the absolute data directory (it may not exist yet), `file` the configuration file that was read or None, `env` the
-    merged `.env` and environment without empty values, `dotenv` the line of each of its variables that `.env` gave, `notices` sentences for the person.
+    merged `.env` and environment without empty values, `dotenv` the line of each of its variables that `.env` gave, `notices` sentences for the person,
+    `hidden` absolute directories besides `home` that no program sees into.
     """
 
     def __init__(self, settings: Settings, home: str, env: dict[str, str]) -> None:
         self.settings, self.home, self.env = settings, home, env
         self.file: str | None = None
         self.notices: tuple[str, ...] = ()
+        self.hidden: tuple[str, ...] = ()
         self.origins: dict[str, str] = {}
         self.unset: dict[str, str] = {}
         self.dotenv: dict[str, int] = {}

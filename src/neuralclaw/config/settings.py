@@ -42,6 +42,8 @@ class Agent(Section, frozen=True, kw_only=True):
     default_trust_level: Literal["low", "medium", "high"] = "low"
     environment_snapshot: bool = True
     """Whether the model is told workspace, processes, memory, disk, battery and uptime before every call."""
+    project_instructions: bool = True
+    """Whether the model is told what `AGENTS.md` of the workspace, and of the directories above it in the same repository, says."""
 
 
 class Context(Section, frozen=True, kw_only=True):

@@ -23,7 +23,7 @@ class DirectProvider(ComputedProvider):
         usage = Usage(usd=0.0)
         last = next((m for m in reversed(request.messages) if isinstance(m, ToolMessage) or (isinstance(m, UserMessage) and m.kind in SAID)), None)
         if isinstance(last, ToolMessage):
-            return Reply(text=last.content, usage=usage)
+            return Reply(text=last.for_people, usage=usage)
         try:
             spelled = msgspec.json.decode(last.text if isinstance(last, UserMessage) else "", type=Spelled)
         except msgspec.DecodeError as error:

@@ -97,6 +97,11 @@ def table() -> dict[str, dict[str, _Row]]:
 _REASONING = re.compile(r"(?:gpt-[5-9]|o[1-9])(?:[-.]|$)")
 
 
+def untaken(service: Service, model: str) -> frozenset[str]:
+    """Sampling parameters that are never sent to a model, because it does not take them. Anthropic's Messages have none."""
+    return frozenset({"temperature", "top_p"}) if service.api == "messages" else refused_parameters(service, model) & {"temperature", "top_p"}
+
+
 def refused_parameters(service: Service, model: str) -> frozenset[str]:
     """Parameters that a model is known to refuse: at OpenAI reasoning models take neither `max_tokens` nor sampling, others have no sealed reasoning."""
     if service.name != "openai" or not service.own:

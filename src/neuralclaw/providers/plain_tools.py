@@ -17,6 +17,9 @@ How = Literal["native", "text", "none"]
 TOOL_SHARE = 2
 """Tools may take one part in so many of the model's window; where they need more, the model answers without them."""
 
+WHOLE_SHARE = 8
+"""Their whole descriptions may take one part in so many, else each is told with its first sentence: small models lose the task in long texts."""
+
 
 class PlainTools:
     """Gives tools to every model of `inner`, by the means that the model has.
@@ -120,9 +123,9 @@ class PlainTools:
 
     def _tool_text(self, request: Request, info: ModelInfo) -> str:
         """The tools as text, shorter where the window is small, "" where even that is too much (four letters are about a token)."""
-        for short in (False, True):
+        for short, share in ((False, WHOLE_SHARE), (True, TOOL_SHARE)):
             text = tool_text(request.tools, held=info.schema, short=short)
-            if len(text) // 4 <= info.context // TOOL_SHARE:
+            if len(text) // 4 <= info.context // share:
                 return text
         return ""
 

@@ -14,8 +14,6 @@ To use a tool, reply with this JSON object and nothing else:
 {"tool": "NAME", "arguments": {"ARGUMENT": VALUE}}
 For several tools at once, reply with a JSON list of such objects. You are told the results; then use another tool or answer.
 When no tool is needed, or you know the answer, reply in plain text without JSON.
-
-Tools (`?` may be left out):
 """
 HELD = """\
 # Tools
@@ -24,18 +22,22 @@ Reply with one JSON object, always. To use a tool:
 {"tool": "NAME", "arguments": {"ARGUMENT": VALUE}}
 You are told the result. When no tool is needed, or you know the answer:
 {"answer": "..."}
-
-Tools (`?` may be left out):
 """
+EXAMPLE = 'When the person says `read notes.txt`, you reply {"tool": "read_file", "arguments": {"path": "notes.txt"}}.\n'
+"""One example of a whole reply, where there is the tool: without it small models write the tool's name for its arguments."""
+LISTED = "\nTools (`?` may be left out):\n"
 THEN = 'Now reply with {"answer": …} that says it, or use a different tool.'
 """Without these words small models that are held to a schema make the same call again and again."""
 MOST_ENUM = 12
+LARGEST = 999_999_999
 _sorted = msgspec.json.Encoder(order="sorted")
 
 
 def tool_text(tools: Sequence[ToolDef], *, held: bool, short: bool = False) -> str:
     """What stands behind the system prompt; `short`: only the first sentence of each description."""
-    return (HELD if held else PLAIN) + "\n".join(f"- {tool.name}({_arguments(tool.parameters)}): {_description(tool.description, short)}" for tool in tools)
+    example = EXAMPLE if any(tool.name == "read_file" for tool in tools) else ""
+    told = [f"- {tool.name}({_arguments(tool.parameters)}): {_description(tool.description, short)}" for tool in tools]
+    return (HELD if held else PLAIN) + example + LISTED + "\n".join(told)
 
 
 def answer_schema(tools: Sequence[ToolDef], answer: dict[str, Any] | None) -> dict[str, Any]:
@@ -57,7 +59,17 @@ def without_calls(request: Request, *, held: bool) -> Request:
 
 def _alone(parameters: dict[str, Any]) -> dict[str, Any]:
     """The schema where it can stand inside another: references would point elsewhere there, so any object will do."""
-    return parameters if parameters and b'"$ref"' not in _sorted.encode(parameters) else {"type": "object"}
+    return _with_ends(parameters) if parameters and b'"$ref"' not in _sorted.encode(parameters) else {"type": "object"}
+
+
+def _with_ends(schema: Any) -> Any:
+    """The schema with a largest value for every whole number: a small model that is held to a schema writes zeros without end where it may."""
+    if isinstance(schema, list):
+        return [_with_ends(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    made = {name: part if name in ("default", "enum", "const") else _with_ends(part) for name, part in schema.items()}
+    return made if schema.get("type") != "integer" else {"maximum": LARGEST, **made}
 
 
 def _object(fields: dict[str, Any]) -> dict[str, Any]:
@@ -121,5 +133,6 @@ def _kind(schema: Any, depth: int = 0) -> str:
 
 
 def _description(text: str, short: bool) -> str:
-    line = " ".join(text.split())
+    """In one line. Examples are left out: they show the arguments alone, in another form than a call has here, and small models copy them."""
+    line = " ".join(" ".join(part for part in text.splitlines() if not part.lstrip().startswith("Example:")).split())
     return line.partition(". ")[0] if short else line

@@ -1,6 +1,6 @@
 """One session driven by this process: its unfinished turn and its waiting messages are brought to their end, one turn after the other."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
 import anyio
@@ -13,8 +13,8 @@ from ..agent.loop import run_turn
 from ..agent.redaction import NO_REDACTION, Searched, redacted
 from ..agent.run import Run
 from ..agent.state import TurnState
-from ..errors import AgentError, AlreadyAnswered, StoreError, TurnSetAside
-from ..ports import Asker, Clock, Gate, Provider, Redaction, Store, Toolset
+from ..errors import AgentError, AlreadyAnswered, NeuralClawError, StoreError, TurnSetAside
+from ..ports import Asker, Clock, Gate, Provider, Redaction, Source, Store, Toolset
 from ..types.entries import Draft, Entry
 from ..types.events import (
     ApprovalResolved,
@@ -30,6 +30,7 @@ from ..types.events import (
     TurnStarted,
     Unreadable,
 )
+from ..types.labels import join
 from ..types.logcontext import about
 from ..types.options import ApprovalsMode, Limits, TurnOptions
 from ..types.rows import Lease
@@ -70,7 +71,11 @@ class Kit(msgspec.Struct, frozen=True, kw_only=True):
     digests: Callable[[], dict[str, str]]
     environment: Callable[[str], Awaitable[str]] | None = None
     """Describes the machine and a workspace for the model; None: switched off."""
+    sources: Sequence[Source] = ()
+    """What a workspace tells the model at the beginning of its turns."""
     redaction: Redaction = NO_REDACTION
+    there: Callable[[str], None] = lambda _: None
+    """Raises `WorkspaceError` where a workspace was deleted: nothing is run for it, and it is not made again."""
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
@@ -174,7 +179,7 @@ class Drive:
         options = message.body.options or (state.started.options if state.started else None)
         if options is None:
             raise AgentError(f"message {message.entry} of session {self.session} says neither which model nor which workspace to use")
-        prompt = self._prompts.now(options.workspace, options.tools)
+        prompt = await self._prompts.now(options.workspace, options.tools, sources=await self._reads(options.model))
         journal.begin(TurnState(state.number + 1, after=state), journal.conversation, journal.labels)
         await journal.append(
             TurnStarted(
@@ -185,13 +190,21 @@ class Drive:
                 origin=options.origin.who,
                 options=options,
                 inbound=message.entry,
-                digests=self._kit.digests(),
+                digests=self._kit.digests() | prompt.digests,
                 stored=prompt.stored,
             ),
-            labels=message.labels,
+            labels=join(message.labels, prompt.labels),
             blobs=prompt.blobs,
         )
         return True
+
+    async def _reads(self, model: str) -> bool:
+        """Whether the model reads what a workspace tells: one of language, or one that is not known here, which the run will say."""
+        try:
+            thinking = await self._kit.thinking(model)
+        except NeuralClawError:
+            return True
+        return thinking.provider.info(thinking.model).language
 
     def _broken(self, state: TurnState) -> bool:
         """Whether the open turn has entries that were erased or cannot be read: what it did is not known, so nothing of it may run again."""
@@ -238,6 +251,8 @@ class Drive:
     async def _build(self, journal: Journal) -> Run:
         kit, state = self._kit, journal.state
         options = with_wish(state.options, self._wish, resumed=state.resumed)
+        if state.cancelled_by is None:
+            kit.there(options.workspace)
         thinking = await kit.thinking(options.model)
         started = state.started
         prompt = await self._prompts.of_turn(options, started.stored if started else {}, kit.store)

@@ -36,7 +36,7 @@ class Sessions:
     def __init__(self, kit: Kit, tasks: TaskGroup, *, max_sessions: int, ended: Callable[[str], None]) -> None:
         self._kit, self._tasks, self._ended = kit, tasks, ended
         self._searched = Searched(kit.redaction)
-        self._prompts = Prompts(kit.system, kit.tools, kit.redaction)
+        self._prompts = Prompts(kit.system, kit.tools, kit.redaction, kit.sources)
         self._drives: dict[str, Drive] = {}
         self._claims: dict[str, anyio.Event] = {}  # leases of this process that no drive has yet
         self._kept: dict[str, Lease] = {}  # leases that could not be given back

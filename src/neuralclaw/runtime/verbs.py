@@ -30,6 +30,7 @@ def reading_verbs(store: Store, workspace: str = "", *, left_out: Sequence[str] 
         "grants.list": verbs.grants,
         "audit.verify": verbs.verify,
         "audit.show": verbs.record,
+        "audit.export": verbs.record,
     }
 
 
@@ -87,10 +88,11 @@ class Reading:
 
     async def _newest(self) -> SessionRow:
         """The session of the workspace that was used last. Raises `SessionNotFound`."""
-        mine = [row for row in await self._store.sessions() if row.workspace == self._workspace and row.session not in self._left_out]
-        if not mine:
+        name = await self._store.newest(self._workspace, left_out=self._left_out)
+        row = await self._store.session(name) if name is not None else None
+        if row is None:
             raise SessionNotFound(f"there is no session of the workspace {self._workspace}", hint="neuralclaw sessions list")
-        return max(mine, key=lambda row: row.updated)
+        return row
 
     async def approvals(self, *, session: str | None = None) -> list[dict[str, Any]]:
         return [waiting(q) for q in await self._store.questions(session=session)]
@@ -118,14 +120,10 @@ class Reading:
 
 async def find_session(store: Store, name: str) -> SessionRow:
     """The session of that id, or of that unique prefix. Raises `SessionNotFound`."""
-    row = await store.session(name)
-    if row is not None:
-        return row
-    found = [r for r in await store.sessions() if r.session.startswith(name)]
-    if len(found) == 1 and name:
-        return found[0]
-    what = f"several sessions begin with {name}: {', '.join(r.session for r in found[:5])}" if found and name else f"there is no session {name}"
-    raise SessionNotFound(what, hint="neuralclaw sessions list")
+    row = await store.session(name) or await store.session(await store.resolve(name))
+    if row is None:
+        raise SessionNotFound(f"there is no session {name}", hint="neuralclaw sessions list")
+    return row
 
 
 def listed(row: SessionRow) -> dict[str, Any]:

@@ -102,6 +102,7 @@ def _wants(paths: list[PathWant], urls: list[Url], line: Line | None, cwd: str) 
     programs: tuple[str, ...] = ()
     if line is not None:
         wanted += [w for c in line.commands for w in c.wants]
+        wanted += dict.fromkeys(PathWant(c.cwd, "list") for c in line.commands if c.cwd and c.cwd != cwd)  # what a yes covers depends on where it really is
         programs = tuple(dict.fromkeys(c.program for c in line.commands if c.program))
     if not wanted and not programs and not hosts:
         return None if line is None else Wants(cwd=cwd)

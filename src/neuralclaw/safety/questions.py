@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from ..types.actions import Action, Envelope, FactSheet, PathFact, Question, Shown, Verdict
+from ..types.entries import CALLS
 from ..types.labels import is_external
 from ..types.tools import Touch
 from .analysis import Analysis
@@ -30,6 +31,8 @@ def build(action: Action, judged: Judged, *, hash: str, expires: float, make_id:
     """The question about one call. It offers only answers that can be given: without `parts` no standing one."""
     verdict, analysis = judged.verdict, judged.analysis
     offered = covers(judged.parts)
+    if action.session == CALLS:  # it lasts for ever: a yes for "this session" would have no end
+        offered = msgspec.structs.replace(offered, session=None)
     standing = [name for name, words in (("session", offered.session), ("always", offered.always)) if words is not None]
     variables = action.arguments.get("env_vars") if analysis.line is not None else None
     return Question(

@@ -61,8 +61,8 @@ def covers(parts: Sequence[Part]) -> Covers:
     if not parts:
         return Covers()
     what = "; ".join(dict.fromkeys(part.words for part in parts))
-    ever = f"{what}: in every session of this workspace, until you revoke it" if all(part.always for part in parts) else None
-    return Covers(session=f"{what}: in this session only", always=ever)
+    ever = f"{what}, in every session of this workspace until you revoke it" if all(part.always for part in parts) else None
+    return Covers(session=f"{what}, in this session only", always=ever)
 
 
 def used(parts: Sequence[Part], standing: Sequence[StandingGrant]) -> tuple[StandingGrant, ...]:
@@ -106,12 +106,15 @@ def _command(action: Action, policy: Policy, command: Command, sheet: FactSheet)
     fixed = bool(command.subject and command.program) and "/" not in command.program and set(command.via) <= PLAIN_VIA
     if not fixed or command.critical or command.cwd is None or command.open:
         return None
+    place = next((f.resolved for f in sheet.paths if (f.path, f.op) == (command.cwd, "list")), command.cwd if command.cwd == action.workspace else None)
+    if place is None:
+        return None
     argv = _free_text(command.argv)
     given = action.arguments.get("env_vars") or {}
     wanted = {(w.path, w.op) for w in command.wants}
     targets = sorted((f.op, f.resolved) for f in sheet.paths if (f.path, f.op) in wanted and f.op in ("write", "delete"))
     program = sheet.programs.get(command.program)
-    value = msgspec.json.encode((argv, command.cwd, command.via, program, targets, given), order="deterministic").decode()
+    value = msgspec.json.encode((argv, place, command.via, program, targets, given), order="deterministic").decode()
     words = " ".join(ANY_TEXT if word == ANY_TEXT else quote(word) for word in (*command.via, *argv))
     if ANY_TEXT in argv:
         words += " (any message)"
@@ -119,7 +122,7 @@ def _command(action: Action, policy: Policy, command: Command, sheet: FactSheet)
         words += " with " + ", ".join(f"{name}={quote(str(text))}" for name, text in sorted(given.items()))
     runs = basename(command.program) in INTERPRETERS or stray(command.program, action, policy, sheet)
     ever = not runs and not NOT_ALWAYS & command.powers
-    return Part(Scope("program", value, action.spec.name), f"{words}, in {command.cwd}", ever)
+    return Part(Scope("program", value, action.spec.name), f"{words} in {place}", ever)
 
 
 def _free_text(argv: tuple[str, ...]) -> tuple[str, ...]:

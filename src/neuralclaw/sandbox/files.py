@@ -61,7 +61,7 @@ class ConfinedFiles:
     async def write(self, grant: Grant, path: str, data: bytes) -> FileChange:
         """Create or replace a regular file in one step; mode and owner of a file that was there stay. Links inside the roots are followed."""
         envelope = open_envelope(grant)
-        return await _effect(lambda: self._write(envelope, _writable(grant, envelope, path), data), path)
+        return await _effect(lambda: self._write(envelope, _writable(grant, envelope, path), data, grant.workspace), path)
 
     async def delete(self, grant: Grant, path: str) -> FileChange:
         """Delete a regular file, or a link itself, of which nothing is kept (`before` None). Directories are refused."""
@@ -109,9 +109,9 @@ class ConfinedFiles:
         finally:
             os.close(fd)
 
-    def _write(self, envelope: Envelope, real: str, data: bytes) -> FileChange:
+    def _write(self, envelope: Envelope, real: str, data: bytes, workspace: str) -> FileChange:
         parent, name = os.path.split(real)
-        self._make(parent)
+        self._make(parent, workspace)
         with self._directory(parent) as at:
             before, status = self._keep(envelope, at, name, real)
             with _written_beside(at, data, status, self._sync) as temporary:
@@ -120,13 +120,15 @@ class ConfinedFiles:
             self._settle(at, real, "written")
         return FileChange(real, before, hashlib.sha256(data).hexdigest())
 
-    def _make(self, directory: str) -> None:
-        """The directory with its parents, each made inside the one that was opened without a link."""
+    def _make(self, directory: str, workspace: str) -> None:
+        """The directory with its parents, each made inside the one that was opened without a link; never the workspace itself."""
         try:
             os.close(self._open(directory, _DIRECTORY))
         except FileNotFoundError:
+            if directory == workspace:
+                raise ToolExecutionError(f"the workspace {workspace} is not there any more; nothing was written") from None
             parent, name = os.path.split(directory)
-            self._make(parent)
+            self._make(parent, workspace)
             with self._directory(parent) as at:
                 with suppress(FileExistsError):
                     os.mkdir(name, dir_fd=at)

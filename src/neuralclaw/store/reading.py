@@ -116,11 +116,22 @@ def find_session(c: sqlite3.Connection, prefix: str) -> str:
     names: list[str] = [name for (name,) in rows]
     if len(names) == 1:
         return names[0]
-    hint = "neuralclaw sessions list shows all"
+    hint = "neuralclaw sessions list"
     if not names:
-        raise SessionNotFound(f"there is no session {prefix!r}; nothing was changed", hint=hint)
+        raise SessionNotFound(f"there is no session {prefix}", hint=hint)
     listed = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
-    raise SessionNotFound(f"several sessions begin with {prefix!r}: {listed}; nothing was changed", hint=hint)
+    raise SessionNotFound(f"several sessions begin with {prefix}: {listed}", hint=hint)
+
+
+def newest_session(c: sqlite3.Connection, workspace: str, left_out: Sequence[str]) -> str | None:
+    """The session of that workspace that changed last, of two that changed at once the one that `session_rows` has first."""
+    row = c.execute(
+        "SELECT s.session FROM sessions s LEFT JOIN progress p ON p.session = s.session"
+        f" WHERE s.workspace = ? AND s.session NOT IN ({', '.join('?' * len(left_out))})"
+        " ORDER BY max(coalesce(p.updated, 0), s.created) DESC, s.session DESC LIMIT 1",
+        (workspace, *left_out),
+    ).fetchone()
+    return row[0] if row else None
 
 
 _QUESTION = (

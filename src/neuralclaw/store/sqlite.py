@@ -168,6 +168,10 @@ class SqliteStore:
         """The session of that id or unique prefix. Raises `SessionNotFound`, which names the candidates."""
         return self._readers.run(lambda c: reading.find_session(c, prefix))
 
+    async def newest(self, workspace: str, *, left_out: Sequence[str] = ()) -> str | None:
+        """See `ports.Store`."""
+        return await self._aside(lambda c: reading.newest_session(c, workspace, left_out))
+
     async def question(self, approval_id: str) -> OpenQuestion | None:
         """See `ports.Store`."""
         return self._readers.run(lambda c: reading.question_row(c, approval_id))

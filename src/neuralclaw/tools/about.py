@@ -14,7 +14,8 @@ def about_me(about: Callable[[], Mapping[str, Any] | str]) -> FunctionTool:
 
     @tool(risk="LOW", effect="pure", category="utility", instant=True)
     def about_me() -> ToolResult:
-        """Tell which agent this is: its name, version, model, settings, safety rules and tools, as they really are now."""
+        """Tell which agent this is: its name, model, settings, limits, safety rules and tools, as they are now. Use it when you are asked
+        about yourself or what you may do; for the machine use system_info."""
         told = about()
         if isinstance(told, str):
             return ToolResult(content=told)

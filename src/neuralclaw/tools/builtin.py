@@ -10,6 +10,7 @@ from . import search
 from .about import about_me
 from .calculate import calculate
 from .echo import echo
+from .names import NamingFiles
 from .results import ResultSource, read_result
 from .system import disk_info, network_info, process_list, process_signal, system_info
 from .terminal import DEFAULTS, TerminalSettings, terminal
@@ -19,6 +20,7 @@ def workspace_tools(
     files: Files, sandbox: Sandbox, clean_env: Mapping[str, str], settings: TerminalSettings = DEFAULTS, *, converter: Converter
 ) -> list[FunctionTool]:
     """Tools on files and programs. `clean_env` is the whole environment of commands; `converter` takes text out of documents."""
+    files = NamingFiles(files)
     return [
         file_tools.read_file(files, converter),
         file_tools.list_files(files),

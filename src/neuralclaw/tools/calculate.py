@@ -44,13 +44,14 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 @tool(risk="LOW", effect="pure", category="utility", instant=True)
 def calculate(expression: str) -> str:
-    """Calculate an arithmetic expression.
+    """Calculate an arithmetic expression. Use it for every calculation with more than small numbers; it runs no code.
 
     There are + - * / // % ** (or ^), parentheses, sqrt, abs, round, min, max, sin, cos, tan (in radians), log, log10, log2, exp,
     floor, ceil, pi, e and tau. Whole numbers are exact; others are shown with 12 significant digits.
+    Example: {"expression": "(3 + 4) * 2"}
 
     Args:
-        expression: For example "(3 + 4) * 2".
+        expression: At most 1,000 characters, without words or units.
     """
     if len(expression) > _MAX_CHARS:
         raise ToolError(f"the expression has {len(expression):,} characters; at most {_MAX_CHARS:,} are calculated")

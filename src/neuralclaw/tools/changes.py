@@ -1,10 +1,11 @@
-"""What a call changed in a text file, as people read it: a unified diff of bounded size, for screens and pages, not for the model."""
+"""What a call changed in a text file: a unified diff of bounded size for people, and its first lines for the model."""
 
 import re
 
 _MAX_COMPARED = 30_000  # characters of the part that differs; comparing more takes too long
 _MAX_LINES = 200
 _MAX_CHARACTERS = 10_000
+_NOTE_LINES, _NOTE_WIDTH = 40, 200
 _CONTEXT, _AROUND = 3, 20  # lines shown around a change, and lines around all of it that are compared
 _HUNK = re.compile(r"@@ -(\d+)((?:,\d+)?) \+(\d+)((?:,\d+)?) @@")
 
@@ -25,6 +26,14 @@ def bounded_diff(path: str, before: str, after: str) -> str | None:
     lines = list(difflib.unified_diff(_lines(old), _lines(new), path, path, lineterm="", n=_CONTEXT))
     lines = [_moved(line, skipped) if line.startswith("@@") else line for line in lines]
     return _cut(lines)
+
+
+def diff_note(diff: str) -> str:
+    """The first lines of a diff, without the file's name, as the model reads them behind the result of a change."""
+    lines = diff.split("\n")[2:]
+    kept = [line if len(line) <= _NOTE_WIDTH else line[:_NOTE_WIDTH] + "…" for line in lines[:_NOTE_LINES]]
+    more = len(lines) - len(kept)
+    return "\n".join(kept + ([f"[{more:,} more lines of the change]"] if more else []))
 
 
 def _common(one: str, other: str) -> int:

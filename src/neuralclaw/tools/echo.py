@@ -5,5 +5,11 @@ from ..tool import tool
 
 @tool(risk="LOW", effect="pure", category="utility", instant=True)
 def echo(text: str) -> str:
-    """Give the text back unchanged."""
+    """Give the text back unchanged. Only to try out whether tools work; to say something, answer without a tool.
+
+    Example: {"text": "hello"}
+
+    Args:
+        text: What is given back.
+    """
     return text

@@ -13,14 +13,15 @@ from ..tool import FunctionTool, ProbeResult, tool
 from ..types.actions import Grant
 from ..types.tools import FileChange, ToolContext, ToolResult, Touch
 from . import documents
-from .changes import bounded_diff
+from .changes import bounded_diff, diff_note
+from .nearest import nearest, places
 from .text import Text, read_text
 
 MAX_BYTES = 10_000_000
 """Of a file that is read or edited as text."""
 
 _IN_PART = f" in its first {MAX_BYTES:,} bytes"
-_MAX_ENTRIES = 2_000
+_MAX_ENTRIES = 500
 _MAX_SHOWN = 1_000_000  # bytes of a replaced file that are compared with what replaces it
 _MAX_HASHED = 200_000_000  # bytes a probe may hash before it says that it cannot tell
 
@@ -40,10 +41,14 @@ def read_file(files: Files, converter: Converter) -> FunctionTool:
 
     @tool(risk="LOW", effect="pure", category="files", aliases=["file_read"], touches=[Touch("path", "read")])
     async def read_file(grant: Grant, path: str, offset: Line = 1, limit: Count | None = None) -> ToolResult:
-        """Read a text file, or the text of a .docx (as Markdown) or .pdf (page by page). The result is the text itself.
+        """Read a text file, or the text of a .docx (as Markdown) or .pdf (page by page). Use it rather than cat, head or sed; where something
+        is in many files, find it with search_files first.
+
+        Each line comes behind its number and a tab, which are not part of the file. Of a longer text the last line says how to go on. Up to 10 MB.
+        Example: {"path": "src/app.py", "offset": 120, "limit": 80}
 
         Args:
-            path: Absolute, or relative to the workspace.
+            path: The file, absolute or relative to the workspace.
             offset: The first line to read; lines count from 1.
             limit: How many lines to read; all when not given.
         """
@@ -78,7 +83,8 @@ def _lines(grant: Grant, path: str, whole_text: str, facts: dict[str, Any], offs
     if not whole and last == count:
         text += f"[the file goes on: {count:,} lines{_IN_PART} were read; the terminal can look further]"
     about = {"path": shown(grant, path), **facts, "lines": count, "first": first, "last": last}
-    return ToolResult(content=text, metadata=about)
+    note = f"[lines {first:,} to {last:,} of {count:,}; go on with offset={last + 1}]" if last < count else "" if count else f"[{about['path']} is empty]"
+    return ToolResult(content=text, metadata=about, note=note, first_line=first if count else 0, line_count=last - first + 1 if count else 0)
 
 
 def list_files(files: Files) -> FunctionTool:
@@ -86,7 +92,10 @@ def list_files(files: Files) -> FunctionTool:
 
     @tool(risk="LOW", effect="pure", category="files", touches=[Touch("path", "list")])
     async def list_files(grant: Grant, path: str = ".") -> ToolResult:
-        """List a directory, one entry a line: directories end with "/", links with "@", files show their size.
+        """List one directory, one entry a line: `name/` is a directory, `name@` a link, a file shows its size. For what lies below it use find_files.
+
+        At most 500 entries are shown.
+        Example: {"path": "src"}
 
         Args:
             path: The directory, absolute or relative to the workspace.
@@ -96,7 +105,7 @@ def list_files(files: Files) -> FunctionTool:
         marks = {"directory": "/", "link": "@", "other": " (no regular file)"}
         lines = [f"{name} ({size:,} bytes)" if kind == "file" else name + marks.get(kind, "") for name, kind, size in rows]
         if len(entries) > _MAX_ENTRIES:
-            lines.append(f"[{_MAX_ENTRIES:,} of {len(entries):,} entries shown; find_files finds the others by name]")
+            lines.append(f"[{_MAX_ENTRIES:,} of {len(entries):,} entries are shown; find_files finds the others by name]")
         listed = [{"name": name, "kind": kind, "size": size} for name, kind, size in rows]
         return ToolResult(
             content="\n".join(lines) or f"{shown(grant, path)} is an empty directory",
@@ -111,11 +120,14 @@ def write_file(files: Files, converter: Converter) -> FunctionTool:
 
     @tool(risk="MEDIUM", effect="idempotent", category="files", aliases=["file_write"], touches=[Touch("path", "write", content="content")])
     async def write_file(grant: Grant, path: str, content: str) -> ToolResult:
-        """Write a text file (UTF-8), replacing what was there. Directories above it are made. For a .docx path the content is Markdown.
+        """Create a text file (UTF-8) or replace a whole one. To change a part of a file use edit_file: it is shorter and loses nothing.
+
+        Directories above it are made. For a .docx path the content is Markdown; a .pdf cannot be written.
+        Example: {"path": "notes/todo.md", "content": "- call the plumber\\n"}
 
         Args:
-            path: Absolute, or relative to the workspace.
-            content: The whole new text.
+            path: The file, absolute or relative to the workspace.
+            content: The whole new text, without line numbers.
         """
         kind = documents.named(path)
         if kind == "pdf":
@@ -129,7 +141,9 @@ def write_file(files: Files, converter: Converter) -> FunctionTool:
         change = await files.write(grant, path, data)
         word = "Created" if change.before is None else "Left unchanged" if change.before == change.after else "Replaced"
         size = f"{len(content):,} characters" + (f" as a Word document of {len(data):,} bytes" if kind else "")
-        return ToolResult(content=f"{word} {name}: {size}.", metadata={"path": name, **facts, **_diff(name, before, content)}, changes=(change,))
+        diff = _diff(name, before, content)
+        note = diff_note(diff.get("diff", "")) if before else ""
+        return ToolResult(content=f"{word} {name}: {size}.", metadata={"path": name, **facts, **diff}, changes=(change,), note=note)
 
     return write_file
 
@@ -139,12 +153,16 @@ def edit_file(files: Files) -> FunctionTool:
 
     @tool(risk="MEDIUM", effect="reconcilable", category="files", touches=[Touch("path", "write", replaces=("old", "new"))])
     async def edit_file(grant: Grant, path: str, old: str, new: str, all: bool = False) -> ToolResult:
-        """Replace text in a file: `old` must stand there exactly as given, and only once unless `all` is true.
+        """Replace a piece of text in a file. Read the file first; for a new or wholly new file use write_file.
+
+        `old` must be there exactly as given, blanks and line breaks too, and only once unless `all` is true. The result shows the changed lines.
+        Several places that differ need a call each. Up to 10 MB.
+        Example: {"path": "src/app.py", "old": "timeout = 5", "new": "timeout = 30"}
 
         Args:
-            path: Absolute, or relative to the workspace.
-            old: The text to replace, with enough around it to be unique.
-            new: What stands there afterwards.
+            path: The file, absolute or relative to the workspace.
+            old: The text to replace, without line numbers, with enough around it to be unique.
+            new: What is there afterwards; "" takes the text out.
             all: Replace every occurrence.
         """
         read = _editable(await _whole(files, grant, path), path)
@@ -152,7 +170,8 @@ def edit_file(files: Files) -> FunctionTool:
         count = _countable(read.text, path, old, new, all)
         after = read.text.replace(old, new)
         edited = _edited(grant, path, count, await files.write(grant, path, read.encode(after)))
-        return msgspec.structs.replace(edited, metadata={**edited.metadata, **_diff(shown(grant, path), read.text, after)})
+        diff = _diff(shown(grant, path), read.text, after)
+        return msgspec.structs.replace(edited, metadata={**edited.metadata, **diff}, note=diff_note(diff.get("diff", "")))
 
     @edit_file.probed_by
     async def probe(grant: Grant, ctx: ToolContext) -> ProbeResult:
@@ -181,10 +200,12 @@ def delete_file(files: Files) -> FunctionTool:
 
     @tool(risk="HIGH", effect="reconcilable", category="files", touches=[Touch("path", "delete")])
     async def delete_file(grant: Grant, path: str) -> ToolResult:
-        """Delete one file.
+        """Delete one file. Only where that was asked for; it takes no directory and no pattern.
+
+        Example: {"path": "old/report.txt"}
 
         Args:
-            path: Absolute, or relative to the workspace.
+            path: The file, absolute or relative to the workspace.
         """
         return _deleted(grant, path, await files.delete(grant, path))
 
@@ -273,14 +294,19 @@ def _countable(text: str, path: str, old: str, new: str, every: bool) -> int:
         raise ToolError("old and new are the same text; nothing was changed")
     count = text.count(old)
     if not count:
-        close = " It stands there with other white space." if " ".join(old.split()) in " ".join(text.split()) else ""
-        raise ToolError(f"the text to replace is not in {path} (0 occurrences); nothing was changed.{close}", hint="Read the file and copy the text exactly.")
+        raise ToolError(f"the text to replace is not in {path} (0 occurrences); nothing was changed.", hint=_where_else(text, old))
     if count > 1 and not every:
         raise ToolError(
-            f"the text to replace stands {count} times in {path}; nothing was changed.",
+            f"the text to replace stands {count} times in {path}, at {places(text, old)}; nothing was changed.",
             hint="Give more of the text around it, or set all to true to replace every one.",
         )
     return count
+
+
+def _where_else(text: str, old: str) -> str:
+    """Where the text nearly is, and what to do about it."""
+    near = nearest(text, old)
+    return f"{near}\nCopy the text exactly as it is in the file." if near else "Nothing in it is like that; read the file and copy the text exactly."
 
 
 def _undone(read: Text, old: str, new: str, every: bool) -> Iterator[tuple[int, str]]:

@@ -33,6 +33,19 @@ def line_matcher(pattern: str, ignore_case: bool) -> tuple[Callable[[str], bool]
     return lambda line: pattern in line, True
 
 
+def not_regular(pattern: str) -> str:
+    """Why a pattern that has something of a regular expression is none, in a few words; "" where it has nothing of one."""
+    if _SPECIAL.isdisjoint(pattern):
+        return ""
+    import re
+
+    try:
+        re.compile(pattern)
+    except (re.error, RecursionError, OverflowError) as error:
+        return str(error)
+    return "the search does not know a part of it"
+
+
 def path_matcher(pattern: str) -> Callable[[str], bool]:
     """A test for a path relative to where the search began.
 

@@ -20,10 +20,13 @@ def read_result(source: ResultSource, page_chars: int) -> FunctionTool:
 
     @tool(risk="LOW", effect="pure", category="utility")
     async def read_result(ctx: ToolContext, call_id: str, offset: Annotated[int, msgspec.Meta(ge=0)] = 0) -> ToolResult:
-        """Read on in a tool result that was shortened. The last line says how many characters remain and where they begin.
+        """Read the part of a tool result that was cut off: where a result says OUTPUT TRUNCATED, instead of running the call again.
+
+        It gives one page; the last line says how many characters remain and the offset to read on with.
+        Example: {"call_id": "call_7", "offset": 40000}
 
         Args:
-            call_id: The id of the call whose result was shortened.
+            call_id: The id of the call whose result was cut off, as that result names it.
             offset: The first character to show; they count from 0.
         """
         text = await source(ctx.session, call_id)

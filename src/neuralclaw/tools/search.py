@@ -2,7 +2,7 @@
 
 import posixpath
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 import anyio.to_thread
@@ -14,11 +14,12 @@ from ..tool import FunctionTool, tool
 from ..types.actions import Grant
 from ..types.tools import ToolResult, Touch
 from .files import shown
-from .patterns import line_matcher, path_matcher
+from .patterns import line_matcher, not_regular, path_matcher
 from .text import read_text
 
-_MAX_FOUND = 1_000
-_MAX_HITS = 500
+_MAX_FOUND = 500  # that are shown; the others are counted
+_MAX_HITS = 200
+_MOST_FILES = 8  # that are named of those whose hits are not all shown
 _MAX_LINE = 300  # characters of a hit that are shown
 _MAX_BYTES = 5_000_000  # of one file that is searched
 _SECONDS = 20.0  # then what was found so far is the answer
@@ -36,28 +37,85 @@ class Skipped(msgspec.Struct):
         return f"[not searched: {', '.join(reasons)}]" if reasons else ""
 
 
+class Hits:
+    """The lines that match: the first `_MAX_HITS` of them, and how many there are in each file beyond these."""
+
+    def __init__(self) -> None:
+        self.shown: list[dict[str, Any]] = []
+        self.count = 0
+        self.more: dict[str, int] = {}
+
+    @property
+    def room(self) -> int:
+        return _MAX_HITS - len(self.shown)
+
+    def add(self, name: str, found: Sequence[tuple[int, str]], count: int) -> None:
+        self.shown += [{"file": name, "line": number, "text": text} for number, text in found]
+        self.count += count
+        if count > len(found):
+            self.more[name] = count - len(found)
+
+    def end(self, searched: int, *, in_time: bool) -> str:
+        """The last lines of the result where not every hit is shown, else ""."""
+        late = "" if in_time else f"[stopped after {_SECONDS:g} s and {searched:,} files; there may be more]"
+        if not self.more:
+            return late
+        largest = sorted(self.more.items(), key=lambda item: (-item[1], item[0]))
+        where = ", ".join(f"{name} ({count:,})" for name, count in largest[:_MOST_FILES]) + (", …" if len(largest) > _MOST_FILES else "")
+        told = f"[{len(self.shown):,} of {self.count:,} hits are shown; narrow the search with path, glob or a longer pattern. Not shown: {where}]"
+        return f"{told}\n{late}" if late else told
+
+
+def _found_end(count: int, *, in_time: bool) -> str:
+    late = "" if in_time else f"[stopped after {_SECONDS:g} s; there may be more]"
+    more = f"[{_MAX_FOUND:,} of {count:,} matches are shown; narrow the search with path or a longer pattern]" if count > _MAX_FOUND else ""
+    return "\n".join(line for line in (more, late) if line)
+
+
+def _no_name(pattern: str) -> str:
+    """What the model may try where no name matched."""
+    bare = not any(char in pattern for char in "*?[{")
+    return f"[a pattern without * is for the whole name; *{pattern}* finds it anywhere in a name. Capitals count.]" if bare else "[capitals count in patterns]"
+
+
+def _about_pattern(pattern: str, *, plain: bool, found: bool) -> str:
+    """What the model is told about a pattern that is no regular expression, or that nothing matched."""
+    why = not_regular(pattern) if plain else ""
+    told = f"[the pattern is no regular expression ({why}) and was searched as plain text]" if why else ""
+    if found:
+        return told
+    return "\n".join(line for line in (told, "[try ignore_case, a shorter pattern, or another path]") if line)
+
+
 def find_files(files: Files) -> FunctionTool:
     """The tool `find_files`."""
 
     @tool(risk="LOW", effect="pure", category="files", touches=[Touch("path", "list")])
     async def find_files(grant: Grant, pattern: str, path: str = ".") -> ToolResult:
-        """Find files and directories by name; what lies in `.git` is left out.
+        """Find files and directories by name, at any depth. For what is written in files use search_files; for one directory list_files.
+
+        `.git` is left out. At most 500 are shown and the others counted.
+        Example: {"pattern": "*.py", "path": "src"}
 
         Args:
-            pattern: For example `*.py` (at any depth), `src/**/*.py`, `{a,b}.txt`. `*` stays within one name, `**` spans directories.
-            path: Where to look, absolute or relative to the workspace.
+            pattern: A whole name or path: `*.py` (at any depth), `src/**/*.py`, `{a,b}.txt`. `*` stays within one name, `**` spans directories.
+            path: The directory to look in, absolute or relative to the workspace.
         """
         matches, until = path_matcher(pattern), time.monotonic() + _SECONDS
         found: list[str] = []
-        end = ""
+        count, in_time = 0, True
         async for place, entry in _walk(files, grant, path, hidden=".git" in pattern):
             if matches(place):
-                found.append(shown(grant, entry.path) + ("/" if entry.kind == "directory" else ""))
-            if len(found) >= _MAX_FOUND or time.monotonic() > until:
-                end = f"[stopped after {len(found):,} matches; there may be more]"
+                count += 1
+                if count <= _MAX_FOUND:
+                    found.append(shown(grant, entry.path) + ("/" if entry.kind == "directory" else ""))
+            if time.monotonic() > until:
+                in_time = False
                 break
+        end = _found_end(count, in_time=in_time)
         text = "\n".join([*found, end] if end else found) or f"no file matches {pattern} below {shown(grant, path)}"
-        return ToolResult(content=text, metadata={"path": shown(grant, path), "count": len(found), "files": found, "complete": not end})
+        about = {"path": shown(grant, path), "count": count, "files": found, "complete": not end}
+        return ToolResult(content=text, metadata=about, note="" if found else _no_name(pattern))
 
     return find_files
 
@@ -67,10 +125,14 @@ def search_files(files: Files) -> FunctionTool:
 
     @tool(risk="LOW", effect="pure", category="files", touches=[Touch("path", "read")])
     async def search_files(grant: Grant, pattern: str, path: str = ".", glob: str | None = None, ignore_case: bool = False) -> ToolResult:
-        """Search text files for lines that match a regular expression. Results read `file:line: text`; `.git` is left out.
+        """Search the lines of text files for a regular expression. Use it rather than grep; for files by name use find_files.
+
+        Results read `file:line: text`; read_file with that line as offset shows what is around. Binary files, files over 5 MB and `.git` are left
+        out. At most 200 hits are shown; the last lines say how many more there are, and where.
+        Example: {"pattern": "def (load|save)_", "path": "src", "glob": "*.py"}
 
         Args:
-            pattern: A regular expression, tried on each line; plain text if it is none.
+            pattern: A regular expression, tried on each line; taken as plain text if it is none.
             path: A directory or one file, absolute or relative to the workspace.
             glob: Only files whose name or path matches this, for example `*.py`.
             ignore_case: Whether upper and lower case are the same.
@@ -78,22 +140,22 @@ def search_files(files: Files) -> FunctionTool:
         test, plain = line_matcher(pattern, ignore_case)
         names = path_matcher(glob) if glob else None
         until = time.monotonic() + _SECONDS
-        hits: list[dict[str, Any]] = []
-        skipped, searched, end = Skipped(), 0, ""
+        hits = Hits()
+        skipped, searched, in_time = Skipped(), 0, True
         async for file in _below(files, grant, path, names, skipped):
             text = await _text(files, grant, file, skipped)
             if text is None:
                 continue
             searched += 1
-            name, room = shown(grant, file), _MAX_HITS - len(hits)
-            hits += await anyio.to_thread.run_sync(_scan, text, name, test, room, until, abandon_on_cancel=True)
-            if len(hits) >= _MAX_HITS or time.monotonic() > until:
-                end = f"[stopped after {len(hits)} hits in {searched:,} files; there may be more]"
+            hits.add(shown(grant, file), *await anyio.to_thread.run_sync(_scan, text, test, hits.room, until, abandon_on_cancel=True))
+            if time.monotonic() > until:
+                in_time = False
                 break
-        lines = [f"{hit['file']}:{hit['line']}: {hit['text']}" for hit in hits] or [f"no line matches {pattern} in {searched:,} files"]
+        lines = [f"{hit['file']}:{hit['line']}: {hit['text']}" for hit in hits.shown] or [f"no line matches {pattern} in {searched:,} files"]
+        end = hits.end(searched, in_time=in_time)
         notes = [note for note in (skipped.note(), end) if note]
-        about = {"pattern": pattern, "plain": plain, "files": searched, "count": len(hits), "complete": not end, "hits": hits}
-        return ToolResult(content="\n".join(lines + notes), metadata=about)
+        about = {"pattern": pattern, "plain": plain, "files": searched, "count": hits.count, "complete": not end, "hits": hits.shown}
+        return ToolResult(content="\n".join(lines + notes), metadata=about, note=_about_pattern(pattern, plain=plain, found=bool(hits.count)))
 
     return search_files
 
@@ -141,14 +203,16 @@ async def _text(files: Files, grant: Grant, path: str, skipped: Skipped) -> str 
         return None
 
 
-def _scan(text: str, name: str, test: Callable[[str], bool], room: int, until: float) -> list[dict[str, Any]]:
-    hits: list[dict[str, Any]] = []
+def _scan(text: str, test: Callable[[str], bool], room: int, until: float) -> tuple[list[tuple[int, str]], int]:
+    """The first `room` lines that match, with their numbers, and how many there are."""
+    hits: list[tuple[int, str]] = []
+    count = 0
     for number, line in enumerate(text.split("\n"), 1):
         if number % 1_000 == 0 and time.monotonic() > until:
             break
         if test(line.rstrip("\r")):
-            short = line.strip()
-            hits.append({"file": name, "line": number, "text": short if len(short) <= _MAX_LINE else short[:_MAX_LINE] + "…"})
-            if len(hits) >= room:
-                break
-    return hits
+            count += 1
+            if len(hits) < room:
+                short = line.strip()
+                hits.append((number, short if len(short) <= _MAX_LINE else short[:_MAX_LINE] + "…"))
+    return hits, count

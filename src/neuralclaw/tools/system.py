@@ -19,7 +19,7 @@ _MIB = 2**20
 
 @tool(risk="LOW", effect="pure", category="system", aliases=["info"])
 def system_info() -> ToolResult:
-    """Operating system, kernel, processor, load, memory, disk, uptime and battery of this machine."""
+    """Operating system, kernel, processor, load, memory, disk, uptime and battery of this machine, in one call."""
     import platform
 
     import psutil
@@ -58,7 +58,7 @@ def system_info() -> ToolResult:
 
 @tool(risk="LOW", effect="pure", category="system")
 def disk_info() -> ToolResult:
-    """Space of every mounted disk."""
+    """Free and used space of every mounted disk. For the size of a directory use `du` in the terminal."""
     import psutil
 
     disks: list[dict[str, Any]] = []
@@ -81,7 +81,8 @@ def disk_info() -> ToolResult:
 
 @tool(risk="LOW", effect="pure", category="system")
 def network_info() -> ToolResult:
-    """Network interfaces of this machine with their addresses, and how much went through them. Nothing is sent."""
+    """Network interfaces of this machine with their addresses, and how much went through them. Nothing is sent, so it does not tell
+    whether a host can be reached."""
     import psutil
 
     states, traffic = psutil.net_if_stats(), psutil.net_io_counters(pernic=True)
@@ -109,7 +110,9 @@ def network_info() -> ToolResult:
 def process_list(
     name: str | None = None, sort: Literal["memory", "cpu", "pid"] = "memory", limit: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 20
 ) -> ToolResult:
-    """List running processes by name (their arguments are not shown: they may hold secrets).
+    """List running processes by name, with memory and processor time. Their arguments are not shown: they may hold secrets.
+
+    Example: {"name": "python", "sort": "memory"}
 
     Args:
         name: Only processes whose name contains this.
@@ -144,7 +147,9 @@ def process_list(
 
 @tool(risk="HIGH", effect="once", powers=["execute"], sinks=["execute"], category="system")
 def process_signal(pid: int, signal: SignalName = "TERM") -> str:
-    """Send a signal to one process of this machine, for example TERM to end it.
+    """Send a signal to one process of this machine, for example TERM to end it. Look the id up with process_list first. What the
+    terminal started has ended with its call and needs no signal.
+    Example: {"pid": 4711, "signal": "TERM"}
 
     Args:
         pid: Its process id.

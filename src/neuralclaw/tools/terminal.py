@@ -62,6 +62,7 @@ def terminal(sandbox: Sandbox, clean_env: Mapping[str, str], settings: TerminalS
         category="terminal",
         aliases=["bash"],
         max_chars=settings.max_chars,
+        keep="ends",
     )
     async def terminal(
         grant: Grant,
@@ -71,13 +72,19 @@ def terminal(sandbox: Sandbox, clean_env: Mapping[str, str], settings: TerminalS
         timeout: Annotated[float, msgspec.Meta(gt=0)] = settings.timeout,
         env_vars: dict[str, str] | None = None,
     ) -> ToolResult:
-        """Run a command and return its output. There is no input, and nothing of it goes on running afterwards.
+        """Run a command line and return its output. Use it for programs: tests, builds, git, scripts. To read, find, search, write or
+        edit files use the file tools: they are judged sooner and say more.
+
+        Each call is a new shell in the workspace: `cd` and variables do not last. There is no input, so no editors and no prompts, and nothing
+        goes on running afterwards. A failure begins with `Exit code: N`; what came on standard error stands behind `[stderr]`. Of more than
+        20,000 characters the beginning and the end are shown.
+        Example: {"command": "python -m pytest -q tests/test_a.py", "timeout": 120}
 
         Args:
-            command: One command line, as for bash.
+            command: One command line, as for bash; join steps with `&&`.
             working_dir: Where it runs, absolute or relative to the workspace.
-            timeout: Seconds after which it is stopped.
-            env_vars: Environment variables to add.
+            timeout: Seconds after which it is stopped with all its processes.
+            env_vars: Environment variables to add; none that decides what is loaded or run, such as PATH.
         """
         environment = {**clean_env, **checked_variables(env_vars or {})}
         cwd = working_dir if working_dir and working_dir.startswith("/") else f"{grant.workspace.rstrip('/')}/{working_dir or ''}".rstrip("/") or "/"
@@ -85,6 +92,7 @@ def terminal(sandbox: Sandbox, clean_env: Mapping[str, str], settings: TerminalS
         result = await sandbox.exec(grant, argv_of(command), cwd=cwd, env=environment, timeout=timeout, max_bytes=watched)
         return _result(command, result, timeout, sandbox.name)
 
+    terminal.spec = msgspec.structs.replace(terminal.spec, description=terminal.spec.description.replace("20,000", f"{settings.max_chars:,}"))
     return terminal
 
 
@@ -162,7 +170,14 @@ def _result(command: str, result: ExecResult, timeout: float, sandbox: str) -> T
         "timed_out": result.timed_out,
         "sandbox": sandbox,
     }
-    return ToolResult(content=content if parts else "", ok=error is None, error=error, metadata=metadata)
+    note = "" if not result.timed_out else _after_time_out(timeout, bool(out or err))
+    return ToolResult(content=content if parts else "", ok=error is None, error=error, metadata=metadata, note=note)
+
+
+def _after_time_out(timeout: float, printed: bool) -> str:
+    """What the model may do about a command that took too long."""
+    far = "what it printed until then stands above" if printed else "it printed nothing until then"
+    return f"[{far}; it may have waited for input, which there is none of. Run less at once, or give a timeout above {timeout:g}.]"
 
 
 def _decoded(data: bytes) -> str:

@@ -13,6 +13,8 @@ from .messages import Image, ImageContent
 
 HOME = "home"
 """The session of what belongs to no session; its entries stand in turn 0."""
+CALLS = "tools"
+"""The session that keeps the single calls of `tools call`. It is no conversation: nothing continues it."""
 
 
 NEXT = -1
@@ -67,7 +69,7 @@ class Entry(msgspec.Struct, frozen=True):
         return self.header.turn
 
 
-_WHERE_THERE = frozenset({"parts", "changes", "metadata_digest", "stored", "environment"})
+_WHERE_THERE = frozenset({"parts", "changes", "metadata_digest", "stored", "environment", "note", "first_line", "line_count"})
 """Fields that events show only where there is something in them."""
 
 

@@ -130,6 +130,8 @@ class ToolFinished(Body, frozen=True, kw_only=True, tag="tool.finished"):
 
     `parts` are the same result as text, pictures and JSON values, where it was more than one text. `metadata` has at most as many characters of
     JSON as the content may have; of what was larger, `metadata_digest` is the SHA-256 of the whole (JSON), which the store keeps.
+    Behind the content the model reads `note`, on lines of its own; where `first_line` is not 0 it reads the first `line_count` lines of the content
+    behind their numbers.
     """
 
     call_id: str
@@ -144,6 +146,9 @@ class ToolFinished(Body, frozen=True, kw_only=True, tag="tool.finished"):
     refused: Decision | None = None
     parts: tuple[ContentPart, ...] = ()
     changes: tuple[FileChange, ...] = ()
+    note: str = ""
+    first_line: int = 0
+    line_count: int = 0
 
 
 class ApprovalRequested(Body, frozen=True, kw_only=True, tag="approval.requested"):

@@ -85,13 +85,22 @@ class AssistantMessage(msgspec.Struct, frozen=True, tag="assistant"):
 
 
 class ToolMessage(msgspec.Struct, frozen=True, tag="tool"):
-    """The result of call `call_id`, as the model reads it: its text, and its pictures for models that take them. `ok` None: not known here."""
+    """The result of call `call_id`, as the model reads it: its text, and its pictures for models that take them. `ok` None: not known here.
+
+    `plain` is the text without what is for a language model alone (line numbers, notes), where that differs; a provider that passes results on
+    to people uses it.
+    """
 
     call_id: str
     name: str
     content: str
     ok: bool | None = None
     images: tuple[Image, ...] = ()
+    plain: str | None = None
+
+    @property
+    def for_people(self) -> str:
+        return self.content if self.plain is None else self.plain
 
 
 ChatMessage = UserMessage | AssistantMessage | ToolMessage

@@ -45,6 +45,8 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
     aliases: tuple[str, ...] = ()
     max_chars: int | None = None
     """Characters of a result that the model sees, where that is less than `agent.max_tool_result_chars`."""
+    keep: Literal["begin", "ends"] = "begin"
+    """What is kept of a result that is longer: its beginning, or a short beginning and the end, where a log says what went wrong."""
 
 
 class FileChange(msgspec.Struct, frozen=True):
@@ -61,6 +63,8 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     `parts` are the same result as text, pictures and JSON values, where it is more than one text; without `content` their text is taken.
     `ok` false with `error` set is a failure the tool reports as a value (a non-zero exit); raised `ToolError`s become the same.
     `changes` are the files the call changed. `labels` say where the content came from, where the tool knows it.
+    `note` stands behind the content for the model alone: how to go on, what changed. `first_line` not 0: the first `line_count` lines of the
+    content are lines of a file from that number on, and the model reads each behind its number and a tab.
     """
 
     content: str = ""
@@ -70,6 +74,9 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     metadata: dict[str, Any] = msgspec.field(default_factory=dict)
     changes: tuple[FileChange, ...] = ()
     labels: Labels = NONE
+    note: str = ""
+    first_line: int = 0
+    line_count: int = 0
 
 
 Show = Callable[[str, str], None]

@@ -53,7 +53,7 @@ def answer(request: Request) -> Reply:
         if walk.next:
             calls = tuple(ToolCall(f"step-{taken + i}", step.tool, dict(step.arguments)) for i, step in enumerate(walk.next, 1))
             return Reply(tool_calls=calls, stop="tools", model=MODEL, usage=FREE)
-    texts += [outcome.content for outcome in outcomes] if not sentences else []
+    texts += [outcome.for_people for outcome in outcomes] if not sentences else []
     if failures:
         whole = Failure(failures[0].kind, "; ".join(failure.text for failure in failures), failures[0].hint, answered=True)
         return Reply(text=_joined(texts), stop="error", model=MODEL, usage=FREE, failure=whole)
@@ -94,7 +94,7 @@ class Walk:
             if step.talk:
                 self.texts.append(said(step, tools))
             elif id(step) in results:
-                self.texts.append(results[id(step)].content)
+                self.texts.append(results[id(step)].for_people)
         if failed:
             which = " and ".join(f"`{_short(step.words)}`" for step in failed)
             after = f", so what follows was not done: {_short('; '.join(left))}" if left else ""

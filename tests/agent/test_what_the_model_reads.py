@@ -1,0 +1,238 @@
+"""What a model reads of its calls' results: numbers, changes, what was cut off, what to do next; and what people read of the same results."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neuralclaw.testing import EventCapture, ScriptedProvider
+from neuralclaw.types.messages import ToolMessage
+
+from .kit import agent, call, calls, events
+
+pytestmark = pytest.mark.anyio
+
+
+async def reads(home: Path, *made: dict[str, Any], **options: Any) -> tuple[list[ToolMessage], EventCapture]:
+    """What the model reads of these calls, one reply each, and the events."""
+    provider = ScriptedProvider(*(calls(one) for one in made), "done")
+    async with agent(home, provider=provider, **options) as a:
+        seen = await events(a, session="s")
+    return [m for m in provider.requests[-1].messages if isinstance(m, ToolMessage)], seen
+
+
+@pytest.fixture
+def work(home: Path) -> Path:
+    path = home.parent / "work"
+    path.mkdir()
+    return path
+
+
+async def test_lines_of_a_file_come_behind_their_numbers_for_the_model_and_as_they_are_for_people(home: Path, work: Path) -> None:
+    (work / "a.txt").write_text("one\n\ttwo\n\nfour\n")
+    (result,), seen = await reads(home, call("read_file", path="a.txt"))
+    assert result.content == "1\tone\n2\t\ttwo\n3\t\n4\tfour\n"
+    assert result.for_people == seen.one("tool.finished").content == "one\n\ttwo\n\nfour\n"
+
+
+async def test_a_part_of_a_file_is_numbered_as_in_the_file_and_says_how_to_go_on(home: Path, work: Path) -> None:
+    (work / "a.txt").write_text("".join(f"line {n}\n" for n in range(1, 1_001)))
+    (part, end), _ = await reads(home, call("read_file", path="a.txt", offset=10, limit=2), call("read_file", path="a.txt", offset=1_000))
+    assert part.content == "10\tline 10\n11\tline 11\n[lines 10 to 11 of 1,000; go on with offset=12]"
+    assert end.content == "1000\tline 1000\n"
+
+
+async def test_an_empty_file_is_said_to_be_empty(home: Path, work: Path) -> None:
+    (work / "a.txt").touch()
+    (result,), _ = await reads(home, call("read_file", path="a.txt"))
+    assert result.content == "(no output)\n[a.txt is empty]"
+
+
+async def test_a_file_that_is_cut_off_names_the_line_to_go_on_with_and_its_notice_has_no_number(home: Path, work: Path) -> None:
+    (work / "a.txt").write_text("".join(f"line {n:03}\n" for n in range(1, 201)))
+    (result, rest), seen = await reads(
+        home, call("read_file", path="a.txt"), call("read_file", path="a.txt", offset=112, limit=1), settings={"agent.max_tool_result_chars": 1000}
+    )
+    lines = result.content.split("\n")
+    assert lines[110:112] == ["111\tline 111", "112\tl"]
+    assert lines[112:] == [
+        "[OUTPUT TRUNCATED: Showing 1,000 of 1,800 characters from read_file]",
+        "[cut off within line 112; go on with read_file and offset=112]",
+    ]
+    assert rest.content.startswith("112\tline 112\n")
+    first = seen.of("tool.finished")[0]
+    assert first.content.endswith("\n[OUTPUT TRUNCATED: Showing 1,000 of 1,800 characters from read_file]")
+
+
+async def test_one_very_long_line_is_gone_on_with_by_characters(home: Path, work: Path) -> None:
+    (work / "a.txt").write_text("x" * 900 + "y" * 900)
+    (result, rest), _ = await reads(
+        home,
+        call("read_file", "long", path="a.txt"),
+        call("read_result", call_id="long", offset=1_000),
+        settings={"agent.max_tool_result_chars": 1000},
+    )
+    assert result.content.endswith('\n[to see what was left out: read_result with call_id="long", offset=1000]')
+    assert rest.content.startswith("y" * 800 + "\n[0 of 1,800 characters remain")
+
+
+async def test_what_a_model_read_is_the_same_after_a_restart(home: Path, work: Path) -> None:
+    (work / "a.txt").write_text("one\ntwo\n")
+    first, second = ScriptedProvider(calls(call("read_file", path="a.txt", limit=1)), "done"), ScriptedProvider("again")
+    async with agent(home, provider=first) as a:
+        await a.ask("read", session="s")
+    async with agent(home, provider=second) as a:
+        await a.ask("again", session="s")
+    assert second.requests[0].messages[: len(first.requests[1].messages)] == first.requests[1].messages
+
+
+async def test_a_secret_over_several_lines_takes_the_numbers_away(home: Path, work: Path) -> None:
+    key = "".join(f"{n:064}\n" for n in range(10))
+    (work / "a.pem").write_text(f"first\n-----BEGIN RSA PRIVATE KEY-----\n{key}-----END RSA PRIVATE KEY-----\nlast\n")
+    (result,), _ = await reads(home, call("read_file", path="a.pem"))
+    assert result.content.startswith("first\n[REDACTED:")
+    assert "13\tlast" not in result.content
+
+
+async def test_an_edit_shows_the_changed_lines_to_the_model(home: Path, work: Path) -> None:
+    (work / "a.py").write_text("a = 1\nb = 2\nc = 3\n")
+    (result,), seen = await reads(home, call("edit_file", path="a.py", old="b = 2", new="b = 20"))
+    assert result.content == "Replaced 1 occurrence in a.py.\n@@ -1,3 +1,3 @@\n a = 1\n-b = 2\n+b = 20\n c = 3"
+    assert seen.one("tool.finished").content == "Replaced 1 occurrence in a.py."
+
+
+async def test_writing_over_a_file_shows_what_changed_and_a_new_file_does_not(home: Path, work: Path) -> None:
+    (work / "a.txt").write_text("old\n")
+    long = "".join(f"{n}\n" for n in range(500))
+    (over, new, much), _ = await reads(
+        home,
+        call("write_file", path="a.txt", content="new\n"),
+        call("write_file", path="b.txt", content="new\n"),
+        call("write_file", path="b.txt", content=long),
+    )
+    assert over.content == "Replaced a.txt: 4 characters.\n@@ -1 +1 @@\n-old\n+new"
+    assert new.content == "Created b.txt: 4 characters."
+    assert len(much.content.splitlines()) == 42
+    assert much.content.endswith(" more lines of the change]")
+
+
+@pytest.mark.parametrize(
+    ("old", "told"),
+    [
+        ("    return x\n", "It is there at line 2 with tabs where you gave blanks:\n2\t\treturn x"),
+        ("def  f(x):", "It is there at line 1 with other white space:\n1\tdef f(x):"),
+        ("print(“hi”)", 'It is there at line 4 with other quotes, dashes or blanks:\n4\tprint("hi")'),
+        ("DEF f(x)", "It is there at line 1 with other capitals:\n1\tdef f(x):"),
+        ("1\tdef f(x):\n2\t\treturn x", "It is there without the line numbers: leave out each number and the tab behind it."),
+        ("def f(x, y):\n\treturn x", "The nearest text is at line 1:\n1\tdef f(x):\n2\t\treturn x"),
+        ("nothing at all of this kind", "Nothing in it is like that; read the file and copy the text exactly."),
+    ],
+)
+async def test_an_edit_that_finds_nothing_names_the_nearest_text_and_what_differs(home: Path, work: Path, old: str, told: str) -> None:
+    (work / "a.py").write_text('def f(x):\n\treturn x\n\nprint("hi")\n')
+    (result,), _ = await reads(home, call("edit_file", path="a.py", old=old, new="z"))
+    assert result.content.startswith(f"ERROR: the text to replace is not in a.py (0 occurrences); nothing was changed. {told}")
+
+
+async def test_an_edit_that_finds_several_places_names_their_lines(home: Path, work: Path) -> None:
+    (work / "a.py").write_text("x = 1\ny = 2\nx = 1\n")
+    (result,), _ = await reads(home, call("edit_file", path="a.py", old="x = 1", new="x = 2"))
+    assert result.content == (
+        "ERROR: the text to replace stands 2 times in a.py, at lines 1 and 3; nothing was changed. "
+        "Give more of the text around it, or set all to true to replace every one."
+    )
+
+
+async def test_the_nearest_text_of_a_large_file_is_found_quickly(home: Path, work: Path) -> None:
+    (work / "a.py").write_text("".join(f"value_{n} = compute(value, {n})\n" for n in range(40_000)))
+    (result,), seen = await reads(home, call("edit_file", path="a.py", old="value_39000 = compute(values, 39000)", new="z"))
+    assert "39001\tvalue_39000 = compute(value, 39000)" in result.content
+    assert seen.one("tool.finished").duration_ms < 3_000
+
+
+async def test_a_long_output_keeps_its_beginning_and_its_end_and_says_how_to_read_the_rest(home: Path, work: Path) -> None:
+    command = "for i in $(seq 1000); do echo line $i; done; echo broken >&2; exit 3"
+    (result, rest), seen = await reads(
+        home,
+        call("terminal", "log", command=command),
+        call("read_result", call_id="log", offset=100),
+        settings={"tools.terminal.max_output_chars": 400},
+        approvals="auto",
+    )
+    begin, _, end = result.content.partition("\n[… ")
+    whole = 13 + sum(len(f"line {n}\n") for n in range(1, 1_001)) + len("[stderr]\nbroken")
+    assert begin.startswith("Exit code: 3\nline 1\nline 2\n")
+    assert len(begin) == 100
+    assert f"{whole - 400:,} characters in 9" in end
+    assert end.endswith(
+        "\nline 1000\n[stderr]\nbroken\n"
+        f"[OUTPUT TRUNCATED: Showing 400 of {whole:,} characters from terminal]\n"
+        '[to see what was left out: read_result with call_id="log", offset=100]'
+    )
+    assert seen.of("tool.finished")[0].truncated
+    assert rest.content.startswith("line 1") or "line 1" in rest.content[:20]
+
+
+async def test_a_command_that_takes_too_long_says_what_it_printed_and_what_to_do(home: Path, work: Path) -> None:
+    (loud, quiet), _ = await reads(
+        home, call("terminal", command="echo begun; sleep 30", timeout=0.5), call("terminal", command="sleep 30", timeout=0.5), approvals="auto"
+    )
+    assert loud.content.startswith("ERROR: the command was stopped after 0.5 s, with all its processes\nbegun\n[what it printed until then stands above;")
+    assert "give a timeout above 0.5" in loud.content
+    assert "it printed nothing until then" in quiet.content
+
+
+async def test_a_search_that_finds_too_much_says_how_much_more_and_where(home: Path, work: Path) -> None:
+    for name, count in (("a.txt", 150), ("b.txt", 100), ("c.txt", 30)):
+        (work / name).write_text("x\n" * count)
+    (result,), _ = await reads(home, call("search_files", pattern="x"))
+    lines = result.content.splitlines()
+    assert (lines[0], lines[199], len(lines)) == ("a.txt:1: x", "b.txt:50: x", 201)
+    assert lines[200] == "[200 of 280 hits are shown; narrow the search with path, glob or a longer pattern. Not shown: b.txt (50), c.txt (30)]"
+
+
+async def test_a_search_that_finds_nothing_and_a_pattern_that_is_none_are_explained(home: Path, work: Path) -> None:
+    (work / "a.txt").write_text("f(x\n")
+    (nothing, plain), _ = await reads(home, call("search_files", pattern="nowhere"), call("search_files", pattern="f("))
+    assert nothing.content == "no line matches nowhere in 1 files\n[try ignore_case, a shorter pattern, or another path]"
+    assert plain.content.startswith("a.txt:1: f(x\n[the pattern is no regular expression (missing )")
+
+
+async def test_names_that_are_too_many_are_counted_and_a_name_that_is_not_found_is_explained(home: Path, work: Path) -> None:
+    for n in range(620):
+        (work / f"n{n:03}.txt").touch()
+    (many, listed, none), _ = await reads(home, call("find_files", pattern="*.txt"), call("list_files"), call("find_files", pattern="n00"))
+    assert many.content.splitlines()[-1] == "[500 of 620 matches are shown; narrow the search with path or a longer pattern]"
+    assert listed.content.splitlines()[-1] == "[500 of 620 entries are shown; find_files finds the others by name]"
+    assert none.content == "no file matches n00 below .\n[a pattern without * is for the whole name; *n00* finds it anywhere in a name. Capitals count.]"
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("src/mian.py", "Did you mean src/main.py?"),
+        ("src/main.txt", "Did you mean src/main.py?"),
+        ("MAIN.PY", "There is src/main.py."),
+        ("main.py", "There is src/main.py."),
+        ("gone/deep/x", "There is no directory gone/deep."),
+        ("src/zzz", "Look with list_files or find_files."),
+    ],
+)
+async def test_a_file_that_is_not_there_names_what_may_have_been_meant(home: Path, work: Path, path: str, told: str) -> None:
+    (work / "src").mkdir()
+    (work / "src/main.py").touch()
+    (result,), _ = await reads(home, call("read_file", path=path))
+    assert result.content == f"ERROR: {path}: not found. {told}"
+
+
+async def test_an_unknown_tool_names_the_nearest(home: Path, work: Path) -> None:
+    (result,), _ = await reads(home, call("readfile", path="a"))
+    assert result.content.startswith("ERROR: there is no tool named 'readfile'; did you mean read_file")
+    assert "the tools are: about_me, " in result.content
+
+
+async def test_a_refusal_says_not_to_get_around_it(home: Path, work: Path) -> None:
+    (result,), seen = await reads(home, call("delete_file", path="a.txt"))
+    assert result.content.startswith("ERROR: refused: ")
+    assert result.content.endswith("Do what can be done without it, then say what was not done and why.]")
+    assert "another way" not in seen.one("tool.finished").error
