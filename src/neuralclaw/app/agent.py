@@ -93,7 +93,7 @@ class Agent:
         seat = seat_of(loaded, options)
         parts = await Parts.open(loaded, provider=options.get("provider"), tools=toolbox, readonly=options.get("readonly", False))
         try:
-            if options.get("thinks", True):
+            if options.get("runs", options.get("thinks", True)):
                 await refuse_unconfined(parts)
             with Leaving(parts.book, parts.redactor.redact):
                 async with anyio.create_task_group() as tasks:

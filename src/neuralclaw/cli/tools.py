@@ -12,6 +12,7 @@ from ..app.given import new_session
 from ..channels.outflow import Outflow
 from ..channels.screen import Screen
 from ..errors import ToolValidationError
+from ..types.actions import Who
 from ..types.entries import Event
 from ..types.events import ToolFinished
 from . import output, verbs
@@ -78,8 +79,9 @@ async def _one(args: argparse.Namespace, arguments: dict[str, Any], flow: Outflo
     """The call as a turn of its own, so that everything on the way of a call holds for it too."""
     err, here = output.screen(flow.err), present(flow)
     approvals = mode(args.approvals, present=here)
+    who: Who = "owner" if here else "program"
     async with Agent.open(
-        home=args.home, workspace=args.workspace, trust=args.trust, approvals=approvals, present=here, who="owner" if here else "program", thinks=False
+        home=args.home, workspace=args.workspace, trust=args.trust, approvals=approvals, present=here, who=who, thinks=False, runs=True
     ) as agent:
         tool = await agent.do("tools.show", name=args.name)
         sink = _Result(flow)
