@@ -3,6 +3,7 @@
 import fcntl
 import os
 import pty
+import select
 import struct
 import termios
 
@@ -66,11 +67,15 @@ def test_a_screen_of_forty_columns_breaks_notices_and_answers_between_words() ->
         for piece in ("An answer that arri", "ves in pie", "ces and is longer than ", "the screen is wide", "."):
             screen.flow(piece)
         screen.fresh()
-        shown = os.read(master, 4096).decode().replace("\r", "").splitlines()
+        screen.line("end")
+        data = b""
+        while b"end\r\n" not in data and select.select([master], [], [], 5)[0]:
+            data += os.read(master, 4096)
     os.close(master)
-    assert shown == [
+    assert data.decode().replace("\r", "").splitlines() == [
         "The workspace is more than one task",
         "should write to: it is read-only.",
         "An answer that arrives in pieces and is",
         "longer than the screen is wide.",
+        "end",
     ]
