@@ -1,21 +1,131 @@
-"""NeuralClaw: a personal agent that people dare to leave running."""
+"""NeuralClaw: a personal agent that people dare to leave running.
+
+Everything a program needs is here: `from neuralclaw import Agent, tool`. Each name is loaded when it is first asked for.
+"""
 
 from ._version import __version__
 
 TYPE_CHECKING = False  # typing itself would cost `--version` as much as all the rest
 if TYPE_CHECKING:
+    from . import errors
     from .app import Agent
+    from .app.approver import Approver, Ask
+    from .app.script import run
+    from .app.typed import AgentOptions, AskOptions, RunOptions
+    from .config import Settings
+    from .errors import ConfigError, NeuralClawError, StoreError, ToolError, UsageError
+    from .ports import Provider
+    from .testing import FunctionProvider, Reply
     from .tool import tool
+    from .types.entries import Event
+    from .types.events import (
+        ApprovalRequested,
+        ApprovalResolved,
+        Cancel,
+        Debug,
+        DecisionMade,
+        Erased,
+        ErrorEvent,
+        Inbound,
+        LimitHit,
+        Message,
+        Nudge,
+        ReasoningDelta,
+        RetryEvent,
+        StatusEvent,
+        TextDelta,
+        ToolFinished,
+        ToolStarted,
+        TurnFinished,
+        TurnStarted,
+        Unreadable,
+    )
+    from .types.messages import Image, ImageContent, ModelInfo, Price, Request, StructuredContent, TextContent, Usage
+    from .types.tools import ToolContext, ToolResult
 
-__all__ = ["Agent", "__version__", "tool"]
+_NAMES = {
+    "app": "Agent",
+    "app.approver": "Approver Ask",
+    "app.script": "run",
+    "app.typed": "AgentOptions AskOptions RunOptions",
+    "config": "Settings",
+    "errors": "ConfigError NeuralClawError StoreError ToolError UsageError",
+    "ports": "Provider",
+    "testing": "FunctionProvider Reply",
+    "tool": "tool",
+    "types.entries": "Event",
+    "types.events": "ApprovalRequested ApprovalResolved Cancel Debug DecisionMade Erased ErrorEvent Inbound LimitHit Message Nudge ReasoningDelta RetryEvent"
+    " StatusEvent TextDelta ToolFinished ToolStarted TurnFinished TurnStarted Unreadable",
+    "types.messages": "Image ImageContent ModelInfo Price Request StructuredContent TextContent Usage",
+    "types.tools": "ToolContext ToolResult",
+}
+"""Module of this package -> the public names it brings."""
 
-_LATE = {"Agent": "neuralclaw.app", "tool": "neuralclaw.tool"}
+__all__ = [
+    "Agent",
+    "AgentOptions",
+    "ApprovalRequested",
+    "ApprovalResolved",
+    "Approver",
+    "Ask",
+    "AskOptions",
+    "Cancel",
+    "ConfigError",
+    "Debug",
+    "DecisionMade",
+    "Erased",
+    "ErrorEvent",
+    "Event",
+    "FunctionProvider",
+    "Image",
+    "ImageContent",
+    "Inbound",
+    "LimitHit",
+    "Message",
+    "ModelInfo",
+    "NeuralClawError",
+    "Nudge",
+    "Price",
+    "Provider",
+    "ReasoningDelta",
+    "Reply",
+    "Request",
+    "RetryEvent",
+    "RunOptions",
+    "Settings",
+    "StatusEvent",
+    "StoreError",
+    "StructuredContent",
+    "TextContent",
+    "TextDelta",
+    "ToolContext",
+    "ToolError",
+    "ToolFinished",
+    "ToolResult",
+    "ToolStarted",
+    "TurnFinished",
+    "TurnStarted",
+    "Unreadable",
+    "Usage",
+    "UsageError",
+    "__version__",
+    "errors",
+    "run",
+    "tool",
+]
 
 
 def __getattr__(name: str) -> object:
     """Load the public names when they are first asked for (PEP 562)."""
-    if name not in _LATE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(_LATE[name]), name)
+    if name == "errors":
+        return import_module(f"{__name__}.errors")
+    for module, names in _NAMES.items():
+        if name in names.split():
+            return getattr(import_module(f"{__name__}.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -190,3 +190,7 @@ class StoreError(NeuralClawError):
 
 class LeaseLost(StoreError):
     pass
+
+
+MemoryError = MemoryStoreError
+"""The same class under its second public name; its `kind` is `MemoryStoreError`."""

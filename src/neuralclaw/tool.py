@@ -24,6 +24,9 @@ _SECTION = ("Args:", "Arguments:", "Parameters:")
 
 ProbeResult = ToolResult | bool | None
 Probe = Callable[[Grant, ToolContext], Awaitable[ProbeResult]]
+RiskName = Risk | Literal["LOW", "MEDIUM", "HIGH", "CRITICAL"]
+EffectName = Effect | Literal["pure", "idempotent", "reconcilable", "once"]
+SinkName = Sink | Literal["execute", "network.send", "message", "write", "self"]
 
 
 class FunctionTool:
@@ -122,10 +125,10 @@ def tool(function: Callable[..., Any], /) -> FunctionTool: ...
 @overload
 def tool(
     *,
-    risk: str = "MEDIUM",
-    effect: str = "once",
+    risk: RiskName = "MEDIUM",
+    effect: EffectName = "once",
     powers: Iterable[str] = (),
-    sinks: Iterable[str] = (),
+    sinks: Iterable[SinkName] = (),
     touches: Iterable[Touch] = (),
     timeout: float | None = 30,
     requires_confirmation: bool = False,

@@ -8,10 +8,12 @@ from typing import Any
 import anyio
 
 from neuralclaw import Agent
-from neuralclaw.app.agent import Seat, assemble
+from neuralclaw.app.agent import assemble
 from neuralclaw.app.clock import SystemClock
 from neuralclaw.app.given import load_settings
 from neuralclaw.app.parts import Parts
+from neuralclaw.app.seat import Seat
+from neuralclaw.app.toolbox import Toolbox
 from neuralclaw.store import SqliteStore
 from neuralclaw.testing import EventCapture, Reply, ScriptedProvider
 from neuralclaw.types.judging import Trust
@@ -45,7 +47,7 @@ async def agent_over(store: SqliteStore, *replies: Reply | str, **options: Any) 
     work = home.parent / "work"
     work.mkdir(exist_ok=True)
     loaded = load_settings(store.home, {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(home.parent)}, None)
-    parts = Parts(loaded, store, SystemClock(), provider=options.pop("provider", ScriptedProvider(*replies)), tools=options.pop("tools", ()))
+    parts = Parts(loaded, store, SystemClock(), provider=options.pop("provider", ScriptedProvider(*replies)), tools=Toolbox(given=options.pop("tools", ())))
     seat = Seat(workspace=str(work), model=None, approvals="none", trust=Trust.LOW, who="program", present=False, explicit=False)
     try:
         async with anyio.create_task_group() as tasks:

@@ -68,7 +68,7 @@ async def test_a_damaged_entry_is_named_shown_in_its_place_and_harms_no_other_se
     assert [e["type"] for e in shown["events"]] == ["inbound", "turn.started", "unreadable", "turn.finished"]
     assert (shown["events"][2]["kind"], shown["events"][2]["why"]) == ("message", "damaged")
     assert len(exported) == 8
-    assert (report.ok, report.bad.session, report.bad.record) == (False, "s", 3)
+    assert (report["ok"], report["bad"]["session"], report["bad"]["record"]) == (False, "s", 3)
 
 
 async def test_an_entry_of_an_unknown_kind_is_shown_as_it_is(home: Path) -> None:

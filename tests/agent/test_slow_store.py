@@ -78,7 +78,7 @@ async def test_a_turn_that_is_stopped_while_the_store_waits_gets_each_result_onc
                 with anyio.fail_after(8):
                     seen = await events(a, session="s", **({"timeout": 1.0} if ends_by == "time" else {}))
         shown = await a.do("sessions.show", session="s")
-        assert (await a.do("audit.verify")).ok
+        assert (await a.do("audit.verify"))["ok"]
     results = [e for e in shown["events"] if e["type"] == "tool.finished"]
     assert [(e["call_id"], e["ok"]) for e in results] == [("c1", True)]
     assert seen.one("turn.finished").status == ("cancelled" if ends_by == "cancel" else "timed_out")

@@ -23,7 +23,8 @@ def test_the_version_stands_in_one_place_and_in_the_package() -> None:
 
 async def test_version_and_help_name_what_there_is(claw: Claw) -> None:
     version, page, group, one = [await claw(*words) for words in (["--version"], ["--help"], ["policy", "--help"], ["--home", "x", "run", "--help"])]
-    assert (version.code, version.out, version.err) == (0, f"neuralclaw {__version__}\n", "")
+    assert (version.code, version.err) == (0, "")
+    assert re.fullmatch(rf"neuralclaw {re.escape(__version__)}( \(source checkout(, [0-9a-f]{{7}})?\))?\n", version.out)
     assert page.code == 0
     for noun in ("run", "recover", "doctor", "config", "sessions", "approvals", "tools", "policy", "audit"):
         assert re.search(rf"^  {noun} ", page.out, re.MULTILINE)

@@ -57,6 +57,12 @@ def test_the_second_command_is_what_ci_runs() -> None:
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
 
 
+def test_the_readme_shows_the_first_real_use_before_the_tests() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert text.index("It is for ") < text.index("## Start") < text.index("neuralclaw init") < text.index("$ neuralclaw  ") < text.index("bash tests/run")
+    assert text.index("apt install bubblewrap") < text.index("bash tests/run")
+
+
 @pytest.mark.parametrize("name", ["requirements.lock", "requirements-dev.lock"])
 def test_every_locked_package_is_held_by_hash_and_names_no_place(name: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")

@@ -23,6 +23,8 @@ CATCH_ALL: dict[str, str] = {
     "tools/registry.py:_guarded": "a tool is foreign code: whatever it raises becomes the result of its call",
 }
 LOOSE_TASKS = {"create_task", "gather", "ensure_future"}
+# Where a task stands alone: {"room/file.py": "why"}.
+MAY_START_ALONE = {"app/held.py": "an agent started in one task and closed in another is entered and left by a task of its own"}
 # A model service is a thing of its own; a name that only ends so says nothing.
 VAGUE = re.compile(r"\w(Manager|Handler|Service|Factory|Helper)$")
 ENVIRONMENT = {"environ", "environb", "getenv", "getenvb", "putenv", "unsetenv", "expandvars"}
@@ -125,7 +127,12 @@ def test_every_named_guard_exists() -> None:
 
 
 def test_tasks_live_in_task_groups() -> None:
-    assert [f"{module.path}:{node.lineno}" for module in modules() for node in ast.walk(module.tree) if called(node) in LOOSE_TASKS] == []
+    assert [
+        f"{module.path}:{node.lineno}"
+        for module in modules()
+        for node in ast.walk(module.tree)
+        if called(node) in LOOSE_TASKS and module.path not in MAY_START_ALONE
+    ] == []
 
 
 def test_names_say_what_a_thing_is() -> None:

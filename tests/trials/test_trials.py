@@ -53,6 +53,7 @@ async def why(tmp_path: Path, name: str, *steps: Step) -> str:
     return str(result["why"])
 
 
+@pytest.mark.full
 async def test_the_tasks_can_be_passed_without_bubblewrap(tmp_path: Path) -> None:
     async with loopback() as server, trying(tmp_path, server, sandbox="process") as agent:
         server.answer = Scripted(SEED, GOOD).answer
@@ -70,6 +71,7 @@ async def test_a_model_that_does_the_tasks_passes_all_twenty(tmp_path: Path) -> 
     assert value["duration_ms"] == sum(result["duration_ms"] for result in value["results"]) > 0
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("says", [claims, claims_after_a_look])
 async def test_a_model_that_only_claims_passes_nothing(tmp_path: Path, says: Solver) -> None:
     value = await tried(tmp_path, dict.fromkeys(NAMES, says))
@@ -241,3 +243,17 @@ async def test_a_provider_of_the_program_can_be_tried(tmp_path: Path) -> None:
     async with Agent.open(home=tmp_path / "home", workspace=tmp_path, provider=FunctionProvider(think), environ={"HOME": str(tmp_path)}) as agent:
         value = (await agent.do("models.try", models=["given:own"], tasks=["read", "edit"]))[0]
     assert (value["model"], value["passes"], value["calls"]) == ("given:own", 0, 2)
+
+
+@pytest.mark.full
+async def test_programs_of_a_trial_do_not_see_into_the_home_of_the_person() -> None:
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as outside:  # /tmp is empty for every program
+        place = Path(outside)
+        write_it = write("look.py", f"import os\nprint('it holds', sorted(os.listdir({str(place / 'home')!r})))\n")
+        steps = [write_it, [("terminal", {"command": "python3 look.py"})], "Seen."]
+        async with loopback() as server, trying(place, server, sandbox="bubblewrap") as agent:
+            assert (place / "home" / "neuralclaw.db").exists()
+            server.answer = Scripted(SEED, {"calculation": lambda case: steps}).answer
+            await agent.do("models.try", models=["mine:good"], tasks=["calculation"], seed=SEED)
+            told = str(server.seen[-1].json["messages"][-1])
+    assert "it holds []" in told

@@ -1,9 +1,8 @@
 """`Agent`: the Python API, and what every command line, chat and page stands on."""
 
-import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from typing import Any, Literal
+from typing import Any, Unpack
 
 import anyio
 import msgspec
@@ -11,9 +10,8 @@ from anyio.abc import TaskGroup
 
 from .. import config
 from ..config import process
-from ..errors import AgentError, NeuralClawError, SessionBusy, TurnSetAside, UsageError
+from ..errors import AgentError, SessionBusy, UsageError
 from ..plugins import load
-from ..ports import Provider
 from ..runtime.asker import JournalAsker
 from ..runtime.bus import Bus
 from ..runtime.desk import SessionDesk, Verb
@@ -21,22 +19,20 @@ from ..runtime.drive import Kit, Wish
 from ..runtime.sessions import Sessions
 from ..runtime.turnstream import TurnStream
 from ..runtime.verbs import find_session
-from ..types.actions import Origin, Who
-from ..types.entries import Event, rfc3339
-from ..types.events import ErrorEvent, Inbound, TurnFinished
+from ..types.actions import Origin
+from ..types.entries import Event
+from ..types.events import Inbound, TurnFinished
 from ..types.ids import new_id
-from ..types.judging import Trust
 from ..types.messages import Image
 from ..types.options import ApprovalsMode, TurnOptions
-from ..types.rows import SessionRow
 from .approver import Approver, asked
+from .calling import call_verb
 from .calls import DIRECT, called, for_call, spelled
 from .confined import refuse_unconfined
 from .eventlog import EventLog, Leaving
 from .given import (
     checked_name,
     checked_text,
-    checked_who,
     continued,
     count,
     known_only,
@@ -45,90 +41,65 @@ from .given import (
     name_of,
     new_session,
     of_new_turns,
-    real_directory,
     refusals_of,
     seconds,
     still_there,
     tools_of,
     trust_of,
 )
+from .held import Held
 from .parts import Parts
 from .pictures import Given, mentioned, pictures
+from .recovering import recovered
+from .seat import Seat, checked_options, seat_of
 from .session_verbs import session_verbs
+from .toolbox import Toolbox
+from .turn_verbs import turn_verbs
 from .turns import Turns, leaf
+from .typed import AgentOptions, AskOptions
 from .verbs import agent_verbs
 
 
-class Seat(msgspec.Struct, frozen=True, kw_only=True):
-    """For whom this agent works: what its turns run under unless they say otherwise."""
-
-    workspace: str
-    model: str | None
-    approvals: ApprovalsMode
-    trust: Trust
-    who: Who
-    present: bool
-    explicit: bool
-    """The approvals mode was asked for, not a default."""
-
-
 class Agent:
-    """An agent over one home. Made by `Agent.open`, an async context manager."""
+    """An agent over one home. Made by `Agent.open`, an async context manager, or by `Agent.start`, which `aclose` ends."""
 
     def __init__(self, parts: Parts, seat: Seat, desk: SessionDesk, bus: Bus, asker: JournalAsker, sessions: Sessions) -> None:
-        self._parts, self._seat, self.desk, self._bus, self._asker, self._sessions = parts, seat, desk, bus, asker, sessions
+        self._parts, self._seat, self._bus, self._asker, self._sessions = parts, seat, bus, asker, sessions
+        self._desk, self._verbs = desk, dict[str, Verb]()
         self.settings = parts.loaded
         self._turns = Turns(parts, desk, bus, sessions, seat.who)
+        self._held: Held[Agent] | None = None
+        self._closed = False
 
     @staticmethod
     @asynccontextmanager
-    async def open(
-        *,
-        home: str | os.PathLike[str] | None = None,
-        workspace: str | os.PathLike[str] | None = None,
-        model: str | None = None,
-        approvals: ApprovalsMode | None = None,
-        trust: Literal["low", "medium", "high"] | None = None,
-        recover: bool = False,
-        provider: Provider | None = None,
-        tools: Iterable[Any] = (),
-        approver: Approver | None = None,
-        settings: config.Loaded | config.Settings | Mapping[str, Any] | None = None,
-        environ: Mapping[str, str] | None = None,
-        who: Who = "program",
-        present: bool = False,
-        readonly: bool = False,
-        thinks: bool = True,
-    ) -> AsyncIterator["Agent"]:
+    async def open(**options: Unpack[AgentOptions]) -> AsyncIterator["Agent"]:
         """Open the home and everything a turn needs; close it all on leaving.
 
         `home`, `workspace` (else the current directory): directories. `model`: `provider:model`, or a provider. `settings`: a `Settings`
-        value in place of all configuration, or values above it by key. `recover`: take over every unfinished turn of the home. `thinks` false:
-        no model will be asked and no program run, so that a budget that cannot be kept, or a sandbox that cannot start, stands in nobody's way. `readonly`:
+        value in place of all configuration, or values above it by key. `recover`: take over every unfinished turn of the home. `tools`: your own,
+        one of which replaces a built-in of its name; `builtin`: which built-in tools there are (default all, `()` none). `thinks` false: no model
+        will be asked and no program run, so that a budget that cannot be kept, or a sandbox that cannot start, stands in nobody's way. `readonly`:
         nothing of the record is written, so that verbs that only read work on a read-only home; a turn cannot begin.
-        Raises `ConfigError` for what is configured wrongly and `StoreError` for a home that cannot be used.
+        Raises `UsageError` for an option that cannot be used, `ConfigError` for what is configured wrongly and `StoreError` for a home that
+        cannot be used.
         """
-        loaded = load_settings(home, process.environ if environ is None else environ, settings)
-        if thinks:
+        checked_options(options)
+        environ, approver = options.get("environ"), options.get("approver")
+        loaded = load_settings(options.get("home"), process.environ if environ is None else environ, options.get("settings"))
+        if options.get("thinks", True):
             config.refuse_caps(loaded)
-        parts = await Parts.open(loaded, provider=provider, tools=tools, readonly=readonly)
+        toolbox = Toolbox(given=options.get("tools", ()), builtin=options.get("builtin"))
+        seat = seat_of(loaded, options)
+        parts = await Parts.open(loaded, provider=options.get("provider"), tools=toolbox, readonly=options.get("readonly", False))
         try:
-            if thinks:
+            if options.get("thinks", True):
                 await refuse_unconfined(parts)
-            seat = Seat(
-                workspace=real_directory(workspace),
-                model=name_of("model", model),
-                approvals=mode_of(approvals) if approvals is not None else ("ask" if approver else "none"),
-                trust=trust_of(trust if trust is not None else loaded.settings.agent.default_trust_level),
-                who=checked_who(who),
-                present=bool(present) or approver is not None,
-                explicit=approvals is not None or approver is not None,
-            )
             with Leaving(parts.book, parts.redactor.redact):
                 async with anyio.create_task_group() as tasks:
                     agent = assemble(parts, seat, tasks, approver)
                     tasks.start_soon(agent.desk.follow)
-                    if recover:
+                    if options.get("recover"):
                         await agent.take_over()
                     try:
                         yield agent
@@ -141,9 +112,36 @@ class Agent:
             with anyio.CancelScope(shield=True):
                 await parts.aclose()
 
+    @staticmethod
+    async def start(**options: Unpack[AgentOptions]) -> "Agent":
+        """The same as `Agent.open`, for where no block can be kept open, as in the cells of a notebook: `await agent.aclose()` ends it.
+
+        An agent that is forgotten is closed when its event loop or the program ends; turns that ran are then unfinished, and can be gone on with.
+        """
+        held = Held(Agent.open(**options))
+        agent = await held.enter()
+        agent._held = held
+        return agent
+
+    async def aclose(self) -> None:
+        """Close the agent, from any task of its event loop. What runs stops and stays unfinished; closed again, it does nothing."""
+        if self._held is not None:
+            await self._held.leave()
+        elif not self._closed:
+            raise UsageError("this agent is closed by leaving its `async with Agent.open(…)`", hint="await agent.aclose() ends one made by Agent.start")
+
+    @property
+    def desk(self) -> SessionDesk:
+        """What can be done with sessions. Raises `AgentError` once the agent is closed, and what ended it where it failed."""
+        if self._held is not None:
+            self._held.check()
+        if self._closed:
+            raise AgentError("the agent is closed; what was recorded is kept", hint="open another with Agent.open")
+        return self._desk
+
     @asynccontextmanager
     async def turn(
-        self, text: str, *, session: str | None = None, key: str | None = None, images: Iterable[Given] = (), **options: Any
+        self, text: str, *, session: str | None = None, key: str | None = None, images: Iterable[Given] = (), **options: Unpack[AskOptions]
     ) -> AsyncIterator[AsyncIterator[Event]]:
         """One turn with this message; its events until it ends or parks. Leaving early cancels it.
 
@@ -155,6 +153,7 @@ class Agent:
         `UsageError` for an option that cannot be used; nothing is recorded then.
         """
         session = new_session(session)
+        _ = self.desk
         await self._parts.models.ready(options.get("model") or self._seat.model)
         inbound = self._inbound(text, self._options(**options), key=key, images=images)
         async with self._turns.sent(session, inbound) as events:
@@ -170,7 +169,7 @@ class Agent:
         images: Iterable[Given] = (),
         retry: bool = False,
         stay: bool = True,
-        **options: Any,
+        **options: Unpack[AskOptions],
     ) -> AsyncIterator[AsyncIterator[Event]]:
         """Finish the session's unfinished, or parked and answered, turn; then, with `text`, run that as the next one, whose events these are.
 
@@ -178,6 +177,7 @@ class Agent:
         that wait behind it are left to who comes next. `options` as in `turn`. Raises `UsageError` for a session
         that has no turn at all, and without `text` for a `model` or `trust`: an unfinished turn keeps its own.
         """
+        _ = self.desk
         row = await find_session(self._parts.store, checked_name(session))
         continued(row.session)
         if text is not None:
@@ -214,38 +214,13 @@ class Agent:
 
         A session that cannot go on is named by a passing `error` event, and the next one follows.
         """
-        yield self._recovered()
+        yield recovered(self._parts.store, self._parts.clock, lambda session: self._turns.gone_on(session, self._wish(retry=False)))
 
-    async def _recovered(self) -> AsyncIterator[Event]:
-        seq = 0
-        for row in await self._parts.store.sessions(unfinished=True):
-            again = row.state != "set_aside"
-            if not again:
-                seq += 1
-                yield self._left(row, TurnSetAside(f"turn {row.open_turn} was set aside", hint=f"neuralclaw run --resume {row.session} --retry"), seq)
-            while again:  # messages that wait behind the unfinished turn have turns of their own
-                try:
-                    async with self._turns.gone_on(row.session, self._wish(retry=False)) as events:
-                        async for event in events:
-                            seq += 1
-                            yield msgspec.structs.replace(event, seq=seq)
-                except SessionBusy:
-                    break
-                except NeuralClawError as error:
-                    seq += 1
-                    yield self._left(row, error, seq)
-                    break
-                again = (await find_session(self._parts.store, row.session)).state in ("unfinished", "running")
-
-    def _left(self, row: SessionRow, error: NeuralClawError, seq: int) -> Event:
-        """Tells of a session that could not be gone on with."""
-        now = rfc3339(round(self._parts.clock.now() * 1_000_000))
-        body = ErrorEvent(kind=error.kind, text=f"{row.session}: {error.text}", hint=error.hint)
-        return Event(body=body, session=row.session, turn=row.open_turn, seq=seq, time=now)
-
-    async def ask(self, text: str, *, session: str | None = None, **options: Any) -> TurnFinished:
-        """Run a turn and return its end: `text`, `data`, `usage`, `status`."""
-        async with self.turn(text, session=session, **options) as events:
+    async def ask(
+        self, text: str, *, session: str | None = None, key: str | None = None, images: Iterable[Given] = (), **options: Unpack[AskOptions]
+    ) -> TurnFinished:
+        """Run a turn and return its end: `text`, `data`, `usage`, `status`. Everything else as in `turn`."""
+        async with self.turn(text, session=session, key=key, images=images, **options) as events:
             async for event in events:
                 if isinstance(event.body, TurnFinished):
                     return event.body
@@ -277,18 +252,13 @@ class Agent:
             await self.desk.cancel(events.session, by=self._seat.who)
 
     async def answer(self, approval_id: str, decision: str, value: Mapping[str, Any] | None = None, *, text: str | None = None) -> None:
-        """Answer a question of any session; the model reads the `text` of a no. Raises `UnknownQuestion`, `AlreadyAnswered`, and `UsageError` for an
-        answer that the question does not offer."""
+        """Answer a question; the model reads the `text` of a no. Raises `UnknownQuestion`, `AlreadyAnswered`, or `UsageError` for what is not offered."""
         await self.desk.answer(approval_id, decision, by=self._seat.who, value=value, text=text)
 
     @property
     def notices(self) -> tuple[str, ...]:
         """What the person should know before the first turn: about the settings, the workspace, and who says yes."""
-        told = list(self.settings.notices)
-        if self._parts.book.problem:
-            told.append(self._parts.book.problem)
-        if unheeded := self._parts.models.unheeded(self._seat.model):
-            told.append(unheeded)
+        told = [*self.settings.notices, *filter(None, (self._parts.book.problem, self._parts.models.unheeded(self._seat.model)))]
         workspace = self._seat.workspace
         if workspace in self._parts.policy.protected_paths:
             told.append(f"The workspace {workspace} is more than one task should write to: it is read-only. Name another with --workspace DIR.")
@@ -301,8 +271,12 @@ class Agent:
         await self._asker.leave(session)
 
     async def do(self, verb: str, /, **arguments: Any) -> Any:
-        """Run a command by its name: `await agent.do("sessions.list")`."""
-        return await self.desk.do(verb, **arguments)
+        """Run a command by its name: `await agent.do("sessions.list")`. The value is what `--json` prints.
+
+        Raises `UsageError` for a command that is not there and for arguments that it does not take.
+        """
+        _ = self.desk  # a closed agent does nothing
+        return await call_verb(self._verbs, verb, arguments)
 
     def _inbound(self, text: str, options: TurnOptions, *, key: str | None = None, images: Iterable[Given] = ()) -> Inbound:
         return Inbound(text=checked_text(text), key=name_of("key", key) or new_id(16), by=self._seat.who, images=pictures(images), options=options)
@@ -351,6 +325,7 @@ class Agent:
 
     def closing(self) -> None:
         """The program ends: turns that nobody cancelled stop and stay unfinished, and nobody waits for them any more."""
+        self._closed = True
         self._sessions.close()
         self._bus.close(AgentError("the agent was closed; what was recorded is kept", hint="neuralclaw recover"))
 
@@ -387,11 +362,9 @@ def assemble(parts: Parts, seat: Seat, tasks: TaskGroup, approver: Approver | No
     verbs: dict[str, Verb] = {}
     desk = SessionDesk(parts.store, parts.clock, bus, sessions, asker, verbs)
     agent = Agent(parts, seat, desk, bus, asker, sessions)
+    agent._verbs = verbs
+    verbs.update(turn_verbs(agent.turn, agent.recover))
     verbs.update(session_verbs(parts.store, desk, seat.who, (agent.turn, agent.resume, agent.go_on)))
     verbs.update(agent_verbs(parts, desk, agent.call, seat.workspace, seat.trust, seat.who))
-
-    async def status(**asked: Any) -> Any:
-        return await load("status")(parts, seat).show(**asked)
-
-    verbs["status"] = status
+    verbs["status"] = lambda **asked: load("status")(parts, seat).show(**asked)
     return agent

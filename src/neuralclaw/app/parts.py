@@ -3,7 +3,7 @@
 import hashlib
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import anyio.to_thread
@@ -11,6 +11,7 @@ import msgspec
 
 from .. import config
 from ..agent.prompt import system_prompt
+from ..errors import NeuralClawError
 from ..plugins import load
 from ..ports import Clock, Provider
 from ..safety.gate import Gate
@@ -30,6 +31,7 @@ from .clock import SystemClock
 from .eventlog import open_book
 from .late import LateConverter, LateSandbox
 from .models import Models
+from .toolbox import Toolbox
 
 CLOSE_SECONDS = 0.05
 """How long closing waits for the log's last lines on the event loop; a slower disk is waited for beside it."""
@@ -38,7 +40,7 @@ CLOSE_SECONDS = 0.05
 class Parts:
     """Everything of one home that lives as long as the agent, wired and open."""
 
-    def __init__(self, loaded: config.Loaded, store: SqliteStore, clock: Clock, *, provider: Provider | None, tools: Iterable[Any]) -> None:
+    def __init__(self, loaded: config.Loaded, store: SqliteStore, clock: Clock, *, provider: Provider | None, tools: Toolbox) -> None:
         settings, env = loaded.settings, loaded.env
         self.loaded, self.store, self.clock = loaded, store, clock
         self.redactor = Redactor(config.secret_values(loaded))
@@ -54,11 +56,12 @@ class Parts:
         terminal = settings.tools.terminal
         terminal_settings = TerminalSettings(working_dir=terminal.working_dir, timeout=terminal.default_timeout_seconds, max_chars=terminal.max_output_chars)
         self.tools = Registry(
-            [
-                *workspace_tools(self.files, self.sandbox, clean_env(env), terminal_settings, converter=converter),
-                *own_tools(store.result, self.about, settings.agent.max_tool_result_chars),
-                *tools,
-            ]
+            tools.chosen(
+                [
+                    *workspace_tools(self.files, self.sandbox, clean_env(env), terminal_settings, converter=converter),
+                    *own_tools(store.result, self.about, settings.agent.max_tool_result_chars),
+                ]
+            )
         )
         self.environment = Environment(clock.monotonic).describe if settings.agent.environment_snapshot else None
         self.instructions = WorkspaceInstructions(env.get("HOME", "")) if settings.agent.project_instructions else None
@@ -66,9 +69,15 @@ class Parts:
         self.book = open_book(loaded, self.redactor)
 
     @classmethod
-    async def open(cls, loaded: config.Loaded, *, provider: Provider | None, tools: Iterable[Any], readonly: bool = False) -> "Parts":
+    async def open(cls, loaded: config.Loaded, *, provider: Provider | None, tools: Toolbox, readonly: bool = False) -> "Parts":
+        """Open the store and put everything on it. Raises `StoreError`, `ConfigError`, and `UsageError` for a tool that is not there."""
         clock = SystemClock()
-        return cls(loaded, await SqliteStore.open(loaded.home, clock=clock, readonly=readonly), clock, provider=provider, tools=tools)
+        store = await SqliteStore.open(loaded.home, clock=clock, readonly=readonly)
+        try:
+            return cls(loaded, store, clock, provider=provider, tools=tools)
+        except NeuralClawError:
+            await store.aclose()
+            raise
 
     def system(self, workspace: str) -> str:
         return system_prompt(self.loaded.settings.agent.name, workspace)

@@ -16,6 +16,7 @@ from .clock import SystemClock
 from .given import load_settings, real_directory, trust_of
 from .parts import Parts
 from .reader import ReadingDesk
+from .toolbox import Toolbox
 
 
 class PolicyVerbs:
@@ -52,7 +53,7 @@ async def judging(
     loaded = load_settings(home, process.environ if environ is None else environ, None)
     level = trust_of(trust if trust is not None else loaded.settings.agent.default_trust_level)
     directory = real_directory(workspace)
-    parts = Parts(loaded, await SqliteStore.open(loaded.home, clock=SystemClock(), readonly=True), SystemClock(), provider=None, tools=())
+    parts = Parts(loaded, await SqliteStore.open(loaded.home, clock=SystemClock(), readonly=True), SystemClock(), provider=None, tools=Toolbox())
     try:
         yield ReadingDesk(PolicyVerbs(parts, directory, level).table())
     finally:

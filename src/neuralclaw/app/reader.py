@@ -6,10 +6,10 @@ from typing import Any
 
 from .. import config
 from ..config import process
-from ..errors import NeuralClawError
 from ..runtime.desk import Verb
 from ..runtime.verbs import reading_verbs
 from ..store.sqlite import SqliteStore
+from .calling import call_verb
 from .clock import SystemClock
 from .given import RESERVED
 
@@ -21,9 +21,8 @@ class ReadingDesk:
         self._verbs = verbs
 
     async def do(self, verb: str, /, **arguments: Any) -> Any:
-        if verb not in self._verbs:
-            raise NeuralClawError(f"{verb} does not only read", hint=f"there are: {', '.join(sorted(self._verbs))}")
-        return await self._verbs[verb](**arguments)
+        """The value of a verb, as `--json` prints it. Raises `UsageError` for one that does not only read."""
+        return await call_verb(self._verbs, verb, arguments)
 
 
 @asynccontextmanager

@@ -106,12 +106,16 @@ class Verbs:
         done: list[dict[str, Any]] = await load("models.try")(self._parts.loaded, self._parts.models, wanted, progress)
         return done
 
-    async def doctor(self, *, rebuild: bool = False, call: bool = False) -> list[dict[str, Any]]:
-        """What works here, what is missing and how to get it. `call`: the models are called once for real."""
+    async def doctor(self, *, rebuild: bool = False, call: bool = False, needed: bool = False) -> list[dict[str, Any]]:
+        """What works here, what is missing and how to get it. `call`: the models are called once for real.
+
+        `needed`: each check also says whether the agent needs it.
+        """
         if rebuild:
             await self._parts.store.rebuild()
         checks: list[dict[str, Any]] = await load("doctor")(self._parts, rebuilt=rebuild, call=call)
-        return checks
+        shown = [check | {"fix": None} if check["ok"] else check for check in checks]
+        return shown if needed else [{name: value for name, value in check.items() if name != "needed"} for check in shown]
 
 
 def described(spec: ToolSpec) -> dict[str, Any]:

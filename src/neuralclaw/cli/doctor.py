@@ -18,7 +18,7 @@ def _options(parser: argparse.ArgumentParser) -> None:
 def _checks(args: argparse.Namespace) -> list[dict[str, Any]]:
     """All checks, or the one that stands in the way of the others."""
     try:
-        found: list[dict[str, Any]] = verbs.ask(args, "doctor", call=args.call)
+        found: list[dict[str, Any]] = verbs.ask(args, "doctor", call=args.call, needed=True)
     except ConfigError as error:
         found = [{"check": "config", "ok": False, "text": error.text, "fix": error.hint or "neuralclaw config path", "needed": True}]
     except StoreError as error:
@@ -38,8 +38,7 @@ def _beside(args: argparse.Namespace) -> list[dict[str, Any]]:
 def _doctor(args: argparse.Namespace) -> int:
     if args.prove:
         raise not_yet("doctor --prove")
-    checks = verbs.ask(args, "doctor", rebuild=True, call=args.call) if args.rebuild else _checks(args)
-    checks = [check | {"fix": None} if check["ok"] else check for check in checks]
+    checks = verbs.ask(args, "doctor", rebuild=True, call=args.call, needed=True) if args.rebuild else _checks(args)
     needed = [check.pop("needed", True) for check in checks]
     if args.json:
         output.json_line(checks)

@@ -5,8 +5,6 @@ import os
 import sys
 from importlib import import_module
 
-from .._version import __version__
-
 GROUPS = {
     "run": "run",
     "chat": "chat",
@@ -21,6 +19,7 @@ GROUPS = {
     "tools": "tools",
     "policy": "policy",
     "audit": "audit",
+    "completion": "completion",
 }
 """Noun -> the file of this package that has its commands."""
 
@@ -67,7 +66,7 @@ def _dispatch(arguments: list[str]) -> int:
     home, rest = _leading_home(arguments)
     first = rest[0] if rest else None
     if first == "--version":
-        print(f"neuralclaw {__version__}")
+        print(_part("version").text())
         return 0
     if first in ("--help", "-h", "help"):
         if len(rest) == 2 and first == "help" and rest[1] in GROUPS:

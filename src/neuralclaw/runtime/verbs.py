@@ -30,6 +30,7 @@ def reading_verbs(store: Store, workspace: str = "", *, left_out: Sequence[str] 
         "grants.list": verbs.grants,
         "audit.verify": verbs.verify,
         "audit.show": verbs.record,
+        "audit.export": verbs.record,
     }
 
 
