@@ -113,6 +113,7 @@ async def test_calls_that_cost_money_are_announced_first(claw: Claw) -> None:
 
 
 async def test_the_small_real_model_goes_the_whole_way(claw: Claw) -> None:
+    (claw.home / "config.yaml").write_text("llm: {temperature: 0, max_tokens: 40}\nagent: {environment_snapshot: false}\n")  # it may repeat itself without end
     done = await claw("models", "try", f"local:{small_model()}", "--task", "read", "--task", "create", "--json")
     assert done.code == 0, done
     (value,) = done.json
