@@ -335,4 +335,6 @@ class Source(Protocol):
     They are asked for when a turn begins and stand at the beginning of each of its requests; what is told is kept with the turn.
     """
 
-    async def parts(self, workspace: str) -> Sequence[tuple[str, frozenset[str]]]: ...
+    async def parts(self, workspace: str, room: int) -> Sequence[tuple[str, frozenset[str]]]:
+        """At most about `room` bytes of what there is to tell."""
+        ...

@@ -206,3 +206,21 @@ async def test_a_secret_in_it_is_not_told(home: Path, work: Path) -> None:
     system = await told(home)
     assert "[REDACTED:" in system
     assert "a1B2a1B2" not in system
+
+
+async def test_a_model_with_a_small_window_is_told_an_eighth_of_it(home: Path, work: Path) -> None:
+    (work / "AGENTS.md").write_text("a line\n" * 4_000)
+    provider = ScriptedProvider("done", info=ModelInfo(context=8_192, price=Price(0, 0)))
+    async with agent(home, provider=provider) as a:
+        await a.ask("go", session="s")
+    assert provider.requests[0].system.count("a line\n") == 4_096 // 7
+    assert "[cut off here, after 4,095 of 28,000 bytes; read_file shows the rest]" in provider.requests[0].system
+
+
+async def test_a_turn_whose_prompt_was_not_kept_goes_on(home: Path, work: Path) -> None:
+    from neuralclaw.runtime.prompts import Prompts
+
+    async with agent(home, "done") as a:
+        prompts = Prompts(a._parts.system, a._parts.tools, a._parts.redactor)
+        made = await prompts.of_turn(a._options(), {"system": "0" * 64, "tools": "1" * 64}, a._parts.store)
+    assert str(work) in made.system

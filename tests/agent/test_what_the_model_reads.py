@@ -134,6 +134,12 @@ async def test_an_edit_that_finds_nothing_names_the_nearest_text_and_what_differ
     assert result.content.startswith(f"ERROR: the text to replace is not in a.py (0 occurrences); nothing was changed. {told}")
 
 
+async def test_an_edit_over_line_ends_of_two_kinds_says_so(home: Path, work: Path) -> None:
+    (work / "a.txt").write_bytes(b"one\r\ntwo\nthree\r\n")
+    (result,), _ = await reads(home, call("edit_file", path="a.txt", old="one\ntwo\nthree", new="z"))
+    assert "It is there at line 1 with line ends of both kinds, CRLF and LF:\n1\tone\n2\ttwo\n3\tthree\n" in result.content
+
+
 async def test_an_edit_that_finds_several_places_names_their_lines(home: Path, work: Path) -> None:
     (work / "a.py").write_text("x = 1\ny = 2\nx = 1\n")
     (result,), _ = await reads(home, call("edit_file", path="a.py", old="x = 1", new="x = 2"))

@@ -233,3 +233,19 @@ async def test_ctrl_c_in_the_set_up_comes_back_to_the_chat(claw: Claw) -> None:
         chat.type("calculate 6 * 7\r")
         chat.until("✓ calculate", "42")
         assert "Nothing runs" not in chat.all
+
+
+async def test_the_offer_is_made_at_a_dumb_terminal_too(claw: Claw) -> None:
+    with claw.terminal(env={"TERM": "dumb"}) as chat:
+        chat.until("Set one up now?")
+        chat.until("> ")
+        chat.type("y\n")
+        chat.until("Service [offline]:")
+        chat.type("\x04")
+        chat.until("nothing was changed")
+        chat.until("> ")
+        chat.type("calculate 6 * 7\n")
+        chat.until("42")
+        chat.type("/exit\n")
+        assert chat.end() == 0
+        assert "\x1b" not in chat.seen

@@ -1,6 +1,7 @@
 """Answers from a script and a terminal, what they cover afterwards, and taking them back."""
 
 import json
+import subprocess
 from typing import Any
 
 import pytest
@@ -21,20 +22,20 @@ async def parked(claw: Claw, task: str, session: str) -> dict[str, Any]:
 
 
 async def spoken(claw: Claw, task: str, session: str, **answer: Any) -> Ran:
-    """A run whose question is answered over standard input."""
-    with claw.started("run", task, "--input", "stream-json", "--output", "stream-json", "--session", session, stdin=-1) as running:
-        asked = running.until("approval.requested")
-        running.say({"type": "answer", "approval_id": asked["approval_id"], **answer})
-        events = [asked]
+    """A run whose question is answered over standard input; after an answer that cannot be used, with a no."""
+    with claw.started("run", task, "--input", "stream-json", "--output", "stream-json", "--session", session, stdin=subprocess.PIPE) as running:
+        events = [running.until("approval.requested")]
+        running.say({"type": "answer", "approval_id": events[0]["approval_id"], **answer})
         for event in running.events():
             events.append(event)
-            if event["type"] in ("error", "turn.finished"):
+            if event["type"] == "error":
+                running.say({"type": "answer", "approval_id": events[0]["approval_id"], "decision": "no"})
+            elif event["type"] == "turn.finished":
                 break
-        if events[-1]["type"] == "error":
-            running.say({"type": "answer", "approval_id": asked["approval_id"], "decision": "no"})
-            events += [event for event in running.events() if event["type"] != "text.delta"]
-        code = running.process.wait(timeout=10)
-    return Ran(code, b"\n".join(json.dumps(e).encode() for e in events), b"")
+        assert running.process.stdin is not None
+        running.process.stdin.close()
+        code = running.process.wait(timeout=5)
+    return Ran(code, b"\n".join(json.dumps(event).encode() for event in events), b"")
 
 
 async def test_a_session_yes_covers_its_command_in_its_session_until_it_is_revoked(claw: Claw) -> None:

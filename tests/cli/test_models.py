@@ -71,6 +71,22 @@ async def test_a_configured_model_without_a_service_is_asked_where_it_is(home: P
     assert found["model"] == "groq:openai/gpt-oss-120b"
 
 
+@pytest.mark.parametrize(("model", "words"), [("gpt-4o", "gpt-4o is a model of openai"), ("openai:gpt-4o", "no key for openai"), ("nobodys", "'nobodys'")])
+async def test_no_other_model_answers_for_a_configured_one_whose_key_is_missing(claw: Claw, model: str, words: str) -> None:
+    (claw.home / "config.yaml").write_text(f"llm: {{default_model: '{model}'}}\n")
+    ran = await claw("run", "calculate 1 + 1", env={"OLLAMA_HOST": "127.0.0.1:9"})
+    assert (ran.code, ran.out) == (78, "")
+    assert words in ran.err
+    assert (await claw("run", "--model", "offline", "calculate 1 + 1", env={"OLLAMA_HOST": "127.0.0.1:9"})).out == "2\n"
+
+
+async def test_ollamas_own_name_with_the_name_of_a_service_stays_ollamas(home: Path, tmp_path: Path) -> None:
+    with near(b'{"models": [{"name": "mistral:7b"}]}') as ollama:
+        settings = {"llm.default_model": "mistral:7b"}
+        async with Agent.open(home=home, workspace=tmp_path, environ=environ(home, ollama.port), settings=settings) as agent:
+            assert (await agent.do("models.show"))["model"] == "ollama:mistral:7b"
+
+
 async def test_a_model_is_shown_with_all_that_is_known(home: Path) -> None:
     known = await show(home, "openai:gpt-4o", usable=False)
     assert known == {

@@ -7,13 +7,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import anyio
 import pytest
 
 from neuralclaw import Agent
 from neuralclaw.cli.main import GROUPS
 from neuralclaw.cli.parsing import Command
-from neuralclaw.errors import UsageError
-from neuralclaw.testing import Reply, ScriptedProvider
+from neuralclaw.errors import AgentError, UsageError
+from neuralclaw.testing import FunctionProvider, Reply, ScriptedProvider
 
 from .program import Claw
 
@@ -160,6 +161,44 @@ async def test_what_prints_lines_is_a_list_too(claw: Claw) -> None:
     await prepared(claw)
     async with await opened(claw) as agent:
         assert await agent.do("audit.export") == (await claw("audit", "export")).lines
+        assert await agent.do("recover") == (await claw("recover", "--output", "stream-json")).lines == []
+
+
+async def test_a_task_gives_the_same_value_either_way(claw: Claw) -> None:
+    async with await opened(claw) as agent:
+        value = await agent.do("run", task="calculate 6*7", session="a", max_iterations=3)
+        with pytest.raises(UsageError, match="nonsense"):
+            await agent.do("run", task="calculate 6*7", nonsense=3)
+    printed = (await claw("run", "calculate 6*7", "--session", "b", "--output", "json")).json
+    assert (value["type"], value["text"]) == ("turn.finished", "42")
+    assert re.sub(TIMES, "…", json.dumps(value)) == re.sub(TIMES, "…", json.dumps(printed))
+
+
+async def test_recovering_gives_the_events_that_it_prints(claw: Claw) -> None:
+    async def stopped(session: str) -> None:
+        begun = anyio.Event()
+
+        async def model(request: object) -> str:
+            begun.set()
+            await anyio.sleep_forever()
+            return ""
+
+        async with Agent.open(home=claw.home, workspace=claw.workspace, environ=claw.env, provider=FunctionProvider(model)) as agent:
+            async with anyio.create_task_group() as tasks:
+
+                async def asked() -> None:
+                    with pytest.raises(AgentError):
+                        await agent.ask("calculate 6*7", session=session)
+
+                tasks.start_soon(asked)
+                await begun.wait()
+                agent.closing()
+
+    await stopped("r")
+    async with Agent.open(home=claw.home, workspace=claw.workspace, environ=claw.env, provider=ScriptedProvider("done")) as agent:
+        events = await agent.do("recover")
+    assert events[-1] | {"time": "", "duration_ms": 0} == events[-1] | {"type": "turn.finished", "text": "done", "time": "", "duration_ms": 0}
+    assert events[0]["session"] == "r"
 
 
 WRONG: list[tuple[str, dict[str, Any], str]] = [

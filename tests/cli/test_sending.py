@@ -2,6 +2,7 @@
 
 import subprocess
 
+import anyio
 import pytest
 
 from neuralclaw import Agent
@@ -153,3 +154,20 @@ async def test_python_refuses_what_an_unfinished_turn_cannot_take_and_keeps_it_u
         assert reply.status == "failed"
         async with agent.resume("k", max_iterations=5) as events:
             assert [event.type async for event in events][-1] == "turn.finished"
+
+
+async def test_messages_sent_at_once_are_each_handled_once(claw: Claw) -> None:
+    await claw("run", "calculate 6 * 7", "--session", "work")
+    sent = []
+
+    async def send(number: int) -> None:
+        sent.append(await claw("sessions", "send", "work", f"calculate {number} + 100"))
+
+    async with anyio.create_task_group() as tasks:
+        for number in range(3):
+            tasks.start_soon(send, number)
+    assert [ran.code for ran in sent] == [0, 0, 0], sent
+    shown = (await claw("sessions", "show", "work", "--json")).json
+    assert shown["state"] == "idle", shown
+    answers = " ".join(e["text"] for e in shown["events"] if e["type"] == "turn.finished")
+    assert all(str(100 + number) in answers for number in range(3)), answers

@@ -52,7 +52,7 @@ async def test_a_key_is_set_from_the_command_line_and_a_wrong_one_changes_nothin
 async def test_a_cap_that_is_not_kept_stops_run_and_chat_and_not_what_reads(claw: Claw) -> None:
     assert (await claw("run", "--session", "s", "calculate 1 + 1")).code == 0
     (claw.home / "config.yaml").write_text("budget:\n  turn_usd: 0.000001\n")
-    for words in (["run", "calculate 1 + 1"], ["chat"], ["recover"], ["config", "check"]):
+    for words in (["run", "calculate 1 + 1"], ["chat"], ["recover"], ["config", "check"], ["models", "try", "offline"]):
         ran = await claw(*words, stdin=b"calculate 1 + 1\n")
         assert (ran.code, ran.out) == (78, ""), ran
         assert "config.yaml:2: budget.turn_usd is 1e-06, and this version cannot keep that cap yet" in ran.err

@@ -177,7 +177,7 @@ def stopped(terminal: Terminal) -> int:
 def ten_megabytes(stage: Stage) -> None:
     """10 MB of output
 
-    The model, the screen and the entry get the beginning and the end, and how much there was. The whole is kept beside the record: `read_result` reads it page by page.
+    The model, the screen and the entry get its two ends, and how much there was. The whole is kept beside the record: `read_result` reads it page by page.
     """
     seen = stage.types(f'neuralclaw run --session digits {AUTO} "run seq 1000001 2250000" | tail -n 3')
     assert "10,000,000" in seen.out

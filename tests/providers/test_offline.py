@@ -160,6 +160,20 @@ async def test_a_slip_of_the_key_gets_the_nearest_verb() -> None:
     assert "did you mean list?" in answer.failure.text
 
 
+async def test_a_known_verb_with_a_name_that_is_not_clear_is_told_to_quote_it() -> None:
+    answer = await ask("read my notes.txt")
+    assert answer.failure is not None
+    assert "read my notes.txt (put quotes around a name or text of several words)" in answer.failure.text
+
+
+async def test_a_sentence_of_a_megabyte_is_not_understood_and_holds_up_nobody() -> None:
+    begun = time.process_time()
+    answer = await ask("run echo " + "x " * 500_000)
+    assert answer.failure is not None
+    assert len(answer.failure.text) < 1_000
+    assert time.process_time() - begun < 1.0
+
+
 async def test_one_step_that_is_not_understood_keeps_all_of_them_from_being_done() -> None:
     answer = await ask("delete a.txt then frobnicate")
     assert answer.stop == "error"
@@ -167,7 +181,7 @@ async def test_one_step_that_is_not_understood_keeps_all_of_them_from_being_done
     assert "frobnicate" in answer.failure.text
 
 
-async def test_a_tool_that_does_not_stand_is_named_before_anything_is_done() -> None:
+async def test_a_tool_that_is_not_available_is_named_before_anything_is_done() -> None:
     answer = await ask("list . then fetch https://example.com", tools=TOOLS)
     assert answer.tool_calls == ()
     assert answer.failure is not None
@@ -208,9 +222,10 @@ async def test_a_failed_step_stops_those_after_it_and_the_answer_says_so(content
     task = UserMessage("read a.txt then delete b.txt")
     answer = await reply(request(task))
     answer = await reply(request(task, *took(answer, content, ok=ok)))
-    assert answer.stop == "end"
-    assert content in answer.text
-    assert "Not done, because a step before failed: delete b.txt" in answer.text
+    assert (answer.stop, answer.text) == ("error", content)
+    assert answer.failure is not None
+    assert (answer.failure.kind, answer.failure.answered, answer.failure.retryable) == ("ToolExecutionError", True, False)
+    assert answer.failure.text == "offline: `read a.txt` failed, so what follows was not done: delete b.txt"
 
 
 async def test_a_file_that_only_looks_like_an_error_stops_nothing_where_its_success_is_known() -> None:
@@ -236,11 +251,9 @@ async def test_a_message_during_the_turn_is_done_after_the_task_and_answered_wit
     answer = await reply(request(*messages))
     assert [call.name for call in answer.tool_calls] == ["calculate"]
     answer = await reply(request(*messages, *took(answer, "42")))
-    text = answer.text
-    assert answer.stop == "end"
-    assert (
-        text.index("a: not found") < text.index("Not done, because a step before failed: read b") < text.index("42") < text.index("not understood: frobnicate")
-    )
+    assert (answer.stop, answer.text) == ("error", "ERROR: a: not found\n42")
+    assert answer.failure is not None
+    assert answer.failure.text.startswith("offline: `read a` failed, so what follows was not done: read b; offline: not understood: frobnicate")
 
 
 @pytest.mark.parametrize("kind", ["nudge", "notice"])
@@ -295,7 +308,7 @@ async def test_help_names_every_promised_sentence_is_honest_and_marks_what_is_no
     assert "no language model" in answer.text
     assert "OPENAI_API_KEY" in answer.text
     lines = {line.strip() for line in answer.text.splitlines()}
-    assert "fetch URL   (not here yet)" in lines
+    assert "fetch URL   (not available yet)" in lines
     assert "list DIR" in lines
 
 
@@ -371,8 +384,9 @@ async def test_it_drives_the_same_loop_tools_and_gate_as_a_model(home: Path) -> 
         refused = await turn_events(a, "read /etc/shadow then list .")
     assert seen.one("turn.finished").text.splitlines()[-2:] == ["milk, bread", "42"]
     assert seen.one("turn.started").model == "offline:grammar"
-    assert refused.one("turn.finished").status == "denied"
-    assert "Not done, because a step before failed: list ." in refused.one("turn.finished").text
+    ended = refused.one("turn.finished")
+    assert (ended.status, ended.error.kind) == ("denied", "ToolExecutionError")
+    assert "so what follows was not done: list ." in ended.error.text
 
 
 async def test_a_file_that_promises_work_is_shown_once(home: Path) -> None:
@@ -390,5 +404,5 @@ async def test_four_times_the_text_takes_no_more_than_about_four_times_as_long(p
         await ask(text)
         return time.process_time() - begun
 
-    short = min([await seconds(4000) for _ in range(3)])
-    assert await seconds(16_000) < 10 * short + 0.01
+    short = min([await seconds(500) for _ in range(3)])
+    assert await seconds(2_000) < 10 * short + 0.01

@@ -146,9 +146,17 @@ def test_a_given_tool_with_the_name_of_an_alias_replaces_that_tool(options: RunO
         ({"tools": [calculate, calculate]}, "two of the given tools have the name calculate"),
         ({"tools": calculate}, "tools"),
         ({"modle": "x"}, "did you mean 'model'"),
+        ({"home": 5}, "home"),
+        ({"workspace": 5}, "workspace"),
+        ({"recover": "yes"}, "recover"),
+        ({"present": 1}, "present"),
+        ({"settings": 5}, "settings"),
+        ({"environ": ["PATH"]}, "environ"),
+        ({"approver": "yes"}, "approver"),
+        ({"provider": "openai"}, "provider"),
     ],
 )
-def test_tools_that_cannot_be_are_refused_and_the_home_stays_free(options: RunOptions, more: dict[str, Any], words: str) -> None:
+def test_options_that_cannot_be_used_are_refused_and_the_home_stays_free(options: RunOptions, more: dict[str, Any], words: str) -> None:
     with pytest.raises(UsageError, match=words):
         tools_of(options, **more)
     assert set(tools_of(options)) >= BUILTIN

@@ -75,7 +75,8 @@ async def go_on(run: Run) -> None:
                 await finish(run, "needs_approval", "", waiting=(parked.question.approval_id,))
                 return
         elif state.error is not None:
-            await finish(run, "failed", "", error=ErrorInfo(state.error.kind, state.error.text))
+            kept = state.messages[-1].text if state.messages and state.messages[-1].stop == "error" else ""
+            await finish(run, "failed", kept, error=ErrorInfo(state.error.kind, state.error.text))
         elif (limit := limits.fired(state, run.options.limits)) is not None:
             await run.journal.append(limit)
         elif (answer := state.answer) is None:
@@ -93,8 +94,12 @@ async def think(run: Run) -> None:
     run.heard.seen, run.heard.environment, run.heard.model = run.state.last_entry, environment, ""
     reply = await stream(run, await build_request(run, environment))
     if reply.failure is not None:
+        error = ErrorEvent(kind=reply.failure.kind, text=reply.failure.text, hint=reply.failure.hint)
+        if reply.failure.answered:
+            await record_reply(run, reply, error)
+            return
         run.heard.forget()
-        await run.journal.append(ErrorEvent(kind=reply.failure.kind, text=reply.failure.text, hint=reply.failure.hint))
+        await run.journal.append(error)
         return
     await record_reply(run, msgspec.structs.replace(reply, tool_calls=await unique_ids(run, reply.tool_calls)))
 

@@ -10,7 +10,7 @@ from anyio.abc import TaskGroup
 
 from .. import config
 from ..config import process
-from ..errors import AgentError, NeuralClawError, SessionBusy, TurnSetAside, UsageError
+from ..errors import AgentError, SessionBusy, UsageError
 from ..plugins import load
 from ..runtime.asker import JournalAsker
 from ..runtime.bus import Bus
@@ -20,12 +20,11 @@ from ..runtime.sessions import Sessions
 from ..runtime.turnstream import TurnStream
 from ..runtime.verbs import find_session
 from ..types.actions import Origin
-from ..types.entries import Event, rfc3339
-from ..types.events import ErrorEvent, Inbound, TurnFinished
+from ..types.entries import Event
+from ..types.events import Inbound, TurnFinished
 from ..types.ids import new_id
 from ..types.messages import Image
 from ..types.options import ApprovalsMode, TurnOptions
-from ..types.rows import SessionRow
 from .approver import Approver, asked
 from .calling import call_verb
 from .calls import DIRECT, called, for_call, spelled
@@ -51,11 +50,13 @@ from .given import (
 from .held import Held
 from .parts import Parts
 from .pictures import Given, mentioned, pictures
-from .seat import Seat, seat_of
+from .recovering import recovered
+from .seat import Seat, checked_options, seat_of
 from .session_verbs import session_verbs
 from .toolbox import Toolbox
+from .turn_verbs import turn_verbs
 from .turns import Turns, leaf
-from .typed import AgentOptions, AskOptions, only_known
+from .typed import AgentOptions, AskOptions
 from .verbs import agent_verbs
 
 
@@ -83,7 +84,7 @@ class Agent:
         Raises `UsageError` for an option that cannot be used, `ConfigError` for what is configured wrongly and `StoreError` for a home that
         cannot be used.
         """
-        only_known(options, AgentOptions.__annotations__, "an agent")
+        checked_options(options)
         environ, approver = options.get("environ"), options.get("approver")
         loaded = load_settings(options.get("home"), process.environ if environ is None else environ, options.get("settings"))
         if options.get("thinks", True):
@@ -213,34 +214,7 @@ class Agent:
 
         A session that cannot go on is named by a passing `error` event, and the next one follows.
         """
-        yield self._recovered()
-
-    async def _recovered(self) -> AsyncIterator[Event]:
-        seq = 0
-        for row in await self._parts.store.sessions(unfinished=True):
-            again = row.state != "set_aside"
-            if not again:
-                seq += 1
-                yield self._left(row, TurnSetAside(f"turn {row.open_turn} was set aside", hint=f"neuralclaw run --resume {row.session} --retry"), seq)
-            while again:  # messages that wait behind the unfinished turn have turns of their own
-                try:
-                    async with self._turns.gone_on(row.session, self._wish(retry=False)) as events:
-                        async for event in events:
-                            seq += 1
-                            yield msgspec.structs.replace(event, seq=seq)
-                except SessionBusy:
-                    break
-                except NeuralClawError as error:
-                    seq += 1
-                    yield self._left(row, error, seq)
-                    break
-                again = (await find_session(self._parts.store, row.session)).state in ("unfinished", "running")
-
-    def _left(self, row: SessionRow, error: NeuralClawError, seq: int) -> Event:
-        """Tells of a session that could not be gone on with."""
-        now = rfc3339(round(self._parts.clock.now() * 1_000_000))
-        body = ErrorEvent(kind=error.kind, text=f"{row.session}: {error.text}", hint=error.hint)
-        return Event(body=body, session=row.session, turn=row.open_turn, seq=seq, time=now)
+        yield recovered(self._parts.store, self._parts.clock, lambda session: self._turns.gone_on(session, self._wish(retry=False)))
 
     async def ask(
         self, text: str, *, session: str | None = None, key: str | None = None, images: Iterable[Given] = (), **options: Unpack[AskOptions]
@@ -278,18 +252,13 @@ class Agent:
             await self.desk.cancel(events.session, by=self._seat.who)
 
     async def answer(self, approval_id: str, decision: str, value: Mapping[str, Any] | None = None, *, text: str | None = None) -> None:
-        """Answer a question of any session; the model reads the `text` of a no. Raises `UnknownQuestion`, `AlreadyAnswered`, and `UsageError` for an
-        answer that the question does not offer."""
+        """Answer a question; the model reads the `text` of a no. Raises `UnknownQuestion`, `AlreadyAnswered`, or `UsageError` for what is not offered."""
         await self.desk.answer(approval_id, decision, by=self._seat.who, value=value, text=text)
 
     @property
     def notices(self) -> tuple[str, ...]:
         """What the person should know before the first turn: about the settings, the workspace, and who says yes."""
-        told = list(self.settings.notices)
-        if self._parts.book.problem:
-            told.append(self._parts.book.problem)
-        if unheeded := self._parts.models.unheeded(self._seat.model):
-            told.append(unheeded)
+        told = [*self.settings.notices, *filter(None, (self._parts.book.problem, self._parts.models.unheeded(self._seat.model)))]
         workspace = self._seat.workspace
         if workspace in self._parts.policy.protected_paths:
             told.append(f"The workspace {workspace} is more than one task should write to: it is read-only. Name another with --workspace DIR.")
@@ -394,11 +363,8 @@ def assemble(parts: Parts, seat: Seat, tasks: TaskGroup, approver: Approver | No
     desk = SessionDesk(parts.store, parts.clock, bus, sessions, asker, verbs)
     agent = Agent(parts, seat, desk, bus, asker, sessions)
     agent._verbs = verbs
+    verbs.update(turn_verbs(agent.turn, agent.recover))
     verbs.update(session_verbs(parts.store, desk, seat.who, (agent.turn, agent.resume, agent.go_on)))
     verbs.update(agent_verbs(parts, desk, agent.call, seat.workspace, seat.trust, seat.who))
-
-    async def status(**asked: Any) -> Any:
-        return await load("status")(parts, seat).show(**asked)
-
-    verbs["status"] = status
+    verbs["status"] = lambda **asked: load("status")(parts, seat).show(**asked)
     return agent

@@ -11,6 +11,8 @@ import msgspec
 
 from .. import config
 from ..config import Loaded
+from ..config.choose import OFFLINE
+from ..config.services import OLLAMA_TAG
 from ..errors import ConfigError
 from ..plugins import load
 from ..ports import Clock, Net, Provider
@@ -126,6 +128,8 @@ class Models:
         if chosen := self._by_model():
             return chosen
         name, why, asked = self._choose(lambda: self._ollama.models() is not None)
+        if asked and self._missing(name):
+            return str(self._loaded.settings.llm.default_model), "llm.default_model"
         if name == "ollama" and asked:  # chosen only because it runs: with a model that it has
             usual = self._find(name)[1]
             has = self._ollama.to_use(usual)
@@ -155,12 +159,23 @@ class Models:
         return self.default()[0] if self._ollama.looked or not self._choose(lambda: False)[2] else "none configured (not chosen yet)"
 
     def _by_model(self) -> tuple[str, str] | None:
-        """The service that a configured model without one belongs to, where it is one alone."""
+        """The model that is configured without `llm.default_provider`: with its service, or with the one service here that has it."""
         llm = self._loaded.settings.llm
-        if llm.default_provider or not llm.default_model or self.names_service(llm.default_model):
+        if llm.default_provider or not llm.default_model:
             return None
+        why = f"llm.default_model ({self._loaded.origin('llm.default_model')})"
+        if self.names_service(llm.default_model) and not OLLAMA_TAG.fullmatch(llm.default_model.partition(":")[2]):
+            return llm.default_model, why
         found = load("provider.usable")(llm.default_model, self.configured, self._loaded.env)
-        return (f"{found[0]}:{llm.default_model}", f"llm.default_model ({self._loaded.origin('llm.default_model')})") if len(found) == 1 else None
+        return (f"{found[0]}:{llm.default_model}", why) if len(found) == 1 else None
+
+    def _missing(self, name: str) -> bool:
+        """Whether the configured model is one that what was chosen for want of a key does not have: then its key is named, and no other model answers."""
+        llm = self._loaded.settings.llm
+        if llm.default_provider or not llm.default_model:
+            return False
+        pulled = has_model(self._ollama.models() or (), llm.default_model)
+        return name == OFFLINE or (not pulled and bool(load("provider.having")(llm.default_model, self.configured)))
 
     def _choose(self, ollama_runs: Callable[[], bool]) -> tuple[str, str, bool]:
         """What is configured or chosen, why, and whether it hung on a running Ollama."""

@@ -1,13 +1,17 @@
 """For whom an agent works, and under what: read from the options it is opened with."""
 
+import os
+from collections.abc import Mapping
+from typing import Any
+
 import msgspec
 
 from .. import config
 from ..types.actions import Who
 from ..types.judging import Trust
 from ..types.options import ApprovalsMode
-from .given import checked_who, mode_of, name_of, real_directory, trust_of
-from .typed import AgentOptions
+from .given import checked_who, mode_of, name_of, real_directory, refused, trust_of
+from .typed import AgentOptions, only_known
 
 
 class Seat(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,6 +25,23 @@ class Seat(msgspec.Struct, frozen=True, kw_only=True):
     present: bool
     explicit: bool
     """The approvals mode was asked for, not a default."""
+
+
+def checked_options(options: AgentOptions) -> None:
+    """Refuse options that are not there, or of another kind than they are. Raises `UsageError`, with nothing opened."""
+    only_known(options, AgentOptions.__annotations__, "an agent")
+    kinds = {name: kind for name, kind in AgentOptions.__annotations__.items() if kind is bool}
+    paths: dict[str, Any] = dict.fromkeys(("home", "workspace"), str | os.PathLike | None)
+    others = {"settings": config.Loaded | config.Settings | Mapping | None, "environ": Mapping | None}
+    for name, kind in (paths | others | kinds).items():
+        value = dict(options).get(name, False if name in kinds else None)
+        if not isinstance(value, kind):
+            wanted = {"settings": "a Settings value, or values by key", "environ": "names with their values"}
+            raise refused(name, value, wanted.get(name, "true or false" if name in kinds else "a path"))
+    if options.get("approver") is not None and not callable(options["approver"]):
+        raise refused("approver", options["approver"], "an async function of one question")
+    if options.get("provider") is not None and not hasattr(options["provider"], "stream"):
+        raise refused("provider", options["provider"], "an object with stream, info and count; FunctionProvider makes one of a function")
 
 
 def seat_of(loaded: config.Loaded, options: AgentOptions) -> Seat:

@@ -68,13 +68,15 @@ class SessionVerbs:
         """Steer the turn that runs in the session, in whichever process; where none does, begin one here and bring it to its end."""
         name, key = continued((await find_session(self._store, checked_name(session))).session), new_id(16)
         checked_text(text)
-        try:
-            return plain(await self._steered(name, text, key) or await self._ended(name, self._resume(name, text=text, key=key)))
-        except SessionBusy:  # its turn began just now, elsewhere
-            told = await self._steered(name, text, key)
-            if told is None:
-                raise
-            return plain(told)
+        tries = round(PATIENCE / _LOOK)
+        while True:
+            try:
+                return plain(await self._steered(name, text, key) or await self._ended(name, self._resume(name, text=text, key=key)))
+            except SessionBusy:  # between two turns of another process
+                tries -= 1
+                if tries < 0:
+                    raise
+            await anyio.sleep(_LOOK)
 
     async def _steered(self, name: str, text: str, key: str) -> Told | None:
         """Say it to the running turn; None where none runs. A turn that ended before it was said has not seen it: then it begins the next one, here."""

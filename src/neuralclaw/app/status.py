@@ -38,7 +38,7 @@ class Status:
     async def instructions(self) -> list[str]:
         """The `AGENTS.md` files that a turn here begins with, the nearest last."""
         source = self._parts.instructions
-        return [] if source is None else [file.path for file in (await source.read(self._seat.workspace)).files]
+        return [] if source is None else [file.path for file in (await source.read(self._seat.workspace)).files if file.used]
 
     def place(self) -> dict[str, Any]:
         """Where it works, and how freely."""

@@ -89,7 +89,10 @@ class Verbs:
         return dict(await load("models")(self._parts.models, self._parts.loaded).show(model, usable=usable))
 
     async def instructions(self) -> list[dict[str, Any]]:
-        """The `AGENTS.md` files that a turn in the workspace begins with, the nearest last; none where they are switched off."""
+        """The `AGENTS.md` files that a turn in the workspace begins with, the nearest last; none where they are switched off.
+
+        `used` is for a model with a large window.
+        """
         source = self._parts.instructions
         return [] if source is None else [as_dict(file) for file in (await source.read(self._workspace)).files]
 

@@ -153,7 +153,7 @@ class View:
             self._error(body.error.kind, body.error.text, "")
         self._told.clear()
         shown = self._streamed.strip() and self._streamed.strip() == body.text.strip()
-        if body.status in _UNANSWERED:
+        if body.status in _UNANSWERED and not (body.status == "failed" and body.text):
             if body.text and body.text != self._limit:
                 self.err.line(body.text, "yellow")
         elif body.text and self._answer and not shown:

@@ -1,5 +1,6 @@
 """A conversation with the agent: what a message, a command and an answer do. How it is shown and typed is the face's."""
 
+import math
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -27,6 +28,8 @@ LATER = frozenset("fork soul personality mode mcp memory compact plan undo diff 
 """Commands that are promised and not there yet."""
 _RECALLED = 3
 """So many earlier turns are shown again when a session is taken up."""
+_AFTERWARDS = 0.5
+"""Seconds after another program at the terminal has ended in which a Ctrl-C was meant for it."""
 _PATIENCE = 3
 """Ctrl-C so many times during one turn leaves the program."""
 
@@ -54,7 +57,8 @@ class Chat:
         self.leaving = self.again = False
         """The chat ends, or the agent has to be opened again."""
         self.running = False
-        self._offered = self._aside = False
+        self._offered = False
+        self._deaf = 0.0  # monotonic seconds until which Ctrl-C is meant for another program at this terminal
         self._events: Any = None
         """Those of the turn that runs."""
         self._begun = self._pick_up = False
@@ -112,15 +116,15 @@ class Chat:
         word, home = text.strip().lower(), self.agent.settings.home
         offer.remember(home)
         if word in ("y", "yes"):
-            self._aside = True
+            self._deaf = math.inf
             async with self.face.aside():
                 self.again = await offer.run_init(home)
-            self._aside = False
+            self._deaf = time.monotonic() + _AFTERWARDS  # the same Ctrl-C may have ended it and still be on its way here
         return word in ("y", "yes", "n", "no", "")
 
     async def interrupted(self) -> None:
         """Ctrl-C: stops the turn, never the chat."""
-        if self._aside:
+        if time.monotonic() < self._deaf:
             return
         self._presses += 1
         self.face.fresh()

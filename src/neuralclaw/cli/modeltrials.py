@@ -15,6 +15,7 @@ from ..app.trials.verb import SECONDS, asked, chosen, full_names, paid, try_mode
 from ..channels.outflow import Outflow
 from ..channels.screen import Screen
 from ..config import process
+from ..plugins import load
 from . import output
 from .parsing import Command, count, positive, with_json
 from .stopping import CANCELLED, Stop, stoppable
@@ -41,7 +42,8 @@ def _try(args: argparse.Namespace) -> int:
 async def _tried(args: argparse.Namespace, flow: Outflow, stop: Stop) -> int:
     """Try them and show what came of it; Ctrl-C shows what was measured so far."""
     wanted = asked(models=args.models, tasks=args.task, timeout=args.timeout, runs=args.runs, keep=args.keep)
-    err, loaded = output.screen(flow.err), config.load(home=args.home, environ=process.environ)
+    err, loaded = output.screen(flow.err), config.effective(config.Asked(args.home, process.environ), lambda: load("provider.known"))
+    config.refuse_caps(loaded)
     watched = _Watched(err)
     async with opened_models(loaded, gate_of(loaded)) as models:
         names = await full_names(models, wanted.models)

@@ -8,7 +8,7 @@ import anyio
 
 from ..app import Agent
 from ..channels.outflow import Outflow
-from ..errors import UsageError
+from ..errors import SessionBusy, UsageError
 from . import output, verbs
 from .failure import CODES, exit_code
 from .parsing import clean
@@ -34,11 +34,13 @@ async def _send(args: argparse.Namespace, row: dict[str, Any], text: str, flow: 
     async with Agent.open(
         home=args.home, workspace=row["workspace"] or None, model=model, approvals=approvals, present=here, who="owner" if here else "program"
     ) as agent:
-        if args.json or row["state"] == "running":
-            told = output.plain(await agent.do("sessions.send", session=row["session"], text=text))
-            return _told(args, told, flow)
-        turn = agent.resume(row["session"], text=text)
-        return exit_code(await follow(agent, turn, TextSink(flow, verbose=args.verbose), somebody(err, approvals, here), stop))
+        if not args.json and row["state"] != "running":
+            turn = agent.resume(row["session"], text=text)
+            try:
+                return exit_code(await follow(agent, turn, TextSink(flow, verbose=args.verbose), somebody(err, approvals, here), stop))
+            except SessionBusy:  # another process was faster: its turn is told
+                pass
+        return _told(args, output.plain(await agent.do("sessions.send", session=row["session"], text=text)), flow)
 
 
 def _told(args: argparse.Namespace, told: dict[str, Any], flow: Outflow) -> int:

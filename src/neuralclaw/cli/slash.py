@@ -148,7 +148,7 @@ SLASH = {
     "sessions": SlashCommand(_SESSION, "", "the sessions", _sessions),
     "resume": SlashCommand(_SESSION, "ID", "go on with a session", _resume),
     "approve": SlashCommand(_TURN, "[session|always]", "yes to the question on the screen", _approve),
-    "deny": SlashCommand(_TURN, "[TEXT]", "no to the question on the screen; the model reads TEXT", _deny),
+    "deny": SlashCommand(_TURN, "[TEXT]", "no to the question; the model reads TEXT", _deny),
     "queue": SlashCommand(_TURN, "TEXT", "send it when the running turn has ended", _queue),
     "stop": SlashCommand(_TURN, "", "stop the running turn", _stop),
     "models": SlashCommand(_AGENT, "", "the models there are", _models),

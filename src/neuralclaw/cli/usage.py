@@ -12,7 +12,7 @@ Without a command it opens the chat.
   doctor              what works here, what is missing and how to get it
   config              show, check, set, schema, path: the settings and where they come from
   models              list, show, try: which models there are, and what one achieves before you trust it
-  sessions            list, show: what was said and done
+  sessions            list, show, send, cancel: what was said and done, and a word to it
   approvals           list, show, answer: questions that wait for you
   grants              list, revoke: the answers that hold for a session or a workspace
   tools               list, show, call: what the agent can do, each call through the gate

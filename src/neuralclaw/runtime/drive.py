@@ -179,7 +179,7 @@ class Drive:
         options = message.body.options or (state.started.options if state.started else None)
         if options is None:
             raise AgentError(f"message {message.entry} of session {self.session} says neither which model nor which workspace to use")
-        prompt = await self._prompts.now(options.workspace, options.tools, sources=await self._reads(options.model))
+        prompt = await self._prompts.now(options.workspace, options.tools, room=await self._room(options.model))
         journal.begin(TurnState(state.number + 1, after=state), journal.conversation, journal.labels)
         await journal.append(
             TurnStarted(
@@ -198,13 +198,14 @@ class Drive:
         )
         return True
 
-    async def _reads(self, model: str) -> bool:
-        """Whether the model reads what a workspace tells: one of language, or one that is not known here, which the run will say."""
+    async def _room(self, model: str) -> int:
+        """How many bytes each source may tell: an eighth of the model's window, at four bytes a token; nothing where it is no language model."""
         try:
             thinking = await self._kit.thinking(model)
-        except NeuralClawError:
-            return True
-        return thinking.provider.info(thinking.model).language
+        except NeuralClawError:  # the run will say what is wrong with it
+            return 0
+        info = thinking.provider.info(thinking.model)
+        return info.context // 8 * 4 if info.language else 0
 
     def _broken(self, state: TurnState) -> bool:
         """Whether the open turn has entries that were erased or cannot be read: what it did is not known, so nothing of it may run again."""

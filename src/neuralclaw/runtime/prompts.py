@@ -47,9 +47,10 @@ class Prompts:
         self._system, self._tools, self._redaction, self._sources = system, tools, redaction, sources
         self._made: dict[tuple[str, Names], tuple[str, list[int], Prompt]] = {}
 
-    async def now(self, workspace: str, names: Names = None, *, sources: bool = True) -> Prompt:
-        """The prompt of this moment, without secrets. `names`: the tools that are offered, None all; `sources` false: without what the workspace says."""
-        parts = [part for source in self._sources for part in await source.parts(workspace)] if sources else []
+    async def now(self, workspace: str, names: Names = None, *, room: int) -> Prompt:
+        """The prompt of this moment, without secrets. `names`: the tools that are offered, None all. `room`: bytes that each source may tell of the workspace;
+        0: they are not asked."""
+        parts = [part for source in self._sources for part in await source.parts(workspace, room)] if room else []
         told = self._redaction.redact("\n\n".join(text for text, _ in parts))
         system, specs = "\n".join(text for text in (self._system(workspace), told) if text), chosen(self._tools, names).tools()
         known = self._made.get((workspace, names))
@@ -64,11 +65,11 @@ class Prompts:
         return prompt
 
     async def of_turn(self, options: TurnOptions, stored: Mapping[str, str], store: Store) -> Prompt:
-        """The prompt that a turn began with, which is read where this process made another one last; today's where it was erased."""
+        """The prompt that a turn began with, which is read where this process made another one last; the built-in one where it was erased."""
         known = self._made.get((options.workspace, options.tools))
         if known is not None and known[2].stored == dict(stored):
             return known[2]
         blobs = await store.blobs(list(stored.values()))
         if not stored or len(blobs) < len(set(stored.values())):
-            return await self.now(options.workspace, options.tools)
+            return await self.now(options.workspace, options.tools, room=0)
         return Prompt.of(blobs[stored["system"]].decode(), _definitions.decode(blobs[stored["tools"]]))

@@ -15,7 +15,7 @@ from .text import read_text
 
 NAME = "AGENTS.md"
 MAX_BYTES = 32_768
-"""Of all files together; the nearest ones come first when it is shared out."""
+"""Of all files together; the nearest ones come first when it is shared out. A model with a small window is told less."""
 
 LABELS: Labels = external("workspace") | {"private"}
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -50,20 +50,19 @@ class WorkspaceInstructions:
     def __init__(self, person_home: str) -> None:
         self._person_home = os.path.realpath(person_home) if person_home else ""
 
-    async def parts(self, workspace: str) -> Sequence[tuple[str, Labels]]:
+    async def parts(self, workspace: str, room: int = MAX_BYTES) -> Sequence[tuple[str, Labels]]:
         """What stands in the files at this moment, as one piece, or nothing."""
-        found = await self.read(workspace)
+        found = await self.read(workspace, room)
         return [(found.text, LABELS)] if found.text else []
 
-    async def read(self, workspace: str) -> Instructions:
-        """The files of a workspace (absolute and real). What cannot be read is named with its `problem`, never an error."""
-        return await anyio.to_thread.run_sync(read_instructions, workspace, self._person_home)
+    async def read(self, workspace: str, room: int = MAX_BYTES) -> Instructions:
+        """The files of a workspace (absolute and real), `room` bytes of them. What cannot be read is named with its `problem`, never an error."""
+        return await anyio.to_thread.run_sync(read_instructions, workspace, self._person_home, min(room, MAX_BYTES))
 
 
-def read_instructions(workspace: str, person_home: str) -> Instructions:
+def read_instructions(workspace: str, person_home: str, left: int) -> Instructions:
     """The files from the root of the repository down to the workspace; of the workspace alone where it is in no repository."""
     directories = directories_of(Path(workspace), person_home)
-    left = MAX_BYTES
     told: list[tuple[InstructionFile, str]] = []
     for directory in reversed(directories):  # the nearest first: what is cut off is of those further away
         found = _read(directory / NAME, directories[0], Path(workspace), left)

@@ -54,6 +54,8 @@ def _white_differs(found: Sequence[str], wanted: Sequence[str]) -> str:
         return "tabs where you gave blanks"
     if "\t" in given and "\t" not in has and " " in has:
         return "blanks where you gave tabs"
+    if [line.rstrip("\r") for line in found[:-1]] == [line.rstrip("\r") for line in wanted[:-1]] and found[-1].startswith(wanted[-1]):
+        return "line ends of both kinds, CRLF and LF"
     if [line.rstrip() for line in found] == [line.rstrip() for line in wanted]:
         return "other white space at the ends of lines"
     if [line.strip() for line in found] == [line.strip() for line in wanted]:

@@ -151,7 +151,8 @@ class Usage(msgspec.Struct, frozen=True):
 class Failure(msgspec.Struct, frozen=True):
     """A model failure as a value: the error's class name, its sentence, the next step, and what may be done about it.
 
-    `lacks`: what the model cannot do and was asked for (`tools` or `images`): the same without it may work.
+    `lacks`: what the model cannot do and was asked for (`tools` or `images`): the same without it may work. `answered`: the reply's text is an
+    answer all the same, and is kept.
     """
 
     kind: str
@@ -160,6 +161,7 @@ class Failure(msgspec.Struct, frozen=True):
     retryable: bool = False
     retry_after: float | None = None
     lacks: Literal["", "tools", "images"] = ""
+    answered: bool = False
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):

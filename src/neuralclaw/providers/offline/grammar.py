@@ -18,6 +18,8 @@ TALK = {
 }
 PURE = frozenset("list_files read_file search_files find_files web_fetch web_search recall calculate system_info disk_info network_info echo about_me".split())
 """Tools that change nothing: neighbouring calls of these may be proposed together."""
+LONGEST = 30_000
+"""Characters of a sentence; a longer one is not understood, since taking it apart would hold up the other sessions of the program."""
 SEQUENTIAL = 8
 """Replies with calls in a turn, at most; the loop allows ten model calls. Each step is a reply of its own, so that a failure stops the rest."""
 
@@ -39,6 +41,8 @@ class Unclear(msgspec.Struct, frozen=True):
 
 def parse(text: str) -> list[Step] | Unclear:
     """The steps of a sentence; Unclear when one of them is not understood, for then none is taken."""
+    if len(text) > LONGEST:
+        return Unclear(text)
     steps: list[Step] = []
     for words in split(text):
         step = _step(words)
@@ -76,13 +80,19 @@ def groups(steps: list[Step]) -> list[list[Step]]:
 
 
 def missing(steps: list[Step], tools: Collection[str]) -> Step | None:
-    """The first step whose tool does not stand here."""
+    """The first step whose tool is not available."""
     return next((step for step in steps if step.tool and step.tool not in tools), None)
 
 
 def said(step: Step, tools: Collection[str]) -> str:
     """The answer to a talk."""
     return {"help": help_text(tools), "hello": HELLO, "thanks": THANKS}[step.talk]
+
+
+def knows(words: str) -> bool:
+    """Whether the step begins with a known verb and says something about it."""
+    verb, rest = first_word(without_polite(words))
+    return verb in VERBS and " " in rest
 
 
 def nearest(words: str) -> str:

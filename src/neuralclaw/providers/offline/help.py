@@ -33,7 +33,7 @@ THANKS = "You are welcome."
 
 def help_text(tools: Collection[str]) -> str:
     """The sentences; those whose tool is not among `tools` are marked."""
-    lines = [f"  {words}{'' if not tool or tool in tools else '   (not here yet)'}" for words, tool in SENTENCES]
+    lines = [f"  {words}{'' if not tool or tool in tools else '   (not available yet)'}" for words, tool in SENTENCES]
     notes = "Join steps with `then`; a step that fails stops those after it. Put quotes around a name with blanks, or a text that holds `then`."
     example = "Example: list . then read notes.md then calculate 6*7"
     return "\n".join([WHAT, "I understand:", *lines, notes, example, CONFIGURE])

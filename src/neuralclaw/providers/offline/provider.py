@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Collection, Sequence
 
 from ...types.messages import AssistantMessage, ChatMessage, Failure, ModelEvent, Notice, Reply, Request, ToolCall, ToolMessage, Usage, UserMessage
 from ..computed import ComputedProvider
-from .grammar import Step, Unclear, groups, missing, nearest, parse, said
+from .grammar import Step, Unclear, groups, knows, missing, nearest, parse, said
 
 MODEL = "grammar"
 FREE = Usage(usd=0.0)
@@ -16,8 +16,8 @@ ATTACHED = "\n\n<stdin>\n"
 class OfflineProvider(ComputedProvider):
     """Proposes one tool call after the other, as the sentence says, and answers with their results. Deterministic; costs nothing.
 
-    It has no way to run anything itself. A sentence that is not understood, or whose tool does not stand here, is a failure of the
-    model; a failed or refused step is not: its text is part of the answer, and the steps after it are left.
+    It has no way to run anything itself. A sentence that is not understood, or whose tool is not available, is a failure, and so is a step that
+    failed or was refused: its text is part of the answer, and the steps after it are left.
     """
 
     def reply(self, request: Request) -> Reply:
@@ -36,6 +36,7 @@ def answer(request: Request) -> Reply:
     tools = {tool.name for tool in request.tools}
     sentences, outcomes = _turn(request.messages)
     texts: list[str] = []
+    failures: list[Failure] = []
     taken = 0
     for place, sentence in enumerate(sentences):
         steps = parse(sentence)
@@ -43,15 +44,19 @@ def answer(request: Request) -> Reply:
         if problem is not None and place == 0:
             return Reply(stop="error", model=MODEL, usage=FREE, failure=problem)
         if problem is not None or isinstance(steps, Unclear):
-            texts.append(problem.text if problem else "")
+            failures += [problem] if problem else []
             continue
         walk = Walk(steps, outcomes[taken:], tools)
         taken += walk.taken
         texts += walk.texts
+        failures += [walk.failure] if walk.failure else []
         if walk.next:
             calls = tuple(ToolCall(f"step-{taken + i}", step.tool, dict(step.arguments)) for i, step in enumerate(walk.next, 1))
             return Reply(tool_calls=calls, stop="tools", model=MODEL, usage=FREE)
     texts += [outcome.for_people for outcome in outcomes] if not sentences else []
+    if failures:
+        whole = Failure(failures[0].kind, "; ".join(failure.text for failure in failures), failures[0].hint, answered=True)
+        return Reply(text=_joined(texts), stop="error", model=MODEL, usage=FREE, failure=whole)
     return Reply(text=_joined(texts), model=MODEL, usage=FREE)
 
 
@@ -65,23 +70,24 @@ def _turn(messages: Sequence[ChatMessage]) -> tuple[list[str], list[ToolMessage]
 
 
 class Walk:
-    """How far the results reach into the steps: their texts, how many were taken, and the steps to propose next."""
+    """How far the results reach into the steps: their texts, how many were taken, the steps to propose next, and the one that failed."""
 
     def __init__(self, steps: list[Step], outcomes: Sequence[ToolMessage], tools: Collection[str]) -> None:
         self.texts: list[str] = []
         self.taken = 0
         self.next: list[Step] = []
+        self.failure: Failure | None = None
         results: dict[int, ToolMessage] = {}
-        stopped = False
+        failed: list[Step] = []
         for group in groups(steps):
-            if stopped:
+            if failed:
                 break
             if self.taken + len(group) > len(outcomes):
                 self.next = group
                 return
             for step in group:
                 results[id(step)] = outcomes[self.taken]
-                stopped = stopped or _failed(outcomes[self.taken])
+                failed += [step] if _failed(outcomes[self.taken]) else []
                 self.taken += 1
         left = [step.words for step in steps if step.tool and id(step) not in results]
         for step in steps:
@@ -89,8 +95,10 @@ class Walk:
                 self.texts.append(said(step, tools))
             elif id(step) in results:
                 self.texts.append(results[id(step)].for_people)
-        if left:
-            self.texts.append(f"Not done, because a step before failed: {'; '.join(left)}")
+        if failed:
+            which = " and ".join(f"`{_short(step.words)}`" for step in failed)
+            after = f", so what follows was not done: {_short('; '.join(left))}" if left else ""
+            self.failure = Failure("ToolExecutionError", f"offline: {which} failed{after}")
 
 
 def _failed(outcome: ToolMessage) -> bool:
@@ -102,14 +110,18 @@ def _problem(steps: list[Step] | Unclear, tools: Collection[str]) -> Failure | N
     if isinstance(steps, Unclear):
         if not steps.words:
             return Failure("LLMError", "offline: there is nothing to do; say help for the sentences it knows", hint=HELP)
-        near = nearest(steps.words)
-        shown = steps.words if len(steps.words) <= 200 else f"{steps.words[:200]}…"
-        meant = f" (did you mean {near}?)" if near else ""
+        near = nearest(_short(steps.words))
+        shown = _short(steps.words)
+        meant = " (put quotes around a name or text of several words)" if knows(_short(steps.words)) else f" (did you mean {near}?)" if near else ""
         return Failure("LLMError", f"offline: not understood: {shown}{meant}; it is no language model, say help for the sentences it knows", hint=HELP)
     lacking = missing(steps, tools)
     if lacking is None:
         return None
     return Failure("LLMError", f"offline: the tool {lacking.tool} is not available yet, so nothing was done of: {lacking.words}", hint=HELP)
+
+
+def _short(words: str) -> str:
+    return words if len(words) <= 200 else f"{words[:200]}…"
 
 
 def _joined(texts: Sequence[str]) -> str:

@@ -1,9 +1,10 @@
 """Questions and fixed sentences: `what is 6*7?`, `what is in notes.md`, `who are you`."""
 
+import re
 from typing import Any
 
 from .quoting import mask, unquoted
-from .words import directory, dropped, name, trimmed
+from .words import THINGS, directory, dropped, name, trimmed
 
 PHRASES = {
     phrase: tool
@@ -21,6 +22,11 @@ PHRASES = {
 }
 """A fixed sentence and the tool that answers it."""
 
+FILE_ENDINGS = frozenset(
+    "txt md rst log csv tsv json jsonl yaml yml toml ini cfg conf xml html htm css js ts jsx tsx py pyc rb go rs java kt c h cc cpp hpp cs php sh bash"
+    " sql db pdf doc docx odt xls xlsx ppt pptx png jpg jpeg gif webp svg mp3 mp4 wav zip tar gz bz2 xz bak tmp lock".split()
+)
+"""Ends of file names, so that `get notes.txt` names no web page."""
 FUNCTIONS = frozenset("sqrt abs round min max sin cos tan log log10 log2 exp floor ceil pi e tau".split())
 SPELLINGS = {
     " to the power of ": "**",
@@ -50,13 +56,16 @@ def arithmetic(question: str) -> str | None:
     """The expression that `what is …?`, `how much is …?` or the words alone ask for, or None."""
     rest = dropped(question.strip().rstrip("?=.! "), "what is", "what's", "whats", "how much is", "how much are", "how many is", "the result of")
     expression = spelled(rest)
-    if len(expression) > 1000 or not any(c.isdigit() for c in expression):
+    if len(expression) > 1000 or not any(c.isdigit() for c in expression) or _DATE.fullmatch(rest.strip()):
         return None
     words = "".join(c if c.isalnum() or c in "._" else " " for c in expression).split()
     known = all(word.lower() in FUNCTIONS or word.replace(".", "", 1).replace("_", "").isdecimal() for word in words)
     plain = all(c.isalnum() or c in " ._,()" or c in OPERATORS for c in expression)
     counts = any(c in OPERATORS for c in expression) or any(word.lower() in FUNCTIONS for word in words)
     return expression if known and plain and counts else None
+
+
+_DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}")
 
 
 def about_files(question: str) -> tuple[str, dict[str, Any]] | None:
@@ -78,7 +87,7 @@ def about_files(question: str) -> tuple[str, dict[str, Any]] | None:
 
 
 def _listing(place: str) -> tuple[str, dict[str, Any]] | None:
-    path = directory(place)
+    path = None if mask(trimmed(place)) in THINGS else directory(place)
     return None if path is None else ("list_files", {"path": path})
 
 
@@ -86,10 +95,10 @@ def _content(place: str, opening: str) -> tuple[str, dict[str, Any]] | None:
     """A name with an ending is a file's, any other a directory's."""
     if opening == "what does ":
         verb = next((v for v in (" say", " contain") if mask(place).endswith(v)), None)
-        found = name(place[: -len(verb)]) if verb else None
+        found = name(place[: -len(verb)], the=True) if verb else None
         return None if found is None else ("read_file", {"path": found})
     words = mask(place).split()
-    found = name(place)
+    found = name(place, the=True)
     file = "file" in words or (found is not None and "." in found.rpartition("/")[2].strip("."))
     if file and not any(word in ("folder", "directory") for word in words):
         return None if found is None else ("read_file", {"path": found})
@@ -105,4 +114,6 @@ def url(text: str, *, bare: bool = False) -> str | None:
     if mark:
         return word if scheme.lower() in ("http", "https") and rest else None
     host = word.partition("/")[0].partition(":")[0]
+    if host.rpartition(".")[2].lower() in FILE_ENDINGS:
+        return None
     return f"https://{word}" if bare and "." in host.strip(".") and all(c.isalnum() or c in "-." for c in host) else None

@@ -1,22 +1,56 @@
 """What each sentence proposes. A rule gets what follows its verb and gives the call as (tool, arguments), or None when it does not fit."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
-from .questions import PHRASES, about_files, arithmetic, spelled, url
+from .questions import FILE_ENDINGS, PHRASES, about_files, arithmetic, spelled, url
 from .quoting import is_quoted, mask, unquoted
-from .words import directory, dropped, exact_name, first_word, name, parted, trimmed
+from .words import THINGS, directory, dropped, exact_name, first_word, name, parted, trimmed
 
 Call = tuple[str, dict[str, Any]]
 Rule = Callable[[str], Call | None]
 
+KINDS = {
+    "python": "*.py",
+    "markdown": "*.md",
+    "text": "*.txt",
+    "javascript": "*.js",
+    "typescript": "*.ts",
+    "rust": "*.rs",
+    "java": "*.java",
+    "ruby": "*.rb",
+    "shell": "*.sh",
+    "yaml": "*.{yaml,yml}",
+    "html": "*.{html,htm}",
+    "jpeg": "*.{jpg,jpeg}",
+}
+"""Kinds of files that people name by a word, and their endings."""
+_KIND = re.compile(r"(?:me )?(?:all )?(?:of )?(?:the |my )?(?!(?:the|my|all|me|of) )([^\s\0]+) files?(?= (?:in|inside|under|below|from) |$)")
+_LISTED = re.compile(
+    r"(?:me )?(?:all )?(?:of )?(?:the |my )?(?:(?:files|entries|contents?|everything)(?: and (?:folders|directories))?|all)(?: (?:of|in|inside|under|from) |$)"
+)
+_HOLDING = re.compile(
+    r"(?:me )?(?:all )?(?:the )?files? (?:containing|that contain|which contain|with the (?:text|word)|that have|mentioning) (?:the (?:text|word) )?"
+)
+_CALLED = re.compile(r"(?:me )?(?:all )?(?:the |a )?files? (?:(?:called|named|matching|like|with name|with the name) )?")
+_ABOUT_FILES = re.compile(r"(?:^| )files?(?: |$)")
+_MADE = re.compile(r"(?:a |an |the )?(?:(?:new|empty|text) )*(?:file|folder|directory)\b")
 SPECIAL = frozenset("\\^$.|?*+()[]{}")
 
 
 def _list(rest: str) -> Call | None:
-    if mask(trimmed(rest)).split()[-1:] in (["processes"], ["programs"]):
+    rest = trimmed(rest)
+    folded = mask(rest)
+    if folded in ("processes", "programs", "the processes", "all processes", "running processes", "the running processes", "running programs"):
         return "process_list", {}
-    rest = dropped(rest, "me", "all", "the", "files", "everything", "entries", "contents", "content", "of", "in", "inside", "under", "from")
+    if (kind := _KIND.match(folded)) is not None:
+        return _of_kind(rest[kind.start(1) : kind.end(1)], rest[kind.end() :])
+    listed = _LISTED.match(folded)
+    if listed is not None:
+        return _path("list_files", directory(rest[listed.end() :]))
+    if any(c in folded for c in "*?"):
+        return None if exact_name(rest) is None else ("find_files", {"pattern": exact_name(rest), "path": "."})
     return _path("list_files", directory(rest))
 
 
@@ -24,23 +58,25 @@ def _read(rest: str) -> Call | None:
     if (page := url(rest)) is not None:
         return "web_fetch", {"url": page}
     lines: dict[str, int] = {}
-    rest = dropped(rest, "me", "the")
-    words = mask(rest).split()
+    rest = dropped(rest, "me") if mask(rest).startswith(("me the ", "me first ")) else rest
+    bare = dropped(rest, "the")
+    words = mask(bare).split()
+    rest = bare if words[:1] == ["first"] and "lines" in words else rest
     if len(words) > 4 and words[0] == "first" and words[1].isdecimal() and words[2] == "lines":
         lines = {"limit": int(words[1])} if len(words[1]) < 10 else {}
         pieces = parted(rest, "of", "from", "in")
         rest = pieces[1] if pieces else ""
-    found = name(rest)
-    return None if found is None else ("read_file", {"path": found, **lines})
+    found = name(rest, the=True)
+    return None if found is None or any(c in found for c in "*?") else ("read_file", {"path": found, **lines})
 
 
 def _show(rest: str) -> Call | None:
     rest = dropped(rest, "me", "us")
     if (known := phrase(dropped(rest, "the", "my"))) is not None:
         return known
-    folded = mask(trimmed(dropped(rest, "the", "all", "my")))
-    if folded.split()[:1] in (["files"], ["folder"], ["directory"]) or folded.endswith((" folder", " directory")) or folded == "everything":
-        return _list(dropped(rest, "the", "all", "my"))
+    folded = mask(trimmed(rest))
+    if _LISTED.match(folded) or _KIND.match(folded) or folded.endswith((" folder", " directory")):
+        return _list(rest)
     return about_files(dropped(rest, "what is", "what's")) if folded.startswith(("what is ", "what's ")) else _read(rest)
 
 
@@ -56,23 +92,42 @@ def _ls(rest: str) -> Call | None:
     return ("terminal", {"command": f"ls {rest}"}) if rest.startswith("-") or " -" in mask(rest) else _list(rest)
 
 
+def _grep(rest: str) -> Call | None:
+    """`grep TODO notes.txt` is a command; with `in` or `for`, or with one word alone, it is a search."""
+    words = mask(trimmed(rest)).split()
+    if words[:1] != ["for"] and "in" not in words[1:] and (len(words) > 1 or rest.startswith("-")):
+        return "terminal", {"command": f"grep {trimmed(rest)}"}
+    return _search(rest)
+
+
+def _look(rest: str) -> Call | None:
+    return _search(rest) if mask(rest).startswith("for ") else None
+
+
 def _search(rest: str) -> Call | None:
     web = dropped(rest, "the")
     if mask(web).startswith(("web ", "internet ")):
         return _text("web_search", "query", dropped(first_word(web)[1], "for"))
     named = mask(rest).startswith("for ")
+    if mask(rest).startswith("in ") and (turned := parted(rest[3:], "for")) is not None:
+        return _matching(turned[1], directory(turned[0]))
     rest = dropped(rest, "for", "the text", "the word", "text")
     pieces = parted(rest, "in", "inside", "within", "under", "below", last=True)
     if pieces is None and not named and (turned := parted(rest, "for")) is not None:
         pieces = turned[1], turned[0]
     text, place = pieces or (rest, ".")
-    path = directory(dropped(place, "all", "the", "my", "files", "in"))
-    return _matching(text, path)
+    if pieces is None and len(mask(trimmed(rest)).split()) > 1 and any(c in mask(trimmed(rest)).split()[-1] for c in "./"):
+        return None  # `search TODO notes.txt`: which part is the place?
+    return _matching(text, "." if mask(trimmed(place)) in ("all files", "all the files", "the files", "files", "my files") else directory(place))
 
 
 def _matching(text: str, path: str | None) -> Call | None:
     """Lines that hold the text as it is: what a pattern would read otherwise is escaped."""
-    text = unquoted(text) if is_quoted(text) else trimmed(text)
+    if not is_quoted(text):
+        text = trimmed(text)
+        if mask(text) in THINGS or _ABOUT_FILES.search(mask(text)):
+            return None
+    text = unquoted(text)
     if not text or path is None:
         return None
     return "search_files", {"pattern": "".join(f"\\{c}" if c in SPECIAL else c for c in text), "path": path}
@@ -81,17 +136,34 @@ def _matching(text: str, path: str | None) -> Call | None:
 def _find(rest: str) -> Call | None:
     if " -" in mask(rest):
         return "terminal", {"command": f"find {rest}"}
-    rest = dropped(trimmed(rest), "all", "me", "the", "for")
+    rest = trimmed(rest)
+    if (kind := _KIND.match(mask(rest))) is not None:
+        return _of_kind(rest[kind.start(1) : kind.end(1)], rest[kind.end() :])
     pieces = parted(rest, "in", "inside", "under", "below", last=True)
     what, where = pieces or (rest, "")
     path = directory(where)
-    files = mask(what).startswith(("files ", "file ")) or mask(what).endswith(" files")
-    pattern = dropped(what, "files", "file", "called", "named", "matching", "like", "with name", "with the name")
-    pattern = pattern[: -len(" files")] if mask(pattern).endswith(" files") else pattern
-    if not files and (is_quoted(pattern) or not (pieces is None or "*" in pattern or "?" in pattern)):
+    if (holding := _HOLDING.match(mask(what))) is not None:
+        return _matching(what[holding.end() :], path)
+    if (called := _CALLED.match(mask(what))) is not None:
+        wanted = exact_name(what[called.end() :])
+        return None if wanted is None or path is None else ("find_files", {"pattern": wanted, "path": path})
+    pattern = dropped(what, "all", "me", "the", "for")
+    shaped = not is_quoted(pattern) and any(c in pattern for c in "*?")
+    if not shaped and (is_quoted(pattern) or pieces is not None):
         return _matching(what, path)
-    wanted = name(pattern)
-    return None if wanted is None or path is None else ("find_files", {"pattern": wanted, "path": path})
+    wanted = exact_name(what if not shaped else pattern)
+    if wanted is None or path is None or not (shaped or "." in wanted.strip(".")):
+        return None  # `find notes`: a file of that name, or the word?
+    return "find_files", {"pattern": wanted, "path": path}
+
+
+def _of_kind(kind: str, rest: str) -> Call | None:
+    """`find all python files in src`: the files with that language's ending. A kind that has no one ending is not guessed."""
+    word = mask(kind)
+    pattern = kind if any(c in word for c in "*?") else f"*{kind}" if word.startswith(".") else KINDS.get(word, f"*.{word}" if word in FILE_ENDINGS else "")
+    where = parted(f"{rest.strip()} ", "in", "inside", "under", "below", "from") if rest.strip() else ("", "")
+    path = directory(where[1]) if where is not None and not where[0] else None
+    return None if not pattern or path is None else ("find_files", {"pattern": pattern, "path": path})
 
 
 def _write(rest: str) -> Call | None:
@@ -99,23 +171,24 @@ def _write(rest: str) -> Call | None:
         return _create(rest)
     rest = dropped(rest, "the text", "the words", "text")
     pieces = parted(rest, "to", "into", "as", last=True) or parted(rest, "in", last=True)
-    if pieces is None or not pieces[0]:
+    if pieces is None or not pieces[0] or mask(pieces[0]) in THINGS:
         return None
-    path = name(pieces[1], "new")
+    path = name(pieces[1])
     return None if path is None else ("write_file", {"path": path, "content": unquoted(pieces[0])})
 
 
 def _create(rest: str) -> Call | None:
-    bare = dropped(rest, "a", "an", "the", "new", "empty")
+    bare = dropped(rest, "a", "an", "the", "new", "empty", "text") if _MADE.match(mask(rest)) else rest
     kind = first_word(bare)[0]
     if kind in ("folder", "directory"):
-        found = name(bare, "folder", "directory")
+        found = name(f"the {bare}")
         return None if found is None else ("terminal", {"command": f"mkdir -p -- {_shell_word(found)}"})
     pieces = parted(bare, "with the text", "with text", "with the content", "with content", "with contents", "containing", "saying", "with")
     if pieces is None and kind != "file" and bare == rest:
         return None
-    path = name(pieces[0] if pieces else bare, "new", "empty")
-    return None if path is None else ("write_file", {"path": path, "content": unquoted(pieces[1]) if pieces else ""})
+    path = name(f"the {pieces[0] if pieces else bare}" if kind == "file" else (pieces[0] if pieces else bare))
+    vague = pieces is not None and not is_quoted(pieces[1]) and (mask(pieces[1]) in THINGS or mask(pieces[1]).endswith((" in it", " inside", " in there")))
+    return None if path is None or vague else ("write_file", {"path": path, "content": unquoted(pieces[1]) if pieces else ""})
 
 
 def _make(rest: str) -> Call | None:
@@ -151,7 +224,8 @@ def _in(rest: str) -> Call | None:
 
 
 def _delete(rest: str) -> Call | None:
-    return _path("delete_file", exact_name(dropped(trimmed(rest), "the", "my", "file", "called", "named")))
+    found = name(rest)
+    return None if found is None or (not is_quoted(trimmed(rest)) and any(c in found for c in "*?")) else ("delete_file", {"path": found})
 
 
 def _rm(rest: str) -> Call | None:
@@ -164,6 +238,8 @@ def _run(rest: str) -> Call | None:
         if folded.startswith(words) and rest[len(words) :].strip():
             rest = rest[len(words) :].strip()
             break
+    if not is_quoted(rest) and (folded.split()[:1] in (["the"], ["a"], ["an"], ["my"], ["all"], ["some"]) or folded in THINGS):
+        return None  # `run the tests` names no command
     return _text("terminal", "command", rest)
 
 
@@ -186,7 +262,8 @@ def _check(rest: str) -> Call | None:
 
 
 def _remember(rest: str) -> Call | None:
-    return _text("remember", "text", dropped(rest, "that"))
+    rest = dropped(rest, "that")
+    return None if mask(trimmed(rest)) in THINGS else _text("remember", "text", rest)
 
 
 def _recall(rest: str) -> Call | None:
@@ -245,7 +322,9 @@ VERBS: dict[str, Rule] = _words(
         "cat": _cat,
         "show display see": _show,
         "print": _print,
-        "search grep look": _search,
+        "search": _search,
+        "grep": _grep,
+        "look": _look,
         "find locate": _find,
         "write save put store": _write,
         "create touch": _create,

@@ -1,5 +1,7 @@
 """Taking sentences apart: leading and trailing words that carry nothing, names, keywords."""
 
+import re
+
 from .quoting import is_quoted, mask, unquoted
 
 POLITE = frozenset(
@@ -7,10 +9,21 @@ POLITE = frozenset(
 )
 """Words that may stand before a step in any number."""
 
-FILLERS = ("the", "a", "an", "my", "this", "that", "file", "called", "named", "text", "contents", "content", "of")
+_CONTENT = re.compile(r"(?:the )?contents? of ")
+_OPENING = re.compile(
+    r"(?:(?:(?:the|a|an|my|this|that) (?:(?:new|empty|text|whole|following) )*)?(?:file|folder|directory)(?: (?:called|named))?|called|named) "
+)
+"""What may stand before a name: words that say what it is. `my plan.txt` and `the plan.txt` may be names themselves, so they are none of these."""
+_NUMBERED = re.compile(r"[\W\d]")
 NO_NAMES = frozenset("it them this that all everything file files folder directory here".split())
 """Words that are no name unless they stand in quotes, so that `delete everything` or `read it` names nothing."""
 
+HERE = frozenset(
+    f"{word}{noun}".strip() for word in ("", "the ", "my ", "this ", "the current ", "current ") for noun in ("workspace", "folder", "directory") if word
+) | {"", "here", "folder", "directory", "."}
+"""Ways to say the workspace."""
+THINGS = frozenset("it this that them these those everything something anything".split())
+"""Words that stand for what was said before: no text and no name."""
 ENDINGS = ("please", "for me", "to me", "now", "thanks", "thank you", "again")
 
 
@@ -55,13 +68,27 @@ def trimmed(text: str) -> str:
         rest = bare
 
 
-def name(text: str, *fillers: str) -> str | None:
-    """A file's or directory's name: one word, or quoted. None when it is neither."""
-    return exact_name(dropped(trimmed(text), *FILLERS, *fillers))
+def name(text: str, *, the: bool = False) -> str | None:
+    """A file's or directory's name: one word, or quoted. None when it is neither, or when a part of it may be left out (`my notes.txt`).
+
+    `the`: that word may stand before it, where a wrong name does no harm.
+    """
+    rest = trimmed(text)
+    rest = rest[content.end() :] if (content := _CONTENT.match(mask(rest))) is not None else rest
+    folded = mask(rest)
+    opening = _OPENING.match(folded)
+    if opening is not None:
+        after = rest[opening.end() :].strip()
+        bare = opening.group().startswith(("file ", "folder ", "directory ")) and "named" not in opening.group() and "called" not in opening.group()
+        return None if bare and _NUMBERED.match(after) and not is_quoted(after) else exact_name(after)
+    word, after = first_word(rest)
+    quoted = is_quoted(after) and word in ("the", "a", "an", "my", "this", "that")
+    return exact_name(after if quoted or (the and word == "the") else rest)
 
 
 def exact_name(text: str) -> str | None:
-    """The text as a name if it is one word, or quoted."""
+    """The text as a name if it is one word, or quoted; `@` may stand before it, as completion writes it before a picture."""
+    text = text.removeprefix("@")
     if is_quoted(text):
         return unquoted(text) or None
     return text if text and text not in NO_NAMES and not any(c.isspace() or c == "\0" for c in text) else None
@@ -69,16 +96,15 @@ def exact_name(text: str) -> str | None:
 
 def directory(text: str) -> str | None:
     """A directory's name; here, and nothing at all, are the workspace."""
-    if mask(trimmed(text)) in ("the workspace", "my workspace", "this workspace"):
-        return "."
-    rest = dropped(trimmed(text), *FILLERS, "current", "directory", "folder", "files", "all")
+    rest = trimmed(text)
     folded = mask(rest)
-    if not folded or folded in NO_NAMES:
+    if folded in HERE:
         return "."
     for ending in (" directory", " folder"):
         if folded.endswith(ending):
             rest = rest[: -len(ending)]
-    return name(rest)
+            return exact_name(dropped(rest, "the", "a", "my", "this")) if len(rest.split()) == 2 or is_quoted(dropped(rest, "the", "my")) else exact_name(rest)
+    return name(rest, the=True)
 
 
 def parted(text: str, *keywords: str, last: bool = False) -> tuple[str, str] | None:
