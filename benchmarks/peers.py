@@ -20,6 +20,8 @@ from instant import server
 Turn = Callable[[int], Awaitable[str]]
 """One whole turn; the number makes sessions of parallel turns distinct. Returns the answer."""
 PLACE = Path(__file__).resolve().parent.parent / ".bench-parts"
+CLIENT: dict[str, Any] = {"api_key": "none", "max_retries": 0, "timeout": 600}
+"""No retry, and no failure where 1,000 connections at once take longer than the five seconds of the default."""
 QUESTION = "Which is larger, 17 * 23 or 400?"
 
 REQUIREMENTS = {
@@ -44,11 +46,12 @@ def calculate(expression: str) -> str:
 
 @asynccontextmanager
 async def pydantic_ai(url: str) -> AsyncGenerator[Turn]:
+    from openai import AsyncOpenAI
     from pydantic_ai import Agent
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.providers.openai import OpenAIProvider
 
-    agent = Agent(OpenAIChatModel("instant", provider=OpenAIProvider(base_url=url, api_key="none")), tools=[calculate])
+    agent = Agent(OpenAIChatModel("instant", provider=OpenAIProvider(openai_client=AsyncOpenAI(base_url=url, **CLIENT))), tools=[calculate])
 
     async def turn(number: int) -> str:
         async with agent.run_stream(QUESTION) as result:
@@ -63,7 +66,7 @@ async def openai_agents(url: str) -> AsyncGenerator[Turn]:
     from openai import AsyncOpenAI
 
     set_tracing_disabled(True)
-    model = OpenAIChatCompletionsModel(model="instant", openai_client=AsyncOpenAI(base_url=url, api_key="none", max_retries=0))
+    model = OpenAIChatCompletionsModel(model="instant", openai_client=AsyncOpenAI(base_url=url, **CLIENT))
     agent = Agent(name="instant", model=model, tools=[function_tool(calculate)])
 
     async def turn(number: int) -> str:
@@ -81,7 +84,7 @@ async def langchain(url: str) -> AsyncGenerator[Turn]:
     from langchain.tools import tool
     from langchain_openai import ChatOpenAI
 
-    agent: Any = create_agent(ChatOpenAI(model="instant", base_url=url, api_key="none", max_retries=0, streaming=True), tools=[tool(calculate)])
+    agent: Any = create_agent(ChatOpenAI(model="instant", base_url=url, streaming=True, **CLIENT), tools=[tool(calculate)])
 
     async def turn(number: int) -> str:
         text = ""
@@ -98,7 +101,7 @@ async def agno(url: str) -> AsyncGenerator[Turn]:
     from agno.agent import Agent
     from agno.models.openai.like import OpenAILike
 
-    agent = Agent(model=OpenAILike(id="instant", base_url=url, api_key="none", max_retries=0), tools=[calculate], telemetry=False)
+    agent = Agent(model=OpenAILike(id="instant", base_url=url, **CLIENT), tools=[calculate], telemetry=False)
 
     async def turn(number: int) -> str:
         events = agent.arun(QUESTION, stream=True, session_id=f"turn-{number}")
@@ -114,7 +117,7 @@ async def strands(url: str) -> AsyncGenerator[Turn]:
     from strands.models.openai import OpenAIModel
 
     made = tool(calculate)
-    async with AsyncOpenAI(base_url=url, api_key="none", max_retries=0) as client:
+    async with AsyncOpenAI(base_url=url, **CLIENT) as client:
         model = OpenAIModel(client=client, model_id="instant")
 
         async def turn(number: int) -> str:

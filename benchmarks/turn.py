@@ -25,7 +25,7 @@ from typing import Any
 
 import anyio
 from instant import ANSWER, many_files, server
-from peers import PEERS, QUESTION, Turn, python_of
+from peers import CLIENT, PEERS, QUESTION, Turn, python_of
 
 Contender = Callable[[str], AbstractAsyncContextManager[Turn]]
 
@@ -47,7 +47,7 @@ TOOL = {"type": "function", "function": {"name": "calculate", "description": "Ca
 def _sdk_client(url: str, **options: Any) -> Any:
     import openai
 
-    return openai.AsyncOpenAI(base_url=url, api_key="none", max_retries=0, **options)
+    return openai.AsyncOpenAI(base_url=url, **CLIENT, **options)
 
 
 @asynccontextmanager
