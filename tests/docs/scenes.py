@@ -109,7 +109,7 @@ def full_disk(stage: Stage) -> None:
     stage.types("neuralclaw audit verify")
     stage.tells("With room again the turn goes on. Whether the command did its work, nobody can know: it is not run again.")
     stage.types("rm film")
-    assert "may have happened" in stage.types("neuralclaw run --resume film").out
+    assert "may have happened" in stage.types("neuralclaw run --resume film", code=1).out
     assert [e["type"] for e in stage.events("film")].count("tool.started") == 1
 
 
@@ -200,7 +200,7 @@ def binary_output(stage: Stage) -> None:
         stage.screen('neuralclaw run --session dot "run cat dot.png"', terminal)
         assert "\0" not in terminal.seen
         assert "\x07" not in terminal.seen
-    assert "not a text file" in stage.types('neuralclaw run --session dot "read dot.png"').out
+    assert "not a text file" in stage.types('neuralclaw run --session dot "read dot.png"', code=1).out
 
 
 def stubborn_command(stage: Stage) -> None:
@@ -212,7 +212,7 @@ def stubborn_command(stage: Stage) -> None:
     stage.types(f'echo "{script}" > stubborn.sh')
     stage.types("printf 'tools: {terminal: {default_timeout_seconds: 1}}\\n' > ~/.local/share/neuralclaw/config.yaml")
     begun = time.monotonic()
-    seen = stage.types(f'neuralclaw run --session stubborn {AUTO} "run bash stubborn.sh"')
+    seen = stage.types(f'neuralclaw run --session stubborn {AUTO} "run bash stubborn.sh"', code=1)
     assert time.monotonic() - begun < 10
     assert "still here" in seen.out
     assert not stage.runs("bash stubborn.sh")
@@ -257,7 +257,7 @@ def second_terminal(stage: Stage) -> None:
         asked = program.printed
         stage.shows("# first terminal", '$ program | neuralclaw run --session crumbs --approvals ask "run rm bread.txt"', asked, "", "# second terminal")
         stage.types(f"neuralclaw approvals answer {question} no")
-        assert program.end() == 0
+        assert program.end() == 1
         stage.shows("", "# first terminal again", program.printed[len(asked) :])
     assert (stage.project / "bread.txt").exists()
 
@@ -277,7 +277,7 @@ def killed_run(stage: Stage) -> None:
     until(lambda: not stage.runs("sleep 302"))
     stage.types("neuralclaw sessions list --unfinished")
     stage.tells("The finished step is not repeated. The command that was interrupted may have done its work, so it is not run again unasked. In a script:")
-    assert "may have happened" in stage.types("neuralclaw run --resume list").out
+    assert "may have happened" in stage.types("neuralclaw run --resume list", code=1).out
     started = [e["name"] for e in stage.events("list") if e["type"] == "tool.started"]
     assert started.count("write_file") == started.count("terminal") == 1
     stage.tells("At a terminal you are asked.")

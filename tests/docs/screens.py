@@ -46,6 +46,7 @@ class Tmux:
     """One window with the chat in it."""
 
     def __init__(self, claw: Claw) -> None:
+        self._place = str(claw.home.parent)
         self._socket = str(claw.home.parent / "tmux")
         self._environment = claw.env | {"LC_ALL": "C.UTF-8"}
         program = Path(sys.executable).parent / "neuralclaw"
@@ -72,13 +73,13 @@ class Tmux:
         anyio.run(wait)
 
     def picture(self, title: str) -> str:
-        """The screen as SVG, without a reference to anything outside it."""
+        """The screen as SVG, without a reference to anything outside it; the directory of this run is called as a person's is."""
         from rich.console import Console
         from rich.text import Text
 
         with Path(os.devnull).open("w") as nowhere:
             console = Console(record=True, width=COLUMNS, file=nowhere, force_terminal=True, color_system="truecolor")
-            console.print(Text.from_ansi(self.run("capture-pane", "-p", "-e").rstrip("\n")))
+            console.print(Text.from_ansi(self.run("capture-pane", "-p", "-e").replace(self._place, "/home/you").rstrip("\n")))
             svg = console.export_svg(title=title, unique_id=title.replace(" ", "-"))
         return re.sub(r"\s*@font-face \{.*?\}", "", svg, flags=re.DOTALL) + "\n"
 

@@ -8,7 +8,7 @@ from .grammar import Step, Unclear, groups, knows, missing, nearest, parse, said
 
 MODEL = "grammar"
 FREE = Usage(usd=0.0)
-HELP = "neuralclaw run help"
+HELP = "neuralclaw run help shows its sentences; neuralclaw init sets up a language model"
 ATTACHED = "\n\n<stdin>\n"
 """Before what was piped in beside the task."""
 
@@ -109,11 +109,11 @@ def _failed(outcome: ToolMessage) -> bool:
 def _problem(steps: list[Step] | Unclear, tools: Collection[str]) -> Failure | None:
     if isinstance(steps, Unclear):
         if not steps.words:
-            return Failure("LLMError", "offline: there is nothing to do; say help for the sentences it knows", hint=HELP)
+            return Failure("LLMError", "offline: there is nothing to do", hint=HELP)
         near = nearest(_short(steps.words))
         shown = _short(steps.words)
         meant = " (put quotes around a name or text of several words)" if knows(_short(steps.words)) else f" (did you mean {near}?)" if near else ""
-        return Failure("LLMError", f"offline: not understood: {shown}{meant}; it is no language model, say help for the sentences it knows", hint=HELP)
+        return Failure("LLMError", f"offline: not understood: {shown}{meant}; it is no language model", hint=HELP)
     lacking = missing(steps, tools)
     if lacking is None:
         return None
