@@ -11,6 +11,8 @@ STANDING = {
     "gate.unknown-refuses": "A call without a known tool spec is refused.",
     "gate.nobody-refuses": "A missing approver refuses.",
     "gate.expired-refuses": "An expired approval refuses.",
+    "gate.bounded": "No analysis that stopped at a bound is allowed.",
+    "gate.covers": "A standing answer allows what its words say and nothing wider, and an `always` only in its workspace.",
     "journal.started-first": "An effect's `started` is durable before it runs.",
     "journal.finished-once": "A finished effect never runs twice.",
     "journal.unfinished-asked": "An unfinished `once` is asked about.",

@@ -71,6 +71,7 @@ async def test_a_session_yes_covers_its_command_in_its_session_until_it_is_revok
     assert (await claw("audit", "show", "--session", "s")).code == 0
 
 
+@pytest.mark.invariant("gate.covers")
 async def test_an_always_belongs_to_its_workspace_and_policy_explain_counts_it(claw: Claw) -> None:
     (claw.workspace / "Makefile").write_text("all:\n\techo made > made.txt\n")
     asked = await parked(claw, MAKE, "s")

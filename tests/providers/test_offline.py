@@ -151,7 +151,8 @@ async def test_what_is_not_understood_proposes_nothing_fails_and_points_to_help(
     assert answer.failure.kind == "LLMError"
     assert not answer.failure.retryable
     assert sentence in answer.failure.text
-    assert "help" in (answer.failure.hint or "") and "init" in (answer.failure.hint or "")
+    assert "help" in (answer.failure.hint or "")
+    assert "init" in (answer.failure.hint or "")
 
 
 async def test_a_slip_of_the_key_gets_the_nearest_verb() -> None:

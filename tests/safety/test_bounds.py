@@ -95,6 +95,7 @@ def limited(steps: int) -> Callable[..., Line]:
     return read
 
 
+@pytest.mark.invariant("gate.bounded")
 @settings(max_examples=300, deadline=None)
 @given(st.sampled_from(READS), st.integers(1, 6_000), st.sampled_from(list(Trust)))
 async def test_no_analysis_that_stopped_at_its_bound_is_allowed(text: str, steps: int, trust: Trust) -> None:

@@ -35,6 +35,7 @@ async def allowed(text: str, answers: Answers) -> bool:
     return grant.verdict.decision is Decision.ALLOW
 
 
+@pytest.mark.invariant("gate.covers")
 @pytest.mark.parametrize(
     ("said", "fine", "more"),
     [
