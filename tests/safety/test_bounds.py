@@ -96,15 +96,21 @@ def limited(steps: int) -> Callable[..., Line]:
 
 
 @pytest.mark.invariant("gate.bounded")
-@settings(max_examples=300, deadline=None)
-@given(st.sampled_from(READS), st.integers(1, 6_000), st.sampled_from(list(Trust)))
-async def test_no_analysis_that_stopped_at_its_bound_is_allowed(text: str, steps: int, trust: Trust) -> None:
-    gate = Gate(POLICY, FakeFacts(), FakeClock(), limited(steps))
-    verdict: Verdict = await gate.judge(action(TERMINAL, command=plain(text), trust=trust))
-    whole = not limited(steps)(plain(text), cwd=WORKSPACE, workspace=WORKSPACE, policy=POLICY, env={}).exceeded
-    assert verdict.understood is whole
-    assert (verdict.decision is Decision.ALLOW) is whole
-    assert whole or verdict.risk >= Risk.HIGH
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.sampled_from(READS), min_size=1, max_size=40), st.integers(1, 60_000), st.sampled_from(list(Trust)))
+async def test_no_analysis_that_stopped_at_its_bound_is_allowed(reads: list[str], steps: int, trust: Trust) -> None:
+    text = "\n".join(plain(read) for read in reads)
+    verdict: Verdict = await Gate(POLICY, FakeFacts(), FakeClock(), limited(steps)).judge(action(TERMINAL, command=text, trust=trust))
+    if limited(steps)(text, cwd=WORKSPACE, workspace=WORKSPACE, policy=POLICY, env={}).exceeded:
+        assert verdict.decision is not Decision.ALLOW
+        assert not verdict.understood
+        assert verdict.risk >= Risk.HIGH
+
+
+async def test_few_steps_stop_an_analysis_that_all_steps_allow() -> None:
+    text = "\n".join(plain(read) for read in READS)
+    assert limited(5_000)(text, cwd=WORKSPACE, workspace=WORKSPACE, policy=POLICY, env={}).exceeded
+    assert not limited(bounds.STEPS)(text, cwd=WORKSPACE, workspace=WORKSPACE, policy=POLICY, env={}).exceeded
 
 
 async def test_the_clock_ends_an_analysis_whose_steps_would_go_on() -> None:
