@@ -6,7 +6,7 @@ from typing import Any
 
 from .questions import FILE_ENDINGS, PHRASES, about_files, arithmetic, computed, url
 from .quoting import is_quoted, mask, unquoted
-from .words import THINGS, describes, directory, dropped, exact_name, first_word, name, parted, refers, trimmed
+from .words import THINGS, describes, directory, dropped, exact_name, first_word, meant, name, parted, refers, trimmed, untold
 
 Call = tuple[str, dict[str, Any]]
 Rule = Callable[[str], Call | None]
@@ -36,8 +36,6 @@ _HOLDING = re.compile(
 _CALLED = re.compile(r"(?:me )?(?:all )?(?:the |a )?files? (?:(?:called|named|matching|like|with name|with the name) )?")
 _ABOUT_FILES = re.compile(r"(?:^| )files?(?: |$)")
 _MADE = re.compile(r"(?:a |an |the )?(?:(?:new|empty|text) )*(?:file|folder|directory)\b")
-_WORD = re.compile(r"(?:for )?(?:the |a )?(?:exact )?(?:word|text|string|phrase|term) ")
-"""What may stand before a text that is meant as it is."""
 _NAMING = re.compile(r"called |named |matching |like |with ")
 _AFTER = re.compile(r".* (?:everywhere|once|twice|only|globally|throughout|each time|every time|on lines?|at|in) ?.*")
 """A new text with a condition behind it."""
@@ -128,7 +126,7 @@ def _search(rest: str) -> Call | None:
 
 def _matching(text: str, path: str | None) -> Call | None:
     """Lines that hold the text as it is: what a pattern would read otherwise is escaped."""
-    text = _meant(text)
+    text = meant(text)
     if not is_quoted(text):
         text = trimmed(text)
         if describes(text) or _ABOUT_FILES.search(mask(text)):
@@ -160,7 +158,7 @@ def _find(rest: str) -> Call | None:
     pattern = dropped(what, "all", "me", "the", "for")
     shaped = not is_quoted(pattern) and any(c in pattern for c in "*?")
     if not shaped and (is_quoted(pattern) or pieces is not None):
-        said = is_quoted(_meant(what)) or len(mask(_meant(what)).split()) == 1  # `find hello world in a.txt`: those words, or what they describe?
+        said = is_quoted(meant(what)) or len(mask(meant(what)).split()) == 1  # `find hello world in a.txt`: those words, or what they describe?
         return _matching(what, path) if said else None
     wanted = exact_name(what if not shaped else pattern)
     if wanted is None or path is None or not (shaped or "." in wanted.strip(".")):
@@ -182,7 +180,7 @@ def _write(rest: str) -> Call | None:
         return _create(rest)
     rest = dropped(rest, "the text", "the words", "text")
     pieces = parted(rest, "to", "into", "as", last=True) or parted(rest, "in", last=True)
-    if pieces is None or not pieces[0] or _untold(pieces[0]):
+    if pieces is None or not pieces[0] or untold(pieces[0]):
         return None
     path = name(pieces[1])
     return None if path is None else ("write_file", {"path": path, "content": unquoted(pieces[0])})
@@ -198,7 +196,7 @@ def _create(rest: str) -> Call | None:
     if pieces is None and kind != "file" and bare == rest:
         return None
     path = name(f"the {pieces[0] if pieces else bare}" if kind == "file" else (pieces[0] if pieces else bare))
-    vague = pieces is not None and not is_quoted(pieces[1]) and (_untold(pieces[1]) or mask(pieces[1]).endswith((" in it", " inside", " in there")))
+    vague = pieces is not None and not is_quoted(pieces[1]) and (untold(pieces[1]) or mask(pieces[1]).endswith((" in it", " inside", " in there")))
     return None if path is None or vague else ("write_file", {"path": path, "content": unquoted(pieces[1]) if pieces else ""})
 
 
@@ -223,7 +221,7 @@ def _replacement(change: str, file: str) -> Call | None:
     every = mask(change).startswith(("all ", "every "))
     change = dropped(change, "all", "every", "occurrences of", "occurrence of") if every else change
     pieces, path = parted(change, "with", "by") or parted(change, "to"), name(file)
-    pieces = pieces and (_meant(pieces[0]), _meant(pieces[1]))
+    pieces = pieces and (meant(pieces[0]), meant(pieces[1]))
     if pieces is None or path is None or not unquoted(pieces[0]) or describes(pieces[0]) or describes(pieces[1]):
         return None
     if not is_quoted(pieces[1]) and _AFTER.fullmatch(f"{mask(pieces[1])} "):
@@ -310,24 +308,6 @@ def _text(tool: str, argument: str, text: str) -> Call | None:
     """A call with one text, its quotes taken off."""
     text = unquoted(text)
     return (tool, {argument: text}) if text.strip() else None
-
-
-def _meant(text: str) -> str:
-    """The text behind words that say that it is one: `the word TODO`."""
-    text = text.strip()
-    opening = _WORD.match(mask(text))
-    return text[opening.end() :] if opening is not None and text[opening.end() :].strip() else text
-
-
-def _untold(text: str) -> bool:
-    """Whether what shall be written is spoken of and not said: `the result`, `a poem about cats`. In quotes it is said."""
-    words = mask(text).split()
-    counted = words[0].isdecimal() or not _COUNTED.isdisjoint(words)
-    return refers(text) or (not is_quoted(text) and len(words) > 1 and (words[0] in _SPOKEN_OF or counted))
-
-
-_COUNTED = frozenset("times twice random".split())
-_SPOKEN_OF = frozenset("the a an my your our its their this that these those all any some every each both what whatever which how who where when why".split())
 
 
 def _path(tool: str, path: str | None) -> Call | None:

@@ -36,6 +36,10 @@ _DESCRIBED = frozenset(
     "line lines word words number numbers occurrence occurrences mention mentions instance instances duplicate duplicates or and containing everywhere"
     " everything anything nothing something today tomorrow yesterday times twice random ignoring starting ending beginning case-insensitively".split()
 )
+_WORD = re.compile(r"(?:for )?(?:the |a )?(?:exact )?(?:word|text|string|phrase|term) ")
+"""What may stand before a text that is meant as it is."""
+_COUNTED = frozenset("times twice random".split())
+_SPOKEN_OF = frozenset("the a an my your our its their this that these those all any some every each both what whatever which how who where when why".split())
 ENDINGS = ("please", "for me", "to me", "now", "thanks", "thank you", "again")
 
 
@@ -58,6 +62,20 @@ def describes(text: str) -> bool:
         or _DETERMINED.match(folded) is not None
         or any(word in _DESCRIBED for word in folded.split())
     )
+
+
+def meant(text: str) -> str:
+    """The text behind words that say that it is one: `the word TODO`."""
+    text = text.strip()
+    opening = _WORD.match(mask(text))
+    return text[opening.end() :] if opening is not None and text[opening.end() :].strip() else text
+
+
+def untold(text: str) -> bool:
+    """Whether what shall be written is spoken of and not said: `the result`, `a poem about cats`. In quotes it is said."""
+    words = mask(text).split()
+    counted = words[0].isdecimal() or not _COUNTED.isdisjoint(words)
+    return refers(text) or (not is_quoted(text) and len(words) > 1 and (words[0] in _SPOKEN_OF or counted))
 
 
 def first_word(text: str) -> tuple[str, str]:
