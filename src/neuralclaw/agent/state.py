@@ -233,7 +233,7 @@ class TurnState:
 
     @property
     def error_row(self) -> list[CallState]:
-        """The failed calls in a row at the end of those that have a result of their own, the newest first. A call before them that has none yet ends the row."""
+        """The failed calls at the end of those that have a result of their own, the newest first. A call before them that has none yet ends the row."""
         told = dropwhile(lambda call: call.finished is None or call.stopped, reversed(self.calls))
         return list(takewhile(lambda call: call.failed, told))
 
