@@ -43,7 +43,7 @@ class Agent(Section, frozen=True, kw_only=True):
     environment_snapshot: bool = True
     """Whether the model is told workspace, processes, memory, disk, battery and uptime before every call."""
     project_instructions: bool = True
-    """Whether the model is told what `AGENTS.md` of the workspace, and of the directories above it in the same repository, says."""
+    """Whether the model is told what `AGENTS.md` of the workspace, and of the directories above it, says."""
 
 
 class Context(Section, frozen=True, kw_only=True):
