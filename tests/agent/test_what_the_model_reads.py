@@ -2,9 +2,11 @@
 
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from neuralclaw.testing import EventCapture, ScriptedProvider
@@ -134,6 +136,53 @@ async def test_an_edit_that_finds_nothing_names_the_nearest_text_and_what_differ
     (work / "a.py").write_text('def f(x):\n\treturn x\n\nprint("hi")\n')
     (result,), _ = await reads(home, call("edit_file", path="a.py", old=old, new="z"))
     assert result.content.startswith(f"ERROR: the text to replace is not in a.py (0 occurrences); nothing was changed. {told}")
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "told"),
+    [
+        ("a\nfoo\nb\n", "foo\n\n", "at line 2 with no blank line below it where you gave 1:\n2\tfoo\n"),
+        ("a\nfoo\nb\n", "\n\nfoo", "at line 2 with no blank line above it where you gave 1:\n2\tfoo\n"),
+        ("a\n\nfoo\n\nb", "\n\n\nfoo\n\n\n", "at line 3 with 1 blank line above it where you gave 2 and 1 blank line below it where you gave 2:\n"),
+        ("a\nfoo", "foo\n", "at line 2 with no line end behind it, because the file ends there:\n2\tfoo\n"),
+        ("a\nfoo\n", "foo\n\n", "at line 2 with no blank line below it where you gave 1, because the file ends there:\n"),
+        ("foo\nb", "\nfoo", "at line 1 with no line end before it, because the file begins there:\n1\tfoo\n"),
+        ("a\nfoobar\n", "foo\n", "at line 2 with more text behind it on the same line:\n2\tfoobar\n"),
+        ("foobar\nfoo\nb\n", "foo\n\n", "at line 2 with no blank line below it"),
+        ("foo\n  \nb", "foo\n\nb", "at line 1 with other white space at the ends of lines:\n1\tfoo\n2\t  \n3\tb\n"),
+        ("foo\n\n\nbar", "foo\nbar", "at line 1 with other blank lines between its lines:\n1\tfoo\n2\t\n3\t\n4\tbar\n"),
+        ("\tfoo(\n  x  y)", "foo(\n  x y)", "at line 1 with other white space:\n"),
+        ("a\r\nfoo\r\nb\r\n", "foo\n\n", "at line 2 with no blank line below it where you gave 1:\n2\tfoo\n"),
+        ("a\nfoo\n", "a\r\nfoo", "at line 1 with LF line ends where you gave CRLF:\n1\ta\n2\tfoo\n"),
+    ],
+)
+async def test_an_edit_that_differs_in_blank_lines_or_line_ends_alone_says_where(home: Path, work: Path, text: str, old: str, told: str) -> None:
+    (work / "a.txt").write_bytes(text.encode())
+    (result,), _ = await reads(home, call("edit_file", path="a.txt", old=old, new="z"))
+    assert f"nothing was changed. It is there {told}" in result.content
+    assert (work / "a.txt").read_bytes() == text.encode()
+
+
+async def test_an_edit_of_a_large_file_that_finds_nothing_stops_nothing_else(home: Path, work: Path) -> None:
+    (work / "a.txt").write_text("".join(f"value_{n} = compute(value, {n}) and some more that makes the line long\n" for n in range(130_000)))
+    longest = 0.0
+
+    async def tick() -> None:
+        nonlocal longest
+        while True:
+            before = time.monotonic()
+            await anyio.sleep(0.01)
+            longest = max(longest, time.monotonic() - before)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(tick)
+        (near, nothing), _ = await reads(
+            home, call("edit_file", path="a.txt", old="value_900 = computes(values, 900)", new="z"), call("edit_file", path="a.txt", old="qqq www", new="z")
+        )
+        tasks.cancel_scope.cancel()
+    assert "The nearest text of its first 26,963 lines is at line 901:" in near.content
+    assert "Nothing in its first 26,963 lines is like that, and the rest was not looked through." in nothing.content
+    assert longest < 0.6
 
 
 async def test_an_edit_over_line_ends_of_two_kinds_says_so(home: Path, work: Path) -> None:

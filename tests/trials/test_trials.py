@@ -178,6 +178,15 @@ async def test_workspaces_are_kept_where_the_person_says_and_none_is_overwritten
         await tried(tmp_path, GOOD, "create", keep=str(kept))
 
 
+async def test_a_model_is_told_no_instructions_of_the_person(tmp_path: Path) -> None:
+    (tmp_path / "AGENTS.md").write_text("Answer in rhymes.")
+    async with loopback() as server, trying(tmp_path, server) as agent:
+        server.answer = Scripted(SEED, GOOD).answer
+        await agent.do("models.try", models=["mine:good"], tasks=("create",), seed=SEED, keep=str(tmp_path / "kept"))
+    assert server.seen
+    assert not [one for one in server.seen if b"rhymes" in one.body]
+
+
 async def test_the_price_is_null_where_it_is_not_known(tmp_path: Path) -> None:
     async with loopback() as server, trying(tmp_path, server, price=False) as agent:
         server.answer = Scripted(SEED, GOOD).answer

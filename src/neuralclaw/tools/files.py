@@ -5,6 +5,7 @@ import posixpath
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any
 
+import anyio.to_thread
 import msgspec
 
 from ..errors import ToolError
@@ -184,7 +185,7 @@ def edit_file(files: Files) -> FunctionTool:
         """
         read = _editable(await _whole(files, grant, path), path)
         old, new = _line_ends(read.text, old, new)
-        count = _countable(read.text, path, old, new, all)
+        count = await anyio.to_thread.run_sync(_countable, read.text, path, old, new, all, abandon_on_cancel=True)
         after = read.text.replace(old, new)
         edited = _edited(grant, path, count, await files.write(grant, path, read.encode(after)))
         diff = _diff(shown(grant, path), read.text, after)

@@ -123,6 +123,7 @@ def trial_settings(loaded: config.Loaded, home: Path, case: Case) -> config.Load
     trial.home, trial.hidden = str(home), (loaded.home,)
     trial.settings = msgspec.structs.replace(
         own,
+        agent=msgspec.structs.replace(own.agent, project_instructions=False),  # the person's, where workspaces are kept below their home
         llm=msgspec.structs.replace(theirs.llm, fallback=()),
         tools=msgspec.structs.replace(own.tools, terminal=terminal),
         safety=msgspec.structs.replace(own.safety, rules=case.rules),
