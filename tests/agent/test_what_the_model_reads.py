@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -53,19 +54,57 @@ async def test_an_empty_file_is_said_to_be_empty(home: Path, work: Path) -> None
 
 
 async def test_a_file_that_is_cut_off_names_the_line_to_go_on_with_and_its_notice_has_no_number(home: Path, work: Path) -> None:
-    (work / "a.txt").write_text("".join(f"line {n:03}\n" for n in range(1, 201)))
+    (work / "a.txt").write_text("".join(f"this is the line number {n:03}\n" for n in range(1, 101)))
     (result, rest), seen = await reads(
-        home, call("read_file", path="a.txt"), call("read_file", path="a.txt", offset=112, limit=1), settings={"agent.max_tool_result_chars": 1000}
+        home, call("read_file", path="a.txt"), call("read_file", path="a.txt", offset=36, limit=1), settings={"agent.max_tool_result_chars": 1000}
     )
     lines = result.content.split("\n")
-    assert lines[110:112] == ["111\tline 111", "112\tl"]
-    assert lines[112:] == [
-        "[OUTPUT TRUNCATED: Showing 1,000 of 1,800 characters from read_file]",
-        "[cut off within line 112; go on with read_file and offset=112]",
+    assert lines[34:36] == ["35\tthis is the line number 035", "36\tthis is the line num"]
+    assert lines[36:] == [
+        "[OUTPUT TRUNCATED: Showing 1,000 of 2,800 characters from read_file]",
+        "[cut off within line 36; go on with read_file and offset=36]",
     ]
-    assert rest.content.startswith("112\tline 112\n")
+    assert rest.content.startswith("36\tthis is the line number 036\n")
     first = seen.of("tool.finished")[0]
-    assert first.content.endswith("\n[OUTPUT TRUNCATED: Showing 1,000 of 1,800 characters from read_file]")
+    assert first.content.endswith("\n[OUTPUT TRUNCATED: Showing 1,000 of 2,800 characters from read_file]")
+
+
+@pytest.mark.parametrize(("line", "count"), [("", 39_000), ("x", 19_000), ("word", 20_000)])
+async def test_numbers_of_very_short_lines_count_for_what_a_model_reads_at_most(home: Path, work: Path, line: str, count: int) -> None:
+    (work / "a.txt").write_text(f"{line}\n" * count)
+    (first,), seen = await reads(home, call("read_file", path="a.txt"))
+    lines = first.content.split("\n")
+    told, notice, how = lines[:-2], lines[-2], lines[-1]
+    assert 45_000 < len("\n".join(told)) <= 50_000
+    assert [one for n, one in enumerate(told, 1) if one != f"{n}\t{line}"] == []
+    shown = len(told) * (len(line) + 1) - 1
+    assert notice == f"[OUTPUT TRUNCATED: Showing {shown:,} of {count * (len(line) + 1):,} characters from read_file]"
+    assert how == f"[cut off after line {len(told)}; go on with read_file and offset={len(told) + 1}]"
+    assert seen.one("tool.finished").truncated
+
+
+async def test_a_part_that_is_cut_off_names_one_line_to_go_on_with(home: Path, work: Path) -> None:
+    (work / "a.txt").write_text("\n" * 1_000)
+    (part,), _ = await reads(home, call("read_file", path="a.txt", offset=101, limit=800), settings={"agent.max_tool_result_chars": 400})
+    assert part.content.count("go on with") == 1
+    (how,) = re.findall(r"cut off after line (\d+); go on with read_file and offset=(\d+)\]$", part.content)
+    assert (part.content.split("\n")[-3], int(how[1])) == (f"{how[0]}\t", int(how[0]) + 1)
+
+
+@pytest.mark.parametrize("left_out", ["builtin", "tools"])
+async def test_a_shortened_result_names_no_tool_that_was_left_out(home: Path, work: Path, left_out: str) -> None:
+    (work / "a.txt").write_text("x" * 1_800)
+    loud = call("terminal", command="seq 1000")
+    limits: dict[str, Any] = {"agent.max_tool_result_chars": 1000, "tools.terminal.max_output_chars": 400}
+    options: dict[str, Any] = {"settings": limits, "approvals": "auto"}
+    provider = ScriptedProvider(calls(call("read_file", path="a.txt")), calls(loud), "done")
+    names = ("read_file", "terminal")
+    async with agent(home, provider=provider, **options, **({"builtin": names} if left_out == "builtin" else {})) as a:
+        seen = await events(a, session="s", **({"tools": names} if left_out == "tools" else {}))
+    assert [e.truncated for e in seen.of("tool.finished")] == [True, True]
+    assert [e.note for e in seen.of("tool.finished")] == ["", ""]
+    request = provider.requests[-1]
+    assert "read_result" not in repr((request.system, request.tools, request.messages))
 
 
 async def test_one_very_long_line_is_gone_on_with_by_characters(home: Path, work: Path) -> None:
