@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first stops the turn and is recorded, the second leaves at once."""
+"""Ctrl-C, SIGTERM and the end of the terminal: the first stops the turn and is recorded, the second leaves at once."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ LAST_SECONDS = 0.1
 
 
 class Stop:
-    """Watches the two signals while `serve` runs.
+    """Watches the signals while `serve` runs. SIGHUP (the terminal was closed) is a SIGTERM, but shells send it twice: it never leaves at once.
 
     `how` is what the first one does; without it the whole run is given up. `interrupt`, where it is set, is what every Ctrl-C
     does instead: a chat stays.
@@ -29,12 +29,14 @@ class Stop:
         self.stopped = False
 
     async def serve(self, *, task_status: TaskStatus[None]) -> None:
-        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        with anyio.open_signal_receiver(*watched()) as signals:
             task_status.started()
             async with anyio.create_task_group() as group:
                 async for number in signals:
                     if number == signal.SIGINT and self.interrupt is not None:
                         group.start_soon(self.interrupt)
+                        continue
+                    if self.stopped and number == signal.SIGHUP:
                         continue
                     if self.stopped:
                         leave_at_once(self._flow)
@@ -46,8 +48,14 @@ class Stop:
                         group.start_soon(self.how)
 
 
+def watched() -> list[signal.Signals]:
+    """The signals that stop a command; without SIGHUP where `nohup` has it ignored."""
+    hangup = [signal.SIGHUP] if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN else []
+    return [signal.SIGINT, signal.SIGTERM, *hangup]
+
+
 async def stoppable(work: Callable[[Stop], Awaitable[int]], flow: Outflow) -> int:
-    """Do the work of a command, which the two signals stop; its exit code. Raises the `OSError` of output that cannot be written."""
+    """Do the work of a command, which the signals stop; its exit code. Raises the `OSError` of output that cannot be written."""
     code = CANCELLED
     async with anyio.create_task_group() as group:
         stop = Stop(group.cancel_scope, flow)
