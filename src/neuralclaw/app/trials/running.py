@@ -16,7 +16,7 @@ import msgspec
 from ... import config
 from ...ports import Provider
 from ...types.entries import Event
-from ...types.events import ErrorEvent, LimitHit, Message, ReasoningDelta, TurnFinished
+from ...types.events import ErrorEvent, LimitHit, Message, ReasoningDelta, RetryEvent, TurnFinished
 from ...types.messages import Usage
 from ..agent import Agent
 from ..approver import Ask
@@ -198,8 +198,7 @@ def summed(name: str, run: int, events: Iterable[Event], took: int, seconds: flo
     failed = status not in MIND
     error = next((body for body in reversed(bodies) if isinstance(body, ErrorEvent)), None) if failed else None
     if status == "timed_out" and not answered:
-        thinking = "; it was still thinking" if any(isinstance(body, ReasoningDelta) for body in bodies) else ""
-        error = ErrorEvent(kind="LLMTimeoutError", text=f"no reply within {seconds:g} s{thinking}", hint="--timeout SECONDS gives a task more time")
+        error = silent(bodies, seconds)
     limit = next((body for body in reversed(bodies) if isinstance(body, LimitHit)), None)
     return Result(
         task=name,
@@ -213,6 +212,13 @@ def summed(name: str, run: int, events: Iterable[Event], took: int, seconds: flo
         reached=bool(answered) or error is None,
         error={"kind": error.kind, "text": error.text, "hint": error.hint} if error is not None else None,
     )
+
+
+def silent(bodies: Iterable[object], seconds: float) -> ErrorEvent:
+    """The error of a model that gave no reply in its time, with what is known of why."""
+    retries = [body.reason for body in bodies if isinstance(body, RetryEvent)]
+    why = f"; the last call failed: {retries[-1]}" if retries else "; it was still thinking" if any(isinstance(body, ReasoningDelta) for body in bodies) else ""
+    return ErrorEvent(kind="LLMTimeoutError", text=f"no reply within {seconds:g} s{why}", hint="--timeout SECONDS gives a task more time")
 
 
 def _stopped(limit: LimitHit | None, status: str, seconds: float) -> str:
