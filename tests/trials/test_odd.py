@@ -7,6 +7,8 @@ import pytest
 
 from neuralclaw.app.trials.folder import remove, snapshot
 from neuralclaw.app.trials.keeping import directory_of
+from neuralclaw.app.trials.running import judged
+from neuralclaw.app.trials.task import Case, Outcome
 from neuralclaw.errors import LLMAuthError, UsageError
 
 from ..providers.loopback import Response, loopback
@@ -52,10 +54,14 @@ async def test_a_path_too_long_to_read_fails_its_task_and_is_removed(tmp_path: P
     assert [path for path in place.iterdir() if path.name.startswith("neuralclaw-try")] == []
 
 
-async def test_a_check_that_fails_fails_its_task_alone(tmp_path: Path) -> None:
-    link = "mkdir away && rm pricing.py && ln -s /nowhere/at/all pricing.py"
-    value = await tried(tmp_path, {**GOOD, "test": lambda case: [shell(link), "Done."]}, "test", "steps")
-    assert [(result["task"], result["passed"]) for result in value["results"]] == [("test", False), ("steps", True)]
+async def test_a_check_that_raises_is_why_its_task_failed(tmp_path: Path) -> None:
+    async def check(outcome: Outcome) -> str:
+        (outcome.folder / "gone" / "probe.py").write_text("")
+        return ""
+
+    async with loopback() as server, trying(tmp_path, server) as agent:
+        found = await judged(Case({}, "Do it.", check), tmp_path, snapshot(tmp_path / "home"), [], agent)
+    assert found.startswith("what it left cannot be checked: [Errno 2] No such file")
 
 
 def test_a_folder_is_read_and_removed_whatever_is_in_it(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def _options(parser: argparse.ArgumentParser) -> None:
 
 def _try(args: argparse.Namespace) -> int:
     with Outflow(sys.stdout, sys.stderr) as flow:
-        return anyio.run(stoppable, lambda stop: _tried(args, flow, stop), flow)
+        return anyio.run(stoppable, lambda stop: _tried(args, flow, stop), flow, True)
 
 
 async def _tried(args: argparse.Namespace, flow: Outflow, stop: Stop) -> int:
