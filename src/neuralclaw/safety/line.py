@@ -54,6 +54,8 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     broken: bool = False
     """The grammar could not read all of it."""
     simple: bool = True
+    alters: bool = False
+    """It sets variables, defines functions or changes the shell: its commands need not do what the same words do elsewhere."""
     exceeded: str = ""
     """The bound at which the analysis stopped, as the end of a sentence; "": it came to its end. What came after is not known."""
     unread: bool = False

@@ -20,8 +20,8 @@ from .programs import INTERPRETERS
 NOT_ALWAYS = frozenset({Power.DELETE, Power.NETWORK, Power.PRIVILEGE})
 PLAIN_VIA = frozenset("timeout gtimeout nice nohup time stdbuf ionice setsid command".split())
 """Wrappers that change nothing about what the command does."""
-QUIET = frozenset(": [ [[ true false echo printf pwd cd test exit wait <".split())
-"""Builtins beside which a command is the same one."""
+INERT = frozenset(": true false echo pwd cd exit <".split())
+"""Builtins beside which a command is the same one, whatever their arguments."""
 PORTS = {"http": 80, "https": 443}
 ANY_TEXT = "…"
 _COMMIT_FLAG = re.compile(r"--all|--signoff|--verbose|--quiet|--no-verify|--amend|--allow-empty|-[asvqn]+")
@@ -39,6 +39,8 @@ class Part(msgspec.Struct, frozen=True):
 def parts_of(action: Action, policy: Policy, analysis: Analysis, verdict: Verdict, sheet: FactSheet) -> tuple[Part, ...]:
     """What an answer for the session or for ever would cover, or () when this call must be asked about every time."""
     if not verdict.understood or any(r.decision == "ask" and r.id not in AUTO_RULES for r in verdict.rules):
+        return ()
+    if analysis.line is not None and analysis.line.alters:
         return ()
     if analysis.line is not None:
         return _commands(action, policy, analysis.line.commands, sheet)
@@ -92,7 +94,7 @@ def _commands(action: Action, policy: Policy, commands: Sequence[Command], sheet
     for command in commands:
         foreign = bool(command.program) and (command.program not in policy.programs or stray(command.program, action, policy, sheet))
         if command.only_reads and not foreign:
-            if not command.program and command.argv[0] not in QUIET and command.subject != "test":
+            if not command.program and command.argv[0] not in INERT:
                 return ()
             continue
         part = _command(action, policy, command, sheet)
