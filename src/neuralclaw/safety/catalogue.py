@@ -11,6 +11,7 @@ OTHERS = (
     ("path.special", "forbid", "it is no regular file or directory"),
     ("path.secrets", "ask", "keys and passwords lie there"),
     ("path.readonly", "ask", "a home directory or / is too much to be a writable workspace unasked"),
+    ("path.instructions", "ask", "later turns take an AGENTS.md as instructions"),
     ("url.refused", "forbid", "only plain http and https addresses are fetched"),
     ("url.unresolved", "forbid", "the host has no address"),
     ("url.address", "forbid", "private, loopback, link-local and metadata addresses are not connected to"),

@@ -36,6 +36,8 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     sends: bool = False
     cwd: str | None = None
     """Where it runs; None: not known."""
+    script: str = ""
+    """The file that an interpreter runs, absolute."""
     open: bool = False
     """What it works on is not all in its words: it reads standard input, gets arguments from it, or has wildcards."""
 

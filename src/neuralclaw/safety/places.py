@@ -1,11 +1,13 @@
 """Rules for the paths that a tool's own arguments name."""
 
+from posixpath import relpath
+
 from ..types.actions import Action, FactSheet, PathFact
 from ..types.judging import Power, Risk, Sink, Tier
 from ..types.options import Policy
 from .analysis import Analysis
 from .findings import Findings
-from .paths import in_data_home, is_system, secret, under
+from .paths import in_data_home, instructs, is_system, secret, under
 
 POWERS = {"read": Power.READ, "list": Power.READ, "write": Power.WRITE, "delete": Power.DELETE}
 
@@ -58,7 +60,17 @@ def guard(findings: Findings, resolved: str) -> None:
         findings.ask("path.secrets", f"{resolved} is a place where keys and passwords are kept")
 
 
+def instructions(findings: Findings, fact: PathFact, workspace: str) -> None:
+    """What later turns are told is not written without the person's word."""
+    if fact.op == "write" and (instructs(fact.resolved) or instructs(fact.path)):
+        findings.sinks.add(Sink.SELF)
+        path = fact.resolved if instructs(fact.resolved) else fact.path
+        shown = relpath(path, workspace) if under(path, workspace) else path
+        findings.ask("path.instructions", f"writes {shown}, which later turns take as instructions", "a file of another name")
+
+
 def _change(findings: Findings, fact: PathFact, allowed: tuple[str, ...], action: Action, policy: Policy) -> None:
+    instructions(findings, fact, action.workspace)
     root = next((r for r in allowed if under(fact.resolved, r)), None)
     if fact.op == "delete":
         findings.raise_risk(Risk.HIGH)
