@@ -9,7 +9,7 @@ OTHERS = (
     ("path.outside", "forbid", "a file tool works in the workspace and the allowed paths only; a command that writes elsewhere asks"),
     ("path.protected", "forbid", "the agent's own data is not touched by any call"),
     ("path.special", "forbid", "it is no regular file or directory"),
-    ("path.secrets", "ask", "keys and passwords lie there"),
+    ("path.secrets", "forbid", "keys and passwords lie there; in the workspace and the allowed paths it asks"),
     ("path.readonly", "ask", "a home directory or / is too much to be a writable workspace unasked"),
     ("path.instructions", "ask", "later turns take an AGENTS.md as instructions"),
     ("url.refused", "forbid", "only plain http and https addresses are fetched"),

@@ -114,9 +114,9 @@ def _place(findings: Findings, fact: PathFact, action: Action, policy: Policy) -
     if in_data_home(fact.resolved, policy, action.workspace):
         findings.raise_risk(Risk.HIGH)
         findings.forbid("path.protected", f"{fact.resolved} belongs to the agent's own data, which no tool call may touch", f"a path in {action.workspace}")
-    guard(findings, fact.resolved)
+    guard(findings, fact.resolved, inside=fact.inside)
     if fact.path != fact.resolved:
-        guard(findings, fact.path)
+        guard(findings, fact.path, inside=fact.inside)
 
 
 def _change(findings: Findings, fact: PathFact, policy: Policy, workspace: str) -> None:

@@ -44,17 +44,21 @@ def _place(findings: Findings, fact: PathFact, action: Action, policy: Policy) -
             f"{fact.resolved} is outside the workspace {action.workspace}",
             "a path in the workspace, or a directory listed in tools.filesystem.allowed_paths",
         )
-    guard(findings, fact.resolved)
+    guard(findings, fact.resolved, inside=fact.inside)
     if fact.kind == "other":
         findings.forbid("path.special", f"{fact.resolved} is neither a regular file nor a directory", "a regular file")
 
 
-def guard(findings: Findings, resolved: str) -> None:
-    """Known places of secrets: password hashes are never read, keys and tokens only after a person said yes."""
+def guard(findings: Findings, resolved: str, *, inside: bool) -> None:
+    """Known places of secrets: password hashes, keys and tokens are not touched; what looks like one inside the workspace only after a person said yes."""
     kind = secret(resolved)
     if kind == "forbid":
         findings.raise_risk(Risk.HIGH)
         findings.forbid("path.secrets", f"{resolved} holds password hashes", "a file without secrets")
+    elif kind == "ask" and not inside:
+        findings.raise_risk(Risk.HIGH)
+        reason = f"{resolved} is a place where keys and passwords are kept, which no tool call may touch"
+        findings.forbid("path.secrets", reason, "a file without secrets; a directory in tools.filesystem.allowed_paths is asked about")
     elif kind == "ask":
         findings.raise_risk(Risk.HIGH)
         findings.ask("path.secrets", f"{resolved} is a place where keys and passwords are kept")
