@@ -81,6 +81,13 @@ bash -c '((x))' ; x='a[$(touch PW)]'
 x='a[$(touch PW)]' bash -c '((x))'
 ((echo a) && (touch PW))
 x='a[$(touch PW)]'; ls=$x; cat <<E%$((ls))%E
+ls='a[$(touch PW)]'; ! ((ls))
+x='a[$(touch PW)]'; y="$x"; z=${y}; ((z))
+x=PATH; declare $x=.; ls
+for x in 'a[$(touch PW)]'; do ((x)); done
+read x <<< 'a[$(touch PW)]'; ((x))
+f() { PATH=.; }; f; ls
+PATH+=:.; ls
 """.strip().split("\n")
 
 PLAIN = r"""

@@ -208,6 +208,9 @@ class _Walk:
 
     def _on_subshell(self, node: "Node", at: Simple) -> Flow:
         self.plain = False
+        text = text_of(node)
+        if text.startswith("((") and text.endswith("))"):  # arithmetic, where the grammar did not see it
+            evaluated.arithmetic(self.state, at, text[2:-2])
         return self._all(node, msgspec.structs.replace(at, scene=self._copy(at.scene)))
 
     def _on_negated_command(self, node: "Node", at: Simple) -> Flow:
