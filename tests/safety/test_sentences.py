@@ -39,7 +39,7 @@ ALL = Policy(programs=LISTED, home_dir="/home/ann", require_confirmation_for=tup
         ("echo 'x", "cannot be read as shell code"),
         ("systemctl restart x", "changes the system with systemctl"),
         ("PATH=. ls", "PATH decides which code runs"),
-        ("cat ~/.ssh/id_rsa", "is a place where keys and passwords are kept"),
+        ("cat .ssh/id_rsa", "is a place where keys and passwords are kept"),
     ],
 )
 async def test_a_command_is_told_in_words_and_not_by_the_rules_that_it_meets(command: str, said: str) -> None:

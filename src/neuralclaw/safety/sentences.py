@@ -52,6 +52,7 @@ def sentence(action: Action, analysis: Analysis, verdict: Verdict, sheet: FactSh
     ]
     if verdict.risk >= Risk.HIGH and not doing:
         doing.append(f"risk {verdict.risk}")
+    doing = [phrase for phrase in doing if not any(longer.startswith(f"{phrase}, ") for longer in doing)]
     said = ", ".join(dict.fromkeys(doing)) or f"asks because it is of tier {verdict.tier}"
     return f"{head}: {said}"
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
+import msgspec
+
 from ..errors import SessionNotFound
 from ..types.actions import Scope, StandingGrant
 from ..types.entries import Entry, blob_digest, rfc3339
@@ -166,6 +168,9 @@ def _question(row: Sequence[Any]) -> OpenQuestion | None:
     question = body_of(kind, version, asked, session, entry)
     if not isinstance(question, ApprovalRequested):
         return None
+    if question.kind == "action":  # of a version without these words: an answer whose extent nobody reads is not offered
+        offered = tuple(c for c in question.choices if c not in ("session", "always") or getattr(question.covers, c) is not None)
+        question = msgspec.structs.replace(question, choices=offered)
     answer = body_of(answer_kind, answer_version, answered, session, answer_entry) if answered is not None else None
     if answer_entry is not None and not isinstance(answer, ApprovalResolved):
         answer = ApprovalResolved(approval_id=question.approval_id, decision="no", by="unreadable")  # erased, or it cannot be read: no yes is left
@@ -183,9 +188,12 @@ _STANDING = (
 def grant_rows(c: sqlite3.Connection, session: str | None, workspace: str | None) -> list[StandingGrant]:
     """Standing grants, oldest first: all, or those that count for a turn of this session in this workspace."""
     where = ""
-    values: tuple[str, ...] = ()
+    values: tuple[str | bytes, ...] = ()
     if session is not None:
         where, values = " AND ((s.session = ? AND s.decision = 'session') OR s.decision = 'always')", (session,)
+    if workspace is not None:  # cheap, before anything is decoded; what is decoded is compared again
+        where += " AND (s.decision = 'session' OR instr(b.data, ?) > 0)"
+        values = (*values, msgspec.json.encode(workspace)[1:-1])
     rows = c.execute(f"{_STANDING}{where} ORDER BY s.record", values).fetchall()
     found = [grant for row in rows if (grant := _grant(row)) is not None]
     return [g for g in found if workspace is None or g.lasts == "session" or g.workspace == workspace]
