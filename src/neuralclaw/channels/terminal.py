@@ -36,7 +36,7 @@ class View:
 
     On a terminal the answer appears while it arrives; over a pipe `out` gets the finished answer and nothing else. `tools`: a line
     for each call. `verbose`: also what the agent tells for those who look closely. `answer` false: `out` is not written, somebody
-    else prints the result. `named`: each answer stands behind the name of its session.
+    else prints the result. `named`: each line stands behind the name of its session.
     """
 
     def __init__(self, out: Screen, err: Screen, *, tools: bool, verbose: bool, answer: bool = True, named: bool = False) -> None:

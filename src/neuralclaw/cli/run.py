@@ -11,7 +11,7 @@ from ..app import Agent
 from ..app.given import new_session
 from ..channels.outflow import Outflow
 from ..channels.screen import Screen
-from ..errors import AgentError, UsageError
+from ..errors import AgentError, SessionBusy, UsageError
 from ..types.events import TurnFinished
 from ..types.options import ApprovalsMode
 from . import output
@@ -155,9 +155,13 @@ async def _open(args: argparse.Namespace, text: str | None, sink: Sink, flow: Ou
 
 async def _take_up_waiting(agent: Agent, session: str, sink: Sink, person: Person, stop: Stop) -> None:
     """Messages that waited behind the turn that was resumed begin turns of their own, one after the other."""
-    while not stop.stopped and (await agent.do("sessions.show", session=session, after=sys.maxsize))["state"] == "unfinished":
-        if (await follow(agent, agent.go_on(session), sink, person, stop)).waiting:
-            return
+    # `running`: this process is about to let the session go
+    while not stop.stopped and (await agent.do("sessions.show", session=session, after=sys.maxsize))["state"] in ("unfinished", "running"):
+        try:
+            if (await follow(agent, agent.go_on(session), sink, person, stop)).waiting:
+                return
+        except SessionBusy:
+            return  # another process was faster
 
 
 async def _converse(agent: Agent, args: argparse.Namespace, text: str | None, session: str | None, sink: Sink, stop: Stop) -> int:
