@@ -52,6 +52,8 @@ class View:
 
     def show(self, event: Event) -> None:
         """Show what there is to show of one event."""
+        if self._named:
+            self.out.lead = self.err.lead = f"{event.session}: "
         if self.out.tty and not isinstance(event.body, TextDelta | ReasoningDelta | ToolOutput):
             self.out.fresh()
         match event.body:
@@ -157,7 +159,7 @@ class View:
             if body.text and body.text != self._limit:
                 self.err.line(body.text, "yellow")
         elif body.text and self._answer and not shown:
-            self.out.line((f"{session}: " if self._named else "") + body.text.removesuffix("\n"))
+            self.out.line(body.text.removesuffix("\n"))
         self._streamed = self._limit = ""
         for question in body.waiting:
             words = "|".join(self._choices.get(question, ("once", "no")))
