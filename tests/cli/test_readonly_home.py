@@ -64,7 +64,9 @@ async def test_a_task_on_a_read_only_home_says_so_and_doctor_names_it_among_the_
     assert len(rest) > 3
 
 
-@pytest.mark.parametrize("words", ["sessions list", "audit verify", "approvals list", "grants list", "policy explain --command ls", "tools list", "run hi", "doctor"])
+@pytest.mark.parametrize(
+    "words", ["sessions list", "audit verify", "approvals list", "grants list", "policy explain --command ls", "tools list", "run hi", "doctor"]
+)
 async def test_a_home_below_what_is_no_directory_is_unusable_and_named(claw: Claw, words: str) -> None:
     claw.workspace.joinpath("file").write_text("")
     claw.workspace.joinpath("dangling").symlink_to("nowhere")

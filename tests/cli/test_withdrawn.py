@@ -20,8 +20,6 @@ async def _without_workspace(claw: Claw, session: str) -> None:
     shutil.rmtree(work)
 
 
-
-
 async def test_a_message_that_no_turn_can_begin_with_is_withdrawn_and_a_cancel_closes_all_of_the_session(claw: Claw) -> None:
     await _without_workspace(claw, "del3")
     refused = await claw("run", "--session", "del3", "second message")

@@ -17,7 +17,7 @@ from ..types.options import ApprovalsMode
 from . import output
 from .failure import exit_code
 from .jsonlines import Job, JsonLines
-from .parsing import Command, choice, clean, count, input_bytes, names, not_yet, positive
+from .parsing import Command, choice, clean, count, directory, input_bytes, names, not_yet, positive
 from .persons import Person, somebody
 from .piped import attached, attachment, readable
 from .sinks import JsonSink, Sink, StreamSink, TextSink
@@ -39,7 +39,7 @@ def _options(parser: argparse.ArgumentParser) -> None:
     add("--output", type=choice("text", "json", "stream-json"), default="text", metavar="text|json|stream-json")
     add("--input", type=choice("text", "stream-json"), default="text", metavar="stream-json", help="messages, answers and cancel as JSON lines")
     add("--model", metavar="P:M", help="the model, for instance openai:gpt-4o")
-    add("--workspace", metavar="DIR", help="where it may work (else the current directory)")
+    add("--workspace", type=directory, metavar="DIR", help="where it may work (else the current directory)")
     add("--session", metavar="ID", help="open or create this session; context lasts from run to run")
     add("--resume", metavar="ID", help="go on with this session; without TASK: finish its unfinished turn")
     add("--continue", dest="newest", action="store_true", help="go on with the newest session of this workspace")

@@ -17,7 +17,7 @@ from ..types.entries import Event
 from ..types.events import ToolFinished
 from . import output, verbs
 from .failure import exit_code
-from .parsing import Command, choice, input_text, with_json
+from .parsing import Command, choice, directory, input_text, with_json
 from .persons import somebody
 from .run import follow, mode, present
 from .sinks import Sink, TextSink
@@ -55,7 +55,7 @@ def _call_options(parser: argparse.ArgumentParser) -> None:
     add("name", metavar="NAME")
     add("arguments", metavar="JSON", nargs="?", default="{}", help="the arguments as one JSON object; - reads them from standard input")
     add("--dry-run", action="store_true", help="only judge, run nothing")
-    add("--workspace", metavar="DIR")
+    add("--workspace", type=directory, metavar="DIR")
     add("--approvals", type=choice(*APPROVALS), metavar="|".join(APPROVALS))
     add("--trust", type=choice(*TRUST), metavar="|".join(TRUST))
     add("--session", metavar="ID", help="record the call in this session, opened or created (else in the session tools, which nothing continues)")

@@ -1,0 +1,61 @@
+"""What the program says is so: who can answer, when a message is seen, which of two values was meant."""
+
+import subprocess
+
+import pytest
+
+from .program import Claw
+from .test_run import ASK
+
+pytestmark = pytest.mark.anyio
+
+CALL = ("tools", "call", "calculate", '{"expression": "6 * 7"}', "--approvals", "ask")
+
+
+async def test_a_message_to_a_turn_that_waits_for_an_answer_is_told_so(claw: Claw) -> None:
+    claw.home.mkdir(exist_ok=True)
+    (claw.home / "config.yaml").write_text(ASK)
+    words = ("run", "calculate 6 * 7", "--session", "kd", "--approvals", "ask", "--output", "stream-json")
+    with claw.started(*words, stdin=subprocess.PIPE) as run:
+        question = run.until("approval.requested")["approval_id"]
+        sent = await claw("sessions", "send", "kd", "and then")
+        assert (sent.code, sent.out) == (0, ""), sent
+        assert "waits for an answer" in sent.err
+        assert f"neuralclaw approvals answer {question} once|" in sent.err
+        assert "sees it next" not in sent.err
+        await claw("approvals", "answer", question, "once")
+        assert run.until("turn.finished")["turn"] == 1
+
+
+@pytest.mark.parametrize("stdin", [b"", b"yes\n", None])
+@pytest.mark.parametrize("words", [("run", "calculate 6 * 7", "--approvals", "ask"), CALL])
+async def test_the_line_for_an_answer_is_told_only_where_somebody_can_answer(claw: Claw, words: tuple[str, ...], stdin: bytes | None) -> None:
+    claw.home.mkdir(exist_ok=True)
+    (claw.home / "config.yaml").write_text(ASK)
+    ran = await claw(*words, stdin=stdin)
+    assert ran.code == 3, ran
+    assert "approvals answer" not in ran.err, ran
+    with claw.started(*words) as nobody:  # /dev/null
+        assert b"approvals answer" not in nobody.err.read()
+    with claw.started(*words, stdin=subprocess.PIPE) as run:
+        told = next(line for line in run.err if b"approvals answer" in line)
+        await claw("approvals", "answer", told.decode().split("answer ")[-1].split()[0], "once")
+        assert run.process.wait(10) == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "-p", "hi", "-p", "ho"),
+        ("run", "hi", "--model", "offline", "--model", "mine:x"),
+        ("run", "hi", "--workspace", "/nope"),
+        ("tools", "call", "echo", '{"text": "x"}', "--workspace", "/nope"),
+        ("--workspace", "/nope"),
+        ("sessions", "show", "--after", "1", "--after", "2"),
+    ],
+)
+async def test_an_option_with_one_value_is_refused_twice_and_so_is_a_workspace_that_is_not_there(claw: Claw, words: tuple[str, ...]) -> None:
+    ran = await claw(*words)
+    assert (ran.code, ran.out) == (2, ""), ran
+    assert ("is given twice" in ran.err) != ("/nope is not a directory" in ran.err)
+    assert (await claw("sessions", "list", "--json")).json == []
