@@ -5,6 +5,7 @@ import subprocess
 import pytest
 
 from .program import Claw
+from .test_readonly_home import readonly
 from .test_run import ASK
 
 pytestmark = pytest.mark.anyio
@@ -59,3 +60,38 @@ async def test_an_option_with_one_value_is_refused_twice_and_so_is_a_workspace_t
     assert (ran.code, ran.out) == (2, ""), ran
     assert ("is given twice" in ran.err) != ("/nope is not a directory" in ran.err)
     assert (await claw("sessions", "list", "--json")).json == []
+
+
+async def test_a_question_that_a_new_message_withdrew_is_told_as_that(claw: Claw) -> None:
+    claw.home.mkdir(exist_ok=True)
+    (claw.home / "config.yaml").write_text(ASK)
+    await claw("run", "calculate 6 * 7", "--session", "p", "--approvals", "park")
+    with claw.terminal("run", "--session", "p", "calculate 1 + 1", "--approvals", "none") as run:
+        run.until("not run: the question was withdrawn by a new message")
+        run.end()
+    assert "answered no by" not in run.seen
+    assert "failed: not run" not in run.seen
+
+
+async def test_a_setting_of_the_environment_that_is_out_of_range_is_told_the_range(claw: Claw) -> None:
+    ran = await claw("config", "show", env={"NEURALCLAW_LLM__TEMPERATURE": "9"})
+    assert ran.code == 78
+    assert "llm.temperature: expected a number from 0 to 2, found the number 9" in ran.err
+    assert "quotes" not in ran.err
+
+
+async def test_a_check_of_the_configuration_says_that_no_turn_can_begin(claw: Claw) -> None:
+    claw.home.mkdir(exist_ok=True)
+    (claw.home / "config.yaml").write_text("budget: {turn_usd: 1}\n")
+    ran = await claw("config", "check")
+    assert (ran.code, "no turn can begin" in ran.err, "nothing was run" in ran.err) == (78, True, False), ran
+
+
+async def test_a_configuration_that_cannot_be_written_is_named_with_the_reason(claw: Claw) -> None:
+    claw.home.mkdir(exist_ok=True)
+    (claw.home / "config.yaml").write_text(ASK)
+    ran = readonly(claw, "config", "set", "llm.temperature", "0.3")
+    assert ran.code == 78
+    assert f"{claw.home}/config.yaml cannot be written: Read-only file system" in ran.err
+    assert "Make room" not in ran.err
+    assert ".new" not in ran.err

@@ -52,10 +52,7 @@ class View:
 
     def show(self, event: Event) -> None:
         """Show what there is to show of one event."""
-        if self._named:
-            self.out.lead = self.err.lead = f"{event.session}: "
-        if self.out.tty and not isinstance(event.body, TextDelta | ReasoningDelta | ToolOutput):
-            self.out.fresh()
+        self._ready(event)
         match event.body:
             case TextDelta(text=text):
                 self._delta(text)
@@ -85,6 +82,13 @@ class View:
                 self.end(event.session, event.body)
             case _:
                 pass
+
+    def _ready(self, event: Event) -> None:
+        """The screens stand at the beginning of a line for what does not flow, and know whose lines come."""
+        if self._named:
+            self.out.lead = self.err.lead = f"{event.session}: "
+        if self.out.tty and not isinstance(event.body, TextDelta | ReasoningDelta | ToolOutput):
+            self.out.fresh()
 
     def _closely(self, body: ReasoningDelta | ToolOutput | Debug) -> None:
         """What only those see who look closely."""
@@ -139,7 +143,8 @@ class View:
             if kind:
                 self.err.trouble(kind, body.error or body.content, style="yellow")
             elif self._tools:
-                self.err.line(f"  {'' if body.metadata.get('stopped') else 'failed: '}{body.error or body.content}", "yellow")
+                said = body.error or body.content
+                self.err.line(f"  {'' if body.metadata.get('stopped') or said.startswith('not run: ') else 'failed: '}{said}", "yellow")
         elif self._tools:
             self.err.line(f"  ok, {body.duration_ms} ms{', shortened' if body.truncated else ''}", "dim")
 

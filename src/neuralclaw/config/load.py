@@ -86,7 +86,7 @@ class Loaded:
         raise ConfigError(f"unknown key {key}{suggest_key(Settings, key)}")
 
     def key_place(self, service: str) -> str:
-        """Where the key of a service comes from that the settings describe: the variable that they name, else the key with its file; "" where none stands there."""
+        """Where the key of a service that the settings describe comes from: the variable that they name, else the key with its file; "" where there is none."""
         key = f"llm.providers.{service}.api_key"
         node = self.nodes.get(key)
         if node is None or not isinstance(node.value, str) or not node.value:
