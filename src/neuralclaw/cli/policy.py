@@ -14,7 +14,7 @@ from ..app.policy_verbs import judging
 from ..app.reader import ReadingDesk
 from ..channels.lines import Lines
 from ..errors import NeuralClawError, UsageError
-from . import output
+from . import output, verbs
 from .parsing import Command, choice, clean, not_yet, with_json
 from .words import TRUST
 
@@ -68,7 +68,12 @@ def _explain(args: argparse.Namespace) -> int:
 
 def _judging(args: argparse.Namespace) -> AbstractAsyncContextManager[ReadingDesk]:
     """The policy verbs of the home, which is only read."""
-    return judging(args.home, workspace=getattr(args, "workspace", None), trust=getattr(args, "trust", None))
+    workspace = getattr(args, "workspace", None)
+    if workspace is None and not verbs.workspace_of(args):
+        workspace = verbs.NO_WORKSPACE
+        if hasattr(args, "workspace"):
+            output.err().line(f"The current directory was deleted: this is judged as in {workspace}, which is read-only.", "yellow")
+    return judging(args.home, workspace=workspace, trust=getattr(args, "trust", None))
 
 
 def _ask(args: argparse.Namespace, verb: str, /, **arguments: Any) -> Any:
