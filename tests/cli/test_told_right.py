@@ -4,6 +4,8 @@ import subprocess
 
 import pytest
 
+from neuralclaw.cli.output import money
+
 from .program import Claw
 from .test_readonly_home import readonly
 from .test_run import ASK
@@ -95,3 +97,21 @@ async def test_a_configuration_that_cannot_be_written_is_named_with_the_reason(c
     assert f"{claw.home}/config.yaml cannot be written: Read-only file system" in ran.err
     assert "Make room" not in ran.err
     assert ".new" not in ran.err
+
+
+async def test_tools_and_verdicts_are_told_in_words(claw: Claw) -> None:
+    judged = await claw("tools", "call", "terminal", '{"command": "make foo"}', "--dry-run")
+    assert (judged.code, judged.out.splitlines()[0]) == (3, "Asks first. Risk MEDIUM, tier execute; it may execute."), judged
+    shown = await claw("tools", "show", "terminal")
+    assert "  command (string, required): One command line" in shown.out
+    assert "  timeout (number, optional, else 30): " in shown.out
+    assert "input_schema" not in shown.out
+    assert '["' not in shown.out
+
+
+async def test_a_session_is_shown_in_words_and_rounded_money(claw: Claw) -> None:
+    await claw("run", "calculate 6 * 7", "--session", "m")
+    shown = await claw("sessions", "show", "m")
+    assert "\nusd: 0\n" in shown.out
+    assert "\nlabels: agent, " in shown.out, shown
+    assert [money(usd) for usd in (0, 0.0, 0.00019499999999999997, 0.00001, 12.5)] == ["0", "0", "0.0002", "less than 0.0001", "12.5000"]

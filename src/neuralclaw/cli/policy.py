@@ -62,7 +62,7 @@ def _explain(args: argparse.Namespace) -> int:
     if args.json:
         output.json_line(verdict)
     else:
-        _tell(verdict)
+        tell(verdict)
     return 0
 
 
@@ -109,7 +109,7 @@ _SAID = {"allow": "Allowed", "ask": "Asks first", "forbid": "Forbidden"}
 _EACH = {"allow": "allows", "ask": "asks", "forbid": "forbids"}
 
 
-def _tell(verdict: dict[str, Any]) -> None:
+def tell(verdict: dict[str, Any]) -> None:
     """The verdict in words: what would happen, why, and what it is about."""
     screen = output.out()
     powers = f"; it may {_listed(verdict['powers'])}" if verdict["powers"] else ""
