@@ -115,3 +115,11 @@ async def test_a_session_is_shown_in_words_and_rounded_money(claw: Claw) -> None
     assert "\nusd: 0\n" in shown.out
     assert "\nlabels: agent, " in shown.out, shown
     assert [money(usd) for usd in (0, 0.0, 0.00019499999999999997, 0.00001, 12.5)] == ["0", "0", "0.0002", "less than 0.0001", "12.5000"]
+
+
+async def test_the_numbers_of_two_turns_rise_over_both(claw: Claw) -> None:
+    messages = b'{"type": "message", "text": "calculate 1 + 1"}\n{"type": "message", "queue": true, "text": "calculate 2 + 2"}\n'
+    ran = await claw("run", "--input", "stream-json", "--output", "json", stdin=messages)
+    first, second = ran.lines
+    assert (ran.code, first["text"], second["text"]) == (0, "2", "4"), ran
+    assert 0 < first["seq"] < second["seq"]
