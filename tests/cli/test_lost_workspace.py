@@ -1,5 +1,6 @@
 """A workspace that was deleted is named, and never made again."""
 
+import json
 import shutil
 import subprocess
 
@@ -20,13 +21,23 @@ async def test_a_deleted_current_directory_is_said_and_reading_works_from_there(
         (["sessions", "list"], 0),
         (["audit", "verify"], 0),
         (["run", "--continue", "calculate 1 + 1"], 1),
+        (["tools", "call", "echo", '{"text": "x"}', "--dry-run"], 1),
+        (["recover"], 0),
+        (["tools", "list"], 0),
+        (["tools", "show", "echo"], 0),
+        (["models", "list"], 0),
+        (["policy", "explain", "--command", "ls"], 0),
+        (["policy", "rules"], 0),
+        (["sessions", "cancel", "nobody"], 2),
+        (["approvals", "answer", "nothing", "no"], 2),
+        (["sessions", "show"], 2),
     ):
         gone.mkdir()
         program = ("sh", "-c", 'cd "$1" && rmdir "$1" && shift && exec "$@"', "sh", str(gone), *PYTHON, *words)
         done = subprocess.run(program, input=b"", capture_output=True, cwd=claw.workspace, env=claw.env, timeout=20, check=False)
         assert done.returncode == code, (words, done)
         assert b"Traceback" not in done.stderr
-        if code:
+        if code == 1 or words == ["sessions", "show"]:
             assert b"current directory was deleted" in done.stderr, (words, done)
         assert not gone.exists()
 
@@ -72,3 +83,13 @@ async def test_a_workspace_that_is_deleted_while_a_turn_runs_is_not_made_again(c
         model.say("gone")
         model.done()
         assert run.until("turn.finished")["text"] == "gone"
+
+
+async def test_what_is_missing_is_looked_for_from_a_deleted_directory_too(claw: Claw) -> None:
+    gone = claw.workspace.parent / "gone"
+    gone.mkdir()
+    here = await claw("doctor", "--json")
+    program = ("sh", "-c", 'cd "$1" && rmdir "$1" && shift && exec "$@"', "sh", str(gone), *PYTHON, "doctor", "--json")
+    done = subprocess.run(program, input=b"", capture_output=True, cwd=claw.workspace, env=claw.env, timeout=20, check=False)
+    assert done.returncode == here.code, done
+    assert [check["check"] for check in json.loads(done.stdout)] == [check["check"] for check in here.json]

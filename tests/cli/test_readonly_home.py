@@ -62,3 +62,17 @@ async def test_a_task_on_a_read_only_home_says_so_and_doctor_names_it_among_the_
     [store, *rest] = doctor.json
     assert (store["check"], store["ok"]) == ("store", False)
     assert len(rest) > 3
+
+
+@pytest.mark.parametrize(
+    "words", ["sessions list", "audit verify", "approvals list", "grants list", "policy explain --command ls", "tools list", "run hi", "doctor"]
+)
+async def test_a_home_below_what_is_no_directory_is_unusable_and_named(claw: Claw, words: str) -> None:
+    claw.workspace.joinpath("file").write_text("")
+    claw.workspace.joinpath("dangling").symlink_to("nowhere")
+    for place in ("file", "file/home", "dangling", "dangling/home"):
+        ran = await claw(*words.split(), "--home", str(claw.workspace / place))
+        assert ran.code == (1 if words == "doctor" else 78), ran
+        assert f"the data home {claw.workspace / place} " in ran.out + ran.err
+        assert "is not a directory" in ran.out + ran.err
+        assert "Unexpected error" not in ran.out + ran.err

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from ..types.entries import Entry
-from ..types.events import Inbound, Message, Nudge, ToolFinished, TurnStarted
+from ..types.events import Cancel, Inbound, Message, Nudge, ToolFinished, TurnStarted
 from ..types.messages import AssistantMessage, ChatMessage, Image, ImageContent, ToolCall, ToolMessage, UserMessage
 
 NOT_FINISHED = "ERROR: no result was recorded for this call"
@@ -15,7 +15,7 @@ CUT_OFF = {
     "cancelled": "[Your reply above was cut off: the turn was stopped.]",
 }
 """What the model is told of a reply that did not come to its end, by its `stop`."""
-KINDS = ("inbound", "turn.started", "message", "tool.finished", "nudge")
+KINDS = ("inbound", "cancel", "turn.started", "message", "tool.finished", "nudge")
 """The kinds of entries that a request is made of."""
 
 
@@ -34,7 +34,8 @@ class Conversation:
     """The chat messages that entries of a session stand for, in the order the model saw them.
 
     A reply is followed by the results of its calls in the order of the calls, whatever order they finished in. A message that a
-    person sent during a turn stands before the first reply whose request held it (`Message.seen`).
+    person sent during a turn stands before the first reply whose request held it (`Message.seen`). What was withdrawn before a turn began with it
+    is left out.
     """
 
     def __init__(self) -> None:
@@ -44,6 +45,7 @@ class Conversation:
         self._waiting: list[tuple[int, int, Inbound]] = []  # entry, turn, steering message not yet seen
         self._tail: list[ChatMessage] = []  # nudges after the last reply
         self._turn = 0
+        self._withdrawn: set[int] = set()  # messages that no turn began with, by entry
 
     @classmethod
     def of(cls, entries: Iterable[Entry]) -> "Conversation":
@@ -57,6 +59,9 @@ class Conversation:
         if isinstance(body, Inbound):
             if not body.queued:
                 self._waiting.append((entry.entry, entry.turn, body))
+        elif isinstance(body, Cancel):
+            if body.message is not None:
+                self._withdrawn.add(body.message)
         elif isinstance(body, TurnStarted):
             self._begin(entry.turn, body)
         elif isinstance(body, Message):
@@ -86,7 +91,8 @@ class Conversation:
         first = first_turn(turn, body.options.limits.window_turns)
         while self._done and self._done[0][0] < first:
             self._done.popleft()
-        self._add(UserMessage(body.text, images=body.images))
+        if body.inbound not in self._withdrawn:
+            self._add(UserMessage(body.text, images=body.images))
 
     def _add(self, message: ChatMessage) -> None:
         self._done.append((self._turn, message))

@@ -226,7 +226,15 @@ def refusal_text(verdict: Verdict, no: No) -> str:
         return f"refused: it needs a person's yes and nobody is there to ask: {what}.{instead}"
     if no.text:
         return f"not run: a person said no to it, with the words: {no.text}"
-    return f"not run: answered no by {no.by}: {what}."
+    return f"not run: {_NOT_ANSWERED.get(no.by) or f'answered no by {no.by}: {what}'}."
+
+
+_NOT_ANSWERED = {
+    "withdrawn": "the question was withdrawn by a new message",
+    "expired": "nobody answered the question in time",
+    "cancelled": "the question was not needed any more",
+}
+"""Why a question got no answer of a person, by who closed it."""
 
 
 async def not_run(run: Run, calls: Sequence[CallState], why: str) -> None:

@@ -27,7 +27,7 @@ class ConfigVerbs:
     async def check(self) -> dict[str, Any]:
         """Whether a turn can begin under this configuration. Raises `ConfigError` that names every problem with file, line and key."""
         loaded = self.loaded()
-        config.refuse_caps(loaded)
+        config.refuse_caps(loaded, "no turn can begin")
         await refuse_unconfined(loaded, lambda: sandbox_of(loaded))
         return {"ok": True, "file": loaded.file, "notices": list(loaded.notices)}
 

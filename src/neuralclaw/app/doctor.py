@@ -44,7 +44,7 @@ def python() -> dict[str, Any]:
 def config(parts: Parts) -> dict[str, Any]:
     notices = "".join(f"; {notice}" for notice in parts.loaded.notices)
     try:
-        refuse_caps(parts.loaded)
+        refuse_caps(parts.loaded, "no turn can begin")
     except ConfigError as error:
         return check("config", False, error.text, fix=error.hint)
     return check("config", True, (parts.loaded.file or "defaults, no file") + notices)

@@ -49,12 +49,12 @@ def real_directory(path: str | os.PathLike[str] | None) -> str:
     return real
 
 
-def still_there(workspace: str) -> None:
+def still_there(workspace: str, session: str) -> None:
     """A turn is gone on with where it began. Raises `WorkspaceError` when that place was deleted; the turn stays as it is."""
     if not os.path.isdir(workspace):  # noqa: PTH112
         raise WorkspaceError(
             f"the workspace {workspace} of this turn is not there any more; the turn stays unfinished",
-            hint="bring the directory back, or end the turn: neuralclaw sessions cancel ID",
+            hint=f"bring the directory back, or end the turn: neuralclaw sessions cancel {session}",
         )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import anyio
 import msgspec
 
+from ..agent.inbox import Inbox
 from ..errors import AgentError, ConfigError, SessionBusy
 from ..ports import Store
 from ..runtime.desk import SessionDesk, Verb
@@ -14,7 +15,7 @@ from ..runtime.sessions import lease_name
 from ..runtime.verbs import find_session
 from ..types.actions import Who
 from ..types.entries import Event
-from ..types.events import TurnFinished
+from ..types.events import Cancel, TurnFinished
 from ..types.ids import new_id
 from ..types.rows import SessionRow
 from .given import checked_name, checked_text, continued
@@ -106,11 +107,13 @@ class SessionVerbs:
         return Told(session=name, turn=last.turn, steered=False, finished=last.to_dict())
 
     async def cancel(self, *, session: str) -> dict[str, Any]:
-        """Stop the session's turn, wherever it runs; one that is parked or was interrupted ends here."""
+        """Stop the session's turn, wherever it runs; one that is parked or was interrupted ends here, and what waits behind it is withdrawn."""
         row = await find_session(self._store, checked_name(session))
         if not row.open_turn and not row.pending:
             return plain(Stopped(session=row.session))
         turn = row.open_turn or row.last_turn + 1
+        if row.state != "running":
+            await self._withdraw_waiting(row)
         await self._desk.cancel(row.session, by=self._who, turn=row.open_turn or None)
         try:
             await self._ended(row.session, self._go_on(row.session, retry=True))
@@ -121,6 +124,17 @@ class SessionVerbs:
         left = await self._row(row.session)
         ended = left.open_turn != turn
         return plain(Stopped(session=row.session, turn=turn, cancelled=True, ended=ended, holder=None if ended else await self._holder(row.session)))
+
+    async def _withdraw_waiting(self, row: SessionRow) -> None:
+        """Withdraw the messages that wait behind the turn that is cancelled: no turn begins with them."""
+        inbox = Inbox()
+        for entry in await self._store.read(row.session, kinds=("inbound", "turn.started", "message", "cancel")):
+            inbox.apply(entry)
+            if isinstance(entry.body, Cancel) and entry.body.message is not None:
+                inbox.withdraw(entry.body)
+        waiting = [message for message in inbox if message.cancelled_by is None]
+        for message in waiting if row.open_turn else waiting[1:]:
+            await self._desk.cancel(row.session, by=self._who, turn=message.turn, message=message.entry)
 
     async def _over(self, name: str, turn: int) -> None:
         """Returns when the turn, which another process runs, has ended, or when that takes too long."""

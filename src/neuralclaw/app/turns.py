@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from copy import copy
 
 import anyio
 
@@ -62,16 +63,30 @@ class Turns:
     @asynccontextmanager
     async def _followed(self, stream: TurnStream) -> AsyncIterator[AsyncIterator[Event]]:
         """The events of a turn until it ends; leaving before that cancels it, or withdraws the message that waits for its turn."""
+        left = False
         try:
             yield stream
+        except (NeuralClawError, BaseExceptionGroup) as error:
+            left, inner = True, leaf(error)
+            if await self._leave(stream) and isinstance(inner, NeuralClawError):
+                raise _withdrawn(inner) from error
+            raise
         finally:
-            if stream.finished is None and not stream.ended and (stream.number is None or self._sessions.driving(stream.session)):
-                with anyio.CancelScope(shield=True), suppress(NeuralClawError):
-                    await self.stop(stream)
-                    if stream.number is not None:
-                        with anyio.move_on_after(LEAVE_SECONDS):
-                            async for _ in stream:
-                                pass
+            if not left:
+                await self._leave(stream)
+
+    async def _leave(self, stream: TurnStream) -> bool:
+        """Nobody follows any more: a turn that runs is stopped. True where the message waited for its turn and was withdrawn."""
+        if stream.finished is not None or stream.ended or not (stream.number is None or self._sessions.driving(stream.session)):
+            return False
+        with anyio.CancelScope(shield=True), suppress(NeuralClawError):
+            await self.stop(stream)
+            if stream.number is None:
+                return bool(stream.message_entry)
+            with anyio.move_on_after(LEAVE_SECONDS):
+                async for _ in stream:
+                    pass
+        return False
 
     async def stop(self, stream: TurnStream) -> None:
         """Stop the turn that is followed, and no other; withdraw its message where no turn has begun with it."""
@@ -108,9 +123,17 @@ class Turns:
         return ends[-1].entry
 
 
-def leaf(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The one error inside a group of one, however deep; the group itself when it holds several."""
-    inner: BaseException = group
+def _withdrawn(error: NeuralClawError) -> NeuralClawError:
+    """The same error, which also tells the sender what became of the message."""
+    told = copy(error)
+    told.text = f"{error.text}; your message was withdrawn"
+    told.args = (told.text,)
+    return told
+
+
+def leaf(error: BaseException) -> BaseException:
+    """The one error inside a group of one, however deep; the group itself when it holds several, and an error that is no group."""
+    inner = error
     while isinstance(inner, BaseExceptionGroup) and len(inner.exceptions) == 1:
         inner = inner.exceptions[0]
     return inner

@@ -1,6 +1,7 @@
 """Lines from a terminal, a pipe or a file as they arrive, so that waiting for one can be given up at any moment."""
 
 import os
+import select
 import stat
 import termios
 from contextlib import suppress
@@ -21,6 +22,15 @@ class Lines:
         self._buffer = bytearray()
         self._seen = 0
         self.ended = False
+
+    @property
+    def over(self) -> bool:
+        """Whether nobody can write here any more, though what was written may not have been read yet."""
+        if self.ended or not self._waits:
+            return True
+        poll = select.poll()
+        poll.register(self._fd, select.POLLIN)
+        return any(found & select.POLLHUP for _, found in poll.poll(0))
 
     async def next(self) -> str | None:
         """The next line without its end, or None at the end of input. A last line without an end counts."""

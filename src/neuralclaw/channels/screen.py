@@ -41,6 +41,8 @@ class Screen:
         self._width = width or self._columns
         self._flowing: Flowing | None = None
         self._fresh = True
+        self.lead = ""
+        """Stands before each text that `line` and `trouble` write, in place of its indentation and sign."""
 
     @property
     def width(self) -> int:
@@ -73,6 +75,8 @@ class Screen:
     def line(self, text: str = "", style: str = "") -> None:
         """Write text as lines of their own."""
         self._settle()
+        if self.lead and not text.startswith(self.lead):
+            text = self.lead + text.lstrip()
         lead = "" if self._fresh else "\n"
         shown = self._folded(visible(text)) if self.tty else text
         code = self._code(style)
@@ -115,7 +119,7 @@ class Screen:
 
     def trouble(self, kind: str, text: str, *, style: str = "red") -> None:
         """An error as one clear line with its sign."""
-        self.line(spoken(kind, text, signs=self.signs), style)
+        self.line(spoken(kind, text, signs=self.signs and not self.lead), style)
 
 
 def _can_show(stream: TextIO, text: str) -> bool:

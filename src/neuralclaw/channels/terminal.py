@@ -36,7 +36,7 @@ class View:
 
     On a terminal the answer appears while it arrives; over a pipe `out` gets the finished answer and nothing else. `tools`: a line
     for each call. `verbose`: also what the agent tells for those who look closely. `answer` false: `out` is not written, somebody
-    else prints the result. `named`: each answer stands behind the name of its session.
+    else prints the result. `named`: each line stands behind the name of its session.
     """
 
     def __init__(self, out: Screen, err: Screen, *, tools: bool, verbose: bool, answer: bool = True, named: bool = False) -> None:
@@ -52,8 +52,7 @@ class View:
 
     def show(self, event: Event) -> None:
         """Show what there is to show of one event."""
-        if self.out.tty and not isinstance(event.body, TextDelta | ReasoningDelta | ToolOutput):
-            self.out.fresh()
+        self._ready(event)
         match event.body:
             case TextDelta(text=text):
                 self._delta(text)
@@ -83,6 +82,13 @@ class View:
                 self.end(event.session, event.body)
             case _:
                 pass
+
+    def _ready(self, event: Event) -> None:
+        """The screens stand at the beginning of a line for what does not flow, and know whose lines come."""
+        if self._named:
+            self.out.lead = self.err.lead = f"{event.session}: "
+        if self.out.tty and not isinstance(event.body, TextDelta | ReasoningDelta | ToolOutput):
+            self.out.fresh()
 
     def _closely(self, body: ReasoningDelta | ToolOutput | Debug) -> None:
         """What only those see who look closely."""
@@ -137,7 +143,8 @@ class View:
             if kind:
                 self.err.trouble(kind, body.error or body.content, style="yellow")
             elif self._tools:
-                self.err.line(f"  {'' if body.metadata.get('stopped') else 'failed: '}{body.error or body.content}", "yellow")
+                said = body.error or body.content
+                self.err.line(f"  {'' if body.metadata.get('stopped') or said.startswith('not run: ') else 'failed: '}{said}", "yellow")
         elif self._tools:
             self.err.line(f"  ok, {body.duration_ms} ms{', shortened' if body.truncated else ''}", "dim")
 
@@ -157,7 +164,7 @@ class View:
             if body.text and body.text != self._limit:
                 self.err.line(body.text, "yellow")
         elif body.text and self._answer and not shown:
-            self.out.line((f"{session}: " if self._named else "") + body.text.removesuffix("\n"))
+            self.out.line(body.text.removesuffix("\n"))
         self._streamed = self._limit = ""
         for question in body.waiting:
             words = "|".join(self._choices.get(question, ("once", "no")))

@@ -11,7 +11,7 @@ from ..channels.lines import Lines
 from ..channels.outflow import Outflow
 from ..plugins import load
 from . import output
-from .parsing import Command, choice
+from .parsing import Command, choice, directory
 from .stopping import CANCELLED, Stop, stoppable
 from .words import APPROVALS, TRUST
 
@@ -19,7 +19,7 @@ from .words import APPROVALS, TRUST
 def _options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--model", metavar="P:M", help="the model, for instance openai:gpt-4o")
-    add("--workspace", metavar="DIR", help="where it may work (else the current directory)")
+    add("--workspace", type=directory, metavar="DIR", help="where it may work (else the current directory)")
     add("--session", metavar="ID", help="open or create this session")
     add("--resume", metavar="ID", help="go on with this session")
     add("--continue", dest="newest", action="store_true", help="go on with the newest session of this workspace")

@@ -63,10 +63,28 @@ def _cell(value: Any) -> str:
 
 
 def fields(value: Mapping[str, Any]) -> None:
-    """An object as lines `name: value`; what is nested stands as JSON."""
+    """An object as lines `name: value`, in words; what is nested deeper than a list stands as JSON."""
     shown = out()
     for name, one in value.items():
-        shown.line(f"{name}: {one if isinstance(one, str) else compact(one)}")
+        shown.line(f"{name}: {money(one) if name == 'usd' and isinstance(one, int | float) else worded(one)}")
+
+
+def worded(value: Any) -> str:
+    """A plain value as a person reads it: lists with commas, numbers to six digits."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, list) and not any(isinstance(one, list | dict) for one in value):
+        return ", ".join(map(worded, value)) or "none"
+    return value if isinstance(value, str) else compact(value)
+
+
+def money(usd: float) -> str:
+    """An amount in US dollars, rounded to what a person can use."""
+    return "less than 0.0001" if 0 < usd < 0.0001 else f"{usd:.4f}" if usd else "0"
 
 
 def compact(value: Any) -> str:

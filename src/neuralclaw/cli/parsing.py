@@ -1,9 +1,10 @@
 """Parsing of one command. Only the parser of the command that was chosen is built; a wrong word is answered with the nearest right one."""
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from ..errors import UsageError
 
@@ -34,8 +35,27 @@ class Command:
         self.name, self.summary, self.example, self.run, self.options = name, summary, example, run, options
 
 
+class _Once(argparse._StoreAction):
+    """An option with one value: given twice it is refused, since nobody knows which one was meant."""
+
+    given = False
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: str | Sequence[Any] | None, option_string: str | None = None
+    ) -> None:
+        if self.given and self.option_strings:
+            raise argparse.ArgumentError(self, "it is given twice, and takes one value; nothing was done")
+        self.given = True
+        super().__call__(parser, namespace, values, option_string)
+
+
 class _Parser(argparse.ArgumentParser):
     """Raises `UsageError` where argparse would leave the program."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.register("action", None, _Once)
+        self.register("action", "store", _Once)
 
     def _get_formatter(self) -> argparse.HelpFormatter:
         """With a width of our own: to ask for the terminal's, argparse loads `shutil` and its compressors for every option it is given."""
@@ -184,6 +204,13 @@ def names(word: str) -> tuple[str, ...]:
     if not all(found):
         raise argparse.ArgumentTypeError(f"{word!r} is no list of names (NAME,NAME)")
     return found
+
+
+def directory(word: str) -> str:
+    """An option's type: the path of a directory that is there."""
+    if not os.path.isdir(word):  # noqa: PTH112
+        raise argparse.ArgumentTypeError(f"{word} is not a directory; make it first, or name another; nothing was done")
+    return word
 
 
 def not_yet(option: str) -> UsageError:

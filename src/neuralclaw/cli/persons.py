@@ -38,11 +38,17 @@ class Told(Nobody):
     def __init__(self, err: Screen) -> None:
         self._err = err
 
+    @property
+    def there(self) -> bool:
+        """Whether somebody can still answer: a question is open until then."""
+        return True
+
     def saw(self, event: Event) -> None:
         match event.body:
             case ApprovalRequested(approval_id=question, action=action, choices=choices, summary=summary):
                 self._err.line(exact(summary or f"{action.tool} wants to run: {action.show}"), "bold")
-                self._err.line(f"waits for an answer: neuralclaw approvals answer {question} {'|'.join(choices)}", "yellow")
+                if self.there:
+                    self._err.line(f"waits for an answer: neuralclaw approvals answer {question} {'|'.join(choices)}", "yellow")
             case _:
                 pass
 
@@ -55,6 +61,10 @@ class Elsewhere(Told):
         self._lines = lines
         self._session = ""
         self._begun = anyio.Event()
+
+    @property
+    def there(self) -> bool:
+        return self._lines is not None and not self._lines.over
 
     def saw(self, event: Event) -> None:
         super().saw(event)

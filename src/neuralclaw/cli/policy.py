@@ -14,7 +14,7 @@ from ..app.policy_verbs import judging
 from ..app.reader import ReadingDesk
 from ..channels.lines import Lines
 from ..errors import NeuralClawError, UsageError
-from . import output
+from . import output, verbs
 from .parsing import Command, choice, clean, not_yet, with_json
 from .words import TRUST
 
@@ -62,13 +62,18 @@ def _explain(args: argparse.Namespace) -> int:
     if args.json:
         output.json_line(verdict)
     else:
-        _tell(verdict)
+        tell(verdict)
     return 0
 
 
 def _judging(args: argparse.Namespace) -> AbstractAsyncContextManager[ReadingDesk]:
     """The policy verbs of the home, which is only read."""
-    return judging(args.home, workspace=getattr(args, "workspace", None), trust=getattr(args, "trust", None))
+    workspace = getattr(args, "workspace", None)
+    if workspace is None and not verbs.workspace_of(args):
+        workspace = verbs.NO_WORKSPACE
+        if hasattr(args, "workspace"):
+            output.err().line(f"The current directory was deleted: this is judged as in {workspace}, which is read-only.", "yellow")
+    return judging(args.home, workspace=workspace, trust=getattr(args, "trust", None))
 
 
 def _ask(args: argparse.Namespace, verb: str, /, **arguments: Any) -> Any:
@@ -104,7 +109,7 @@ _SAID = {"allow": "Allowed", "ask": "Asks first", "forbid": "Forbidden"}
 _EACH = {"allow": "allows", "ask": "asks", "forbid": "forbids"}
 
 
-def _tell(verdict: dict[str, Any]) -> None:
+def tell(verdict: dict[str, Any]) -> None:
     """The verdict in words: what would happen, why, and what it is about."""
     screen = output.out()
     powers = f"; it may {_listed(verdict['powers'])}" if verdict["powers"] else ""

@@ -7,11 +7,11 @@ import anyio
 
 from ..channels.outflow import Outflow
 from ..channels.screen import Screen
-from ..types.events import ErrorEvent, TurnFinished
+from ..types.events import ErrorEvent
 from . import output, verbs
 from .parsing import Command, choice
 from .sinks import Sink, StreamSink, TextSink
-from .stopping import stoppable
+from .stopping import Stop, stoppable
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
@@ -22,10 +22,10 @@ def _options(parser: argparse.ArgumentParser) -> None:
 def _recover(args: argparse.Namespace) -> int:
     with Outflow(sys.stdout, sys.stderr) as flow:
         sink: Sink = StreamSink(flow, verbose=args.verbose) if args.output == "stream-json" else TextSink(flow, verbose=args.verbose, named=True)
-        return anyio.run(stoppable, lambda _: _finish_all(args, sink, output.screen(flow.err)), flow)
+        return anyio.run(stoppable, lambda stop: _finish_all(args, sink, output.screen(flow.err), stop), flow)
 
 
-async def _finish_all(args: argparse.Namespace, sink: Sink, err: Screen) -> int:
+async def _finish_all(args: argparse.Namespace, sink: Sink, err: Screen, stop: Stop) -> int:
     """0 when each turn ended or parked; 1 when one was left: it runs elsewhere, or was set aside."""
     async with verbs.opened(args) as agent, agent.recover() as events:
         ended = True
@@ -36,9 +36,7 @@ async def _finish_all(args: argparse.Namespace, sink: Sink, err: Screen) -> int:
             await sink.room()
             if isinstance(event.body, ErrorEvent) and (event.entry is None or event.body.kind == "TurnSetAside"):
                 ended = False  # it could not be gone on with, or was set aside
-            elif isinstance(event.body, TurnFinished):
-                ended = ended and event.body.status != "cancelled"
-    return 0 if ended else 1
+    return 0 if ended and not stop.stopped else 1
 
 
 COMMANDS = (

@@ -11,13 +11,13 @@ from ..app import Agent
 from ..app.given import new_session
 from ..channels.outflow import Outflow
 from ..channels.screen import Screen
-from ..errors import AgentError, UsageError
+from ..errors import AgentError, SessionBusy, UsageError
 from ..types.events import TurnFinished
 from ..types.options import ApprovalsMode
 from . import output
 from .failure import exit_code
 from .jsonlines import Job, JsonLines
-from .parsing import Command, choice, clean, count, input_bytes, names, not_yet, positive
+from .parsing import Command, choice, clean, count, directory, input_bytes, names, not_yet, positive
 from .persons import Person, somebody
 from .piped import attached, attachment, readable
 from .sinks import JsonSink, Sink, StreamSink, TextSink
@@ -39,7 +39,7 @@ def _options(parser: argparse.ArgumentParser) -> None:
     add("--output", type=choice("text", "json", "stream-json"), default="text", metavar="text|json|stream-json")
     add("--input", type=choice("text", "stream-json"), default="text", metavar="stream-json", help="messages, answers and cancel as JSON lines")
     add("--model", metavar="P:M", help="the model, for instance openai:gpt-4o")
-    add("--workspace", metavar="DIR", help="where it may work (else the current directory)")
+    add("--workspace", type=directory, metavar="DIR", help="where it may work (else the current directory)")
     add("--session", metavar="ID", help="open or create this session; context lasts from run to run")
     add("--resume", metavar="ID", help="go on with this session; without TASK: finish its unfinished turn")
     add("--continue", dest="newest", action="store_true", help="go on with the newest session of this workspace")
@@ -155,9 +155,13 @@ async def _open(args: argparse.Namespace, text: str | None, sink: Sink, flow: Ou
 
 async def _take_up_waiting(agent: Agent, session: str, sink: Sink, person: Person, stop: Stop) -> None:
     """Messages that waited behind the turn that was resumed begin turns of their own, one after the other."""
-    while not stop.stopped and (await agent.do("sessions.show", session=session, after=sys.maxsize))["state"] == "unfinished":
-        if (await follow(agent, agent.go_on(session), sink, person, stop)).waiting:
-            return
+    # `running`: this process is about to let the session go
+    while not stop.stopped and (await agent.do("sessions.show", session=session, after=sys.maxsize))["state"] in ("unfinished", "running"):
+        try:
+            if (await follow(agent, agent.go_on(session), sink, person, stop)).waiting:
+                return
+        except SessionBusy:
+            return  # another process was faster
 
 
 async def _converse(agent: Agent, args: argparse.Namespace, text: str | None, session: str | None, sink: Sink, stop: Stop) -> int:

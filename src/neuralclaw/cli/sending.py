@@ -40,18 +40,23 @@ async def _send(args: argparse.Namespace, row: dict[str, Any], text: str, flow: 
                 return exit_code(await follow(agent, turn, TextSink(flow, verbose=args.verbose), somebody(err, flow, approvals, here), stop))
             except SessionBusy:  # another process was faster: its turn is told
                 pass
-        return _told(args, output.plain(await agent.do("sessions.send", session=row["session"], text=text)), flow)
+        told = output.plain(await agent.do("sessions.send", session=row["session"], text=text))
+        asked = output.plain(await agent.do("approvals.list", session=row["session"])) if told["finished"] is None else []
+        return _told(args, told, asked, flow)
 
 
-def _told(args: argparse.Namespace, told: dict[str, Any], flow: Outflow) -> int:
-    """What became of the message, as JSON or in words."""
+def _told(args: argparse.Namespace, told: dict[str, Any], asked: list[dict[str, Any]], flow: Outflow) -> int:
+    """What became of the message, as JSON or in words. `asked`: the questions that the turn waits for."""
     finished = told["finished"]
     if args.json:
         output.json_line(told, flow.out)
     elif finished is not None and finished["text"]:
         output.screen(flow.out).line(finished["text"].removesuffix("\n"))
     elif finished is None:
-        output.screen(flow.err).line(f"said to turn {told['turn']} of {told['session']}, which runs in {told['holder'] or 'another process'} and sees it next")
+        err, where = output.screen(flow.err), f"turn {told['turn']} of {told['session']}, which runs in {told['holder'] or 'another process'}"
+        err.line(f"said to {where} and {'waits for an answer: it sees this after that' if asked else 'sees it next'}")
+        for question in asked:
+            err.line(f"   neuralclaw approvals answer {question['approval_id']} {'|'.join(question['choices'])}", "dim")
     return 0 if finished is None else CODES[finished["status"]]
 
 

@@ -53,22 +53,25 @@ class TextSink:
 
 
 class JsonSink(TextSink):
-    """Standard output gets the `turn.finished` object alone, when the turn is over: a parked turn may have an earlier one."""
+    """Standard output gets the `turn.finished` object alone, when the turn is over (a parked turn may have an earlier one); `seq` rises over all turns."""
 
     def __init__(self, flow: Outflow, *, verbose: bool) -> None:
         super().__init__(flow, verbose=verbose, answer=False)
         self._verbose = verbose
         self._last: Event | None = None
+        self._before = self._seq = 0  # events of earlier turns, and the number of the last one of this turn
 
     def show(self, event: Event) -> None:
         super().show(event)
+        self._seq = event.seq
         if isinstance(event.body, TurnFinished):
             self._last = event
 
     def turned(self) -> None:
         if self._last is not None:
-            output.json_line(self._last.to_dict(), self._flow.out)
+            output.json_line(self._last.to_dict() | {"seq": self._before + self._last.seq}, self._flow.out)
             self._last = None
+        self._before, self._seq = self._before + self._seq, 0
 
     def quiet(self) -> Sink:
         """Standard output has one object: the others are told on standard error alone."""

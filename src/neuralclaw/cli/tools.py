@@ -15,9 +15,9 @@ from ..errors import ToolValidationError
 from ..types.actions import Who
 from ..types.entries import Event
 from ..types.events import ToolFinished
-from . import output, verbs
+from . import output, policy, verbs
 from .failure import exit_code
-from .parsing import Command, choice, input_text, with_json
+from .parsing import Command, choice, directory, input_text, with_json
 from .persons import somebody
 from .run import follow, mode, present
 from .sinks import Sink, TextSink
@@ -46,8 +46,33 @@ def _show(args: argparse.Namespace) -> int:
     if args.json:
         output.json_line(tool)
     else:
-        output.fields(tool)
+        _describe(tool)
     return 0
+
+
+def _describe(tool: dict[str, Any]) -> None:
+    """A tool in words, with a line for each argument."""
+    schema, touches = tool.pop("input_schema"), tool.pop("touches")
+    output.fields({name: tool.pop(name) for name in ("name", "description")})
+    screen, required = output.out(), schema.get("required", ())
+    screen.line("arguments:" if schema.get("properties") else "arguments: none")
+    for name, one in schema.get("properties", {}).items():
+        default = one.get("default")
+        needed = "required" if name in required else f"optional{'' if default is None else f', else {output.compact(default)}'}"
+        screen.line(f"  {name} ({_type(one)}, {needed}){': ' if one.get('description') else ''}{one.get('description', '')}")
+    output.fields({**tool, "touches": [f"{one['argument']} ({one['kind']})" for one in touches]})
+
+
+def _type(schema: dict[str, Any]) -> str:
+    """The type of an argument in words; that it may be null is what `optional` says."""
+    if "enum" in schema:
+        return "one of " + ", ".join(map(output.worded, schema["enum"]))
+    if "anyOf" in schema:
+        return " or ".join(_type(one) for one in schema["anyOf"] if one.get("type") != "null")
+    if schema.get("type") == "array":
+        return f"list of {_type(schema.get('items', {}))}"
+    kind = schema.get("type", "any value")
+    return " or ".join(kind) if isinstance(kind, list) else str(kind)
 
 
 def _call_options(parser: argparse.ArgumentParser) -> None:
@@ -55,7 +80,7 @@ def _call_options(parser: argparse.ArgumentParser) -> None:
     add("name", metavar="NAME")
     add("arguments", metavar="JSON", nargs="?", default="{}", help="the arguments as one JSON object; - reads them from standard input")
     add("--dry-run", action="store_true", help="only judge, run nothing")
-    add("--workspace", metavar="DIR")
+    add("--workspace", type=directory, metavar="DIR")
     add("--approvals", type=choice(*APPROVALS), metavar="|".join(APPROVALS))
     add("--trust", type=choice(*TRUST), metavar="|".join(TRUST))
     add("--session", metavar="ID", help="record the call in this session, opened or created (else in the session tools, which nothing continues)")
@@ -70,7 +95,10 @@ def _call(args: argparse.Namespace) -> int:
         with Outflow(sys.stdout, sys.stderr) as flow:
             return anyio.run(stoppable, lambda stop: _one(args, arguments, flow, stop), flow)
     verdict = verbs.look(args, "tools.call", name=args.name, arguments=arguments, session=args.session, dry_run=True)
-    output.json_line(verdict) if args.json else output.fields(verdict)
+    if args.json:
+        output.json_line(verdict)
+    else:
+        policy.tell(verdict)
     runs = args.approvals == "auto" and verdict["auto"]
     return 0 if runs else _REFUSED.get(verdict["decision"], 0)
 

@@ -39,7 +39,7 @@ def ask(args: argparse.Namespace, verb: str, /, *, who: str = "program", **argum
 
 
 async def _ask(args: argparse.Namespace, verb: str, options: dict[str, Any], arguments: dict[str, Any]) -> Any:
-    async with opened(args, thinks=False, **options) as agent:
+    async with opened(args, works=verb == "tools.call", thinks=False, **options) as agent:
         return output.plain(await agent.do(verb, **arguments))
 
 
@@ -56,7 +56,13 @@ def workspace_of(args: argparse.Namespace) -> str:
         return ""
 
 
-def opened(args: argparse.Namespace, **more: Any) -> Any:
-    """The agent that the options of this command describe."""
+NO_WORKSPACE = "/"
+"""The workspace of a command that works in none, where the current directory was deleted: nothing may be written there."""
+
+
+def opened(args: argparse.Namespace, *, works: bool = False, **more: Any) -> Any:
+    """The agent that the options of this command describe. `works`: it does something in the workspace, which must be there."""
     wanted = {name: getattr(args, name, None) for name in ("workspace", "trust", "approvals", "model")}
+    if not works and not workspace_of(args):
+        wanted["workspace"] = NO_WORKSPACE
     return Agent.open(home=args.home, **{name: value for name, value in wanted.items() if value is not None}, **more)

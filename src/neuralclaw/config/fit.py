@@ -44,7 +44,10 @@ class Fit:
         return self._leaf(kind, limits, node, key)
 
     def _problem(self, kind: Any, limits: tuple[msgspec.Meta, ...], node: Node, key: str) -> Any:
-        text = f"{node.place}: {key or 'the file'}: expected {expected(kind, limits)}, found {found(node.value, key)}{suggest_value(kind, node.value)}"
+        value = node.value
+        if node.source.text and kind in (int, float) and isinstance(value, str) and (number := from_text(kind, value)) is not ABSENT:
+            value = number  # a variable has no quotes: the number is out of its range
+        text = f"{node.place}: {key or 'the file'}: expected {expected(kind, limits)}, found {found(value, key)}{suggest_value(kind, value)}"
         if node.source.text and key.startswith(LAZY):
             self.unset[key] = text
         else:

@@ -57,13 +57,11 @@ def status(key: str) -> Status:
     return KEPT[part]
 
 
-def refuse_caps(loaded: Loaded) -> None:
-    """Raise `ConfigError` for a cap that is set and that this version cannot keep: a turn that it should stop must not begin."""
+def refuse_caps(loaded: Loaded, kept: str = "nothing was run") -> None:
+    """Raise `ConfigError` for a cap that is set and that this version cannot keep: a turn that it should stop must not begin. `kept` says what that means."""
     found = [f"{loaded.place(key)}: {key} is {value:g}, and this version cannot keep that cap yet" for key, value in changed(loaded.settings, "refused")]
     if found:
-        raise ConfigError(
-            "; ".join(found) + "; nothing was run", hint="Take it out to run without a cap. What only reads works: sessions, audit, approvals, config."
-        )
+        raise ConfigError(f"{'; '.join(found)}; {kept}", hint="Take it out to run without a cap. What only reads works: sessions, audit, approvals, config.")
 
 
 def unkept(loaded: Loaded) -> str:

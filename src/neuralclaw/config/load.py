@@ -10,6 +10,7 @@ counts as not set, everywhere.
 """
 
 import posixpath
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -24,6 +25,8 @@ from .settings import Settings
 from .yamldoc import read_yaml
 
 PREFIX = "NEURALCLAW_"
+REFERENCE = re.compile(r"\$\{(?P<name>[^}:]+)(?::-(?P<default>[^}]*))?\}")
+"""A value that is one variable and nothing else."""
 TELEGRAM = {"bot_token": "TELEGRAM_BOT_TOKEN", "authorized_user_ids": "TELEGRAM_USER_ID"}
 """Variables that fill the telegram section where the file does not."""
 
@@ -81,6 +84,18 @@ class Loaded:
         if any(value.key == key for value in self.values):
             return "default"
         raise ConfigError(f"unknown key {key}{suggest_key(Settings, key)}")
+
+    def key_place(self, service: str) -> str:
+        """Where the key of a service that the settings describe comes from: the variable that they name, else the key with its file; "" where there is none."""
+        key = f"llm.providers.{service}.api_key"
+        node = self.nodes.get(key)
+        if node is None or not isinstance(node.value, str) or not node.value:
+            return ""
+        if node.source.expand and (found := REFERENCE.fullmatch(node.value.strip())) and (self.env.get(found["name"]) or not found["default"]):
+            return found["name"]
+        if node.source.expand:
+            return f"{key} in {node.source.label}"
+        return node.source.label.removeprefix("environment ") if node.source.text else key
 
     @property
     def values(self) -> tuple[Value, ...]:

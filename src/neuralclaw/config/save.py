@@ -1,5 +1,6 @@
 """Writes what `init` was told: keys into `.env`, everything else into the configuration file beside it."""
 
+import errno
 import fcntl
 import os
 import tempfile
@@ -43,19 +44,20 @@ def save(file: str, values: Mapping[str, Any], variables: Mapping[str, str]) -> 
 def write(texts: Mapping[str, str]) -> list[str]:
     """Replace these files, the last of which is the configuration, with the schema that it names; what was written. Raises `ConfigError`."""
     *_, file = texts
-    folder = os.path.dirname(file)  # noqa: PTH120
-    others = {os.path.join(folder, SCHEMA_NAME): schema_text()} if SCHEMA_NAME in texts[file] else {}  # noqa: PTH118
+    others = {os.path.join(os.path.dirname(file), SCHEMA_NAME): schema_text()} if SCHEMA_NAME in texts[file] else {}  # noqa: PTH118, PTH120
     others |= {path: text for path, text in texts.items() if path != file}
     try:
         replace_all({**others, file: texts[file]})  # last: it names what the others hold
     except OSError as error:
-        raise unwritable(error, folder) from error
+        raise unwritable(error, file) from error
     return [*others, file]
 
 
-def unwritable(error: OSError, folder: str) -> ConfigError:
-    text = f"{error.filename or folder} cannot be written: {error.strerror}; nothing was changed"
-    return ConfigError(text, hint="Make room, or name a data directory with --home DIR.")
+def unwritable(error: OSError, file: str) -> ConfigError:
+    """The configuration file could not be replaced, for a reason of the system."""
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    hint = "Make room" if full else f"Make {os.path.dirname(file)} writable"  # noqa: PTH120
+    return ConfigError(f"{file} cannot be written: {error.strerror}; nothing was changed", hint=f"{hint}, or name a data directory with --home DIR.")
 
 
 @contextmanager
@@ -66,7 +68,7 @@ def locked(file: str) -> Iterator[None]:
         os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
-        raise unwritable(error, folder) from error
+        raise unwritable(error, file) from error
     try:
         until = time.monotonic() + LOCK_SECONDS
         while not _taken(descriptor):

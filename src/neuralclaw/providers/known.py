@@ -1,6 +1,6 @@
 """The services that need no configuration, and how a name becomes a `Service`. Pure: settings and environment are handed in."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -90,7 +90,7 @@ def described(name: str, providers: Mapping[str, Mapping[str, Any]], env: Mappin
         name=name,
         base_url=base_url,
         api_key=_first(key_names, env) or told.get("api_key") or "",
-        key_name=key_names[0] if key_names else "",
+        key_name=_key_name(name, key_names, told, env),
         default_model=told.get("model") or (known.model if known else next(iter(told.get("models") or {}), "")),
         api=api,
         windows=frozenset(model for model, facts in (told.get("models") or {}).items() if facts and facts.get("context")),
@@ -98,6 +98,13 @@ def described(name: str, providers: Mapping[str, Mapping[str, Any]], env: Mappin
         echo_reasoning=known is not None and known.echo_reasoning,
     )
     return _with_models(service, told.get("models") or {})
+
+
+def _key_name(name: str, variables: Sequence[str], told: Mapping[str, Any], env: Mapping[str, str]) -> str:
+    """Where the service's key comes from, or would: the variable that is set, else the place in the settings, else the first variable."""
+    found = next((variable for variable in variables if env.get(variable, "").strip()), "")
+    configured = told.get("key_name") or (f"llm.providers.{name}.api_key" if told.get("api_key") else "")
+    return found or configured or next(iter(variables), "")
 
 
 def with_key(providers: Mapping[str, Mapping[str, Any]], env: Mapping[str, str]) -> list[str]:

@@ -12,8 +12,8 @@ REDACTED = "[REDACTED]"
 class Service(msgspec.Struct, frozen=True, kw_only=True):
     """A model service as a provider needs it.
 
-    `base_url` has no trailing slash. `key_name` is the environment variable that an error names instead of the key. `models`
-    are the owner's facts; they win over the shipped table. `own` is false when the address is not the service's own one.
+    `base_url` has no trailing slash. `key_name` is what an error names instead of the key: the environment variable, or the place in the settings,
+    that it comes from. `models` are the owner's facts; they win over the shipped table. `own` is false when the address is not the service's own one.
     """
 
     name: str

@@ -7,6 +7,7 @@ import anyio
 import msgspec
 
 from ..agent.context import KINDS, Conversation, first_turn
+from ..agent.inbox import Waiting
 from ..agent.journal import Journal
 from ..agent.limits import RunningTime
 from ..agent.loop import run_turn
@@ -45,6 +46,9 @@ DELTAS = (TextDelta, ReasoningDelta, ToolOutput)
 STARTS_WITHOUT_PROGRESS = 3
 """A turn that so many starts in a row left without a new entry is set aside (INTERFACE.md, who finishes what)."""
 
+WITHDRAWN = "Cancelled. The message was withdrawn before its turn began; nothing was run."
+"""The text of a turn whose message was withdrawn."""
+
 
 class Thinking(msgspec.Struct, frozen=True, kw_only=True):
     """The model a turn thinks with, and how it is asked."""
@@ -74,8 +78,8 @@ class Kit(msgspec.Struct, frozen=True, kw_only=True):
     sources: Sequence[Source] = ()
     """What a workspace tells the model at the beginning of its turns."""
     redaction: Redaction = NO_REDACTION
-    there: Callable[[str], None] = lambda _: None
-    """Raises `WorkspaceError` where a workspace was deleted: nothing is run for it, and it is not made again."""
+    there: Callable[[str, str], None] = lambda workspace, session: None
+    """Raises `WorkspaceError` where a workspace (of this session) was deleted: nothing is run for it, and it is not made again."""
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
@@ -173,30 +177,33 @@ class Drive:
         elif state.running:
             await self._start_again(journal)
             return True
+        await self._close_withdrawn(journal)
+        state = journal.state
         if not state.inbox:
             return False
         message = state.inbox.oldest
+        options = self._options(message, state)
+        prompt = await self._prompts.now(options.workspace, options.tools, room=await self._room(options.model))
+        started = beginning(message, options, self._kit.digests() | prompt.digests, prompt.stored)
+        journal.begin(TurnState(state.number + 1, after=state), journal.conversation, journal.labels)
+        await journal.append(started, labels=join(message.labels, prompt.labels), blobs=prompt.blobs)
+        return True
+
+    def _options(self, message: Waiting, state: TurnState) -> TurnOptions:
+        """What the turn of the message runs under: its own options, else those of the turn before."""
         options = message.body.options or (state.started.options if state.started else None)
         if options is None:
             raise AgentError(f"message {message.entry} of session {self.session} says neither which model nor which workspace to use")
-        prompt = await self._prompts.now(options.workspace, options.tools, room=await self._room(options.model))
-        journal.begin(TurnState(state.number + 1, after=state), journal.conversation, journal.labels)
-        await journal.append(
-            TurnStarted(
-                text=message.body.text,
-                images=message.body.images,
-                model=options.model,
-                soul=options.soul,
-                origin=options.origin.who,
-                options=options,
-                inbound=message.entry,
-                digests=self._kit.digests() | prompt.digests,
-                stored=prompt.stored,
-            ),
-            labels=join(message.labels, prompt.labels),
-            blobs=prompt.blobs,
-        )
-        return True
+        return options
+
+    async def _close_withdrawn(self, journal: Journal) -> None:
+        """Messages that were withdrawn before their turn began: each has its turn, in which nothing happened, whatever has become of model and workspace."""
+        while journal.state.inbox and journal.state.inbox.oldest.cancelled_by is not None:
+            state, message = journal.state, journal.state.inbox.oldest
+            started = beginning(message, self._options(message, state), self._kit.digests(), {})
+            journal.begin(TurnState(state.number + 1, after=state), journal.conversation, journal.labels)
+            end = TurnFinished(status="cancelled", text=WITHDRAWN, model=started.model, usage=journal.state.usage)
+            await journal.append(started, end, labels=message.labels)
 
     async def _room(self, model: str) -> int:
         """How many bytes each source may tell: an eighth of the model's window, at four bytes a token; nothing where it is no language model."""
@@ -253,7 +260,7 @@ class Drive:
         kit, state = self._kit, journal.state
         options = with_wish(state.options, self._wish, resumed=state.resumed)
         if state.cancelled_by is None:
-            kit.there(options.workspace)
+            kit.there(options.workspace, self.session)
         thinking = await kit.thinking(options.model)
         started = state.started
         prompt = await self._prompts.of_turn(options, started.stored if started else {}, kit.store)
@@ -283,6 +290,22 @@ class Drive:
             redaction=kit.redaction,
             environment=kit.environment if thinking.provider.info(thinking.model).language else None,
         )
+
+
+def beginning(message: Waiting, options: TurnOptions, digests: dict[str, str], stored: dict[str, str]) -> TurnStarted:
+    """The beginning of the turn that the message is for."""
+    body = message.body
+    return TurnStarted(
+        text=body.text,
+        images=body.images,
+        model=options.model,
+        soul=options.soul,
+        origin=options.origin.who,
+        options=options,
+        inbound=message.entry,
+        digests=digests,
+        stored=stored,
+    )
 
 
 def with_wish(options: TurnOptions, wish: Wish, *, resumed: bool) -> TurnOptions:

@@ -88,6 +88,9 @@ class Reading:
 
     async def _newest(self) -> SessionRow:
         """The session of the workspace that was used last. Raises `SessionNotFound`."""
+        if not self._workspace:
+            text = "the current directory was deleted, so its newest session is not known"
+            raise SessionNotFound(text, hint="name one of neuralclaw sessions list: neuralclaw sessions show ID")
         name = await self._store.newest(self._workspace, left_out=self._left_out)
         row = await self._store.session(name) if name is not None else None
         if row is None:

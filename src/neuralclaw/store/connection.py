@@ -73,9 +73,9 @@ def file_system(path: str, mounts: str = "/proc/self/mounts") -> str:
 
 
 def check_home(home: str, *, mounts: str = "/proc/self/mounts") -> None:
-    """Refuse a home that is no directory or lies on a network file system."""
-    if os.path.lexists(home) and not os.path.isdir(home):  # noqa: PTH112
-        raise StoreError(f"the data home {home} is not a directory; nothing was changed", hint="choose another with --home", unusable=True)
+    """Refuse a home (an absolute path) that is no directory and cannot be made one, that may not be entered, or that lies on a network file system."""
+    if wrong := _unusable(home):
+        raise StoreError(f"the data home {home} {wrong}; nothing was changed", hint="choose another with --home", unusable=True)
     kind = file_system(os.path.realpath(home), mounts)
     if kind in NETWORK:
         raise StoreError(
@@ -83,6 +83,20 @@ def check_home(home: str, *, mounts: str = "/proc/self/mounts") -> None:
             hint="choose a directory on a local disk with --home or NEURALCLAW_HOME",
             unusable=True,
         )
+
+
+def _unusable(home: str) -> str:
+    """What keeps a home from being used or made, "" where nothing does."""
+    if os.path.lexists(home) and not os.path.isdir(home):  # noqa: PTH112
+        return "is not a directory"
+    place = home
+    while not os.path.lexists(place):
+        place = os.path.dirname(place)  # noqa: PTH120
+    if not os.path.isdir(place):  # noqa: PTH112
+        return f"cannot be used: {place} is not a directory"
+    if not os.access(place, os.X_OK):
+        return f"cannot be used: there is no permission to enter {place}"
+    return ""
 
 
 def make_home(home: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from ..types.entries import HOME, Header, named_blobs
-from ..types.events import ApprovalRequested, ApprovalResolved, GrantRevoked, Inbound, Message, TurnFinished, TurnStarted
+from ..types.events import ApprovalRequested, ApprovalResolved, Cancel, GrantRevoked, Inbound, Message, TurnFinished, TurnStarted
 from .bodies import body_of, labels_of
 from .tables import Progress, QuestionRow, Tables
 
@@ -72,6 +72,12 @@ def _inbound(tables: Tables, progress: Progress, header: Header, body: Inbound |
         tables.wait(progress, header.entry, header.turn, queued)
     if body is not None and not progress.first_text:
         progress.first_text = " ".join(body.text[: _TITLE * 4].split())[:_TITLE]
+
+
+def _cancel(tables: Tables, progress: Progress, header: Header, body: Cancel | None, kept: Kept) -> None:
+    """A message that is withdrawn waits for no turn any more."""
+    if body is not None and body.message is not None:
+        tables.take_up(progress, body.message)
 
 
 def _turn_started(tables: Tables, progress: Progress, header: Header, body: TurnStarted | None, kept: Kept) -> None:
@@ -159,6 +165,7 @@ def _scopes(tables: Tables, question: QuestionRow) -> tuple[dict[str, str], ...]
 
 _KINDS: dict[str, Callable[[Tables, Progress, Header, Any, Kept], None]] = {
     "inbound": _inbound,
+    "cancel": _cancel,
     "turn.started": _turn_started,
     "message": _message,
     "turn.finished": _turn_finished,

@@ -265,7 +265,7 @@ class Tables:
         progress.steering += not queued
 
     def take_up(self, progress: Progress, entry: int) -> None:
-        """The turn of this message begins."""
+        """The turn of this message begins, or the message is withdrawn."""
         waits = self._inbox.get(progress.session, {}).pop(entry, None)
         if waits is not None:
             progress.steering -= not waits[1]
