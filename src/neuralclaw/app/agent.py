@@ -341,7 +341,9 @@ class Agent:
 def assemble(parts: Parts, seat: Seat, tasks: TaskGroup, approver: Approver | None) -> Agent:
     """The runtime over the parts: bus, asker, sessions and desk, and the agent that a program holds."""
     bus = Bus(parts.store, parts.clock)
-    asker = JournalAsker(parts.store, parts.clock, lambda entries: desk.notify(entries), approver=asked(approver) if approver else None)
+    asker = JournalAsker(
+        parts.store, parts.clock, lambda entries: desk.notify(entries), approver=asked(approver) if approver else None, redaction=parts.redactor
+    )
     kit = Kit(
         store=parts.store,
         clock=parts.clock,

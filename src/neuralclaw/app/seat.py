@@ -7,9 +7,11 @@ from typing import Any
 import msgspec
 
 from .. import config
+from ..errors import UsageError
 from ..types.actions import Who
 from ..types.judging import Trust
 from ..types.options import ApprovalsMode
+from .approver import checked_approver
 from .given import checked_who, mode_of, name_of, real_directory, refused, trust_of
 from .typed import AgentOptions, only_known
 
@@ -38,8 +40,12 @@ def checked_options(options: AgentOptions) -> None:
         if not isinstance(value, kind):
             wanted = {"settings": "a Settings value, or values by key", "environ": "names with their values"}
             raise refused(name, value, wanted.get(name, "true or false" if name in kinds else "a path"))
-    if options.get("approver") is not None and not callable(options["approver"]):
-        raise refused("approver", options["approver"], "an async function of one question")
+    checked_approver(options.get("approver"))
+    if options.get("approver") is not None and options.get("approvals") not in (None, "ask"):
+        raise UsageError(
+            f"an approver is asked where approvals is 'ask', and it is {options.get('approvals')!r:.80}; nothing was recorded",
+            hint="leave approvals out, which means 'ask' here; agent.ask(…, approvals=…) chooses another way for one turn",
+        )
     if options.get("provider") is not None and not hasattr(options["provider"], "stream"):
         raise refused("provider", options["provider"], "an object with stream, info and count; FunctionProvider makes one of a function")
 
