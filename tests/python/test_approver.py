@@ -56,7 +56,7 @@ async def test_an_approver_that_raises_means_no_and_the_caller_learns_how_it_fai
     assert "the approver failed: ValueError: boom" in seen.one("tool.finished").content
     assert "nobody is there" not in seen.one("tool.finished").content
     error = seen.one("error")
-    assert isinstance(error, ErrorEvent)
+    assert isinstance(error.body, ErrorEvent)
     assert (error.kind, error.text, error.recoverable) == ("ValueError", "the approver failed: ValueError: boom", True)
     assert [event["text"] for event in shown["events"] if event["type"] == "error"] == [error.text]
 
