@@ -48,6 +48,7 @@ from .given import (
     trust_of,
 )
 from .held import Held
+from .opening import opened_with
 from .parts import Parts
 from .pictures import Given, mentioned, pictures
 from .recovering import recovered
@@ -56,7 +57,7 @@ from .session_verbs import session_verbs
 from .toolbox import Toolbox
 from .turn_verbs import turn_verbs
 from .turns import Turns, leaf
-from .typed import AgentOptions, AskOptions
+from .typed import AskOptions, OpeningOptions
 from .verbs import agent_verbs
 
 
@@ -73,17 +74,18 @@ class Agent:
 
     @staticmethod
     @asynccontextmanager
-    async def open(**options: Unpack[AgentOptions]) -> AsyncIterator["Agent"]:
+    async def open(**given: Unpack[OpeningOptions]) -> AsyncIterator["Agent"]:
         """Open the home and everything a turn needs; close it all on leaving.
 
         `home`, `workspace` (else the current directory): directories. `model`: `provider:model`, or a provider. `settings`: a `Settings`
-        value in place of all configuration, or values above it by key. `recover`: take over every unfinished turn of the home. `tools`: your own,
-        one of which replaces a built-in of its name; `builtin`: which built-in tools there are (default all, `()` none). `thinks` false: no model
-        will be asked and no program run, so that a budget that cannot be kept, or a sandbox that cannot start, stands in nobody's way. `readonly`:
-        nothing of the record is written, so that verbs that only read work on a read-only home; a turn cannot begin.
+        value in place of all configuration, or values above it by key; each section of the settings is an option too (`llm={"max_tokens": 500}`).
+        `max_iterations`, `timeout`: limits of its turns. `recover`: take over every unfinished turn of the home. `tools`: your own,
+        one of which replaces a built-in of its name; `builtin`: which built-in tools there are (default all, `()` none). `approver`: asked where
+        something needs a yes. All are described in `AgentOptions`.
         Raises `UsageError` for an option that cannot be used, `ConfigError` for what is configured wrongly and `StoreError` for a home that
         cannot be used.
         """
+        options = opened_with(given)
         checked_options(options)
         environ, approver = options.get("environ"), options.get("approver")
         loaded = load_settings(options.get("home"), process.environ if environ is None else environ, options.get("settings"))
@@ -113,7 +115,7 @@ class Agent:
                 await parts.aclose()
 
     @staticmethod
-    async def start(**options: Unpack[AgentOptions]) -> "Agent":
+    async def start(**options: Unpack[OpeningOptions]) -> "Agent":
         """The same as `Agent.open`, for where no block can be kept open, as in the cells of a notebook: `await agent.aclose()` ends it.
 
         An agent that is forgotten is closed when its event loop or the program ends; turns that ran are then unfinished, and can be gone on with.
