@@ -211,12 +211,13 @@ class Agent:
         return self._turns.gone_on(session, msgspec.structs.replace(self._wish(retry=retry), one_turn=True))
 
     @asynccontextmanager
-    async def recover(self) -> AsyncIterator[AsyncIterator[Event]]:
+    async def recover(self, *, approvals: ApprovalsMode | None = None) -> AsyncIterator[AsyncIterator[Event]]:
         """Finish every unfinished turn of the home, one session after the other; their events. What runs elsewhere is left.
 
-        A session that cannot go on is named by a passing `error` event, and the next one follows.
+        `approvals`: in place of the agent's own. A session that cannot go on is named by a passing `error` event, and the next one follows.
         """
-        yield recovered(self._parts.store, self._parts.clock, lambda session: self._turns.gone_on(session, self._wish(retry=False)))
+        wish = self._wish(retry=False, approvals=approvals)
+        yield recovered(self._parts.store, self._parts.clock, lambda session: self._turns.gone_on(session, wish))
 
     async def ask(
         self, text: str, *, session: str | None = None, key: str | None = None, images: Iterable[Given] = (), **options: Unpack[AskOptions]
@@ -230,7 +231,8 @@ class Agent:
 
     async def steer(self, text: str, *, session: str, key: str | None = None, images: Iterable[Given] = ()) -> int:
         """Say something to a session whose turn runs, here or elsewhere; it is seen before the next model call. `key`: as in `turn`."""
-        return await self.desk.steer(checked_name(session), checked_text(text), by=self._seat.who, key=name_of("key", key), images=pictures(images))
+        desk, given = self.desk, pictures(images)
+        return await desk.steer(checked_name(session), checked_text(text, given), by=self._seat.who, key=name_of("key", key), images=given)
 
     @property
     def trust(self) -> str:
@@ -266,6 +268,9 @@ class Agent:
             told.append(f"The workspace {workspace} is more than one task should write to: it is read-only. Name another with --workspace DIR.")
         if self._seat.approvals == "auto":
             told.append("Approvals: auto. What asks for risk up to HIGH, its tier up to execute, or a program off the list runs without asking in this run.")
+        if self._seat.approvals == "ask" and not self._seat.present and not process.ours:  # the program tells each question on stderr
+            days = self.settings.settings.approvals.expire_days
+            told.append(f"Approvals: ask, and nobody is here to ask. A question waits up to {days:g} days for its answer: neuralclaw approvals answer.")
         return tuple(told)
 
     async def leave(self, session: str) -> None:
@@ -281,7 +286,8 @@ class Agent:
         return await call_verb(self._verbs, verb, arguments)
 
     def _inbound(self, text: str, options: TurnOptions, *, key: str | None = None, images: Iterable[Given] = ()) -> Inbound:
-        return Inbound(text=checked_text(text), key=name_of("key", key) or new_id(16), by=self._seat.who, images=pictures(images), options=options)
+        given = pictures(images)
+        return Inbound(text=checked_text(text, given), key=name_of("key", key) or new_id(16), by=self._seat.who, images=given, options=options)
 
     def _options(
         self,
@@ -362,7 +368,7 @@ def assemble(parts: Parts, seat: Seat, tasks: TaskGroup, approver: Approver | No
         there=still_there,
     )
     sessions = Sessions(kit, tasks, max_sessions=parts.loaded.settings.agent.max_sessions, ended=asker.arrive)
-    bus.listen(EventLog(parts.book, sessions.driving).entries)
+    bus.listen(EventLog(parts.book, sessions.here).entries)
     verbs: dict[str, Verb] = {}
     desk = SessionDesk(parts.store, parts.clock, bus, sessions, asker, verbs)
     agent = Agent(parts, seat, desk, bus, asker, sessions)

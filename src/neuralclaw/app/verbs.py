@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import msgspec
 
@@ -41,6 +41,16 @@ def agent_verbs(parts: Parts, desk: SessionDesk, call: Turn, workspace: str, tru
         "models.try": verbs.try_models,
         "doctor": verbs.doctor,
     }
+
+
+class TrialOptions(TypedDict, total=False):
+    """What `models.try` takes besides the models."""
+
+    tasks: Sequence[str]
+    timeout: float
+    runs: int
+    keep: str | None
+    seed: str | None
 
 
 class Verbs:
@@ -96,7 +106,7 @@ class Verbs:
         source = self._parts.instructions
         return [] if source is None else [as_dict(file) for file in (await source.read(self._workspace)).files]
 
-    async def try_models(self, *, models: Sequence[str], progress: Callable[[Any], None] | None = None, **asked: Any) -> list[dict[str, Any]]:
+    async def try_models(self, *, models: Sequence[str], progress: Callable[[Any], None] | None = None, **asked: Unpack[TrialOptions]) -> list[dict[str, Any]]:
         """Try models (`P:M`) with the twenty tasks, each in a fresh workspace and home: passes, calls, usage, time and every result, for each model.
 
         `tasks`: only these. `timeout`: seconds for a task. `runs`: how often each. `keep`: a directory for the workspaces. `progress` is told the value
