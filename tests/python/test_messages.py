@@ -1,5 +1,6 @@
 """What is no message, and what waits for an answer that no approver gives."""
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -106,7 +107,8 @@ async def test_a_question_that_no_approver_answers_waits_without_running_time_an
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(stopped_with_the_agent, a, "s")
             await until(lambda: a.do("approvals.list"))
-            await anyio.sleep(1.1)  # longer than the turn may run: what is shown is that it goes on
+            later = time.monotonic() + 1.1  # the turn may run for 1 s
+            await until(lambda: time.monotonic() > later)
             (question,) = await a.do("approvals.list")
             assert (question["session"], (await a.do("sessions.show", session="s"))["state"]) == ("s", "running")
             with anyio.fail_after(5):
@@ -126,3 +128,18 @@ async def test_an_agent_with_an_approver_or_another_mode_has_no_such_notice(home
         assert a.notices == ()
     async with agent(home, approvals="park") as a:
         assert a.notices == ()
+
+
+async def test_a_single_call_takes_the_approvals_and_the_trust_that_the_command_takes(home: Path) -> None:
+    work = home.parent / "work"
+    work.mkdir()
+    (work / "a").write_text("x")
+    async with agent(home) as a:
+        assert (await a.do("tools.call", name="delete_file", arguments={"path": "a"}))["ok"] is False
+        assert (await a.do("tools.call", name="delete_file", arguments={"path": "a"}, approvals="auto"))["ok"] is True
+        outside = {"name": "terminal", "arguments": {"command": "python3 -c 'print(1)'"}, "dry_run": True}
+        verdicts = [await a.do("tools.call", **outside, trust=trust) for trust in ("low", "high")]
+        assert [(one["decision"], [rule["id"] for rule in one["rules"]]) for one in verdicts] == [("ask", ["tier.execute"]), ("allow", [])]
+        with pytest.raises(UsageError, match=r"trust of tools\.call cannot be 'total'"):
+            await a.do("tools.call", **outside, trust="total")
+    assert not (work / "a").exists()

@@ -195,14 +195,22 @@ class Agent:
 
     @asynccontextmanager
     async def call(
-        self, tool: str, arguments: Mapping[str, Any], *, session: str | None = None, waits: Callable[[str], None] = lambda _: None
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        *,
+        session: str | None = None,
+        waits: Callable[[str], None] = lambda _: None,
+        approvals: ApprovalsMode | None = None,
+        trust: str | None = None,
     ) -> AsyncIterator[AsyncIterator[Event]]:
         """One call of a tool through the whole pipeline, as a turn; its events. Without `session` it is recorded in the session `tools`, and waits its turn.
 
-        `waits` is told of a longer wait. The arguments are those of the tool; what does not fit is the result of the call.
+        `waits` is told of a longer wait. `approvals`, `trust`: in place of the agent's own.
+        The arguments are those of the tool; what does not fit is the result of the call.
         """
         name = new_session(session) if session is not None else None
-        inbound = self._inbound(spelled(tool, arguments), for_call(self._options(model=DIRECT)))
+        inbound = self._inbound(spelled(tool, arguments), for_call(self._options(model=DIRECT, approvals=approvals, trust=trust)))
         async with called(self._turns, name, inbound, waits) as events:
             yield events
 
