@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from neuralclaw import Ask, ErrorEvent
+from neuralclaw import Ask, ErrorEvent, tool
 from neuralclaw.errors import UsageError
 
 from ..agent.kit import agent, call, calls, events
@@ -140,3 +140,26 @@ async def test_an_approver_beside_a_way_that_never_asks_it_is_refused(home: Path
     async with agent(home, DELETE, "kept", approver=approver, approvals="ask") as a:
         assert (await a.ask("go", session="s", approvals="none")).status == "needs_approval"
     assert victim.exists()
+
+
+async def test_a_tool_that_wants_confirmation_is_asked_about_and_what_an_external_one_said_is_a_source_of_the_next_question(home: Path) -> None:
+    seen: list[Ask] = []
+
+    @tool(risk="LOW", effect="idempotent", sinks=[], timeout=5, requires_confirmation=True, category="files", source="external")
+    async def rename(path: str, to: str) -> str:
+        "Rename a file inside the workspace."
+        return f"{path} is {to} now"
+
+    async def approver(question: Ask) -> Any:
+        seen.append(question)
+        return "once"
+
+    both = [calls(call("rename", path="a", to=name)) for name in ("b", "c")]
+    async with agent(home, *both, "done", approver=approver, tools=[rename]) as a:
+        captured = await events(a, session="s")
+        shown = await a.do("tools.show", name="rename")
+    assert [question.call.arguments for question in seen] == [{"path": "a", "to": "b"}, {"path": "a", "to": "c"}]
+    assert [question.sources for question in seen] == [(), ("external:tool/rename",)]
+    assert seen[0].reasons == ("rename is configured to ask every time",)
+    assert [event.to_dict()["content"] for event in captured.of("tool.finished")] == ["a is b now", "a is c now"]
+    assert (shown["timeout"], shown["category"], shown["requires_confirmation"], shown["source"]) == (5, "files", True, "external")

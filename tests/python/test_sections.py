@@ -129,3 +129,17 @@ async def test_an_agent_of_a_notebook_takes_sections_too(home: Path, tmp_path: P
     held = await Agent.start(home=home, workspace=tmp_path, environ={}, llm={"max_tokens": 5})
     assert held.settings.settings.llm.max_tokens == 5
     await held.aclose()
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("temperature", 'give llm={"temperature": …}'),
+        ("max_iterations_per_turn", 'give agent={"max_iterations_per_turn": …}'),
+        ("allowed_paths", 'give tools={"filesystem.allowed_paths": …}'),
+    ],
+)
+async def test_a_key_of_the_settings_given_as_an_option_is_told_its_section(home: Path, name: str, hint: str) -> None:
+    with pytest.raises(UsageError, match=f"an agent has no option '{name}', which is a setting") as refused:
+        await shown(home, **{name: 1})
+    assert refused.value.hint == hint

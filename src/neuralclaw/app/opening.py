@@ -1,11 +1,12 @@
 """What an agent is opened with: its options, and the sections of the settings among them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
 import msgspec
 
 from .. import config
+from ..config.describe import keys
 from ..errors import UsageError
 from .given import count, refused, seconds
 from .typed import AgentOptions, OpeningOptions, only_known
@@ -22,6 +23,7 @@ def opened_with(options: OpeningOptions) -> OpeningOptions:
 
     Raises `UsageError` for an option that is not there, a section that is no mapping, and a key that is given twice.
     """
+    _no_key(options)
     only_known(options, OpeningOptions.__annotations__, "an agent", told=AgentOptions.__annotations__)
     given: dict[str, dict[str, Any]] = {}
     for name, value in options.items():
@@ -38,6 +40,16 @@ def opened_with(options: OpeningOptions) -> OpeningOptions:
     settings = options.get("settings")
     laid = _over_whole(settings, given) if isinstance(settings, config.Settings | config.Loaded) else _over_values(settings, given)
     return cast(OpeningOptions, rest | {"settings": laid})
+
+
+def _no_key(options: Iterable[str]) -> None:
+    """A key of the settings is no option: its section is. Raises `UsageError` that names it."""
+    for name in options:
+        if name not in OpeningOptions.__annotations__:
+            for key in keys(config.Settings):
+                section, _, rest = key.partition(".")
+                if key.rpartition(".")[2] == name and not {"*", "["} & set(key):
+                    raise UsageError(f"an agent has no option {name!r}, which is a setting; nothing was recorded", hint=f'give {section}={{"{rest}": …}}')
 
 
 def _over_whole(settings: config.Settings | config.Loaded, given: Mapping[str, Mapping[str, Any]]) -> config.Settings:
