@@ -1,5 +1,7 @@
 """The built-in system prompt. What changes from call to call does not belong here: the prefix stays the same for a session."""
 
+from ..types.names import one_line
+
 SYSTEM = """\
 You are {name}, a personal agent. You work for one owner on their own computer, through the tools you are given. What you do is on record.
 The workspace is {workspace}. Relative paths start there.
@@ -35,7 +37,7 @@ GO_ON = "You said what you would do but called no tool. Do it now with a tool ca
 
 def system_prompt(name: str, workspace: str) -> str:
     """The prompt of an agent called `name` that works in `workspace`."""
-    return SYSTEM.format(name=name, workspace=workspace)
+    return SYSTEM.format(name=name, workspace=one_line(workspace))
 
 
 _PROMISES = ("let me ", "i'll ", "i will ", "i am going to ", "i'm going to ", "now i ", "next, i ", "first, i ", "one moment", "ich werde ", "lass mich ")
