@@ -355,3 +355,17 @@ async def test_a_reply_that_is_being_written_when_the_time_is_up_gets_its_result
     assert seen.one("message").body.tool_calls[0].id == "c"
     assert [e.body.call_id for e in seen.of("tool.finished")] == ["c"]
     assert seen.one("turn.finished").body.status == "timed_out"
+
+
+@pytest.mark.invariant("journal.unfinished-asked")
+async def test_an_approver_that_fails_leaves_an_interrupted_once_call_and_the_result_says_that_it_failed(home: Path) -> None:
+    crash(home, "inside", "once")
+
+    async def broken(question: object) -> str:
+        raise ValueError("boom")
+
+    async with again(home, "once", approver=broken) as a, a.resume("s") as stream:
+        seen = await EventCapture().drain(stream)
+    assert seen.one("tool.finished").error.endswith("(the approver failed: ValueError: boom)")
+    assert "The person says" not in seen.one("tool.finished").content
+    assert ran(home) == ["first", "second"]

@@ -34,6 +34,10 @@ async def approver(question: Ask) -> Literal["once", "no"]:
     return "once" if question.call.name == "greet" else "no"
 
 
+def plain(question: Ask) -> Literal["no"]:
+    return "no"
+
+
 async def model(request: Request) -> Reply:
     return Reply("done", tool_calls=[{"name": "greet", "arguments": {"name": request.model}}])
 
@@ -49,6 +53,11 @@ async def main() -> str:
         async with agent.resume("s", retry=True, approvals="none") as again:
             print([event.to_dict() async for event in again])
         print(await agent.do("sessions.list"))
+    sections: AgentOptions = {"llm": {"max_tokens": 5}, "approvals": {"expire_days": 1}, "tools": {"terminal": {"shell": "strict"}}, "max_iterations": 3}
+    async with Agent.open(**sections) as other:
+        await other.do("recover", approvals="none")
+    async with Agent.open(budget={}, safety={"rules": []}, timeout=5.0, approver=plain, settings={"llm.top_p": 0.5}) as other:
+        await other.ask("x", approvals="park", refusals="ignore")
     started = await Agent.start(**options)
     await started.aclose()
     return reply.text
@@ -69,6 +78,9 @@ WRONG = {
     'agent.turn("x", sesion="s")': "sesion",
     'agent.resume("s", max_iterations="3")': "max_iterations",
     "Agent.start(builtin=5)": "builtin",
+    "Agent.open(llm=5)": "llm",
+    'Agent.open(timeout="5")': "timeout",
+    'agent.ask("x", approvals={})': "approvals",
     'run("x", workspace=7)': "workspace",
     'run("x", nonsense=1)': "nonsense",
     'tool(risk="TINY")': "tool",

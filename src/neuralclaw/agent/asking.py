@@ -40,7 +40,7 @@ async def may_run_again(run: Run, call: CallState, action: Action) -> str | None
     earlier = next((q for q in call.questions if q.hash == question.hash), None)
     answer = await _settle(run, call, question, earlier, mode)
     if answer.decision in ("no", None):
-        await results.left(run, call, answer.text or "")
+        await results.left(run, call, results.No(answer.by, answer.text or ""))
         return None
     return answer.by
 

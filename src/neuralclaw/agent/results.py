@@ -201,7 +201,7 @@ class No(msgspec.Struct, frozen=True):
 async def refused(run: Run, call: CallState, action: Action, verdict: Verdict, no: No) -> None:
     """A call that policy forbids, that nobody could be asked about, or that a person said no to."""
     by = no.by
-    reasons = verdict.reasons
+    reasons = (no.text, *verdict.reasons) if by == "nobody" and no.text else verdict.reasons
     decision = DecisionMade(
         call_id=call.call.id, name=action.spec.name, decision=verdict.decision, risk=verdict.risk, tier=verdict.tier, reasons=reasons, by=by
     )
@@ -259,9 +259,10 @@ def told(error: NeuralClawError) -> str:
     return f"{error.text.removesuffix('.')}{'.' if error.hint[0].isupper() else ';'} {error.hint}"
 
 
-async def left(run: Run, call: CallState, text: str = "") -> None:
-    """A `once` call that began in an earlier run and that nobody said to repeat; `text` is what the person said to it."""
-    await run.journal.append(_error(call, f"{MAY_HAVE_HAPPENED} The person says: {text}" if text else MAY_HAVE_HAPPENED, bare=True))
+async def left(run: Run, call: CallState, no: No) -> None:
+    """A `once` call that began in an earlier run and that nobody said to repeat."""
+    said = f" ({no.text})" if no.by == "nobody" else f" The person says: {no.text}"
+    await run.journal.append(_error(call, f"{MAY_HAVE_HAPPENED}{said}" if no.text else MAY_HAVE_HAPPENED, bare=True))
 
 
 def _stopped(call: CallState, why: str) -> ToolFinished:

@@ -48,6 +48,7 @@ from .given import (
     trust_of,
 )
 from .held import Held
+from .opening import opened_with
 from .parts import Parts
 from .pictures import Given, mentioned, pictures
 from .recovering import recovered
@@ -56,7 +57,7 @@ from .session_verbs import session_verbs
 from .toolbox import Toolbox
 from .turn_verbs import turn_verbs
 from .turns import Turns, leaf
-from .typed import AgentOptions, AskOptions
+from .typed import AskOptions, OpeningOptions
 from .verbs import agent_verbs
 
 
@@ -73,17 +74,18 @@ class Agent:
 
     @staticmethod
     @asynccontextmanager
-    async def open(**options: Unpack[AgentOptions]) -> AsyncIterator["Agent"]:
+    async def open(**given: Unpack[OpeningOptions]) -> AsyncIterator["Agent"]:
         """Open the home and everything a turn needs; close it all on leaving.
 
         `home`, `workspace` (else the current directory): directories. `model`: `provider:model`, or a provider. `settings`: a `Settings`
-        value in place of all configuration, or values above it by key. `recover`: take over every unfinished turn of the home. `tools`: your own,
-        one of which replaces a built-in of its name; `builtin`: which built-in tools there are (default all, `()` none). `thinks` false: no model
-        will be asked and no program run, so that a budget that cannot be kept, or a sandbox that cannot start, stands in nobody's way. `readonly`:
-        nothing of the record is written, so that verbs that only read work on a read-only home; a turn cannot begin.
+        value in place of all configuration, or values above it by key; each section of the settings is an option too (`llm={"max_tokens": 500}`).
+        `max_iterations`, `timeout`: limits of its turns. `recover`: take over every unfinished turn of the home. `tools`: your own,
+        one of which replaces a built-in of its name; `builtin`: which built-in tools there are (default all, `()` none). `approver`: asked where
+        something needs a yes. All are described in `AgentOptions`.
         Raises `UsageError` for an option that cannot be used, `ConfigError` for what is configured wrongly and `StoreError` for a home that
         cannot be used.
         """
+        options = opened_with(given)
         checked_options(options)
         environ, approver = options.get("environ"), options.get("approver")
         loaded = load_settings(options.get("home"), process.environ if environ is None else environ, options.get("settings"))
@@ -113,7 +115,7 @@ class Agent:
                 await parts.aclose()
 
     @staticmethod
-    async def start(**options: Unpack[AgentOptions]) -> "Agent":
+    async def start(**options: Unpack[OpeningOptions]) -> "Agent":
         """The same as `Agent.open`, for where no block can be kept open, as in the cells of a notebook: `await agent.aclose()` ends it.
 
         An agent that is forgotten is closed when its event loop or the program ends; turns that ran are then unfinished, and can be gone on with.
@@ -193,14 +195,22 @@ class Agent:
 
     @asynccontextmanager
     async def call(
-        self, tool: str, arguments: Mapping[str, Any], *, session: str | None = None, waits: Callable[[str], None] = lambda _: None
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        *,
+        session: str | None = None,
+        waits: Callable[[str], None] = lambda _: None,
+        approvals: ApprovalsMode | None = None,
+        trust: str | None = None,
     ) -> AsyncIterator[AsyncIterator[Event]]:
         """One call of a tool through the whole pipeline, as a turn; its events. Without `session` it is recorded in the session `tools`, and waits its turn.
 
-        `waits` is told of a longer wait. The arguments are those of the tool; what does not fit is the result of the call.
+        `waits` is told of a longer wait. `approvals`, `trust`: in place of the agent's own.
+        The arguments are those of the tool; what does not fit is the result of the call.
         """
         name = new_session(session) if session is not None else None
-        inbound = self._inbound(spelled(tool, arguments), for_call(self._options(model=DIRECT)))
+        inbound = self._inbound(spelled(tool, arguments), for_call(self._options(model=DIRECT, approvals=approvals, trust=trust)))
         async with called(self._turns, name, inbound, waits) as events:
             yield events
 
@@ -209,12 +219,13 @@ class Agent:
         return self._turns.gone_on(session, msgspec.structs.replace(self._wish(retry=retry), one_turn=True))
 
     @asynccontextmanager
-    async def recover(self) -> AsyncIterator[AsyncIterator[Event]]:
+    async def recover(self, *, approvals: ApprovalsMode | None = None) -> AsyncIterator[AsyncIterator[Event]]:
         """Finish every unfinished turn of the home, one session after the other; their events. What runs elsewhere is left.
 
-        A session that cannot go on is named by a passing `error` event, and the next one follows.
+        `approvals`: in place of the agent's own. A session that cannot go on is named by a passing `error` event, and the next one follows.
         """
-        yield recovered(self._parts.store, self._parts.clock, lambda session: self._turns.gone_on(session, self._wish(retry=False)))
+        wish = self._wish(retry=False, approvals=approvals)
+        yield recovered(self._parts.store, self._parts.clock, lambda session: self._turns.gone_on(session, wish))
 
     async def ask(
         self, text: str, *, session: str | None = None, key: str | None = None, images: Iterable[Given] = (), **options: Unpack[AskOptions]
@@ -228,7 +239,8 @@ class Agent:
 
     async def steer(self, text: str, *, session: str, key: str | None = None, images: Iterable[Given] = ()) -> int:
         """Say something to a session whose turn runs, here or elsewhere; it is seen before the next model call. `key`: as in `turn`."""
-        return await self.desk.steer(checked_name(session), checked_text(text), by=self._seat.who, key=name_of("key", key), images=pictures(images))
+        desk, given = self.desk, pictures(images)
+        return await desk.steer(checked_name(session), checked_text(text, given), by=self._seat.who, key=name_of("key", key), images=given)
 
     @property
     def trust(self) -> str:
@@ -264,6 +276,9 @@ class Agent:
             told.append(f"The workspace {workspace} is more than one task should write to: it is read-only. Name another with --workspace DIR.")
         if self._seat.approvals == "auto":
             told.append("Approvals: auto. What asks for risk up to HIGH, its tier up to execute, or a program off the list runs without asking in this run.")
+        if self._seat.approvals == "ask" and not self._seat.present and not process.ours:  # the program tells each question on stderr
+            days = self.settings.settings.approvals.expire_days
+            told.append(f"Approvals: ask, and nobody is here to ask. A question waits up to {days:g} days for its answer: neuralclaw approvals answer.")
         return tuple(told)
 
     async def leave(self, session: str) -> None:
@@ -279,7 +294,8 @@ class Agent:
         return await call_verb(self._verbs, verb, arguments)
 
     def _inbound(self, text: str, options: TurnOptions, *, key: str | None = None, images: Iterable[Given] = ()) -> Inbound:
-        return Inbound(text=checked_text(text), key=name_of("key", key) or new_id(16), by=self._seat.who, images=pictures(images), options=options)
+        given = pictures(images)
+        return Inbound(text=checked_text(text, given), key=name_of("key", key) or new_id(16), by=self._seat.who, images=given, options=options)
 
     def _options(
         self,
@@ -341,7 +357,9 @@ class Agent:
 def assemble(parts: Parts, seat: Seat, tasks: TaskGroup, approver: Approver | None) -> Agent:
     """The runtime over the parts: bus, asker, sessions and desk, and the agent that a program holds."""
     bus = Bus(parts.store, parts.clock)
-    asker = JournalAsker(parts.store, parts.clock, lambda entries: desk.notify(entries), approver=asked(approver) if approver else None)
+    asker = JournalAsker(
+        parts.store, parts.clock, lambda entries: desk.notify(entries), approver=asked(approver) if approver else None, redaction=parts.redactor
+    )
     kit = Kit(
         store=parts.store,
         clock=parts.clock,
@@ -358,7 +376,7 @@ def assemble(parts: Parts, seat: Seat, tasks: TaskGroup, approver: Approver | No
         there=still_there,
     )
     sessions = Sessions(kit, tasks, max_sessions=parts.loaded.settings.agent.max_sessions, ended=asker.arrive)
-    bus.listen(EventLog(parts.book, sessions.driving).entries)
+    bus.listen(EventLog(parts.book, sessions.here).entries)
     verbs: dict[str, Verb] = {}
     desk = SessionDesk(parts.store, parts.clock, bus, sessions, asker, verbs)
     agent = Agent(parts, seat, desk, bus, asker, sessions)

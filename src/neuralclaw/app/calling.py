@@ -11,6 +11,7 @@ import msgspec
 
 from ..errors import UsageError
 from ..runtime.desk import Verb
+from ..types.later import is_later
 from .typed import nearest
 
 
@@ -21,6 +22,9 @@ async def call_verb(verbs: Mapping[str, Verb], name: str, arguments: Mapping[str
     """
     verb = verbs.get(name) if isinstance(name, str) else None
     if verb is None:
+        noun, _, word = str(name).partition(".")
+        if is_later(noun, word):
+            raise UsageError(f"{name} is not available yet", hint=f"there are: {', '.join(sorted(verbs))}")
         raise UsageError(f"there is no command {name!r:.80}{nearest(str(name), verbs)}", hint=f"there are: {', '.join(sorted(verbs))}")
     return plain(await verb(**fitted(name, verb, arguments)))
 
@@ -29,21 +33,26 @@ def fitted(name: str, verb: Verb, arguments: Mapping[str, Any]) -> dict[str, Any
     """The arguments in the types that the verb takes. Raises `UsageError`."""
     takes = inspect.signature(verb).parameters
     hints = typing.get_type_hints(verb)
-    open_end = any(parameter.kind is parameter.VAR_KEYWORD for parameter in takes.values())
-    named = [each for each, parameter in takes.items() if parameter.kind is not parameter.VAR_KEYWORD]
+    rest = next((each for each, parameter in takes.items() if parameter.kind is parameter.VAR_KEYWORD), None)
+    kinds = {each: hints[each] for each in takes if each != rest}
+    if rest is not None and typing.get_origin(hints[rest]) is typing.Unpack:
+        kinds |= typing.get_type_hints(typing.get_args(hints.pop(rest))[0])
+    open_end, named = rest in hints, list(kinds)
     hint = f"{name} takes: {', '.join(named)}" if named else f"{name} takes no arguments"
     for each in arguments:
         if each not in named and not open_end:
             raise UsageError(f"{name} has no argument {each!r}{nearest(each, named)}", hint=hint)
     for each in named:
-        if takes[each].default is inspect.Parameter.empty and each not in arguments:
+        if each in takes and takes[each].default is inspect.Parameter.empty and each not in arguments:
             raise UsageError(f"{name} needs the argument {each!r}", hint=hint)
-    return {each: _typed(name, each, value, hints[each]) if each in named else value for each, value in arguments.items()}
+    return {each: _typed(name, each, value, kinds[each]) if each in kinds else value for each, value in arguments.items()}
 
 
 def _typed(name: str, argument: str, value: Any, kind: Any) -> Any:
     if any(typing.get_origin(each) is collections.abc.Callable for each in (kind, *typing.get_args(kind))):
-        return value  # a function of the caller's own
+        if value is not None and not callable(value):
+            raise UsageError(f"{argument} of {name} cannot be {value!r:.80}: expected a function")
+        return value  # of the caller's own
     try:
         return msgspec.convert(os.fspath(value) if isinstance(value, os.PathLike) else value, kind)
     except msgspec.ValidationError as error:

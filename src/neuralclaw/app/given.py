@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, cast, get_args
 
 from .. import config
@@ -13,6 +13,7 @@ from ..types.actions import Who
 from ..types.entries import CALLS, HOME
 from ..types.ids import new_id
 from ..types.judging import Trust
+from ..types.messages import Image
 from ..types.options import ApprovalsMode
 
 SESSION_ID = re.compile(r"(?=.*[A-Za-z0-9])[A-Za-z0-9._-]{1,64}")
@@ -99,14 +100,16 @@ def of_new_turns(others: Mapping[str, object]) -> None:
     known_only({name: value for name, value in others.items() if value is not None})
 
 
-def checked_text(text: object) -> str:
-    """The text of a message. Raises `UsageError` for what is no text, or cannot be written as UTF-8."""
+def checked_text(text: object, images: Sequence[Image] = ()) -> str:
+    """The text of a message. Raises `UsageError` for what is no text, cannot be written as UTF-8, or is blank where no picture goes with it."""
     if not isinstance(text, str):
         raise refused("text", text, "a text")
     try:
         text.encode()
     except UnicodeEncodeError as error:
         raise UsageError(f"the message has a character that is no Unicode text ({error.reason}, position {error.start}); nothing was recorded") from error
+    if not text.strip() and not images:
+        raise UsageError("the message is empty; nothing was recorded", hint="give a text, or pictures")
     return text
 
 

@@ -8,6 +8,7 @@ import anyio
 from ..errors import UsageError
 from ..types.events import TurnFinished
 from .agent import Agent
+from .opening import LIMITS
 from .typed import AgentOptions, RunOptions, only_known
 
 
@@ -24,7 +25,7 @@ def run(task: str, **options: Unpack[RunOptions]) -> TurnFinished:
             "neuralclaw.run cannot be called where an event loop runs already, as in a notebook or an async function; nothing was recorded",
             hint="use `async with Agent.open() as agent` or `agent = await Agent.start()`, then `await agent.ask(task)`",
         )
-    opening = {name: value for name, value in options.items() if name in AgentOptions.__annotations__}
+    opening = {name: value for name, value in options.items() if name in AgentOptions.__annotations__ and name not in LIMITS}
     asking = {name: value for name, value in options.items() if name not in opening}
 
     async def once() -> TurnFinished:

@@ -7,11 +7,13 @@ from typing import Any
 import msgspec
 
 from .. import config
+from ..errors import UsageError
 from ..types.actions import Who
 from ..types.judging import Trust
 from ..types.options import ApprovalsMode
+from .approver import checked_approver
 from .given import checked_who, mode_of, name_of, real_directory, refused, trust_of
-from .typed import AgentOptions, only_known
+from .typed import OpeningOptions
 
 
 class Seat(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,10 +29,9 @@ class Seat(msgspec.Struct, frozen=True, kw_only=True):
     """The approvals mode was asked for, not a default."""
 
 
-def checked_options(options: AgentOptions) -> None:
-    """Refuse options that are not there, or of another kind than they are. Raises `UsageError`, with nothing opened."""
-    only_known(options, AgentOptions.__annotations__, "an agent")
-    kinds = {name: kind for name, kind in AgentOptions.__annotations__.items() if kind is bool}
+def checked_options(options: OpeningOptions) -> None:
+    """Refuse options of another kind than they are. Raises `UsageError`, with nothing opened."""
+    kinds = {name: kind for name, kind in OpeningOptions.__annotations__.items() if kind is bool}
     paths: dict[str, Any] = dict.fromkeys(("home", "workspace"), str | os.PathLike | None)
     others = {"settings": config.Loaded | config.Settings | Mapping | None, "environ": Mapping | None}
     for name, kind in (paths | others | kinds).items():
@@ -38,13 +39,17 @@ def checked_options(options: AgentOptions) -> None:
         if not isinstance(value, kind):
             wanted = {"settings": "a Settings value, or values by key", "environ": "names with their values"}
             raise refused(name, value, wanted.get(name, "true or false" if name in kinds else "a path"))
-    if options.get("approver") is not None and not callable(options["approver"]):
-        raise refused("approver", options["approver"], "an async function of one question")
+    checked_approver(options.get("approver"))
+    if options.get("approver") is not None and options.get("approvals") not in (None, "ask"):
+        raise UsageError(
+            f"an approver is asked where approvals is 'ask', and it is {options.get('approvals')!r:.80}; nothing was recorded",
+            hint="leave approvals out, which means 'ask' here; agent.ask(…, approvals=…) chooses another way for one turn",
+        )
     if options.get("provider") is not None and not hasattr(options["provider"], "stream"):
         raise refused("provider", options["provider"], "an object with stream, info and count; FunctionProvider makes one of a function")
 
 
-def seat_of(loaded: config.Loaded, options: AgentOptions) -> Seat:
+def seat_of(loaded: config.Loaded, options: OpeningOptions) -> Seat:
     """For whom and where the agent works, checked. Raises `UsageError` and `AgentError`."""
     approvals, trust, approver = options.get("approvals"), options.get("trust"), options.get("approver")
     return Seat(

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..errors import UsageError
+from ..errors import ConfigError, UsageError
 from ..tool import AnyTool, FunctionTool, as_tool
 from .typed import nearest
 
@@ -11,11 +11,11 @@ from .typed import nearest
 class Toolbox:
     """What was asked for. `builtin`: names or aliases of the built-in tools to have, None for all. `given`: the program's own.
 
-    Raises `UsageError` when two given tools have a name in common.
+    Raises `UsageError` for what is no tool, and when two given tools have a name in common.
     """
 
     def __init__(self, *, given: Iterable[Any] = (), builtin: Iterable[str] | None = None) -> None:
-        self._given = [as_tool(one) for one in _listed("tools", given, "a list of tools")]
+        self._given = [_tool(one) for one in _listed("tools", given, "a list of tools")]
         self._builtin = None if builtin is None else [str(name) for name in _listed("builtin", builtin, "a list of names of built-in tools")]
         taken = set[str]()
         for one in self._given:
@@ -43,6 +43,14 @@ class Toolbox:
 def names(one: AnyTool) -> set[str]:
     """The name of a tool and its aliases."""
     return {one.spec.name, *one.spec.aliases}
+
+
+def _tool(given: Any) -> AnyTool:
+    try:
+        return as_tool(given)
+    except ConfigError as error:
+        hint = error.hint or "a tool is a function under @tool, or an object with name, description, input_schema and async execute(input)"
+        raise UsageError(f"tools: {error.text}; nothing was recorded", hint=hint) from None
 
 
 def _listed(option: str, given: object, wanted: str) -> list[Any]:

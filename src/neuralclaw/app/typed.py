@@ -21,8 +21,22 @@ class _Choices(TypedDict, total=False):
     """`provider:model`, or a provider alone for its default model."""
     trust: Literal["low", "medium", "high"] | None
     """How much runs without a question."""
-    approvals: ApprovalsMode | None
-    """What to do where something asks: `ask`, `none`, `park` or `auto`. `none` where there is no `approver`."""
+
+
+class _Sections(TypedDict, total=False):
+    """The sections of the settings, each as values by key, laid over the configuration; `tools` and `approvals` take a mapping too."""
+
+    agent: Mapping[str, Any] | None
+    context: Mapping[str, Any] | None
+    llm: Mapping[str, Any] | None
+    memory: Mapping[str, Any] | None
+    safety: Mapping[str, Any] | None
+    budget: Mapping[str, Any] | None
+    mcp: Mapping[str, Any] | None
+    telegram: Mapping[str, Any] | None
+    scheduler: Mapping[str, Any] | None
+    logging: Mapping[str, Any] | None
+    prompts: Mapping[str, Any] | None
 
 
 class _Opening(TypedDict, total=False):
@@ -36,16 +50,30 @@ class _Opening(TypedDict, total=False):
     """Take over every unfinished turn of the home."""
     provider: Provider | None
     """A model of one's own, in place of the configured services."""
-    tools: Iterable[Any]
-    """Tools of one's own: functions under `@tool`, or objects with `name`, `description`, `input_schema` and `execute`. One replaces a built-in of its name."""
+    tools: Iterable[Any] | Mapping[str, Any]
+    """Tools of one's own: functions under `@tool`, or objects with `name`, `description`, `input_schema` and `execute`. One replaces a built-in of its name.
+
+    A mapping is the section `tools` of the settings.
+    """
     builtin: Iterable[str] | None
     """The built-in tools by name or alias: None for all, `()` for none."""
     approver: Approver | None
-    """Asked where something needs a yes; `approvals` is then `ask`."""
+    """Asked where something needs a yes; `approvals` is then `ask`, and no other is taken."""
+    approvals: ApprovalsMode | Mapping[str, Any] | None
+    """What to do where something asks: `ask`, `none`, `park` or `auto`. `none` where there is no `approver`.
+
+    `ask` without an approver waits for an answer from elsewhere, without end but that of the question (`approvals.expire_days`): `agent.answer` in this
+    program, or `neuralclaw approvals answer` in another. A mapping is the section `approvals` of the settings.
+    """
     settings: config.Loaded | config.Settings | Mapping[str, Any] | None
-    """A `Settings` value in place of all configuration, or values above it by key."""
+    """A `Settings` value in place of all configuration, or values above it by key. A key that a section or limit says too is refused."""
     environ: Mapping[str, str] | None
     """The environment, in place of the process's own."""
+
+
+class _Inner(TypedDict, total=False):
+    """What the command line opens an agent with. Not promised."""
+
     who: Who
     """For whom the agent works: `program`, or `owner` where a person is there."""
     present: bool
@@ -59,12 +87,17 @@ class _Opening(TypedDict, total=False):
 
 
 class _Limits(TypedDict, total=False):
-    """Limits of one turn."""
+    """Limits of a turn."""
 
     max_iterations: int | None
     """Model calls at most."""
     timeout: float | None
     """Running time in seconds at most; waiting for people is not counted."""
+
+
+class _Turned(TypedDict, total=False):
+    """What else a turn can be given."""
+
     refusals: Literal["count", "ignore"] | None
     """Whether a refused call decides the status of the turn; `count` where it is not given."""
 
@@ -80,18 +113,24 @@ class _Sent(TypedDict, total=False):
     """Pictures as paths, bytes or `Image` values."""
 
 
-class AgentOptions(_Choices, _Opening, total=False):
-    """The options of `Agent.open` and `Agent.start`."""
+class AgentOptions(_Choices, _Opening, _Limits, _Sections, total=False):
+    """The options of `Agent.open` and `Agent.start`. `max_iterations` and `timeout` are the default of the turns that the agent begins."""
 
 
-class AskOptions(_Choices, _Limits, total=False):
+class OpeningOptions(AgentOptions, _Inner, total=False):
+    """All that an agent can be opened with, what only the command line uses too."""
+
+
+class AskOptions(_Choices, _Limits, _Turned, total=False):
     """The options of a turn, in place of the agent's own: `agent.turn`, `agent.ask` and `agent.resume`."""
 
+    approvals: ApprovalsMode | None
+    """What to do where something asks, in this turn."""
     tools: Iterable[str] | None
     """Names of the only tools that are offered; all of the agent's where it is not given."""
 
 
-class RunOptions(_Choices, _Opening, _Limits, _Sent, total=False):
+class RunOptions(_Choices, _Opening, _Limits, _Sections, _Turned, _Sent, total=False):
     """The options of `neuralclaw.run`: those of the agent, and those of its one turn."""
 
 
@@ -101,9 +140,9 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
-def only_known(given: Iterable[str], known: Iterable[str], whose: str) -> None:
-    """Refuse an option that is not there, with the nearest that is. Raises `UsageError`."""
-    names = list(known)
+def only_known(given: Iterable[str], known: Iterable[str], whose: str, *, told: Iterable[str] | None = None) -> None:
+    """Refuse an option that is not there, with the nearest that is. `told`: those of them that are named. Raises `UsageError`."""
+    there, names = list(known), list(known if told is None else told)
     for name in given:
-        if name not in names:
+        if name not in there:
             raise UsageError(f"{whose} has no option {name!r}{nearest(name, names)}", hint=f"there are: {', '.join(names)}; nothing was recorded")

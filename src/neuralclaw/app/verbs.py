@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any
+from typing import Any, Literal, TypedDict, Unpack
 
 import msgspec
 
@@ -15,6 +15,7 @@ from ..types.entries import Event
 from ..types.events import ToolFinished
 from ..types.judging import Trust
 from ..types.labels import NONE
+from ..types.options import ApprovalsMode
 from ..types.tools import ToolSpec
 from .config_verbs import config_verbs
 from .given import RESERVED
@@ -43,6 +44,16 @@ def agent_verbs(parts: Parts, desk: SessionDesk, call: Turn, workspace: str, tru
     }
 
 
+class TrialOptions(TypedDict, total=False):
+    """What `models.try` takes besides the models."""
+
+    tasks: Sequence[str]
+    timeout: float
+    runs: int
+    keep: str | None
+    seed: str | None
+
+
 class Verbs:
     """The verbs that need more than the record."""
 
@@ -55,15 +66,28 @@ class Verbs:
     async def tool(self, *, name: str) -> dict[str, Any]:
         return described(self._spec(name))
 
-    async def call(self, *, name: str, arguments: dict[str, Any], session: str | None = None, dry_run: bool = False) -> dict[str, Any]:
-        """Call one tool through the whole pipeline: the `tool.finished` object. `dry_run`: the verdict, nothing is run."""
+    async def call(
+        self,
+        *,
+        name: str,
+        arguments: dict[str, Any],
+        session: str | None = None,
+        dry_run: bool = False,
+        approvals: ApprovalsMode | None = None,
+        trust: Literal["low", "medium", "high"] | None = None,
+    ) -> dict[str, Any]:
+        """Call one tool through the whole pipeline: the `tool.finished` object. `dry_run`: the verdict, nothing is run.
+
+        `approvals`, `trust`: in place of the agent's own.
+        """
         spec = self._spec(name)
         if dry_run:
             prepared = self._parts.tools.prepare(spec.name, arguments)
             row = await self._parts.store.session(session) if session is not None else None
-            action = msgspec.structs.replace(self._action(spec, prepared), labels=row.labels if row is not None else NONE)
+            action = self._action(spec, prepared, Trust(trust) if trust is not None else self._trust)
+            action = msgspec.structs.replace(action, labels=row.labels if row is not None else NONE)
             return as_dict(await self._parts.gate.judge(action, await self._parts.store.grants(session or "", self._workspace)))
-        async with self._call(spec.name, arguments, session=session) as events:
+        async with self._call(spec.name, arguments, session=session, approvals=approvals, trust=trust) as events:
             finished = [event async for event in events if isinstance(event.body, ToolFinished)]
         if not finished:
             raise AgentError("the call ended without a result; what was recorded is kept", hint="neuralclaw sessions show tools")
@@ -75,10 +99,8 @@ class Verbs:
             raise ToolNotFoundError(f"there is no tool named {name!r}", hint="neuralclaw tools list")
         return spec
 
-    def _action(self, spec: ToolSpec, arguments: dict[str, Any]) -> Action:
-        return Action(
-            session="explain", turn=0, call_id="explain", spec=spec, arguments=arguments, workspace=self._workspace, trust=self._trust, origin=Origin()
-        )
+    def _action(self, spec: ToolSpec, arguments: dict[str, Any], trust: Trust) -> Action:
+        return Action(session="explain", turn=0, call_id="explain", spec=spec, arguments=arguments, workspace=self._workspace, trust=trust, origin=Origin())
 
     async def models(self, *, service: str | None = None) -> list[dict[str, Any]]:
         """The models that can be used now: those that are set, and each ready service's default; or all that are known of one service."""
@@ -96,7 +118,7 @@ class Verbs:
         source = self._parts.instructions
         return [] if source is None else [as_dict(file) for file in (await source.read(self._workspace)).files]
 
-    async def try_models(self, *, models: Sequence[str], progress: Callable[[Any], None] | None = None, **asked: Any) -> list[dict[str, Any]]:
+    async def try_models(self, *, models: Sequence[str], progress: Callable[[Any], None] | None = None, **asked: Unpack[TrialOptions]) -> list[dict[str, Any]]:
         """Try models (`P:M`) with the twenty tasks, each in a fresh workspace and home: passes, calls, usage, time and every result, for each model.
 
         `tasks`: only these. `timeout`: seconds for a task. `runs`: how often each. `keep`: a directory for the workspaces. `progress` is told the value

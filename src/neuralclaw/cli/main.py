@@ -23,13 +23,6 @@ GROUPS = {
 }
 """Noun -> the file of this package that has its commands."""
 
-LATER = (
-    *("undo", "redo", "diff", "cost", "backup", "restore", "memory", "mcp", "schedule"),
-    *("tasks", "plan", "souls", "agents", "prompts", "secrets", "serve"),
-)
-"""Nouns that are promised and not available yet."""
-
-
 _program = False
 """Whether this process was started as `neuralclaw`: then it is ours, with every library's logging in it."""
 
@@ -76,7 +69,7 @@ def _dispatch(arguments: list[str]) -> int:
     if first is None or first.startswith("-"):
         return _run("run" if "-p" in rest else "chat", rest, home)
     if first not in GROUPS:
-        raise _part("parsing").unknown_noun(first, tuple(n for n in GROUPS if n != "chat"), LATER)
+        raise _part("parsing").unknown_noun(first, tuple(n for n in GROUPS if n != "chat"))
     return _run(first, rest[1:], home)
 
 

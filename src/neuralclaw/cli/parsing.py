@@ -7,12 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from ..errors import UsageError
+from ..types.later import NOUNS, is_later
 
 Run = Callable[[argparse.Namespace], int]
 Options = Callable[[argparse.ArgumentParser], None]
-
-_LATER = {"sessions": ("search", "rename", "fork", "export", "import", "delete", "replay")}
-"""Verbs that are promised and are not available yet."""
 
 
 class Command:
@@ -94,7 +92,7 @@ def run(noun: str, commands: Sequence[Command], arguments: list[str], home: str 
     if arguments[0] in ("--help", "-h"):
         print(_group_help(noun, commands))
         return 0
-    if arguments[0] in _LATER.get(noun, ()):
+    if is_later(noun, arguments[0]):
         raise not_yet(f"neuralclaw {noun} {arguments[0]}")
     if arguments[0] not in verbs:
         raise UsageError(f"neuralclaw {noun} has no {arguments[0]!r}{did_you_mean(arguments[0], verbs)}", hint=f"it has: {', '.join(verbs)}")
@@ -145,9 +143,9 @@ def _group_help(noun: str, commands: Sequence[Command]) -> str:
     return "\n".join([*lines, "", "example:", f"  {commands[0].example}"])
 
 
-def unknown_noun(word: str, nouns: Sequence[str], later: Sequence[str]) -> UsageError:
+def unknown_noun(word: str, nouns: Sequence[str]) -> UsageError:
     """What to say when the first word is no command."""
-    if word in later:
+    if word in NOUNS:
         return UsageError(f"neuralclaw {word} is not available yet", hint=f"there is: {', '.join(nouns)}")
     return UsageError(
         f"there is no command {word!r}{did_you_mean(word, nouns)}", hint=f'there is: {", ".join(nouns)}; a task is given with: neuralclaw run "…"'

@@ -6,13 +6,15 @@ from datetime import datetime
 from typing import get_args
 
 import anyio
+import msgspec
 
 from ..agent.loop import cancelled
+from ..agent.redaction import NO_REDACTION, redacted
 from ..errors import AlreadyAnswered, StoreError, UnknownQuestion
-from ..ports import Clock, Store
+from ..ports import Clock, Redaction, Store
 from ..types.actions import Answer, AnswerDecision, Question
 from ..types.entries import Draft, Entry
-from ..types.events import ApprovalRequested, ApprovalResolved
+from ..types.events import ApprovalRequested, ApprovalResolved, ErrorEvent
 from ..types.labels import AGENT
 from ..types.options import ApprovalsMode
 from ..types.rows import OpenQuestion
@@ -25,6 +27,26 @@ EXPIRY_CHECKED = 60.0
 
 Approver = Callable[[str, Question], Awaitable[AnswerDecision]]
 """A program that answers in the person's place: session and question in, decision out."""
+
+LONGEST_FAILURE = 500
+"""Characters of what an approver failed with that are recorded."""
+ANSWERS = "an approver is an async function of one question that returns one of its choices"
+
+
+class Word(msgspec.Struct, frozen=True):
+    """What an approver decided: its answer, whose that is, and what kept it from giving one."""
+
+    decision: AnswerDecision
+    by: str = "program"
+    failure: ErrorEvent | None = None
+
+
+def failing(kind: str, text: str) -> Word:
+    """The word of an approver that gave no answer: nobody's, which means no."""
+    text = text.encode(errors="replace").decode()
+    text = text if len(text) <= LONGEST_FAILURE else text[: LONGEST_FAILURE - 1] + "…"
+    log.warning("%s; its answer counts as no", text)
+    return Word("no", "nobody", ErrorEvent(kind=kind, text=text, recoverable=True, hint=ANSWERS))
 
 
 def expired(question: ApprovalRequested, now: float) -> bool:
@@ -44,8 +66,16 @@ class Pending:
 class JournalAsker:
     """The `Asker` of a process. `notice` is told of every new entry, of other processes too."""
 
-    def __init__(self, store: Store, clock: Clock, notify: Callable[[Sequence[Entry]], None], *, approver: Approver | None = None) -> None:
-        self._store, self._clock, self._notify, self._approver = store, clock, notify, approver
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        notify: Callable[[Sequence[Entry]], None],
+        *,
+        approver: Approver | None = None,
+        redaction: Redaction = NO_REDACTION,
+    ) -> None:
+        self._store, self._clock, self._notify, self._approver, self._redaction = store, clock, notify, approver, redaction
         self._waiting: dict[str, Pending] = {}
         self._absent: set[str] = set()
 
@@ -94,37 +124,38 @@ class JournalAsker:
             pending.wake.set()
 
     async def _approve(self, asked: OpenQuestion, session: str, question: Question) -> None:
-        """Ask the approver and record the word."""
+        """Ask the approver and record the word, and what kept it from giving one."""
+        word = await self._decided(session, question)
         try:
-            await self.resolve(asked, *await self._decided(session, question))
+            await self.resolve(asked, word.decision, word.by, word.failure)
         except StoreError as error:
             self._give_up(question.approval_id, error)
 
-    async def _decided(self, session: str, question: Question) -> tuple[AnswerDecision, str, str | None]:
-        """The approver's word, whose it is, and what is to be said of it. The guard around approvers: one that fails is nobody, and nobody means no."""
+    async def _decided(self, session: str, question: Question) -> Word:
+        """The approver's word. The guard around approvers: one that fails is nobody, and nobody means no."""
         assert self._approver is not None, "asked only where there is one"
         try:
             said = await self._approver(session, question)
         except Exception as error:
-            log.warning("the approver failed and counts as nobody: %s: %s", type(error).__name__, error, exc_info=True)
-            return "no", "nobody", None
+            log.debug("the approver failed", exc_info=True)
+            kind, text = type(error).__name__, str(error)
+            return failing(kind, f"the approver failed: {kind}: {text}" if text else f"the approver failed: {kind}")
         except anyio.get_cancelled_exc_class():
             if cancelled():
                 raise
-            log.warning("the approver failed and counts as nobody: it was cancelled from within")
-            return "no", "nobody", None
+            return failing("CancelledError", "the approver failed: it was cancelled from within")
         if said not in get_args(AnswerDecision) or said not in question.choices:
-            told = f"the approver gave {said!r:.80}, which this question does not offer ({', '.join(question.choices)})"
-            log.warning("%s, and counts as nobody", told)
-            return "no", "nobody", told
-        return said, "program", None
+            return failing("UsageError", f"the approver gave {said!r:.80}, which this question does not offer ({', '.join(question.choices)})")
+        return Word(said)
 
-    async def resolve(self, asked: OpenQuestion, decision: AnswerDecision, by: str, text: str | None = None) -> None:
-        """Record an answer; where somebody was faster, that answer counts."""
+    async def resolve(self, asked: OpenQuestion, decision: AnswerDecision, by: str, failure: ErrorEvent | None = None) -> None:
+        """Record an answer, behind the failure that led to it; where somebody was faster, that answer counts."""
         name = asked.question.approval_id
-        body = ApprovalResolved(approval_id=name, decision=decision, by=by, text=text)
+        failure = redacted(failure, self._redaction)
+        answer = ApprovalResolved(approval_id=name, decision=decision, by=by, text=failure.text if failure is not None else None)
+        drafts = [Draft(asked.turn, body, AGENT) for body in (failure, answer) if body is not None]
         try:
-            self._notify(await self._store.append(asked.session, [Draft(asked.turn, body, AGENT)]))
+            self._notify(await self._store.append(asked.session, drafts))
         except AlreadyAnswered:
             known, pending = await self._store.question(name), self._waiting.get(name)
             if pending is not None and known is not None and known.answer is not None:

@@ -50,6 +50,10 @@ class Sessions:
             drive.life.cancel()
 
     def driving(self, session: str) -> bool:
+        """Whether a turn of this session runs here and goes on; one that stops because the agent is closed does not, and nobody need cancel it."""
+        return not self._closing and self.here(session)
+
+    def here(self, session: str) -> bool:
         """Whether a turn of this session runs here, or the next one is about to."""
         drive = self._drives.get(session)
         return drive is not None and not drive.ending

@@ -1,0 +1,13 @@
+"""Commands that are promised and not available yet: one table for the command line and for `agent.do`. Nothing is imported here, for a quick start."""
+
+NOUNS = (
+    *("undo", "redo", "diff", "cost", "backup", "restore", "memory", "mcp", "schedule"),
+    *("tasks", "plan", "souls", "agents", "prompts", "secrets", "serve"),
+)
+VERBS = {"sessions": ("search", "rename", "fork", "export", "import", "delete", "replay")}
+"""Noun that is there -> those of its verbs that are not."""
+
+
+def is_later(noun: str, verb: str) -> bool:
+    """Whether a command is promised and not available yet."""
+    return noun in NOUNS or verb in VERBS.get(noun, ())
