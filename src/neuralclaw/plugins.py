@@ -18,6 +18,7 @@ PARTS = {
     "provider.resolve": "neuralclaw.providers.known:resolve",
     "provider.described": "neuralclaw.providers.known:described",
     "provider.lacks_key": "neuralclaw.providers.known:lacks_key",
+    "provider.is_local": "neuralclaw.providers.known:is_local",
     "provider.having": "neuralclaw.providers.having:having",
     "provider.usable": "neuralclaw.providers.having:usable",
     "provider.models_of": "neuralclaw.providers.having:models_of",
