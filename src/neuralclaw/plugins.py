@@ -22,6 +22,7 @@ PARTS = {
     "provider.having": "neuralclaw.providers.having:having",
     "provider.usable": "neuralclaw.providers.having:usable",
     "provider.models_of": "neuralclaw.providers.having:models_of",
+    "provider.refused_key": "neuralclaw.providers.errors:refused_key",
     "provider.info": "neuralclaw.providers.models:info",
     "provider.shipped": "neuralclaw.providers.models:shipped",
     "provider.untaken": "neuralclaw.providers.models:untaken",
