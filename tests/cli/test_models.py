@@ -223,3 +223,30 @@ async def test_the_models_of_a_running_ollama_are_listed(claw: Claw, services: S
     assert (await claw("models", "show", "qwen3:8b", "--json")).json["model"] == "ollama:qwen3:8b"
     stopped = await claw("models", "list", "ollama", env={"OLLAMA_HOST": "127.0.0.1:9"})
     assert "no connection to ollama" in stopped.err
+
+
+RETRY = {"NEURALCLAW_LLM__RETRY__MIN_SECONDS": "0.01", "NEURALCLAW_LLM__RETRY__MAX_SECONDS": "0.01"}
+
+
+async def test_an_answer_that_cannot_be_read_is_told_once_in_words_for_a_person(mine: Claw, services: Services) -> None:
+    services.bad = lambda handler: handler.stream("text/event-stream", [b"data: {broken}\n\n"])
+    ran = await mine("run", "hello", "--session", "a", env=RETRY)
+    assert (ran.code, ran.out) == (1, ""), ran
+    lines = ran.err.splitlines()
+    assert lines[0].startswith("🤖 LLM error: mine sent an answer that cannot be read. Retrying… (after attempt 1, in")
+    assert lines[1].startswith("🤖 LLM error: the same again. Retrying… (after attempt 2, in")
+    assert lines[2] == "🤖 LLM error: mine sent an answer that cannot be read (tried 3 times)"
+    assert lines[3].strip() == 'try again later: neuralclaw run --resume a "go on"; or use another model: --model P:M'
+    assert "byte" not in ran.err
+    closely = await mine("run", "hello", "--verbose", env=RETRY)
+    assert "a piece of the stream: JSON is malformed" in closely.err
+    services.bad = None
+    again = await mine("run", "--resume", "a", "go on")
+    assert (again.code, again.out) == (0, "ready\n"), again
+
+
+@pytest.mark.parametrize("status", [429, 500, 502])
+async def test_a_service_that_cannot_answer_now_is_told_with_the_next_step(mine: Claw, services: Services, status: int) -> None:
+    services.bad = lambda handler: handler.answer({"error": {"message": "busy"}}, status)
+    ran = await mine("run", "hello", "--session", "a", env=RETRY)
+    assert f"({status}): busy (tried 3 times)\n   try again later: neuralclaw run --resume a " in ran.err, ran

@@ -46,6 +46,7 @@ class View:
         """It was said that commands run without confinement."""
         self._streamed = ""
         self._told: set[tuple[str, str]] = set()
+        self._retried = ""  # the reason of the last retry
         self._failed: list[bool] = []  # of each call of this turn that failed, whether a line here said so
         self._limit = ""
         self._choices: dict[str, tuple[str, ...]] = {}
@@ -59,6 +60,7 @@ class View:
             case TextDelta(text=text):
                 self._delta(text)
             case Message():
+                self._retried = ""
                 self._message(event.body)
             case RetryEvent():
                 self._retry(event.body)
@@ -116,7 +118,9 @@ class View:
     def _retry(self, body: RetryEvent) -> None:
         self._void(body.discard)
         wait = f", in {body.wait_ms / 1000:.1f} s" if body.wait_ms else ""
-        self.err.trouble("LLMError", f"{body.reason.rstrip('.')}. Retrying… (after attempt {body.attempt}{wait})", style="yellow")
+        reason = "the same again" if body.reason == self._retried else body.reason.rstrip(".")
+        self._retried = body.reason
+        self.err.trouble("LLMError", f"{reason}. Retrying… (after attempt {body.attempt}{wait})", style="yellow")
 
     def _void(self, discard: bool) -> None:
         if discard and self._streamed:
@@ -168,7 +172,7 @@ class View:
                 self.err.line(body.text, "yellow")
         elif body.text and self._answer and not shown:
             self.out.line((f"{session}: " if self._named else "") + body.text.removesuffix("\n"))
-        self._streamed = self._limit = ""
+        self._streamed = self._limit = self._retried = ""
         for question in body.waiting:
             words = "|".join(self._choices.get(question, ("once", "no")))
             self.err.line(f"waits for an answer: neuralclaw approvals answer {question} {words}", "yellow")
