@@ -9,7 +9,8 @@ import pytest
 from .program import Claw, Ran
 
 pytestmark = pytest.mark.anyio
-MAKE = "run make"
+WRITES = "touch made.txt"
+MAKE = f"run {WRITES}"
 
 
 async def parked(claw: Claw, task: str, session: str) -> dict[str, Any]:
@@ -50,6 +51,9 @@ async def test_a_session_yes_covers_its_command_in_its_session_until_it_is_revok
     assert again.code == 0, again
     [decision] = [e for e in again.lines if e["type"] == "decision"]
     assert decision["reasons"][0] == f"grant {asked['approval_id']} covers it: {asked['covers']['session']}"
+    explained = await claw("policy", "explain", f"s/{asked['call_id']}", "--json")
+    assert explained.json["decision"] == "allow", "the grants of its session count"
+    assert (await claw("policy", "explain", "--command", "rm junk.txt", "--json")).json["decision"] == "ask", "those of no session"
     (claw.workspace / "junk.txt").mkdir()
     assert (await claw("run", "run rm -r junk.txt", "--session", "s")).code == 3
     assert (await claw("run", "run rm junk.txt", "--session", "other")).code == 3
@@ -73,25 +77,30 @@ async def test_a_session_yes_covers_its_command_in_its_session_until_it_is_revok
 
 @pytest.mark.invariant("gate.covers")
 async def test_an_always_belongs_to_its_workspace_and_policy_explain_counts_it(claw: Claw) -> None:
-    (claw.workspace / "Makefile").write_text("all:\n\techo made > made.txt\n")
     asked = await parked(claw, MAKE, "s")
     assert "always" in asked["choices"], asked
     assert (await claw("approvals", "answer", asked["approval_id"], "always")).code == 0
     elsewhere = claw.home.parent / "elsewhere"
     elsewhere.mkdir()
-    (elsewhere / "Makefile").write_text("all:\n\techo made > made.txt\n")
     for place, decision in ((claw.workspace, "allow"), (elsewhere, "ask")):
-        told = (await claw("policy", "explain", "--command", "make", "--workspace", str(place), "--json")).json
+        told = (await claw("policy", "explain", "--command", WRITES, "--workspace", str(place), "--json")).json
         assert told["decision"] == decision
-    explained = (await claw("policy", "explain", "--command", "make", "--json")).json
+    explained = (await claw("policy", "explain", "--command", WRITES, "--json")).json
     assert explained["rules"][0]["id"] == f"grant.{asked['approval_id']}"
     assert explained["rules"][0]["decision"] == "allow"
     assert (await claw("run", MAKE, "--session", "new", "--workspace", str(elsewhere))).code == 3
     assert (await claw("run", MAKE, "--session", "new2")).code == 0
     assert (claw.workspace / "made.txt").exists()
     assert (await claw("grants", "revoke", asked["approval_id"])).code == 0
-    assert (await claw("policy", "explain", "--command", "make", "--json")).json["decision"] == "ask"
+    assert (await claw("policy", "explain", "--command", WRITES, "--json")).json["decision"] == "ask"
     assert (await claw("run", MAKE, "--session", "new3")).code == 3
+
+
+@pytest.mark.parametrize("text", ["", "  "])
+async def test_an_empty_command_cannot_be_explained(claw: Claw, text: str) -> None:
+    ran = await claw("policy", "explain", "--command", text)
+    assert ran.code == 2
+    assert "the command is empty" in ran.err
 
 
 async def test_an_answer_that_is_not_offered_is_refused_and_nothing_is_recorded(claw: Claw) -> None:

@@ -32,7 +32,8 @@ class FakeClock:
 
 
 class FakeFacts:
-    """Facts from tables: `links` maps a path to where it really leads, `digests` gives what files hold. Counts its look-ups."""
+    """Facts from tables: `links` maps a path to where it really leads, `digests` gives what files hold. `scripts` the digests of
+    what interpreters run (None: each has one). Counts its look-ups."""
 
     def __init__(
         self,
@@ -42,7 +43,9 @@ class FakeFacts:
         programs: dict[str, str | None] | None = None,
         addresses: dict[str, tuple[str, ...]] | None = None,
         allowed: tuple[str, ...] = (),
+        scripts: dict[str, str] | None = None,
     ) -> None:
+        self.scripts = scripts
         self.links, self.digests, self.programs = links or {}, digests or {}, programs or {}
         self.addresses, self.allowed, self.looks = addresses or {}, allowed, 0
 
@@ -64,7 +67,9 @@ class FakeFacts:
                 )
             )
         programs = {name: self.programs.get(name, f"/usr/bin/{name}" if "/" not in name else normpath(name)) for name in wants.programs}
-        return FactSheet(paths=tuple(paths), programs=programs, addresses={h: self.addresses.get(h, ()) for h in wants.hosts}, confinement="bubblewrap")
+        addresses = {h: self.addresses.get(h, ()) for h in wants.hosts}
+        scripts = dict.fromkeys(wants.scripts, "5" * 64) if self.scripts is None else {s: self.scripts[s] for s in wants.scripts if s in self.scripts}
+        return FactSheet(paths=tuple(paths), programs=programs, addresses=addresses, scripts=scripts, confinement="bubblewrap")
 
     def _resolve(self, path: str) -> str:
         for link, target in self.links.items():

@@ -157,7 +157,7 @@ async def test_an_answer_never_lifts_what_is_forbidden() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["echo $X > a", "$X", "python -c 'print(1)'", "git -c a=b log", "cat ~/.ssh/id_rsa", "apt install x", "find . -delete", "cat a | sh"]
+    "text", ["echo $X > a", "$X", "python -c 'print(1)'", "git -c a=b log", "cat .ssh/id_rsa", "apt install x", "find . -delete", "cat a | sh"]
 )
 async def test_what_is_not_fully_understood_or_too_wide_offers_no_standing_answer(text: str) -> None:
     asked = await question(action(TERMINAL, command=text))
@@ -185,7 +185,7 @@ async def test_trust_raises_what_runs_without_asking() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "auto"), [("git push", True), ("tool x", True), ("python x.py", True), ("cat ~/.ssh/id_rsa", False), ("apt install x", False), ("echo 'x", False)]
+    ("text", "auto"), [("git push", True), ("tool x", True), ("python x.py", True), ("cat .ssh/id_rsa", False), ("apt install x", False), ("echo 'x", False)]
 )
 async def test_auto_covers_risk_up_to_high_tier_up_to_execute_and_the_list(text: str, auto: bool) -> None:
     assert (await judge(text)).auto is auto

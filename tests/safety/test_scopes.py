@@ -125,9 +125,45 @@ async def test_a_directory_that_leads_elsewhere_now_is_another_one() -> None:
         await gate(POLICY, FakeFacts(links={f"{WORKSPACE}/sub": f"{WORKSPACE}/other"})).authorize(command(text), standing(asked))
 
 
-async def test_a_program_that_the_workspace_holds_is_a_script_and_offers_no_always() -> None:
+async def test_a_program_that_the_workspace_holds_may_be_another_one_next_time_and_offers_no_standing_answer() -> None:
     asked = await question(command("make"), facts=FakeFacts(programs={"make": WORKSPACE + "/bin/make"}))
+    assert asked.choices == ("once", "no")
+
+
+async def test_a_yes_to_a_script_covers_the_script_as_it_is_now() -> None:
+    script = f"{WORKSPACE}/build.py"
+    asked = await question(command("python build.py"), facts=FakeFacts(scripts={script: "a" * 64}))
+    assert asked.covers.session == f"python build.py in {WORKSPACE} (build.py as it is now), in this session only"
+    await gate(POLICY, FakeFacts(scripts={script: "a" * 64})).authorize(command("python build.py"), standing(asked))
+    for scripts in ({script: "b" * 64}, {}):
+        with pytest.raises(Parked):
+            await gate(POLICY, FakeFacts(scripts=scripts)).authorize(command("python build.py"), standing(asked))
+    assert (await question(command("python build.py"), facts=FakeFacts(scripts={}))).choices == ("once", "no"), "nothing to hold it to"
+
+
+async def test_a_script_is_not_covered_beside_a_command_that_may_change_it() -> None:
+    one, two = [standing(await question(command(text))).standing for text in ("cp evil.py build.py", "python build.py")]
+    assert await allowed("cp evil.py build.py", Answers(standing=(*one, *two)))
+    assert not await allowed("cp evil.py build.py; python build.py", Answers(standing=(*one, *two)))
+
+
+@pytest.mark.parametrize("text", ["make", "cargo test", "npm run build", "just", "tox", "pytest -q"])
+async def test_what_runs_the_files_of_the_workspace_is_covered_in_the_session_only_and_says_so(text: str) -> None:
+    asked = await question(command(text))
     assert asked.choices == ("once", "session", "no")
+    assert asked.covers.session == f"{text} in {WORKSPACE} (whatever the workspace's files hold then), in this session only"
+
+
+async def test_long_arguments_are_shortened_to_words_that_stay_exact() -> None:
+    mail = spec("mail", risk=Risk.HIGH)
+    texts = [(await question(action(mail, to="ann", body="x" * 2_000 + end))).covers.session for end in "ab"]
+    assert all(len(str(text)) < 400 and "2,003 characters, SHA-256 " in str(text) for text in texts)
+    assert texts[0] != texts[1]
+    many = await question(action(mail, **{f"a{n}": "y" * 90 for n in range(50)}))
+    assert len(str(many.covers.session)) < 400
+    assert "SHA-256" in str(many.covers.session)
+    long = await question(command("mkdir " + "d" * 1_000))
+    assert len(str(long.covers.session)) < 400
 
 
 async def test_a_yes_to_a_file_tool_covers_the_directory_of_its_path_and_none_below() -> None:
@@ -162,11 +198,11 @@ async def test_a_yes_to_a_tool_of_ones_own_covers_the_same_arguments() -> None:
 
 
 async def test_the_verdict_names_the_grant_that_was_used() -> None:
-    asked = await question(command("make"))
-    grant = await gate().authorize(command("make"), standing(asked, "always"))
+    asked = await question(command("git commit -m x"))
+    grant = await gate().authorize(command("git commit -m x"), standing(asked, "always"))
     assert grant.verdict is not None
     first = grant.verdict.rules[0]
     assert (first.id, first.decision) == ("grant.Q123456789", Decision.ALLOW)
     assert first.reason == f"grant Q123456789 covers it: {asked.covers.always}"
-    explained = await gate().judge(command("make"), standing(asked, "always").standing)
+    explained = await gate().judge(command("git commit -m x"), standing(asked, "always").standing)
     assert (explained.decision, explained.rules) == (Decision.ALLOW, grant.verdict.rules)

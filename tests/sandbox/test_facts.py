@@ -108,3 +108,21 @@ async def test_the_systems_resolver_knows_this_machine_and_no_invalid_name(tmp_p
     sheet = await look(tmp_path, Wants(hosts=("localhost", "no-such-host.invalid")))
     assert {"127.0.0.1", "::1"} & set(sheet.addresses["localhost"])
     assert sheet.addresses["no-such-host.invalid"] == ()
+
+
+async def test_a_script_has_the_digest_of_what_it_holds_now(tmp_path: Path) -> None:
+    script = tmp_path / "build.py"
+    script.write_text("print(1)\n")
+    (tmp_path / "link.py").symlink_to(script)
+    names = tuple(str(tmp_path / name) for name in ("build.py", "link.py", "nosuch.py", "."))
+    facts = await look(tmp_path, Wants(programs=("sh",), scripts=names), confinement=lambda: "process")
+    digest = hashlib.sha256(b"print(1)\n").hexdigest()
+    assert facts.scripts == {names[0]: digest, names[1]: digest}
+
+
+async def test_what_is_deleted_with_a_slash_behind_it_is_where_the_link_leads(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "link").symlink_to("there")
+    wants = tuple(PathWant(str(tmp_path / "link") + end, "delete") for end in ("", "/"))
+    facts = (await look(tmp_path, Wants(paths=wants))).paths
+    assert [fact.resolved for fact in facts] == [str(tmp_path / "link"), str(tmp_path / "there")]

@@ -149,6 +149,25 @@ async def test_a_yes_whose_question_did_not_say_what_it_covers_is_no_grant(home:
         assert await store.grants() == await store.grants("a", "/w") == await store.grants("a", "") == []
 
 
+async def test_a_question_that_does_not_say_what_a_standing_answer_covers_offers_none(home: Path) -> None:
+    """A home of a version before `covers` may have one open."""
+    async with kit.opened(home) as store:
+        await store.append("a", [kit.asked("Q1", scopes=({"kind": "program", "value": "git push", "tool": "terminal"},), workspace="")])
+        found = await store.question("Q1")
+        assert found is not None
+        assert found.question.choices == ("once", "no")
+        assert [q.question.choices for q in await store.questions()] == [("once", "no")]
+
+
+async def test_grants_of_a_workspace_with_any_name_are_found(home: Path) -> None:
+    push = {"kind": "program", "value": "git push", "tool": "terminal"}
+    async with kit.opened(home) as store:
+        for number, workspace in enumerate(("/w", '/w "q"', "/w\\x", "/wé\n")):
+            await store.append("a", [kit.asked(f"Q{number}", scopes=(push,), workspace=workspace), kit.answered(f"Q{number}", "always")])
+        for number, workspace in enumerate(("/w", '/w "q"', "/w\\x", "/wé\n")):
+            assert [g.grant_id for g in await store.grants("b", workspace)] == [f"Q{number}"]
+
+
 async def test_a_revoked_grant_counts_no_more_in_any_process_and_after_a_rebuild(home: Path) -> None:
     push = {"kind": "program", "value": "git push", "tool": "terminal"}
     async with kit.opened(home) as store, kit.opened(home) as other:

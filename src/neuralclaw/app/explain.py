@@ -90,8 +90,8 @@ async def explain(parts: Parts, asked: Mapping[str, Any], *, workspace: str, tru
     except msgspec.ValidationError as error:
         raise UsageError(f"that cannot be explained: {error}") from error
     _fits(question)
-    action = await _action(parts, question, Around(workspace=workspace, trust=trust))
-    standing = await parts.store.grants("", action.workspace)
+    action, session = await _action(parts, question, Around(workspace=workspace, trust=trust))
+    standing = await parts.store.grants(session, action.workspace)
     if question.resolve is None:
         return await parts.gate.judge(action, standing)
     facts = SystemFacts(parts.policy, lambda: parts.sandbox.name, parts.loaded.env.get("PATH", ""), Answered(question.resolve))
@@ -107,6 +107,8 @@ def _fits(asked: Asked) -> None:
     if len(targets) != 1:
         given = f"{' and '.join(targets)} are asked about at once" if targets else "nothing to explain"
         raise UsageError(f"{given}: give one of {', '.join(TARGETS)}", hint='neuralclaw policy explain --command "git push"')
+    if not str(getattr(asked, targets[0])).strip():
+        raise UsageError(f"the {targets[0].replace('_', ' ')} is empty: there is nothing to explain", hint='neuralclaw policy explain --command "git push"')
     for option, wanted in (("op", ("path",)), ("args", ("tool",)), ("resolve", ("url", "tool"))):
         if getattr(asked, option) is not None and targets[0] not in wanted:
             raise UsageError(f"--{option} goes with --{' or --'.join(wanted)}")
@@ -114,21 +116,23 @@ def _fits(asked: Asked) -> None:
         raise UsageError(f"--path wants --op, one of {', '.join(BY_OP)}", hint=f"neuralclaw policy explain --path {asked.path} --op read")
 
 
-async def _action(parts: Parts, asked: Asked, around: Around) -> Action:
-    """The call that stands for what is asked."""
+async def _action(parts: Parts, asked: Asked, around: Around) -> tuple[Action, str]:
+    """The call that stands for what is asked, and the session whose grants count."""
+    session = ""
     if asked.call_id is not None:
         found = await _recorded(parts, asked.call_id)
         asked = msgspec.structs.replace(asked, tool=found.call.name, args=found.call.arguments)
         around = found.around or around
+        session = found.session
     around = _given(asked, around)
     if asked.url is not None:
-        return _made(FETCH, {"url": asked.url}, around)
+        return _made(FETCH, {"url": asked.url}, around), session
     if asked.path is not None:
-        return _made(_tool(parts, BY_OP[asked.op or ""]), {"path": asked.path}, around)
+        return _made(_tool(parts, BY_OP[asked.op or ""]), {"path": asked.path}, around), session
     name, arguments = (asked.tool, asked.args or {}) if asked.tool is not None else ("terminal", {"command": asked.command})
     spec = _tool(parts, name)
     try:
-        return _made(spec, parts.tools.prepare(spec.name, arguments), around)
+        return _made(spec, parts.tools.prepare(spec.name, arguments), around), session
     except ToolValidationError as error:
         raise UsageError(error.text, hint=f"neuralclaw tools show {spec.name}") from error
 
@@ -173,6 +177,7 @@ class Recorded(msgspec.Struct, frozen=True):
 
     call: ToolCall
     around: Around | None
+    session: str = ""
 
 
 async def _recorded(parts: Parts, name: str) -> Recorded:
@@ -189,7 +194,7 @@ async def _recorded(parts: Parts, name: str) -> Recorded:
     found = _call(await parts.store.read(having[0], kinds=("turn.started", "tool.started", "message")), call_id) if having else None
     if found is None:
         raise UsageError(f"no recorded call has the id {name}", hint="neuralclaw sessions show SESSION names its calls")
-    return found
+    return msgspec.structs.replace(found, session=having[0])
 
 
 def _call(entries: Sequence[Entry], call_id: str) -> Recorded | None:

@@ -100,12 +100,14 @@ def _wants(paths: list[PathWant], urls: list[Url], line: Line | None, cwd: str) 
     hosts = tuple(dict.fromkeys(u.host for u in urls if u.problem is None and u.literal is None))
     wanted = list(paths)
     programs: tuple[str, ...] = ()
+    scripts: tuple[str, ...] = ()
     if line is not None:
         wanted += [w for c in line.commands for w in c.wants]
         wanted += dict.fromkeys(PathWant(c.cwd, "list") for c in line.commands if c.cwd and c.cwd != cwd)  # what a yes covers depends on where it really is
         programs = tuple(dict.fromkeys(c.program for c in line.commands if c.program))
+        scripts = tuple(dict.fromkeys(c.script for c in line.commands if c.script))
     if not wanted and not programs and not hosts:
         return None if line is None else Wants(cwd=cwd)
     if len(paths) + len(hosts) > MAX_WANTS:
         raise Exceeded(MANY_PLACES)
-    return Wants(paths=tuple(dict.fromkeys(wanted)), programs=programs, hosts=hosts, cwd=cwd)
+    return Wants(paths=tuple(dict.fromkeys(wanted)), programs=programs, hosts=hosts, scripts=scripts, cwd=cwd)

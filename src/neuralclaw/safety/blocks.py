@@ -234,11 +234,16 @@ def _rm(call: Call) -> Iterator[Block]:
         path = call.path(word)
         if path is not None and (recursive or path == "/*") and _is_root(path, call):
             yield block("block.rm_roots", what=f"rm {word.shown}")
-        places.append(path if path is not None and word.known else "")
+        places.append(path if path is not None and word.known and not steps_through(word.text) else "")
     if recursive and call.fed:
         yield block("block.rm_roots", what="rm of whatever standard input names")
     if recursive and force:
         yield block("block.rm_recursive", argv=argv, places=tuple(places), releasable=all(places))
+
+
+def steps_through(text: str) -> bool:
+    """Whether wildcards stand for directories on the way: any of these may be a link to another place."""
+    return any(c in text.rpartition("/")[0] for c in "*?[")
 
 
 def _is_root(path: str, call: Call) -> bool:

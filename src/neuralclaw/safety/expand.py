@@ -74,10 +74,11 @@ class Scene:
 
 
 class Expander:
-    """Resolves words. `run` analyses the code of a substitution and says what it writes."""
+    """Resolves words. `run` analyses the code of a substitution and says what it writes; `again` is told of `expansion` and `arithmetic`, which
+    evaluate their text once more."""
 
-    def __init__(self, run: Callable[["Node"], Flow], bounds: Bounds) -> None:
-        self._run, self._bounds = run, bounds
+    def __init__(self, run: Callable[["Node"], Flow], bounds: Bounds, again: Callable[[str, str], None]) -> None:
+        self._run, self._bounds, self._again = run, bounds, again
 
     def joined(self, nodes: "Sequence[Node]", scene: Scene) -> list[Word]:
         """Nodes that stand side by side without a blank are one word, also where the grammar takes them for several."""
@@ -196,6 +197,7 @@ class Expander:
             return Piece("0")
         if _NAME.fullmatch(name) or name.isdigit():
             return self._value(*scene.value(name))
+        self._again("expansion", source)
         default = _DEFAULT.fullmatch(source)
         if default is not None:
             text, known = scene.value(default.group(1))
@@ -219,8 +221,9 @@ class Expander:
 
     def _arithmetic(self, node: "Node", scene: Scene) -> Piece:
         """A number, where it can be worked out here."""
+        self._again("arithmetic", _sum(node))
         self._inner(node, scene)
-        number = calculate(text_of(node)[3:-2])
+        number = calculate(_sum(node))
         return Piece("" if number is None else str(number), known=number is not None)
 
     def _inner(self, node: "Node", scene: Scene) -> None:
@@ -229,9 +232,19 @@ class Expander:
         for child in node.named_children:
             if child.type in ("command_substitution", "process_substitution"):
                 self._run(child)
-            else:
-                self._inner(child, scene)
+                continue
+            if child.type == "expansion":
+                self._again("expansion", text_of(child))
+            elif child.type == "arithmetic_expansion":
+                self._again("arithmetic", _sum(child))
+            self._inner(child, scene)
         self._bounds.leave()
+
+
+def _sum(node: "Node") -> str:
+    """What stands inside `$((…))` or `$[…]`."""
+    text = text_of(node)
+    return text[2:-1] if text.startswith("$[") else text[3:-2]
 
 
 def _protected(text: str) -> str:

@@ -11,7 +11,7 @@ from .words import Word
 class Judgement:
     """Starts as a command that only reads; everything found makes it stricter."""
 
-    __slots__ = ("call", "critical", "only_reads", "powers", "risk", "sends", "subject", "understood", "wants", "why")
+    __slots__ = ("call", "critical", "only_reads", "powers", "risk", "script", "sends", "subject", "understood", "wants", "why")
 
     def __init__(self, call: Call) -> None:
         self.call = call
@@ -21,6 +21,7 @@ class Judgement:
         self.only_reads = self.understood = True
         self.critical = self.sends = False
         self.subject = call.name
+        self.script = ""
 
     def act(self, risk: Risk, why: str, *powers: Power) -> None:
         """It does more than read."""
@@ -49,6 +50,8 @@ class Judgement:
             self.unclear()
         elif word.text:
             self._want(word.text, "delete" if op == "delete" else "write")
+            if op == "delete" and self.wants and word.text.endswith(("/", "/.")):  # through a link, not the link
+                self.wants[-1] = PathWant(self.wants[-1].path.rstrip("/") + "/", "delete")
 
     def _want(self, text: str, op: str) -> None:
         if "\0" in text or len(text) > 4096:
@@ -84,5 +87,6 @@ class Judgement:
             wants=tuple(dict.fromkeys(self.wants)),
             sends=self.sends,
             cwd=self.call.cwd,
+            script=self.script,
             open=(piped and self.call.name not in ("tee", "sponge")) or self.call.fed or self.call.spread or any(w.glob for w in words),
         )

@@ -36,6 +36,8 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     sends: bool = False
     cwd: str | None = None
     """Where it runs; None: not known."""
+    script: str = ""
+    """The file that an interpreter runs, absolute."""
     open: bool = False
     """What it works on is not all in its words: it reads standard input, gets arguments from it, or has wildcards."""
 
@@ -54,6 +56,8 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     broken: bool = False
     """The grammar could not read all of it."""
     simple: bool = True
+    alters: bool = False
+    """It sets variables, defines functions or changes the shell: its commands need not do what the same words do elsewhere."""
     exceeded: str = ""
     """The bound at which the analysis stopped, as the end of a sentence; "": it came to its end. What came after is not known."""
     unread: bool = False

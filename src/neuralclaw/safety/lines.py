@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from posixpath import dirname
 
+import msgspec
+
 from ..types.actions import Action, FactSheet, PathFact, PathOp
 from ..types.judging import Power, Risk, Sink, Tier
 from ..types.options import Policy
@@ -10,8 +12,8 @@ from . import owner
 from .analysis import Analysis
 from .findings import Findings
 from .line import Command, Line
-from .paths import HARMLESS_DEVICES, SCRATCH, in_data_home, is_device, is_startup, is_system, under
-from .places import guard, roots
+from .paths import HARMLESS_DEVICES, SCRATCH, in_data_home, instructs, is_device, is_startup, is_system, under
+from .places import guard, instructions, roots
 
 
 def judge(findings: Findings, action: Action, policy: Policy, analysis: Analysis, sheet: FactSheet) -> None:
@@ -98,24 +100,28 @@ def _command(findings: Findings, action: Action, policy: Policy, command: Comman
         findings.network = True
     if command.sends:
         findings.sinks.add(Sink.NETWORK_SEND)
+    into = [w for w in command.wants if w.op == "write" and facts[w.path, w.op].kind in ("directory", "missing")]
     for want in command.wants:
         fact = facts[want.path, want.op]
+        if want.op == "read" and into and instructs(want.path):  # a copy into a directory keeps its name
+            instructions(findings, msgspec.structs.replace(fact, op="write"), action.workspace)
         _place(findings, fact, action, policy)
         if fact.op in ("write", "delete"):
-            _change(findings, fact, policy)
+            _change(findings, fact, policy, action.workspace)
 
 
 def _place(findings: Findings, fact: PathFact, action: Action, policy: Policy) -> None:
     if in_data_home(fact.resolved, policy, action.workspace):
         findings.raise_risk(Risk.HIGH)
         findings.forbid("path.protected", f"{fact.resolved} belongs to the agent's own data, which no tool call may touch", f"a path in {action.workspace}")
-    guard(findings, fact.resolved)
+    guard(findings, fact.resolved, inside=fact.inside)
     if fact.path != fact.resolved:
-        guard(findings, fact.path)
+        guard(findings, fact.path, inside=fact.inside)
 
 
-def _change(findings: Findings, fact: PathFact, policy: Policy) -> None:
+def _change(findings: Findings, fact: PathFact, policy: Policy, workspace: str) -> None:
     path = fact.resolved
+    instructions(findings, fact, workspace)
     if path in HARMLESS_DEVICES or fact.path in HARMLESS_DEVICES:
         return
     if is_device(path):

@@ -6,6 +6,7 @@ from ..types.actions import Action, FactSheet
 from ..types.judging import Decision
 from ..types.options import OwnerRule, Policy
 from .analysis import Analysis
+from .blocks import steps_through
 from .findings import Findings
 from .line import Block, Command
 from .paths import absolute, person_home, under
@@ -76,7 +77,9 @@ def _weighty(analysis: Analysis) -> tuple[Command, ...]:
 def _places(analysis: Analysis, sheet: FactSheet, *, everything: bool) -> list[str]:
     """Where the call goes. A rule that allows counts where links lead, and of a command line what it changes; any other also the links themselves."""
     if everything:
-        return [f.resolved for f in sheet.paths if analysis.line is None or f.op in ("write", "delete")]
+        if analysis.line is None:
+            return [f.resolved for f in sheet.paths]
+        return ["" if steps_through(f.path) else f.resolved for f in sheet.paths if f.op in ("write", "delete")]
     return [place for f in sheet.paths for place in (f.resolved, f.path)]
 
 

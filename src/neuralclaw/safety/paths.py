@@ -1,7 +1,7 @@
 """Places: which paths are inside, which belong to the system, and which hold secrets. String functions only; links are resolved by `Facts`."""
 
 from fnmatch import fnmatchcase
-from posixpath import dirname, isabs, join, normpath
+from posixpath import basename, dirname, isabs, join, normpath
 
 from ..types.options import Policy
 
@@ -16,6 +16,8 @@ SECRET_NAMES = frozenset(
     {".ssh", ".gnupg", ".aws", ".azure", ".kube", ".password-store", ".netrc", ".pgpass", ".git-credentials", ".vault-token", "keyrings", "gcloud", ".mozilla"}
 )
 STARTUP_NAMES = frozenset({".bashrc", ".bash_profile", ".bash_login", ".profile", ".zshrc", ".zprofile", ".zshenv", "authorized_keys", "autostart", ".xinitrc"})
+
+INSTRUCTIONS = "AGENTS.md"
 
 
 _WILD = frozenset("*?[")
@@ -82,6 +84,11 @@ def is_scratch(path: str) -> bool:
 def is_startup(path: str) -> bool:
     """A file that runs at the person's next log-in, or lets somebody in."""
     return any(part in STARTUP_NAMES for part in path.split("/"))
+
+
+def instructs(path: str) -> bool:
+    """A file that later turns take as instructions, wherever it lies: a workspace may be there or below. The path may hold wildcards."""
+    return _may_be(INSTRUCTIONS.lower(), basename(path.rstrip("/")).lower())
 
 
 def matches(path: str, pattern: str) -> bool:

@@ -1,11 +1,13 @@
 """Rules for the paths that a tool's own arguments name."""
 
+from posixpath import relpath
+
 from ..types.actions import Action, FactSheet, PathFact
 from ..types.judging import Power, Risk, Sink, Tier
 from ..types.options import Policy
 from .analysis import Analysis
 from .findings import Findings
-from .paths import in_data_home, is_system, secret, under
+from .paths import in_data_home, instructs, is_system, secret, under
 
 POWERS = {"read": Power.READ, "list": Power.READ, "write": Power.WRITE, "delete": Power.DELETE}
 
@@ -42,23 +44,37 @@ def _place(findings: Findings, fact: PathFact, action: Action, policy: Policy) -
             f"{fact.resolved} is outside the workspace {action.workspace}",
             "a path in the workspace, or a directory listed in tools.filesystem.allowed_paths",
         )
-    guard(findings, fact.resolved)
+    guard(findings, fact.resolved, inside=fact.inside)
     if fact.kind == "other":
         findings.forbid("path.special", f"{fact.resolved} is neither a regular file nor a directory", "a regular file")
 
 
-def guard(findings: Findings, resolved: str) -> None:
-    """Known places of secrets: password hashes are never read, keys and tokens only after a person said yes."""
+def guard(findings: Findings, resolved: str, *, inside: bool) -> None:
+    """Known places of secrets: password hashes, keys and tokens are not touched; what looks like one inside the workspace only after a person said yes."""
     kind = secret(resolved)
     if kind == "forbid":
         findings.raise_risk(Risk.HIGH)
         findings.forbid("path.secrets", f"{resolved} holds password hashes", "a file without secrets")
+    elif kind == "ask" and not inside:
+        findings.raise_risk(Risk.HIGH)
+        reason = f"{resolved} is a place where keys and passwords are kept, which no tool call may touch"
+        findings.forbid("path.secrets", reason, "a file without secrets; a directory in tools.filesystem.allowed_paths is asked about")
     elif kind == "ask":
         findings.raise_risk(Risk.HIGH)
         findings.ask("path.secrets", f"{resolved} is a place where keys and passwords are kept")
 
 
+def instructions(findings: Findings, fact: PathFact, workspace: str) -> None:
+    """What later turns are told is not written without the person's word."""
+    if fact.op == "write" and (instructs(fact.resolved) or instructs(fact.path)):
+        findings.sinks.add(Sink.SELF)
+        path = fact.resolved if instructs(fact.resolved) else fact.path
+        shown = relpath(path, workspace) if under(path, workspace) else path
+        findings.ask("path.instructions", f"writes {shown}, which later turns take as instructions", "a file of another name")
+
+
 def _change(findings: Findings, fact: PathFact, allowed: tuple[str, ...], action: Action, policy: Policy) -> None:
+    instructions(findings, fact, action.workspace)
     root = next((r for r in allowed if under(fact.resolved, r)), None)
     if fact.op == "delete":
         findings.raise_risk(Risk.HIGH)

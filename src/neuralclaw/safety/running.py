@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from ..types.judging import Power, Risk
-from . import blocks, scripts
+from . import blocks, evaluated, scripts
 from .bounds import Exceeded
 from .commands import judge
 from .expand import Flow
@@ -66,6 +66,8 @@ def plain(state: State, simple: Simple, name: str) -> Flow:
     _downloaded(state, simple, name)
     state.understood &= judged.understood
     builtin = name in BUILTINS and "/" not in simple.words[0].text
+    if builtin:
+        evaluated.builtin(state, simple, name)
     state.add(judged.command(simple.via, builtin=builtin, piped=simple.stdin is not None))
     _directory(simple, name)
     return _output(state, simple, name, judged.powers, [w.path for w in judged.wants if w.op == "write"])

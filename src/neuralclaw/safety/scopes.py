@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from hashlib import sha256
 from posixpath import basename, dirname
 from shlex import quote
 
@@ -20,8 +21,10 @@ from .programs import INTERPRETERS
 NOT_ALWAYS = frozenset({Power.DELETE, Power.NETWORK, Power.PRIVILEGE})
 PLAIN_VIA = frozenset("timeout gtimeout nice nohup time stdbuf ionice setsid command".split())
 """Wrappers that change nothing about what the command does."""
-QUIET = frozenset(": [ [[ true false echo printf pwd cd test exit wait <".split())
-"""Builtins beside which a command is the same one."""
+INERT = frozenset(": true false echo pwd cd exit <".split())
+"""Builtins beside which a command is the same one, whatever their arguments."""
+LONGEST, SHOWN, DIGEST = 120, 60, 32
+"""Characters of an argument or a command that are shown whole, characters of a longer one, and digits of its digest."""
 PORTS = {"http": 80, "https": 443}
 ANY_TEXT = "…"
 _COMMIT_FLAG = re.compile(r"--all|--signoff|--verbose|--quiet|--no-verify|--amend|--allow-empty|-[asvqn]+")
@@ -40,6 +43,8 @@ def parts_of(action: Action, policy: Policy, analysis: Analysis, verdict: Verdic
     """What an answer for the session or for ever would cover, or () when this call must be asked about every time."""
     if not verdict.understood or any(r.decision == "ask" and r.id not in AUTO_RULES for r in verdict.rules):
         return ()
+    if analysis.line is not None and analysis.line.alters:
+        return ()
     if analysis.line is not None:
         return _commands(action, policy, analysis.line.commands, sheet)
     tool = action.spec.name
@@ -51,7 +56,7 @@ def parts_of(action: Action, policy: Policy, analysis: Analysis, verdict: Verdic
     if analysis.paths:
         return _directories(action, policy, sheet, ever)
     value = msgspec.json.encode((action.workspace, action.arguments), order="deterministic").decode()
-    shown = ", ".join(f"{name}={given!r}" for name, given in action.arguments.items())
+    shown = _exactly(action)
     ever = ever and Power.EXECUTE not in action.spec.powers and not action.spec.sinks
     return (Part(Scope("tool", value, tool), f"{tool} with exactly {shown}" if shown else tool, ever),)
 
@@ -92,13 +97,15 @@ def _commands(action: Action, policy: Policy, commands: Sequence[Command], sheet
     for command in commands:
         foreign = bool(command.program) and (command.program not in policy.programs or stray(command.program, action, policy, sheet))
         if command.only_reads and not foreign:
-            if not command.program and command.argv[0] not in QUIET and command.subject != "test":
+            if not command.program and command.argv[0] not in INERT:
                 return ()
             continue
         part = _command(action, policy, command, sheet)
         if part is None:
             return ()
         found.append(part)
+    if len(found) > 1 and any(command.script for command in commands):
+        return ()  # what runs beside a script may change it before it begins
     return tuple(found)
 
 
@@ -114,15 +121,38 @@ def _command(action: Action, policy: Policy, command: Command, sheet: FactSheet)
     wanted = {(w.path, w.op) for w in command.wants}
     targets = sorted((f.op, f.resolved) for f in sheet.paths if (f.path, f.op) in wanted and f.op in ("write", "delete"))
     program = sheet.programs.get(command.program)
-    value = msgspec.json.encode((argv, place, command.via, program, targets, given), order="deterministic").decode()
+    script = sheet.scripts.get(command.script, "") if command.script else ""
+    if stray(command.program, action, policy, sheet) or (basename(command.program) in INTERPRETERS and not script):
+        return None  # what it would run may be another program the next time
+    value = msgspec.json.encode((argv, place, command.via, program, targets, given, *([script] if script else [])), order="deterministic").decode()
     words = " ".join(ANY_TEXT if word == ANY_TEXT else quote(word) for word in (*command.via, *argv))
     if ANY_TEXT in argv:
         words += " (any message)"
     if given:
         words += " with " + ", ".join(f"{name}={quote(str(text))}" for name, text in sorted(given.items()))
-    runs = basename(command.program) in INTERPRETERS or stray(command.program, action, policy, sheet)
-    ever = not runs and not NOT_ALWAYS & command.powers
-    return Part(Scope("program", value, action.spec.name), f"{words} in {place}", ever)
+    held = ""
+    if basename(command.program) in INTERPRETERS:
+        held = f" ({basename(command.script)} as it is now)"
+    elif Power.EXECUTE in command.powers:
+        held = " (whatever the workspace's files hold then)"
+    ever = not {*NOT_ALWAYS, Power.EXECUTE} & command.powers
+    return Part(Scope("program", value, action.spec.name), f"{_short(words)} in {place}{held}", ever)
+
+
+def _short(words: str) -> str:
+    """Words that a person can read: of long ones the beginning, how long they are, and a digest that makes them exact."""
+    if len(words) <= LONGEST:
+        return words
+    return f"{words[:SHOWN]}… ({len(words):,} characters, SHA-256 {sha256(words.encode('utf-8', 'surrogatepass')).hexdigest()[:DIGEST]}…)"
+
+
+def _exactly(action: Action) -> str:
+    """The arguments of a tool of one's own."""
+    given = [f"{name}={_short(repr(value))}" for name, value in action.arguments.items()]
+    shown = ", ".join(given)
+    if len(shown) <= 4 * LONGEST:
+        return shown
+    return "these arguments: " + _short(", ".join(f"{name}={value!r}" for name, value in action.arguments.items()))
 
 
 def _free_text(argv: tuple[str, ...]) -> tuple[str, ...]:

@@ -207,6 +207,8 @@ def interpreter(found: Judgement) -> None:
     found.act(Risk.MEDIUM, "it runs code", Power.EXECUTE)
     first = found.call.args[0] if found.call.args else Word("-")
     found.subject = "" if first.text.startswith("-") else f"{found.call.name} {first.text}"
+    if first.text and first.known and not first.text.startswith("-"):
+        found.script = found.call.path(first) or ""
     if any(not w.known for w in found.call.args):
         found.unclear()
 

@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ..types.judging import Power, Risk
 from ..types.options import Policy
-from . import blocks
+from . import blocks, evaluated
+from .assigned import Assignments
 from .bounds import MAX_TEXT, Bounds, Exceeded
 from .crude import crude
 from .expand import Expander, Flow, Scene
-from .line import Command, Line
+from .line import Line
 from .paths import HARMLESS_DEVICES, absolute, person_home
-from .programs import variable_risk
 from .redirects import Redirects
 from .running import MAX_DEPTH, TOO_DEEP, plain, run
 from .state import Simple, State, environment, positional
@@ -52,6 +51,7 @@ def analyse(text: str, *, cwd: str, workspace: str, policy: Policy, env: Mapping
         blocks=tuple(state.blocks),
         understood=state.understood,
         broken=state.broken,
+        alters=state.alters,
         simple=walk.plain and len(state.commands) <= 1 and not exceeded,
         exceeded=exceeded,
     )
@@ -68,7 +68,8 @@ class _Walk:
         self._called: set[str] = set()
         self.plain = True
         self._current = Simple(words=(), scene=Scene(None, "", {}))
-        self._expander = Expander(self._substitution, bounds)
+        self._assigned = Assignments(self.state, self._joined, self._one, self._all)
+        self._expander = Expander(self._substitution, bounds, self._evaluated)
         self._defined: dict[str, tuple[set[str], bool]] = {}
 
     def text(self, text: str, simple: Simple, via: str) -> Flow:
@@ -107,6 +108,7 @@ class _Walk:
                 self.state.block(blocks.block("block.fork_bomb", what=name))
             elif name in reached:
                 self.state.understood = False
+        evaluated.finish(self.state)
 
     # -- statements
 
@@ -161,6 +163,8 @@ class _Walk:
         at = self._current
         inside = msgspec.structs.replace(at, scene=self._copy(at.scene), stdin=None, fed=False, spread=False, depth=at.depth + 1)
         source = text_of(node).strip()
+        if source.startswith("$(("):
+            self._evaluated("arithmetic", source[3:-2])
         if source.startswith("`") and ("\\" in source or "`" in source[1:-1]):
             parts = re.split(r"(?<!\\)`", source[1:-1])
             self.state.understood &= len(parts) == 1
@@ -200,10 +204,13 @@ class _Walk:
         self.plain = False
         return self._maybe(node, at)
 
-    _on_while_statement = _on_case_statement = _on_c_style_for_statement = _on_if_statement
+    _on_while_statement = _on_case_statement = _on_if_statement
 
     def _on_subshell(self, node: "Node", at: Simple) -> Flow:
         self.plain = False
+        text = text_of(node)
+        if text.startswith("((") and text.endswith("))"):  # arithmetic, where the grammar did not see it
+            evaluated.arithmetic(self.state, at, text[2:-2])
         return self._all(node, msgspec.structs.replace(at, scene=self._copy(at.scene)))
 
     def _on_negated_command(self, node: "Node", at: Simple) -> Flow:
@@ -230,9 +237,11 @@ class _Walk:
             self.state.understood = False
             return Flow()
         flow = Flow("")
+        evaluated.lasting(self.state, at, name)
         sure = bool(values) and len(values) <= MAX_LOOP and all(w.known and not w.glob for w in values)
         for value in values if sure else [Word("", known=False)]:
             at.scene.variables[name] = (value.text, sure)
+            evaluated.assign(self.state, at, name, source=value.text if sure and value.text else "$")
             flow = flow.then(self._maybe(body, at) if not sure else self._all(body, at))
         at.scene.variables[name] = ("", False)
         fetched = any(w.fetched for w in values)
@@ -245,6 +254,7 @@ class _Walk:
         if body is None:
             self.state.understood = False
             return Flow("")
+        self.state.alters = True
         self._defined[name] = (called(body, self.bounds), side_by_side(body, self.bounds))
 
         def call(simple: Simple) -> Flow:
@@ -268,70 +278,55 @@ class _Walk:
     # -- assignments and tests
 
     def _on_variable_assignment(self, node: "Node", at: Simple) -> Flow:
-        self._assign(node, at)
-        return Flow("")
-
-    def _assign(self, node: "Node", at: Simple) -> str:
         self.plain = False
-        self.bounds.step(400)
-        target, value = node.child_by_field_name("name"), node.child_by_field_name("value")
-        name = text_of(target) if target is not None else ""
-        word = self._one([value], at) if value is not None and value.type != "array" else Word("", known=value is None)
-        if value is not None and value.type == "array":
-            self._all(value, at)
-        old = at.scene.variables.get(name, ("", False)) if "+=" in text_of(node)[: len(name) + 2] else ("", True)
-        self.bounds.grow(len(old[0]) + len(word.text))
-        at.scene.variables[name] = (old[0] + word.text, old[1] and word.known)
-        if word.fetched or word.decoded:
-            at.scene.variables[name] = ("", False)
-        return name
+        self._assigned.lasting(node, at)
+        return Flow("")
 
     def _on_variable_assignments(self, node: "Node", at: Simple) -> Flow:
+        self.plain = False
         for child in node.named_children:
-            self._lasting(self._assign(child, at), at)
+            self._assigned.lasting(child, at)
         return Flow("")
-
-    def _lasting(self, name: str, at: Simple) -> None:
-        """A variable that the shell's own children inherit or that the shell itself obeys."""
-        if variable_risk(name) is Risk.HIGH:
-            environment(self.state, at, name)
 
     def _on_array(self, node: "Node", at: Simple) -> Flow:
         return self._all(node, at)
 
     def _on_declaration_command(self, node: "Node", at: Simple) -> Flow:
         self.plain = False
-        for child in node.named_children:
-            if child.type == "variable_assignment":
-                environment(self.state, at, self._assign(child, at))
-            elif child.type in WORDS:
-                self._words(child, at)
+        self._assigned.declaration(node, at)
         return Flow("")
 
     def _on_unset_command(self, node: "Node", at: Simple) -> Flow:
         self.plain = False
-        for child in node.named_children:
-            at.scene.variables[text_of(child)] = ("", False)
+        self._assigned.unset(node, at)
         return Flow("")
 
     def _on_test_command(self, node: "Node", at: Simple) -> Flow:
-        """`[ … ]` and `[[ … ]]` read; substitutions in them run."""
         self.plain = False
-        self._operands(node, at)
-        self.state.add(Command(argv=(text_of(node),), via=at.via, powers=frozenset({Power.READ}), subject="test"))
+        self._assigned.test(node, at)
         return Flow("")
 
-    def _operands(self, node: "Node", at: Simple) -> None:
-        self.bounds.enter()
-        for child in node.named_children:
-            if child.type in WORDS:
-                if any(not w.known for w in self._words(child, at)):
-                    self.state.understood = False
-            elif child.type.endswith("expression") or child.type in ("test_operator", "variable_assignment"):
-                self._operands(child, at)
-            else:
-                self._walk(child, at)
-        self.bounds.leave()
+    def _on_compound_statement(self, node: "Node", at: Simple) -> Flow:
+        text = text_of(node)
+        if text.startswith("((") and text.endswith("))"):
+            self.plain = False
+            return self._assigned.arithmetic(text[2:-2], node, at)
+        return self._all(node, at)
+
+    def _on_c_style_for_statement(self, node: "Node", at: Simple) -> Flow:
+        """Its head is arithmetic, in three parts; the body may run or not."""
+        self.plain = False
+        body = node.child_by_field_name("body")
+        if body is None:
+            self.state.understood = False
+            return Flow()
+        self._assigned.head(node, body, at)
+        return self._maybe(body, at)
+
+    def _evaluated(self, kind: str, text: str) -> None:
+        """An expansion that evaluates text once more."""
+        check = evaluated.expansion if kind == "expansion" else evaluated.arithmetic
+        check(self.state, self._current, text)
 
     # -- commands and redirections
 
@@ -347,7 +342,8 @@ class _Walk:
             if child.type == "variable_assignment":
                 self.state.understood &= len(group) == 1
                 scene = self._copy(at.scene)
-                assigned.append(self._assign(child, msgspec.structs.replace(at, scene=scene)))
+                assigned.append(self._assigned.assign(child, msgspec.structs.replace(at, scene=scene)))
+                self.plain = False
             elif child.type in ("file_redirect", "heredoc_redirect", "herestring_redirect"):
                 given, extra = self._redirects.redirect(child, given)
                 words += extra

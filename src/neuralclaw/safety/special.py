@@ -9,7 +9,7 @@ from ..types.judging import Power
 from . import blocks
 from .expand import Flow, Scene
 from .line import Command
-from .programs import PRIVILEGED, SHELLS
+from .programs import ACTS, PRIVILEGED, SHELLS
 from .state import Simple, State, call_of, environment, positional, unresolved
 from .words import Word
 from .wrappers import WRAPPERS, inner
@@ -31,7 +31,7 @@ def wrapper(state: State, simple: Simple, name: str) -> Flow:
         if equals and variable.isidentifier():
             environment(state, simple, variable)
     rest = simple.words[found.start :]
-    if not rest or name in REMOTE or name in PRIVILEGED:
+    if not rest or name in REMOTE or name in PRIVILEGED or name in ACTS:
         state.judge(state, simple, name)
         if not rest:
             return Flow()

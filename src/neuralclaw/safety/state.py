@@ -37,7 +37,10 @@ class Simple(msgspec.Struct, frozen=True, kw_only=True):
 class State:
     """What the analysis of one command line has found so far."""
 
-    __slots__ = ("blocks", "bounds", "broken", "commands", "contents", "fetched", "functions", "judge", "parse", "policy", "run", "understood", "workspace")
+    __slots__ = (
+        *("alters", "assigned", "blocks", "bounds", "broken", "commands", "contents", "copied", "fetched", "functions", "judge", "parse", "policy"),
+        *("relied", "run", "texts", "understood", "workspace"),
+    )
 
     def __init__(
         self,
@@ -58,6 +61,14 @@ class State:
         self.functions: dict[str, Callable[[Simple], Flow]] = {}
         self.fetched: set[str] = set()
         self.contents: dict[str, str] = {}
+        self.alters = False
+        """The line sets variables or changes the shell, so that what stands in it need not mean what it means elsewhere."""
+        self.assigned: set[str] = set()
+        self.texts: set[str] = set()
+        """Variables that somewhere in the line are set to what need not be a number; `copied` are set from another one."""
+        self.copied: dict[str, set[str]] = {}
+        self.relied: dict[str, Simple] = {}
+        """Variables whose numbers arithmetic uses."""
 
     def block(self, found: Block) -> None:
         if found in self.blocks:

@@ -51,14 +51,17 @@ class SystemFacts:
     async def look(self, action: Action, wants: Wants) -> FactSheet:
         """The facts, looked up now. Raises `OSError` for a file that would be changed and cannot be read."""
         paths: tuple[PathFact, ...] = ()
+        scripts: dict[str, str] = {}
         programs: dict[str, str | None] = {}
         confinement: Confinement = "process"
         if wants.paths or wants.programs:
             paths, programs = await run_sync(self._disk, action.workspace, wants)
             paths = tuple([await self._with_text(fact) for fact in paths])
+        if wants.scripts:
+            scripts = await run_sync(_digests, wants.scripts)
         if executes(action):
             confinement = await run_sync(self._confinement)
-        return FactSheet(paths=paths, programs=programs, addresses=await self._addresses(wants.hosts), confinement=confinement)
+        return FactSheet(paths=paths, programs=programs, addresses=await self._addresses(wants.hosts), scripts=scripts, confinement=confinement)
 
     async def _with_text(self, fact: PathFact) -> PathFact:
         """The fact with a document's text, if it is one that would be written and its text is short enough."""
@@ -160,6 +163,19 @@ def _document(real: str) -> bytes | None:
     with open(fd, "rb") as file:
         data = file.read(_DOCUMENT_BYTES + 1)
     return data if len(data) <= _DOCUMENT_BYTES else None
+
+
+def _digests(paths: Sequence[str]) -> dict[str, str]:
+    """SHA-256 of the regular files among these, through links."""
+    found: dict[str, str] = {}
+    for path in paths:
+        real = os.path.realpath(path)
+        digest = None
+        with suppress(OSError):
+            digest = _content(real)[0] if _kind(real) == "file" else None
+        if digest is not None:
+            found[path] = digest
+    return found
 
 
 def _shown(data: bytes) -> str | None:

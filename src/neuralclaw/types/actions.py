@@ -55,6 +55,8 @@ class Wants(msgspec.Struct, frozen=True, kw_only=True):
     paths: tuple[PathWant, ...] = ()
     programs: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
+    scripts: tuple[str, ...] = ()
+    """Files that an interpreter would run, absolute."""
     cwd: str = ""
 
 
@@ -81,6 +83,8 @@ class FactSheet(msgspec.Struct, frozen=True, kw_only=True):
     paths: tuple[PathFact, ...] = ()
     programs: dict[str, str | None] = msgspec.field(default_factory=dict)
     addresses: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    scripts: dict[str, str] = msgspec.field(default_factory=dict)
+    """SHA-256 of each file that an interpreter would run, where it could be read."""
     confinement: Literal["container", "bubblewrap", "process"] = "process"
     """The sandbox that an execution would get."""
 

@@ -1,0 +1,304 @@
+"""Text that bash evaluates once more: arithmetic, subscripts, and names of variables that builtins set. There `a[$(COMMAND)]` runs COMMAND, so
+only plain numbers and variables that surely hold one are followed; anything else counts as code.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+
+from ..types.judging import Power, Risk
+from .bounds import Exceeded
+from .line import Command
+from .patterns import late
+from .programs import variable_risk
+from .state import Simple, State, environment
+from .words import Word
+
+NUMBER = late(r"[-+]?\d*")
+NAME = late(r"[A-Za-z_]\w*")
+_COUNTS = late(r"\$\{#\w+(?:\[[@*]\])?\}|\$[#?$!]")
+_VALUES = late(r"(?<![\w}$])\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))(?![\w${(\[])")
+_PLAIN = late(r"[\w\s+\-*/%<>=!&|^~?:(),]*")
+_NAMES = late(r"(?<!\w)[A-Za-z_]\w*")
+_SETS = late(r"([A-Za-z_]\w*)\s*(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)|(?:\+\+|--)\s*([A-Za-z_]\w*)")
+_SUBSCRIPT = late(r"([A-Za-z_]\w*)\[([^\[\]]*)\]")
+_PARAMETER = late(r"#?(?:[A-Za-z_]\w*|\d+|[@*#?$!-])")
+_LISTED = late(r"!\w+(?:\[[@*]\]|[@*])")
+_ONE = late(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
+COMPARES = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
+COUNTERS = frozenset("RANDOM SECONDS LINENO UID EUID PPID BASHPID EPOCHSECONDS OPTIND SHLVL".split())
+"""Variables that the shell itself keeps a number in."""
+MAX_PARENTHESES = 100
+WHY = "it evaluates text that may run commands"
+SETTINGS = frozenset("errexit nounset pipefail xtrace noglob verbose noclobber noexec monitor notify errtrace functrace".split())
+
+
+def again(state: State, simple: Simple, shown: str) -> None:
+    """This text is evaluated once more, and what that runs is not known."""
+    state.understood = False
+    state.alters = True
+    found = Command(argv=(shown,), via=simple.via, powers=frozenset({Power.EXECUTE}), risk=Risk.HIGH, only_reads=False, reason=WHY)
+    if found not in state.commands[-20:]:
+        state.add(found)
+
+
+def assign(state: State, simple: Simple, name: str, *, source: str = "$", number: bool = False) -> None:
+    """A variable is set from `source` (shell text), surely to a number where `number`. One that the shell or its programs obey decides what runs."""
+    state.alters = True
+    state.assigned.add(name)
+    text = source[1:-1] if len(source) > 1 and source[0] == source[-1] == '"' else source
+    other = _ONE.fullmatch(text)
+    if other is not None and not number:
+        state.copied.setdefault(other.group(1) or other.group(2), set()).add(name)
+    elif not number and not NUMBER.fullmatch(text) and not _COUNTS.fullmatch(text) and not _sum(text):
+        state.texts.add(name)
+
+
+def lasting(state: State, simple: Simple, name: str) -> None:
+    """A variable that the shell's own children inherit or that the shell itself obeys."""
+    if variable_risk(name) is Risk.HIGH:
+        environment(state, simple, name)
+
+
+def _sum(text: str) -> bool:
+    return text.startswith("$((") and text.endswith("))") and text.find("))") == len(text) - 2
+
+
+def arithmetic(state: State, simple: Simple, text: str) -> bool:
+    """Arithmetic over plain numbers and names is followed; the names must hold numbers wherever the line sets them. False for anything else."""
+    state.bounds.step(100 + len(text))
+    if len(text) > 1 and text[0] == text[-1] == '"':
+        text = text[1:-1]
+    rest = _VALUES.sub(lambda m: f" {m.group(1) or m.group(2)} ", _COUNTS.sub(" 0 ", text))
+    if not _PLAIN.fullmatch(rest) or not _closed(rest):
+        again(state, simple, text)
+        return False
+    for one, other in _SETS.findall(rest):
+        assign(state, simple, one or other, number=True)
+        simple.scene.variables[one or other] = ("", False)
+        lasting(state, simple, one or other)
+    for name in _NAMES.findall(rest):
+        state.relied.setdefault(name, simple)
+    return True
+
+
+def _closed(text: str) -> bool:
+    """Whether parentheses match. Where they do not, bash may take `((` for two subshells."""
+    depth = 0
+    for character in text:
+        depth += (character == "(") - (character == ")")
+        if depth > MAX_PARENTHESES:
+            raise Exceeded("it is nested too deeply")
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+def finish(state: State) -> None:
+    """Names that arithmetic relied on must hold numbers, whatever the order in which the line runs."""
+    todo = list(state.texts)
+    while todo:
+        state.bounds.step()
+        more = state.copied.pop(todo.pop(), set()) - state.texts
+        state.texts |= more
+        todo += more
+    for source, names in state.copied.items():
+        if source not in state.assigned and not _own(source):
+            state.texts |= names
+    for name, simple in state.relied.items():
+        if name in state.texts or not (name in state.assigned or _own(name)):
+            again(state, simple, name)
+
+
+def _own(name: str) -> bool:
+    """Whether a variable that the line does not set is empty or a number: what the shell itself sets has a name in capitals or `_`."""
+    return name[0].islower() or name in COUNTERS
+
+
+def expansion(state: State, simple: Simple, source: str) -> None:
+    """`${…}`: subscripts and offsets are arithmetic, `!` and `@P` evaluate the value, `=` sets the variable."""
+    body = source[2:-1]
+    if body.startswith("!") and len(body) > 1:
+        if not _LISTED.fullmatch(body):
+            again(state, simple, source)
+        return
+    head = _PARAMETER.match(body)
+    name, rest = (head.group(), body[head.end() :]) if head is not None else ("", body)
+    if rest.startswith("["):
+        found = _SUBSCRIPT.match("a" + rest)
+        if found is None:
+            again(state, simple, source)
+            return
+        if found.group(2) not in ("@", "*"):
+            arithmetic(state, simple, found.group(2))
+        rest = rest[found.end() - 1 :]
+    if head is None or (rest[:1] == "@" and not re.fullmatch(r"@[QEAKkaUuL]", rest)):
+        again(state, simple, source)
+    elif rest.startswith(("=", ":=")):
+        assign(state, simple, name)
+        lasting(state, simple, name)
+    elif rest[:1] == ":" and rest[1:2] not in tuple("-+?"):
+        for part in rest[1:].split(":"):
+            arithmetic(state, simple, part)
+
+
+def target(state: State, simple: Simple, text: str, *, shown: str = "") -> str:
+    """The variable that a builtin or an assignment names; its subscript is arithmetic. "" where that is not sure."""
+    if NAME.fullmatch(text):
+        return text
+    found = _SUBSCRIPT.fullmatch(text)
+    if found is None:
+        again(state, simple, shown or text)
+        return ""
+    if found.group(2) not in ("@", "*", ""):
+        arithmetic(state, simple, found.group(2))
+    return found.group(1)
+
+
+def compared(state: State, simple: Simple, words: Sequence[Word]) -> None:
+    """The operands of `test`: known ones that are compared as numbers are numbers, and `-v` names a variable."""
+    for place, word in enumerate(words):
+        if word.text in COMPARES:
+            for operand in (*words[max(place - 1, 0) : place], *words[place + 1 : place + 2]):
+                if operand.known and not NUMBER.fullmatch(operand.text.strip()):
+                    again(state, simple, operand.shown)
+        elif word.text in ("-v", "-R") and place + 1 < len(words):
+            named = words[place + 1]
+            if not named.known or not NAME.fullmatch(named.text):
+                again(state, simple, named.shown)
+
+
+def builtin(state: State, simple: Simple, name: str) -> None:
+    """A builtin that sets variables, evaluates arithmetic or changes the shell."""
+    check = BUILTINS.get(name)
+    if check is not None:
+        check(state, simple, simple.words[1:])
+
+
+def _named(state: State, simple: Simple, words: Sequence[Word], *, number: bool = False) -> None:
+    """Variables that a builtin sets."""
+    for word in words:
+        if not word.known or (word.glob and not _SUBSCRIPT.fullmatch(word.text)):
+            again(state, simple, word.shown)
+        elif name := target(state, simple, word.text):
+            assign(state, simple, name, number=number)
+            lasting(state, simple, name)
+            simple.scene.variables[name] = ("", False)
+
+
+def _options(words: Sequence[Word], valued: str) -> tuple[dict[str, Word], list[Word]]:
+    """Short options with their values (a flag has itself), and the operands."""
+    given: dict[str, Word] = {}
+    rest = list(words)
+    while rest and rest[0].text.startswith("-") and rest[0].text not in ("-", "--"):
+        word = rest.pop(0)
+        for place, letter in enumerate(word.text[1:], 2):
+            given[letter] = word
+            if letter in valued:
+                given[letter] = Word(word.text[place:], word.known, word.show) if place < len(word.text) else rest.pop(0) if rest else Word("", known=False)
+                break
+    return given, rest[1:] if rest and rest[0].text == "--" else rest
+
+
+def _read(state: State, simple: Simple, words: Sequence[Word]) -> None:
+    given, names = _options(words, "adinNptu")
+    _named(state, simple, [*([given["a"]] if "a" in given else []), *(names or [Word("REPLY")])])
+
+
+def _mapfile(state: State, simple: Simple, words: Sequence[Word]) -> None:
+    given, names = _options(words, "dnOsucC")
+    if "C" in given:
+        again(state, simple, given["C"].shown)
+    _named(state, simple, names or [Word("MAPFILE")])
+
+
+def _printf(state: State, simple: Simple, words: Sequence[Word]) -> None:
+    given, _ = _options(words[:2], "v")
+    _named(state, simple, [given["v"]] if "v" in given else [])
+
+
+def _wait(state: State, simple: Simple, words: Sequence[Word]) -> None:
+    given, _ = _options(words, "p")
+    _named(state, simple, [given["p"]] if "p" in given else [])
+
+
+def _getopts(state: State, simple: Simple, words: Sequence[Word]) -> None:
+    _named(state, simple, [*words[1:2], Word("OPTARG")])
+
+
+def _unset(state: State, simple: Simple, words: Sequence[Word]) -> None:
+    _named(state, simple, _options(words, "")[1], number=True)
+
+
+def _let(state: State, simple: Simple, words: Sequence[Word]) -> None:
+    for word in words:
+        if word.known:
+            arithmetic(state, simple, word.text)
+        else:
+            again(state, simple, word.shown)
+    state.alters = True
+
+
+def _declare(state: State, simple: Simple, words: Sequence[Word]) -> None:
+    """`declare` and its kin. With `-i`, `-n`, `-a` or `-A` a value may be evaluated once more."""
+    state.alters = True
+    given, names = _options(words, "")
+    for word in names:
+        name, equals, value = word.text.partition("=")
+        whole = target(state, simple, name.removesuffix("+"), shown=word.shown)
+        if not word.known or ("n" in given or (equals and {"i", "a", "A"} & set(given) and not NUMBER.fullmatch(value))):
+            again(state, simple, word.shown)
+        elif whole and equals:
+            assign(state, simple, whole, source=value or "0")
+        if whole and "i" in given:
+            state.relied.setdefault(whole, simple)
+        if whole:
+            lasting(state, simple, whole)
+
+
+def declared(state: State, simple: Simple, words: Sequence[Word], assigned: Sequence[tuple[str, str, bool]]) -> None:
+    """What the grammar knows as a declaration: its plain words, and name, value and whether that is a list in parentheses of each assignment in it."""
+    _declare(state, simple, words)
+    given, _ = _options(words, "")
+    for name, value, listed in assigned:
+        if name and "i" in given:
+            state.relied.setdefault(name, simple)
+        if "n" in given or (not listed and {"i", "a", "A"} & set(given) and not NUMBER.fullmatch(value)):
+            again(state, simple, f"{name}={value}")
+
+
+def _set(state: State, simple: Simple, words: Sequence[Word]) -> None:
+    """Settings that end a script early or print more are plain; the others change what later commands mean."""
+    state.alters = True
+    rest = list(words)
+    while rest and rest[0].text[:1] in ("-", "+") and rest[0].text not in ("-", "--"):
+        word = rest.pop(0)
+        if not word.known or set(word.text[1:]) - set("eufxvnCobmET"):
+            again(state, simple, word.shown)
+        if "o" in word.text and rest and rest.pop(0).text not in SETTINGS:
+            again(state, simple, "set -o")
+
+
+def _hash(state: State, simple: Simple, words: Sequence[Word]) -> None:
+    if "p" in _options(words, "p")[0]:
+        again(state, simple, "hash -p")
+
+
+def _jobs(state: State, simple: Simple, words: Sequence[Word]) -> None:
+    if "x" in _options(words, "")[0]:
+        again(state, simple, "jobs -x")
+
+
+BUILTINS: dict[str, Callable[[State, Simple, Sequence[Word]], None]] = {
+    **dict.fromkeys(("declare", "typeset", "local", "export", "readonly"), _declare),
+    **dict.fromkeys(("test", "["), compared),
+    **dict.fromkeys(("mapfile", "readarray"), _mapfile),
+    "read": _read,
+    "printf": _printf,
+    "wait": _wait,
+    "getopts": _getopts,
+    "unset": _unset,
+    "let": _let,
+    "set": _set,
+    "hash": _hash,
+    "jobs": _jobs,
+}
