@@ -14,7 +14,7 @@ class Services:
     """Speaks Chat Completions, Ollama's own protocol and plain files on one port.
 
     `key`: what the service takes (None: anything). `models`: what it has. `calls`: the models that were called, with the key that came along.
-    `files`: what answers a path. `on_call` runs before each answer of a model.
+    `files`: what answers a path. `bad`: what answers a call instead of a model. `on_call` runs before each answer of a model.
     """
 
     def __init__(self) -> None:
@@ -24,6 +24,7 @@ class Services:
         self.calls: list[tuple[str, str]] = []
         self.asked: list[str] = []
         self.files: Files = {}
+        self.bad: Callable[[_Handler], None] | None = None
         self.on_call: Callable[[], None] = lambda: None
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), lambda *given: _Handler(self, *given))
         self.port = self._server.server_address[1]
@@ -73,7 +74,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.services.on_call()
         if not self._welcome():
             return
-        if asked["model"] not in (*self.services.models, *self.services.pulled):
+        if self.services.bad is not None:
+            self.services.bad(self)
+        elif asked["model"] not in (*self.services.models, *self.services.pulled):
             self.answer({"error": {"message": f"The model `{asked['model']}` does not exist", "code": "model_not_found"}}, 404)
         elif self.path == "/api/chat":
             lines = [

@@ -60,7 +60,8 @@ async def test_what_is_missing_is_named_with_the_command_that_mends_it(near: Cla
     services.key = "other"
     refused = await near("doctor", "--json")
     assert refused.code == 1
-    assert of(refused)["model.service"]["fix"] == "neuralclaw init --model openai:gpt-4o --key-stdin"
+    assert of(refused)["model.service"]["fix"] == "unset OPENAI_API_KEY; neuralclaw init --model openai:gpt-4o --key-stdin"
+    assert of(refused)["model.service"]["text"] == "openai refuses the key in OPENAI_API_KEY (401)"
     services.key = None
     keyless = await near("doctor", "--json", env={"NEURALCLAW_LLM__DEFAULT_PROVIDER": "groq"})
     assert keyless.code == 1
@@ -168,3 +169,41 @@ async def test_a_model_file_that_is_gone_is_named_with_how_to_get_one(claw: Claw
     assert ran.code == 1, ran
     assert "/nowhere/m.gguf" in of(ran)["model"]["text"]
     assert of(ran)["model"]["fix"] == "neuralclaw init --fetch-model"
+
+
+@pytest.fixture
+def mine(claw: Claw, services: Services) -> Claw:
+    """A home whose model is one that its own server does not have."""
+    claw.env["OLLAMA_HOST"] = "127.0.0.1:9"
+    file = f"llm: {{default_provider: mine, default_model: k401, providers: {{mine: {{base_url: '{services.url}/v1'}}}}}}\n"
+    (claw.home / "config.yaml").write_text(file)
+    return claw
+
+
+async def test_the_command_for_a_model_that_ones_own_server_does_not_have_works(mine: Claw, services: Services) -> None:
+    services.models = ["big"]
+    found = of(await mine("doctor", "--call", "--json"))
+    assert found["model.service"]["text"].endswith(", 1 model")
+    assert found["model.name"]["text"] == "k401 is not among the 1 model of mine"
+    assert found["model.name"]["fix"] == found["model.call"]["fix"] == "neuralclaw config set llm.default_model big"
+    done = await mine(*found["model.name"]["fix"].split()[1:])
+    assert done.code == 0, done
+    mended = await mine("doctor", "--call", "--json")
+    assert (mended.code, all(check["ok"] for check in of(mended).values())) == (0, True), mended
+    asked = of(await mine("doctor", "--json", env={"NEURALCLAW_LLM__DEFAULT_MODEL": "bog"}))
+    assert asked["model.name"]["fix"] == "export NEURALCLAW_LLM__DEFAULT_MODEL=big"
+    services.models = []
+    assert of(await mine("doctor", "--json"))["model.name"]["text"] == "mine has no models"
+
+
+async def test_a_refused_key_of_ones_own_server_is_named_and_the_command_sets_another(mine: Claw, services: Services) -> None:
+    services.models, services.key = ["k401"], "k-good"
+    lacking = of(await mine("doctor", "--call", "--json"))
+    assert lacking["model.service"]["text"] == "mine wants a key (401)"
+    (mine.home / ".env").write_text("MINE_API_KEY=k-secret\n")
+    found = of(await mine("doctor", "--call", "--json"))
+    assert "MINE_API_KEY" in found["model.service"]["text"]
+    assert found["model.service"]["fix"] == found["model.call"]["fix"] == "neuralclaw init --model mine:k401 --key-stdin"
+    done = await mine("init", "--model", "mine:k401", "--key-stdin", stdin=b"k-good\n")
+    assert done.code == 0, done
+    assert (await mine("doctor", "--call")).code == 0

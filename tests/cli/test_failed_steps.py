@@ -57,3 +57,24 @@ async def test_the_next_turn_of_the_session_is_a_new_one(claw: Claw) -> None:
     assert (await claw("run", "read a", "--session", "a")).code == 1
     ran = await claw("run", "calculate 6*7", "--session", "a")
     assert (ran.code, ran.out) == (0, "42\n"), ran
+
+
+@pytest.mark.parametrize(("task", "code", "told"), [("run rm x", 3, "🚫 Security: terminal: refused"), ("run sudo ls", 5, "🚫 Security: terminal: forbidden")])
+async def test_a_refusal_that_left_nothing_else_undone_is_told_once_on_each_stream(claw: Claw, task: str, code: int, told: str) -> None:
+    (claw.workspace / "x").touch()
+    ran = await claw("run", task, "--approvals", "none")
+    assert (ran.code, ran.err.count(told), "offline" in ran.err) == (code, 1, False), ran
+    assert ran.out.startswith("ERROR: ")
+    whole = await claw("run", task, "--approvals", "none", "--output", "json")
+    assert (whole.code, whole.json["error"]["text"]) == (code, f"offline: `{task}` failed"), whole
+    more = await claw("run", f"{task} then calculate 6*7", "--approvals", "none")
+    assert "so what follows was not done: calculate 6*7" in more.err
+
+
+async def test_a_failure_that_no_other_line_tells_is_told_as_such(claw: Claw) -> None:
+    ran = await claw("run", "read a")
+    assert (ran.code, "offline: `read a` failed" in ran.err) == (1, True), ran
+    verbose = await claw("run", "read a", "--verbose")
+    assert (verbose.code, "failed: a" in verbose.err, "offline: `read a` failed" in verbose.err) == (1, True, False), verbose
+    mixed = await claw("run", "read a and run sudo ls", "--approvals", "none")
+    assert "🚫" not in mixed.err or "offline: " in mixed.err, mixed

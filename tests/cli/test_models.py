@@ -1,5 +1,6 @@
 """`neuralclaw models`, and a model that is named without its service."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from neuralclaw import Agent
 from tests.agent.test_default_model import environ, near
 
 from .program import Claw
+from .services import Services
 
 pytestmark = pytest.mark.anyio
 KEYS = {"OPENAI_API_KEY": "sk-of-nobody", "GROQ_API_KEY": "gsk-of-nobody"}
@@ -134,3 +136,117 @@ async def test_nothing_configured_says_how_to_set_a_model_up(claw: Claw) -> None
     assert list(claw.home.iterdir()) == []  # to read writes nothing
     assert "offline:grammar" in listed.out
     assert "neuralclaw init" in listed.err
+
+
+@pytest.fixture
+def services() -> Iterator[Services]:
+    with Services().running() as running:
+        running.models = ["big", "small"]
+        yield running
+
+
+@pytest.fixture
+def mine(claw: Claw, services: Services) -> Claw:
+    """A home with a server of its own, as `init` leaves it."""
+    (claw.home / "config.yaml").write_text(f"llm: {{default_provider: mine, default_model: big, providers: {{mine: {{base_url: '{services.url}/v1'}}}}}}\n")
+    claw.env["OLLAMA_HOST"] = "127.0.0.1:9"
+    return claw
+
+
+async def test_a_model_of_ones_own_server_is_found_by_its_name_alone(mine: Claw, services: Services) -> None:
+    ran = await mine("run", "--model", "big", "hello")
+    assert (ran.code, ran.out, services.asked) == (0, "ready\n", []), ran  # the configured default is known without asking
+    assert (await mine("models", "show", "big", "--json")).json["model"] == "mine:big"
+    assert (await mine("models", "show", "mine", "--json")).json["model"] == "mine:big"
+    other = await mine("run", "--model", "small", "hello")
+    assert (other.code, other.out) == (0, "ready\n"), other
+    assert [model for model, _ in services.calls] == ["big", "small"]
+    wrong = await mine("run", "--model", "smal", "hello")
+    assert (wrong.code, wrong.out) == (78, "")
+    assert "did you mean mine:small?" in wrong.err
+    async with Agent.open(home=mine.home, workspace=mine.workspace, environ=mine.env) as agent:
+        assert (await agent.do("models.show", model="small", usable=True))["model"] == "mine:small"
+
+
+async def test_a_fallback_is_found_on_ones_own_server_too(mine: Claw, services: Services) -> None:
+    ran = await mine("run", "hello", env={"NEURALCLAW_LLM__FALLBACK": '["small"]', "NEURALCLAW_LLM__DEFAULT_MODEL": "gone"})
+    assert (ran.code, ran.out) == (0, "ready\n"), ran
+
+
+async def test_the_configured_model_is_meant_where_several_services_have_its_name(home: Path) -> None:
+    settings = {**MINE, "llm.default_provider": "mine", "llm.default_model": "gpt-4o"}
+    assert (await show(home, "gpt-4o", KEYS, settings=settings))["model"] == "mine:gpt-4o"
+    lost = {"llm.default_provider": "nvidia", "llm.default_model": "openai/gpt-oss-120b"}
+    assert (await show(home, "openai/gpt-oss-120b", KEYS, settings=lost))["model"] == "groq:openai/gpt-oss-120b"
+
+
+async def test_the_models_of_ones_own_server_are_those_that_it_lists(mine: Claw, services: Services) -> None:
+    listed = await mine("models", "list", "mine", "--json")
+    assert [row["model"] for row in listed.json] == ["mine:big", "mine:small"]
+    words = await mine("models", "list", "mine")
+    assert "mine:small" in words.out
+    assert words.err == ""
+    services.models = []
+    empty = await mine("models", "list", "mine")
+    assert (empty.code, "mine has no models" in empty.out + empty.err, "Ollama" in empty.err) == (0, True, False), empty
+
+
+async def test_a_server_that_cannot_be_asked_for_its_models_is_named(mine: Claw) -> None:
+    away = {"NEURALCLAW_LLM__PROVIDERS__MINE__BASE_URL": "http://127.0.0.1:9/v1"}
+    known = await mine("models", "list", "mine", env=away)
+    assert (known.code, "mine:big" in known.out) == (0, True), known
+    assert "no connection to mine at http://127.0.0.1:9/v1" in known.err
+    wrong = await mine("run", "--model", "small", "hello", env=away)
+    assert (wrong.code, "no connection to mine" in wrong.err) == (78, True), wrong
+    (mine.home / "config.yaml").write_text("llm: {providers: {mine: {base_url: 'http://127.0.0.1:9/v1'}}}\n")
+    unknown = await mine("models", "list", "mine", "--json")
+    assert (unknown.code, unknown.out) == (1, ""), unknown
+    assert "no connection to mine at http://127.0.0.1:9/v1" in unknown.err
+
+
+async def test_a_server_without_a_configured_model_is_listed_with_what_it_has(mine: Claw, services: Services) -> None:
+    (mine.home / "config.yaml").write_text(f"llm: {{providers: {{mine: {{base_url: '{services.url}/v1'}}}}}}\n")
+    listed = await mine("models", "list")
+    assert "mine:small" in listed.out
+    assert "neuralclaw init" not in listed.err
+
+
+async def test_the_models_of_a_running_ollama_are_listed(claw: Claw, services: Services) -> None:
+    services.pulled = ["qwen3:8b", "llama3.2:latest"]
+    claw.env["OLLAMA_HOST"] = f"127.0.0.1:{services.port}"
+    every = ["ollama:qwen3:8b", "ollama:llama3.2:latest"]
+    assert [row["model"] for row in (await claw("models", "list", "ollama", "--json")).json] == every
+    for env in ({}, KEYS):
+        rows = [row["model"] for row in (await claw("models", "list", "--json", env=env)).json]
+        assert {"ollama:qwen3:8b", "ollama:llama3.2" if not env else "ollama:llama3.2:latest"} <= set(rows), rows
+        assert len([row for row in rows if row.startswith("ollama:")]) == 2
+    assert (await claw("models", "show", "qwen3:8b", "--json")).json["model"] == "ollama:qwen3:8b"
+    stopped = await claw("models", "list", "ollama", env={"OLLAMA_HOST": "127.0.0.1:9"})
+    assert "no connection to ollama" in stopped.err
+
+
+RETRY = {"NEURALCLAW_LLM__RETRY__MIN_SECONDS": "0.01", "NEURALCLAW_LLM__RETRY__MAX_SECONDS": "0.01"}
+
+
+async def test_an_answer_that_cannot_be_read_is_told_once_in_words_for_a_person(mine: Claw, services: Services) -> None:
+    services.bad = lambda handler: handler.stream("text/event-stream", [b"data: {broken}\n\n"])
+    ran = await mine("run", "hello", "--session", "a", env=RETRY)
+    assert (ran.code, ran.out) == (1, ""), ran
+    lines = ran.err.splitlines()
+    assert lines[0].startswith("🤖 LLM error: mine sent an answer that cannot be read. Retrying… (after attempt 1, in")
+    assert lines[1].startswith("🤖 LLM error: the same again. Retrying… (after attempt 2, in")
+    assert lines[2] == "🤖 LLM error: mine sent an answer that cannot be read (tried 3 times)"
+    assert lines[3].strip() == 'try again later: neuralclaw run --resume a "go on"; or use another model: --model P:M'
+    assert "byte" not in ran.err
+    closely = await mine("run", "hello", "--verbose", env=RETRY)
+    assert "a piece of the stream: JSON is malformed" in closely.err
+    services.bad = None
+    again = await mine("run", "--resume", "a", "go on")
+    assert (again.code, again.out) == (0, "ready\n"), again
+
+
+@pytest.mark.parametrize("status", [429, 500, 502])
+async def test_a_service_that_cannot_answer_now_is_told_with_the_next_step(mine: Claw, services: Services, status: int) -> None:
+    services.bad = lambda handler: handler.answer({"error": {"message": "busy"}}, status)
+    ran = await mine("run", "hello", "--session", "a", env=RETRY)
+    assert f"({status}): busy (tried 3 times)\n   try again later: neuralclaw run --resume a " in ran.err, ran

@@ -10,6 +10,7 @@ import msgspec
 from ..errors import NeuralClawError, StoreError
 from ..types.entries import blob_digest
 from ..types.events import (
+    Debug,
     Durable,
     ErrorEvent,
     ErrorInfo,
@@ -94,7 +95,9 @@ async def think(run: Run) -> None:
     run.heard.seen, run.heard.environment, run.heard.model = run.state.last_entry, environment, ""
     reply = await stream(run, await build_request(run, environment))
     if reply.failure is not None:
-        error = ErrorEvent(kind=reply.failure.kind, text=reply.failure.text, hint=reply.failure.hint)
+        if reply.failure.detail:
+            run.show(Debug(text=run.redaction.redact(reply.failure.detail)))
+        error = ErrorEvent(kind=reply.failure.kind, text=reply.failure.text, hint=reply.failure.hint or next_step(run, reply.failure))
         if reply.failure.answered:
             await record_reply(run, reply, error)
             return
@@ -102,6 +105,11 @@ async def think(run: Run) -> None:
         await run.journal.append(error)
         return
     await record_reply(run, msgspec.structs.replace(reply, tool_calls=await unique_ids(run, reply.tool_calls)))
+
+
+def next_step(run: Run, failure: Failure) -> str:
+    """What a person can do after the last attempt, where the failure may pass; else ""."""
+    return f'try again later: neuralclaw run --resume {run.session} "go on"; or use another model: --model P:M' if failure.retryable else ""
 
 
 async def record_reply(run: Run, reply: Reply, *after: Durable) -> None:

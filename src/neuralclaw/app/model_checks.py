@@ -1,17 +1,18 @@
 """The part of `doctor` that is about models: the chosen one and those it falls back on, each from its key to a real call."""
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
-from ..errors import ConfigError
+from ..errors import ConfigError, LLMAuthError, LLMError, LLMModelError, LLMRateLimitError, LLMTimeoutError, LLMUnavailableError
 from ..plugins import load
 from .models import GIVEN, OWN
 from .parts import Parts
 from .setup import LOCAL, OFFLINE, alone, call, missing_for, opened_models
 from .setup_find import local_engine, providers
-from .setup_reach import Listing, has_model, listing, shown
+from .setup_reach import Listing, counted, has_model, listing, shown
 
 REACH_SECONDS = 4.0
 """How long a service may take to send the list of its models."""
@@ -34,24 +35,33 @@ class Mend:
         self._parts, self._at = parts, at
 
     def model(self, name: str) -> str:
-        """Takes `name` in its place."""
-        if self._at is None:
+        """Takes `name` (`P:M`) in its place. Of the person's own service nothing but the name has to change."""
+        loaded = self._parts.loaded
+        if self._at is not None:
+            others = list(loaded.settings.llm.fallback)
+            others[self._at] = name
+            return " --fallback ".join([f"neuralclaw init --model {self._parts.models.default()[0]}", *others])
+        service, _, model = name.partition(":")
+        if service in load("provider.known"):
             return f"neuralclaw init --model {name}"
-        others = list(self._parts.loaded.settings.llm.fallback)
-        others[self._at] = name
-        return " --fallback ".join([f"neuralclaw init --model {self._parts.models.default()[0]}", *others])
+        model = model if loaded.settings.llm.default_provider == service else name
+        kind, _, variable = loaded.origin("llm.default_model").partition(" ")
+        return f"export {variable}={model}" if kind == "environment" else f"neuralclaw config set llm.default_model {model}"
 
     def key(self, service: str, name: str) -> str:
         """Sets the service's key; without a key to set, chooses anew."""
-        known = load("provider.known").get(service)
+        known, loaded = load("provider.known").get(service), self._parts.loaded
         if service == LOCAL:
             return missing_for(LOCAL) or "neuralclaw init --fetch-model"
-        if known is None or not known.keys:
+        names = known.keys if known is not None else (f"{load('provider.variable')(service)}_API_KEY",)
+        if not names or (known is None and service not in loaded.settings.llm.providers):
             return "neuralclaw init"
         if self._at is None:
-            return f"{self.model(name)} --key-stdin"
-        folder = os.path.dirname(self._parts.loaded.file or os.path.join(self._parts.loaded.home, "config.yaml"))  # noqa: PTH118, PTH120
-        return f"write the line {known.keys[0]}=YOUR-KEY into {os.path.join(folder, '.env')}"  # noqa: PTH118
+            wins = [one for one in names if loaded.env.get(one, "").strip() and loaded.variable_origin(one).startswith("environment")]
+            first = f"unset {' '.join(wins)}; " if wins else ""  # the environment wins over what `init` keeps
+            return f"{first}neuralclaw init --model {name} --key-stdin"
+        folder = os.path.dirname(loaded.file or os.path.join(loaded.home, "config.yaml"))  # noqa: PTH118, PTH120
+        return f"write the line {names[0]}=YOUR-KEY into {os.path.join(folder, '.env')}"  # noqa: PTH118
 
 
 async def model_checks(parts: Parts, *, real_call: bool) -> list[Check]:
@@ -84,11 +94,13 @@ async def _of_model(parts: Parts, name: str, mend: Mend, how: tuple[str, bool]) 
     except ConfigError as error:
         return [Check(check=check, ok=False, text=error.text, fix=mend.key(service, name))]
     found = [Check(check=check, ok=True, text=full), *_of_key(parts, service, f"{check}.key")]
+    answer = None
     if service not in (*OWN, GIVEN, LOCAL):
-        found += await _of_service(parts, full, mend, check)
+        more, answer = await _of_service(parts, full, mend, check)
+        found += more
     if not real_call or service in (*OWN, GIVEN):
         return found
-    called = await _called(parts, full, mend, f"{check}.call")
+    called = await _called(parts, full, f"{check}.call", lambda error: _call_fix(error, full, mend, answer))
     if called.ok:  # it works, whatever the list of models said
         found = [msgspec.structs.replace(one, needed=False) for one in found]
     return [*found, called]
@@ -101,14 +113,14 @@ def _of_key(parts: Parts, service: str, check: str) -> list[Check]:
     return [Check(check=check, ok=True, text=f"{variable} is set ({parts.loaded.variable_origin(variable)})")] if variable else []
 
 
-async def _of_service(parts: Parts, full: str, mend: Mend, check: str) -> list[Check]:
-    """Whether the service is there, takes the key, and has the model."""
+async def _of_service(parts: Parts, full: str, mend: Mend, check: str) -> tuple[list[Check], Listing]:
+    """Whether the service is there, takes the key, and has the model; and what it said."""
     name, _, model = full.partition(":")
     service = load("provider.resolve")(name, providers(parts.loaded), parts.loaded.env)
     answer = await listing(parts.gate, service, REACH_SECONDS)
     reached = Check(check=f"{check}.service", ok=answer.ok, text=answer.text, fix=None if answer.ok else _service_fix(service, full, mend, answer))
     known = _of_name(service, model, mend, answer) if answer.ok else None
-    return [reached] if known is None else [reached, msgspec.structs.replace(known, check=f"{check}.name")]
+    return ([reached] if known is None else [reached, msgspec.structs.replace(known, check=f"{check}.name")]), answer
 
 
 def _service_fix(service: Any, full: str, mend: Mend, answer: Listing) -> str:
@@ -129,26 +141,40 @@ def _of_name(service: Any, model: str, mend: Mend, answer: Listing) -> Check | N
         return Check(check="name", ok=False, text=text, fix=mend.model(f"{service.name}:{successor}"))
     if answer.models is None or model == "default":
         return None
-    text = f"{model} is not among the {len(answer.models)} models of {service.name}"
+    text = f"{model} is not among the {counted(answer.models)} of {service.name}" if answer.models else f"{service.name} has no models"
     if service.name == "ollama":
         return Check(check="name", ok=False, text=text, fix=f"ollama pull {model}")
     near = _nearest(model, answer.models, service.default_model)
-    return Check(check="name", ok=False, text=text, fix=mend.model(f"{service.name}:{near}"), needed=False)
+    fix = mend.model(f"{service.name}:{near}") if near else f"curl -sS {shown(service)}/models"
+    return Check(check="name", ok=False, text=text, fix=fix, needed=False)
 
 
 def _nearest(model: str, models: tuple[str, ...], default: str) -> str:
-    """The name that was probably meant, else the service's default."""
+    """The listed name that was probably meant, else the service's default where it is listed, else the first that is not made for embeddings."""
     import difflib
 
     near = difflib.get_close_matches(model, models, 1, 0.5)
-    return near[0] if near else default
+    others = [name for name in (default, *models) if name in models and "embed" not in name]
+    return next(iter((*near, *others)), default if default != model else "")
 
 
-async def _called(parts: Parts, name: str, mend: Mend, check: str) -> Check:
+def _call_fix(error: LLMError, full: str, mend: Mend, answer: Listing | None) -> str:
+    """The command after a call that failed: a model that the service lists, a new key, or the call once more."""
+    service, _, model = full.partition(":")
+    if isinstance(error, LLMAuthError):
+        return mend.key(service, full)
+    if isinstance(error, LLMRateLimitError | LLMTimeoutError | LLMUnavailableError):
+        return "neuralclaw doctor --call"
+    others = tuple(name for name in (answer.models if answer is not None else None) or () if name != model)
+    near = _nearest(model, others, "") if isinstance(error, LLMModelError) else ""
+    return mend.model(f"{service}:{near}") if near else "neuralclaw init"
+
+
+async def _called(parts: Parts, name: str, check: str, fix: Callable[[LLMError], str]) -> Check:
     """One real call, through the provider that turns use."""
     async with opened_models(alone(parts.loaded), parts.gate) as models:
         done = await call(models, name, lambda _: None)
     error = done.error()
     if error is None:
         return Check(check=check, ok=True, text=f"answered {done.text[:60]!r} after {done.ms} ms")
-    return Check(check=check, ok=False, text=error.text, fix=mend.model(name))
+    return Check(check=check, ok=False, text=error.text, fix=fix(error))

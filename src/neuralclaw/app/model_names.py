@@ -7,10 +7,11 @@ from typing import Any
 from ..config.services import OLLAMA_TAG
 from ..errors import ConfigError
 from ..plugins import load
+from .listed import Listed
 
 
-def unknown_model(model: str, providers: Mapping[str, Mapping[str, Any]]) -> ConfigError:
-    """`model` is no service, and no service that can be used has a model of that name."""
+def unknown_model(model: str, providers: Mapping[str, Mapping[str, Any]], listed: Listed) -> ConfigError:
+    """`model` is no service, and no service that can be used has a model of that name. `listed`: what services were asked for."""
     services = [name for name in load("provider.having")(model, providers) if load("provider.known")[name].keys]
     if services:
         keys = " or ".join(load("provider.known")[name].keys[0] for name in services)
@@ -19,8 +20,8 @@ def unknown_model(model: str, providers: Mapping[str, Mapping[str, Any]]) -> Con
     name, colon, rest = model.partition(":")
     known = load("provider.names")(providers)
     if not colon or OLLAMA_TAG.fullmatch(rest):
-        meant = [f"ollama:{model}"] if colon else _near(model, known, providers)
-        hint = f"did you mean {meant[0]}? " if meant else ""
+        meant = [f"ollama:{model}"] if colon else _near(model, known, providers, listed)
+        hint = "".join(f"{said}; " for said in listed.silent()) + (f"did you mean {meant[0]}? " if meant else "")
         what = f"no provider {name!r}, and Ollama does not have {model} or does not run" if colon else f"neither a service nor a model {model!r} that is known"
         return ConfigError(f"there is {what}", hint=f"{hint}neuralclaw models list shows what there is")
     near = get_close_matches(name, known, n=1)
@@ -28,9 +29,10 @@ def unknown_model(model: str, providers: Mapping[str, Mapping[str, Any]]) -> Con
     return ConfigError(f"unknown provider {name!r}; there are {', '.join(known)}", hint=hint)
 
 
-def _near(model: str, known: list[str], providers: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def _near(model: str, known: list[str], providers: Mapping[str, Mapping[str, Any]], listed: Listed) -> list[str]:
     """The nearest service, else the nearest model as `P:M`."""
     if near := get_close_matches(model, known, n=1):
         return near
-    named = {name: f"{service}:{name}" for service in reversed(known) for name in load("provider.models_of")(service, providers)}
+    there = {service: (*load("provider.models_of")(service, providers), *listed.models(service)) for service in reversed(known)}
+    named = {name: f"{service}:{name}" for service, names in there.items() for name in names}
     return [named[name] for name in get_close_matches(model, named, n=1)]

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from .. import config
-from ..errors import ConfigError
+from ..errors import ConfigError, LLMUnavailableError
 from ..plugins import load
 from ..types.messages import ModelInfo, Price
 from .clock import SystemClock
@@ -19,25 +19,52 @@ class ModelVerbs:
 
     def __init__(self, models: Models, loaded: config.Loaded) -> None:
         self._models, self._loaded = models, loaded
+        self.notice = ""
+        """What the last list could not tell, a sentence for a person."""
 
     async def list(self, service: str | None = None) -> list[dict[str, Any]]:
-        """The models that are set, the default of every service that is ready, and the offline grammar; or all that are known of one service."""
-        providers = self._models.configured
+        """The models that are set, the default of every service that is ready, what a running Ollama has, and the offline grammar.
+
+        With `service`: all that are known of it, and, of one of the person's own, all that it says it has. Raises `LLMUnavailableError`
+        where such a service does not say and nothing is known of it without.
+        """
         if service is not None:
-            self._models.described(service)  # raises for one that nobody knows
-            return [await self.show(f"{service}:{model}") for model in load("provider.models_of")(service, providers)]
+            return [await self.show(f"{service}:{model}") for model in await self._of(service)]
         await self._models.ready()
         names = [self._models.default()[0]]
-        for ready in load("provider.with_key")(providers, self._loaded.env):
-            names += [ready, *(f"{ready}:{model}" for model in (providers.get(ready, {}).get("models") or {}))]
+        for ready in load("provider.with_key")(self._models.configured, self._loaded.env):
+            configured = self._models.configured.get(ready, {}).get("models") or ()
+            names += [ready, *(f"{ready}:{model}" for model in configured or (() if self._models.known_of(ready) else await self._said(ready)))]
+        if "OLLAMA_HOST" in self._loaded.env or names[0].partition(":")[0] == "ollama":
+            names += [f"ollama:{model}" for model in await self._models.pulled()]
         found: dict[str, dict[str, Any]] = {}
         for name in [*names, "offline"]:
+            if name.removesuffix(":latest") in found:  # the same to Ollama
+                continue
             try:
                 row = await self.show(name, usable=True)
             except ConfigError:  # configured, but not so that it can be used: `doctor` says why
                 continue
             found.setdefault(str(row["model"]), row)
         return list(found.values())
+
+    async def _of(self, service: str) -> tuple[str, ...]:
+        """The models of one service: where it can be asked, those configured and those that it lists, else all that are known."""
+        self._models.described(service)  # raises for one that nobody knows
+        said = await self._said(service)
+        answer = self._models.listed.answer(service)
+        if answer is not None and answer.models is not None:
+            return tuple(dict.fromkeys((*(self._models.configured.get(service, {}).get("models") or ()), *said)))
+        known = tuple(self._models.known_of(service))
+        if answer is not None and not known:
+            raise LLMUnavailableError(answer.text, hint="neuralclaw doctor shows more")
+        self.notice = f"{answer.text}: these are the models that are known without it" if answer is not None else ""
+        return known
+
+    async def _said(self, service: str) -> tuple[str, ...]:
+        """What a service of the person's own says that it has."""
+        await self._models.listed.ask(service)
+        return self._models.listed.models(service)
 
     async def show(self, model: str | None, *, usable: bool = False) -> dict[str, Any]:
         """One model: full name, window in tokens, abilities, price, where that is from, and whether the service has its key.

@@ -18,6 +18,7 @@ from ..plugins import load
 from ..ports import Clock, Net, Provider
 from ..runtime.drive import Thinking
 from ..safety.gate import Gate
+from .listed import Listed
 from .pulled import RunningOllama
 from .setup_reach import has_model
 
@@ -43,6 +44,8 @@ class Models:
         self._net: Net | None = None
         self._files: Any = None  # what knows the model files, once one is asked for
         self._ollama = RunningOllama(loaded.env.get("OLLAMA_HOST", ""), seconds=OLLAMA_SECONDS)
+        self.listed = Listed(loaded, gate, self.configured)
+        """What services of the person's own said that they have."""
         self._out: dict[str, float] = {}  # models that were out, and when: all chains know the same
 
     async def thinking(self, model: str) -> Thinking:
@@ -51,6 +54,8 @@ class Models:
         Raises `ConfigError` for an unknown service or a missing key, naming what there is.
         """
         provider, name = self._find(model)
+        for entry in () if self._given is not None else self._loaded.settings.llm.fallback:
+            await self.ready(entry)
         others = self._fallback(model)
         if others:
             provider = load("provider.fallback")([(provider, name, model), *others], self._clock, self._out)
@@ -83,9 +88,10 @@ class Models:
             path = self._local(name)[1]
             return f"{LOCAL}:{self._files.file(path).path}"  # absolute: the turn may go on in another directory
         default = self._find(wanted)[1] if usable or service in OWN else self.described(service).default_model
-        if not (name or default):
+        default = name or default or self._usual_of(service)
+        if not default:
             raise ConfigError(f"{service} has no default model", hint=f"name one: --model {service}:MODEL")
-        return wanted if name else f"{service}:{default}"
+        return f"{service}:{default}"
 
     def names_service(self, model: str) -> bool:
         """Whether what stands before the colon, or all of it, is a service."""
@@ -94,9 +100,10 @@ class Models:
 
     def _service_of(self, model: str, usable: bool) -> str:
         """The one service that can be used and has a model of that name. Raises `ConfigError` where there is none, or more than one."""
-        found = load("provider.usable")(model, self.configured, self._loaded.env)
-        if not found and has_model(self._ollama.models() or (), model):
-            found = ["ollama"]
+        found = self._known_at(model)
+        if not found:
+            pulled = ["ollama"] if has_model(self._ollama.models() or (), model) else []
+            found = list(dict.fromkeys((*pulled, *self.listed.having(model))))
         if not found and not usable:
             found = load("provider.having")(model, self.configured)
         if len(found) == 1:
@@ -104,7 +111,34 @@ class Models:
         if found:
             names = ", ".join(f"{service}:{model}" for service in found)
             raise ConfigError(f"several services have the model {model}: {names}", hint=f"name one: --model {found[0]}:{model}")
-        raise load("models.unknown")(model, self.configured)
+        raise load("models.unknown")(model, self.configured, self.listed)
+
+    def _known_at(self, model: str) -> list[str]:
+        """The services that have a model of that name by what is configured or shipped: the one of the configured default model, else all that can be used."""
+        service, _, name = self._usual().partition(":")
+        if name == model and (service in (*OWN, LOCAL) or not load("provider.lacks_key")(self.described(service))):
+            return [service]
+        return list(load("provider.usable")(model, self.configured, self._loaded.env)) or ([service] if name == model else [])
+
+    def _usual(self) -> str:
+        """The configured default model as `P:M`; "" where none is, or where its service is not clear without a look at what runs here."""
+        llm = self._loaded.settings.llm
+        if not llm.default_model:
+            return ""
+        name, _, asked = self._choose(lambda: False)
+        usual = (self._by_model() or (name, ""))[0]
+        return "" if asked or not self.names_service(usual) else usual
+
+    def _usual_of(self, service: str) -> str:
+        """The configured default model where it is one of this service, without the service; else ""."""
+        found, _, name = self._usual().partition(":")
+        return name if found == service else ""
+
+    def known_of(self, service: str) -> list[str]:
+        """The models of a service that are known without asking it, the configured default model among them."""
+        usual = self._usual_of(service)
+        known = load("provider.models_of")(service, self.configured)
+        return known if not usual or usual in known else [usual, *known]
 
     @property
     def configured(self) -> dict[str, Any]:
@@ -120,9 +154,16 @@ class Models:
         """Find out what `full_name(model)` and `default` need to know, beside the event loop. Without it they block for the look themselves."""
         if self._given is not None:
             return
-        alone = model is not None and not self.names_service(model) and not load("provider.usable")(model, self.configured, self._loaded.env)
+        alone = model is not None and not self.names_service(model) and not self._known_at(model)
         if alone or (model is None and self._choose(lambda: False)[2]):
             await self._ollama.look()
+        if alone and not has_model(self._ollama.models() or (), str(model)) and not self.listed.having(str(model)):
+            await self.listed.ask(*self.listed.own())
+
+    async def pulled(self) -> tuple[str, ...]:
+        """The models of the Ollama that runs here; none where none does."""
+        await self._ollama.look()
+        return self._ollama.models() or ()
 
     def default(self) -> tuple[str, str]:
         """The configured or chosen model as `P:M` or `P`, and why it is that one. The same as long as this process lives."""

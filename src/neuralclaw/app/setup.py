@@ -113,11 +113,12 @@ class Setup:
             return next(iter(told.models))
         return "" if known is None else load("provider.successor")(service, known.model) or str(known.model)
 
-    def named(self, choice: Choice) -> Choice:
+    async def named(self, choice: Choice) -> Choice:
         """The choice as it is, or with the service that has the model where only a model was named. Raises `ConfigError` where that is not clear."""
         models = Models(alone(self.loaded), self.gate, SystemClock(), given=None)
         if models.names_service(choice.name) or choice.base_url:
             return choice
+        await models.ready(choice.name)
         service, _, model = models.full_name(choice.name, usable=False).partition(":")
         return msgspec.structs.replace(choice, service=service, model=model)
 

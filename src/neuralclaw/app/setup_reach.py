@@ -63,13 +63,13 @@ def bearer(key: str) -> dict[str, str]:
 
 def understood(service: Any, status: int, body: bytes) -> Listing:
     if status in (401, 403):
-        return Listing(False, f"{service.name} refuses the key ({status})", refused=True)
+        return Listing(False, load("provider.refused_key")(service, f" ({status})").text, refused=True)
     if status >= 500 or status == 429:
         return Listing(False, f"{service.name} cannot answer now ({status})")
     if status != 200:
         return Listing(True, f"{service.name} answers at {shown(service)}; it has no list of models ({status})")
     names = names_in(body)
-    count = "" if names is None else f", {len(names)} models"
+    count = "" if names is None else f", {counted(names)}"
     return Listing(True, f"{service.name} answers at {shown(service)}{count}", models=names)
 
 
@@ -84,6 +84,11 @@ def names_in(body: bytes) -> tuple[str, ...] | None:
         return None
     found = [row.get("id") or row.get("name") for row in rows if isinstance(row, Mapping)]
     return tuple(name.removeprefix("models/") for name in found if isinstance(name, str))
+
+
+def counted(models: tuple[str, ...]) -> str:
+    """`1 model`, `7 models`."""
+    return f"{len(models)} model{'' if len(models) == 1 else 's'}"
 
 
 def has_model(models: tuple[str, ...], model: str) -> bool:

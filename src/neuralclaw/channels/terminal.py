@@ -46,6 +46,8 @@ class View:
         """It was said that commands run without confinement."""
         self._streamed = ""
         self._told: set[tuple[str, str]] = set()
+        self._retried = ""  # the reason of the last retry
+        self._failed: list[bool] = []  # of each call of this turn that failed, whether a line here said so
         self._limit = ""
         self._choices: dict[str, tuple[str, ...]] = {}
         self._given: dict[str, set[str]] = {}  # the arguments that the model wrote, by call
@@ -57,6 +59,7 @@ class View:
             case TextDelta(text=text):
                 self._delta(text)
             case Message():
+                self._retried = ""
                 self._message(event.body)
             case RetryEvent():
                 self._retry(event.body)
@@ -121,7 +124,9 @@ class View:
     def _retry(self, body: RetryEvent) -> None:
         self._void(body.discard)
         wait = f", in {body.wait_ms / 1000:.1f} s" if body.wait_ms else ""
-        self.err.trouble("LLMError", f"{body.reason.rstrip('.')}. Retrying… (after attempt {body.attempt}{wait})", style="yellow")
+        reason = "the same again" if body.reason == self._retried else body.reason.rstrip(".")
+        self._retried = body.reason
+        self.err.trouble("LLMError", f"{reason}. Retrying… (after attempt {body.attempt}{wait})", style="yellow")
 
     def _void(self, discard: bool) -> None:
         if discard and self._streamed:
@@ -137,9 +142,11 @@ class View:
             if self._tools:
                 self.err.line(f"> {body.name} {_arguments(self._written(body))}", "dim")
         elif body.refused is not None:
+            self._failed.append(True)
             self.err.trouble("SecurityError", f"{body.name}: {body.error or body.content}")
         elif not body.ok:
             kind = "ToolTimeoutError" if body.metadata.get("kind") == "ToolTimeoutError" or body.metadata.get("timed_out") else ""
+            self._failed.append(bool(kind) or self._tools)
             if kind:
                 self.err.trouble(kind, body.error or body.content, style="yellow")
             elif self._tools:
@@ -150,22 +157,29 @@ class View:
 
     def _error(self, kind: str, text: str, hint: str) -> None:
         self._told.add((kind, text))
+        if self._repeats(kind, text):
+            return
         self.err.trouble(kind, text)
         if hint:
             self.err.line(f"   {hint}", "dim")
+
+    def _repeats(self, kind: str, text: str) -> bool:
+        """Whether an error says no more than that calls failed of which a line here told why; one that names steps left undone says more."""
+        return kind == "ToolExecutionError" and text.endswith("` failed") and bool(self._failed) and all(self._failed)
 
     def end(self, session: str, body: TurnFinished) -> None:
         """Show how a turn of this session ended."""
         if body.error is not None and (body.error.kind, body.error.text) not in self._told:
             self._error(body.error.kind, body.error.text, "")
         self._told.clear()
+        self._failed.clear()
         shown = self._streamed.strip() and self._streamed.strip() == body.text.strip()
         if body.status in _UNANSWERED and not (body.status == "failed" and body.text):
             if body.text and body.text != self._limit:
                 self.err.line(body.text, "yellow")
         elif body.text and self._answer and not shown:
             self.out.line(body.text.removesuffix("\n"))
-        self._streamed = self._limit = ""
+        self._streamed = self._limit = self._retried = ""
         for question in body.waiting:
             words = "|".join(self._choices.get(question, ("once", "no")))
             self.err.line(f"waits for an answer: neuralclaw approvals answer {question} {words}", "yellow")

@@ -65,7 +65,7 @@ def _fetched(args: argparse.Namespace, setup: Setup, talk: Talk) -> Fetched:
 def _from_options(args: argparse.Namespace, setup: Setup, talk: Talk, fetched: Fetched | None) -> Choice:
     """The choice that the options spell out, or the proposal."""
     if args.model:
-        choice = setup.named(msgspec.structs.replace(choice_of(args.model), base_url=args.base_url or ""))
+        choice = anyio.run(setup.named, msgspec.structs.replace(choice_of(args.model), base_url=args.base_url or ""))
     elif fetched:
         choice = Choice(service="local", model=fetched.path)
     else:

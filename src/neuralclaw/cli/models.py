@@ -21,20 +21,36 @@ async def _read(args: argparse.Namespace, verb: Callable[[Any], Awaitable[Any]])
 
 
 def _list_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("service", metavar="SERVICE", nargs="?", help="every model that is known of this service (else those that can be used now)")
+    parser.add_argument(
+        "service",
+        metavar="SERVICE",
+        nargs="?",
+        help="every model of this service: what a server of your own lists, what is known of the others (else those that can be used now)",
+    )
     with_json(parser)
 
 
 def _list(args: argparse.Namespace) -> int:
-    rows = anyio.run(_read, args, lambda verbs: verbs.list(args.service))
+    rows, notice = anyio.run(_read, args, _listed(args.service))
+    if notice:
+        output.err().line(notice, "yellow")
     if args.json:
         output.json_line(rows)
         return 0
     lines = [{**row, "tools": tools(row), "images": yes(row["images"]), "price": price(row["price"]), "key": key(row)} for row in rows]
-    output.table(lines, ("model", "context", "tools", "images", "price", "key"), empty="there are no models")
-    if all(row["model"].startswith("offline:") for row in rows):
+    output.table(lines, ("model", "context", "tools", "images", "price", "key"), empty=f"{args.service} has no models")
+    if args.service is None and all(row["model"].startswith("offline:") for row in rows):
         output.err().line("No service has a key and no Ollama runs: neuralclaw init sets a model up.", "yellow")
     return 0
+
+
+def _listed(service: str | None) -> Callable[[Any], Awaitable[Any]]:
+    """Gives the rows, and what they do not tell."""
+
+    async def ask(verbs: Any) -> Any:
+        return await verbs.list(service), verbs.notice
+
+    return ask
 
 
 def _show_options(parser: argparse.ArgumentParser) -> None:

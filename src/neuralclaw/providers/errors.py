@@ -223,9 +223,15 @@ def timed_out(service: Service, seconds: float) -> Failure:
     return _make(LLMTimeoutError, f"{service.name} sent nothing for {seconds:g} s")
 
 
-def broken(service: Service, what: str) -> Failure:
-    """A stream that is no answer: cut off, malformed, or no stream at all."""
-    return _make(LLMUnavailableError, f"the answer of {service.name} is unusable: {_words(what, service)}")
+def broken(service: Service, what: str, detail: str = "") -> Failure:
+    """A stream that is no answer; `what` the service did, for a person. `detail`: what was wrong with the bytes, for the log."""
+    failed = _make(LLMUnavailableError, f"{service.name} {what}")
+    return msgspec.structs.replace(failed, detail=_words(detail, service))
+
+
+def unreadable(service: Service, detail: str) -> Failure:
+    """A stream that is malformed, or none at all."""
+    return broken(service, "sent an answer that cannot be read", detail)
 
 
 def withheld(service: Service, finish: str) -> Failure:

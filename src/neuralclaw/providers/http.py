@@ -1,5 +1,6 @@
 """A provider over HTTP: one request, one stream, one verdict. What differs between services is their `WireFormat`."""
 
+import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
@@ -17,6 +18,8 @@ from .assembly import MAX_NAME, sound
 from .pace import GATHER_SECONDS, Pace
 from .service import Service
 from .sse import SSEEvent, SSETooLarge
+
+log = logging.getLogger(__name__)
 
 MAX_REPLY_BYTES = 64 * 1024 * 1024
 """Bytes of a stream, framing included; more is a server gone mad."""
@@ -151,7 +154,8 @@ class HttpProvider:
             except SecurityError as error:  # the address lies outside the grant
                 failure = Failure(error.kind, error.text, error.hint)
             except (msgspec.DecodeError, SSETooLarge) as error:
-                failure = errors.broken(self._service, f"a piece of the stream cannot be read ({error})")
+                failure = errors.unreadable(self._service, f"a piece of the stream: {error}")
+                log.warning("%s: %s", failure.text, failure.detail)
         for part in parts.take():  # what stood before a piece that cannot be read
             yield part
         yield Finished(self._reply(request.model, parts, failure))
@@ -171,7 +175,7 @@ class HttpProvider:
             return errors.failure(found, self._service, model, response.headers)
         if b'"error"' in answer:
             return errors.failure(errors.complaint_of(0, _json(answer)), self._service, model, response.headers)
-        return errors.broken(self._service, "it is no stream of events")
+        return errors.unreadable(self._service, "it is no stream of events")
 
     async def _read(self, response: HttpResponse, parts: Parts) -> AsyncGenerator[ModelEvent]:
         """Feed `parts` until they are done, an error object or the end of the body."""
@@ -205,11 +209,11 @@ class HttpProvider:
             return errors.withheld(self._service, parts.withheld)
         if parts.whole:
             return None
-        return errors.broken(self._service, "the stream broke off half-way" if parts.seen else "it is empty")
+        return errors.broken(self._service, "broke off its answer half-way" if parts.seen else "sent an empty answer")
 
     def _dropped(self, parts: Parts, error: OSError) -> Failure:
         if parts.seen:
-            return errors.broken(self._service, "the connection was lost half-way")
+            return errors.broken(self._service, "broke off its answer half-way: the connection was lost", str(error))
         return errors.no_connection(self._service, str(error))
 
     def _reply(self, model: str, parts: Parts, failure: Failure | None) -> Reply:

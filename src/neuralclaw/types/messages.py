@@ -152,7 +152,7 @@ class Failure(msgspec.Struct, frozen=True):
     """A model failure as a value: the error's class name, its sentence, the next step, and what may be done about it.
 
     `lacks`: what the model cannot do and was asked for (`tools` or `images`): the same without it may work. `answered`: the reply's text is an
-    answer all the same, and is kept.
+    answer all the same, and is kept. `detail`: what only the log and those who look closely are told.
     """
 
     kind: str
@@ -162,6 +162,7 @@ class Failure(msgspec.Struct, frozen=True):
     retry_after: float | None = None
     lacks: Literal["", "tools", "images"] = ""
     answered: bool = False
+    detail: str = ""
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
