@@ -17,7 +17,7 @@ _KEYS = (
     ("Enter", "send; Alt-Enter or Ctrl-J begins a line"),
     ("Tab", "complete a command, or a file after @"),
     ("Esc, Ctrl-C", "stop the running turn"),
-    ("Ctrl-O", "show thinking and output whole, or fold them again"),
+    ("Ctrl-O", "show thinking and output of the last turn whole; again, or Esc, closes them"),
     ("Ctrl-R", "search what was typed before"),
     ("Ctrl-D", "leave"),
 )
