@@ -28,6 +28,7 @@ from ..types.events import (
 )
 from .cards import folds, question_card, status_line, tool_card
 from .cells import Line, paint
+from .commands import typed
 from .completion import Words
 from .console import Console, Drawing, Kind, said
 from .history import Remembered
@@ -299,7 +300,7 @@ class LiveFace:
     def trouble(self, kind: str, text: str, hint: str) -> None:
         self.screen.trouble(kind, text)
         if hint:
-            self.screen.line(f"   {hint}", "dim")
+            self.screen.line(f"   {typed(hint)}", "dim")
 
     def aside(self) -> AbstractAsyncContextManager[None]:
         return self.console.aside()

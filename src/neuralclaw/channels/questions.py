@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from ..types.events import ApprovalRequested, ApprovalResolved
+from ..types.events import ApprovalRequested, ApprovalResolved, ToolFinished
 from .screen import Screen, exact
 
 CHOICES = {"once": "[y] once", "session": "[s] this session", "always": "[a] always", "no": "[n] no"}
@@ -87,6 +87,14 @@ def answered(body: ApprovalResolved) -> str:
     """Who answered a question, and how, where it was not the person at this terminal."""
     said = _BY.get(body.by, f"answered by {exact(body.by)}: {{}}").format(body.decision or "with a value")
     return f"{said}, with the words: {exact(body.text)}" if body.text else said
+
+
+def outcome(body: ToolFinished) -> str:
+    """Why a call gave nothing back, as the person reads it who may have said no to it."""
+    text = body.error or body.content
+    if body.metadata.get("no_by") != "owner":
+        return text
+    return text.replace("the person said no", "you said no", 1).replace("a person said no to it", "you said no", 1)
 
 
 class Questions:

@@ -20,13 +20,16 @@ from ..types.events import (
     ToolStarted,
     TurnFinished,
 )
-from .questions import answered
+from .commands import typed
+from .questions import answered, outcome
 from .screen import Screen
 
 _SHOWN_ARGUMENT = 200
 UNCONFINED = "Commands run as plain processes here: limited, but free to read every file and to use the network. neuralclaw doctor says why."
 _UNANSWERED = ("failed", "cancelled", "limit", "timed_out")
 """Status of a turn whose text is no answer but tells what was done so far."""
+_NOT_RUN = {"stopped", "no_by"}
+"""What the metadata of a call says that was kept from running, or stopped."""
 _SEEN_ANYWAY = ("owner", "auto", "cancelled")
 """Who answers a question in a way that the screen shows otherwise."""
 
@@ -71,7 +74,7 @@ class View:
                 self.err.line(f"question {question}: {answered(event.body)}", "dim")
             case LimitHit(text=text):
                 self._limit = text
-                self.err.line(text, "yellow")
+                self.err.line(typed(text), "yellow")
             case ErrorEvent(kind=kind, text=text, hint=hint) if kind != "TurnSetAside" or event.entry is None:
                 # of a turn that is set aside, whoever took it up is told by the error that ends the attempt
                 self._error(kind, text, hint)
@@ -126,7 +129,7 @@ class View:
         self._streamed = ""
         if isinstance(body, ToolFinished) and body.metadata.get("sandbox") == "process" and not self.warned:
             self.warned = True
-            self.err.line(UNCONFINED, "yellow")
+            self.err.line(typed(UNCONFINED), "yellow")
         if isinstance(body, ToolStarted):
             if self._tools:
                 self.err.line(f"> {body.name} {_arguments(self._written(body))}", "dim")
@@ -137,7 +140,7 @@ class View:
             if kind:
                 self.err.trouble(kind, body.error or body.content, style="yellow")
             elif self._tools:
-                self.err.line(f"  {'' if body.metadata.get('stopped') else 'failed: '}{body.error or body.content}", "yellow")
+                self.err.line(f"  {'' if _NOT_RUN & body.metadata.keys() else 'failed: '}{outcome(body)}", "yellow")
         elif self._tools:
             self.err.line(f"  ok, {body.duration_ms} ms{', shortened' if body.truncated else ''}", "dim")
 
@@ -145,7 +148,7 @@ class View:
         self._told.add((kind, text))
         self.err.trouble(kind, text)
         if hint:
-            self.err.line(f"   {hint}", "dim")
+            self.err.line(f"   {typed(hint)}", "dim")
 
     def end(self, session: str, body: TurnFinished) -> None:
         """Show how a turn of this session ended."""
@@ -161,9 +164,9 @@ class View:
         self._streamed = self._limit = ""
         for question in body.waiting:
             words = "|".join(self._choices.get(question, ("once", "no")))
-            self.err.line(f"waits for an answer: neuralclaw approvals answer {question} {words}", "yellow")
+            self.err.line(typed(f"waits for an answer: neuralclaw approvals answer {question} {words}"), "yellow")
         if body.waiting:
-            self.err.line(f"then go on with: neuralclaw run --resume {session}", "yellow")
+            self.err.line(typed(f"then go on with: neuralclaw run --resume {session}"), "yellow")
 
 
 def _arguments(arguments: dict[str, Any]) -> str:

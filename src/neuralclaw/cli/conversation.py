@@ -10,6 +10,7 @@ import anyio
 
 from ..app import Agent
 from ..channels import folding
+from ..channels.commands import typed
 from ..channels.outflow import Outflow
 from ..channels.questions import LETTERS
 from ..errors import AlreadyAnswered, NeuralClawError, SessionNotFound, TurnSetAside, UsageError
@@ -96,7 +97,7 @@ class Chat:
     def farewell(self) -> None:
         """Say how to come back."""
         if self.face.live and self.session is not None and self._begun:
-            self.face.say(f"Go on with: neuralclaw --resume {self.session}", "dim")
+            self.face.say(typed(f"Go on with: neuralclaw --resume {self.session}"), "dim")
 
     async def _offer(self) -> None:
         """Name `init` where no model was chosen and none was found; at a terminal offer it, once."""
@@ -105,7 +106,7 @@ class Chat:
             return
         told = await self.agent.do("models.show", model=None)
         if told["model"].startswith("offline:"):
-            self.face.say(offer.NAMED, "yellow")
+            self.face.say(typed(offer.NAMED), "yellow")
             self._offered = self.face.live and not offer.asked_before(self.agent.settings.home)
             if self._offered:
                 self.face.say(offer.QUESTION, "bold")
@@ -157,7 +158,7 @@ class Chat:
         told = plain(await self.agent.do("status"))
         self.face.say(first_line(told), "dim")
         if told["warning"]:
-            self.face.say(told["warning"], "yellow")
+            self.face.say(typed(told["warning"]), "yellow")
 
     async def _look_around(self) -> str:
         """The model that answers, and what the session's record tells; its state, "" for a new one."""

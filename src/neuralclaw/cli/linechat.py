@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
+from ..channels.commands import typed
 from ..channels.lines import Lines
 from ..channels.questions import Questions
 from ..channels.standing import Standing
@@ -53,7 +54,7 @@ class LineFace:
     def trouble(self, kind: str, text: str, hint: str) -> None:
         self._view.err.trouble(kind, text)
         if hint:
-            self._view.err.line(f"   {hint}", "dim")
+            self._view.err.line(f"   {typed(hint)}", "dim")
 
     @asynccontextmanager
     async def aside(self) -> AsyncGenerator[None]:

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
+from ..channels import commands as printed
 from ..errors import UsageError
 
 Run = Callable[[argparse.Namespace], int]
@@ -62,6 +63,7 @@ def _reworded(prog: str, message: str) -> str:
 
 def run(noun: str, commands: Sequence[Command], arguments: list[str], home: str | None) -> int:
     """Choose the command of this noun, parse the arguments and run it."""
+    printed.opened(home)
     single = commands[0] if len(commands) == 1 and " " not in commands[0].name else None
     if single is not None:
         return _invoke(single, arguments, home)
@@ -101,6 +103,7 @@ def _invoke(command: Command, arguments: list[str], home: str | None) -> int:
     given, extra = parser.parse_known_args(arguments)
     if extra:
         raise _extra(parser, extra[0])
+    printed.opened(given.home)
     return command.run(given)
 
 

@@ -6,6 +6,7 @@ from typing import Protocol
 import anyio
 
 from ..app import Agent
+from ..channels.commands import typed
 from ..channels.lines import Lines
 from ..channels.questions import Questions
 from ..channels.screen import Screen, exact
@@ -41,7 +42,7 @@ class Told(Nobody):
         match event.body:
             case ApprovalRequested(approval_id=question, action=action, choices=choices, summary=summary):
                 self._err.line(exact(summary or f"{action.tool} wants to run: {action.show}"), "bold")
-                self._err.line(f"waits for an answer: neuralclaw approvals answer {question} {'|'.join(choices)}", "yellow")
+                self._err.line(typed(f"waits for an answer: neuralclaw approvals answer {question} {'|'.join(choices)}"), "yellow")
             case _:
                 pass
 
