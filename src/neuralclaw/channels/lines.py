@@ -1,6 +1,7 @@
 """Lines from a terminal, a pipe or a file as they arrive, so that waiting for one can be given up at any moment."""
 
 import os
+import select
 import stat
 import termios
 
@@ -20,6 +21,11 @@ class Lines:
         self._buffer = bytearray()
         self._seen = 0
         self.ended = False
+
+    @property
+    def ahead(self) -> bool:
+        """A person typed something before they were asked."""
+        return bool(self._buffer) or (self.tty and bool(select.select([self._fd], [], [], 0)[0]))
 
     async def next(self) -> str | None:
         """The next line without its end, or None at the end of input. A last line without an end counts."""

@@ -47,6 +47,8 @@ class View:
         self._tools, self._verbose = tools, verbose
         self.warned = False
         """It was said that commands run without confinement."""
+        self.mark = "> "
+        """What the line of a call begins with."""
         self._streamed = ""
         self._told: set[tuple[str, str]] = set()
         self._limit = ""
@@ -132,7 +134,7 @@ class View:
             self.err.line(typed(UNCONFINED), "yellow")
         if isinstance(body, ToolStarted):
             if self._tools:
-                self.err.line(f"> {body.name} {_arguments(self._written(body))}", "dim")
+                self.err.line(f"{self.mark}{body.name} {_arguments(self._written(body))}", "dim")
         elif body.refused is not None:
             self.err.trouble("SecurityError", f"{body.name}: {body.error or body.content}")
         elif not body.ok:

@@ -27,6 +27,8 @@ from .stopping import leave_at_once
 
 LATER = frozenset("fork soul personality mode mcp memory compact plan undo diff tasks schedule export".split())
 """Commands that are promised and not there yet."""
+_ALIKE = 0.75
+"""How much a wrong command must be like one that there is, from 0 to 1, for that to be named."""
 _RECALLED = 3
 """So many earlier turns are shown again when a session is taken up."""
 _AFTERWARDS = 0.5
@@ -341,16 +343,19 @@ class Chat:
         if word in LATER:
             raise UsageError(f"/{word} is not available yet", hint="/help shows what there is")
         if word not in self.commands:
-            raise UsageError(f"there is no /{word}{did_you_mean(f'/{word}', [f'/{name}' for name in self.commands])}", hint="/help")
-        await self.commands[word].run(self, rest.strip())
+            raise UsageError(f"there is no /{word}{did_you_mean(f'/{word}', [f'/{name}' for name in self.commands], alike=_ALIKE)}", hint="/help")
+        command, rest = self.commands[word], rest.strip()
+        if rest and not command.takes:
+            raise UsageError(f"/{word} takes nothing behind it; nothing was done", hint=f"/{word} alone: {command.does}")
+        await command.run(self, rest)
 
     def say(self, text: str) -> None:
         """Show what a command found."""
         self.face.say(text)
 
-    def table(self, rows: Sequence[Sequence[str]]) -> None:
-        """Show rows as wide as the screen."""
-        self.face.say("\n".join(folding.table(rows, self.face.screen.width)))
+    def table(self, rows: Sequence[Sequence[str]], *, drop: Sequence[int] = ()) -> None:
+        """Show rows as wide as the screen; where it is narrow without the columns `drop`, the first of them first."""
+        self.face.say("\n".join(folding.table(rows, self.face.screen.width, drop=drop)))
 
 
 def _first(group: BaseExceptionGroup[NeuralClawError]) -> NeuralClawError:

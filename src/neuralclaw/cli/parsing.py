@@ -137,11 +137,11 @@ def unknown_noun(word: str, nouns: Sequence[str], later: Sequence[str]) -> Usage
     )
 
 
-def did_you_mean(word: str, known: Sequence[str] | dict[str, Command]) -> str:
-    """`; did you mean 'x'?` for the nearest known word, or nothing when none is near."""
+def did_you_mean(word: str, known: Sequence[str] | dict[str, Command], *, alike: float = 0.5) -> str:
+    """`; did you mean 'x'?` for the nearest known word, or nothing when none is near: `alike` from 0 to 1."""
     from difflib import get_close_matches
 
-    near = get_close_matches(word, list(known), n=1, cutoff=0.5)
+    near = get_close_matches(word, list(known), n=1, cutoff=alike)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
