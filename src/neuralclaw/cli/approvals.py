@@ -10,6 +10,7 @@ from ..channels.screen import exact
 from ..types.events import ApprovalRequested, ApprovalResolved
 from . import output, verbs
 from .parsing import Command, choice, clean, with_json
+from .people import local
 
 _DECISIONS = ("once", "session", "always", "no")
 
@@ -40,7 +41,11 @@ def _show(args: argparse.Namespace) -> int:
     for text in (asked.action.show, (asked.action.diff or "").rstrip("\n")):
         for line in exact(text).split("\n") if text else ():
             screen.line(f"    {line}".rstrip())
-    for line in (*about(asked), f"session {question['session']}, turn {question['turn']}, since {question['since']}, until {asked.expires}", *why(asked)):
+    for line in (
+        *about(asked),
+        f"session {question['session']}, turn {question['turn']}, since {local(question['since'])}, until {local(asked.expires or '')}",
+        *why(asked),
+    ):
         screen.line(f"  {line}")
     if answer is None:
         screen.line(typed(f"  answer with: neuralclaw approvals answer {asked.approval_id} {'|'.join(asked.choices)}"))

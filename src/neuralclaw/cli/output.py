@@ -10,6 +10,7 @@ from ..channels import folding
 from ..channels.controls import visible
 from ..channels.screen import Screen
 from ..config.process import environ
+from . import people
 
 # The two variables say what the person's screen can show; they are no settings of the agent.
 _TERM = environ.get("TERM", "")
@@ -46,7 +47,7 @@ def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, empty: s
     if not rows:
         err().line(empty)
         return
-    cells = [[_cell(row.get(c)) for c in columns] for row in rows]
+    cells = [[_cell(row.get(c)) for c in columns] for row in map(people.told, rows)]
     shown = out()
     heading, *lines = folding.table([[c.upper() for c in columns], *cells], shown.width, drop=[columns.index(name) for name in drop])
     shown.line(heading, "bold")

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-_TIMES = ("updated", "created", "started", "since", "time", "until", "expires")
+_TIMES = ("updated", "created", "started", "since", "until", "expires")
 _END = re.compile(r"[.!?](?=\s|$)|\n\s*\n|\Z")
 
 

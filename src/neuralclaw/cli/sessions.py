@@ -40,9 +40,7 @@ def _list(args: argparse.Namespace) -> int:
     if args.json:
         output.json_line(rows)
     else:
-        output.table(
-            [people.told(row) for row in rows], _COLUMNS, drop=_LEAST, empty="there is no unfinished turn" if args.unfinished else "there is no session yet"
-        )
+        output.table(rows, _COLUMNS, drop=_LEAST, empty="there is no unfinished turn" if args.unfinished else "there is no session yet")
     return 0
 
 
