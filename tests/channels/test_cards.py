@@ -106,7 +106,7 @@ def test_a_question_shows_everything_it_is_about() -> None:
         "git push\nrm a\u200bb",
         "--- a\n+++ a\n-x\n+y\n",
         reasons=("changes a remote", "not undone"),
-        sources=("web",),
+        sources=("external:tool/news", "external:web", "external:web/example.org/a", "external:workspace"),
         summary="git push: uses the network",
         choices=("once", "session", "no"),
         covers=Covers("git push, in /w: in this session only"),
@@ -117,10 +117,17 @@ def test_a_question_shows_everything_it_is_about() -> None:
         "    rm a\\u200bb",
         *("    --- a", "    +++ a", "    -x", "    +y"),
         "  terminal, risk HIGH",
-        "  asked for by: web",
+        "  this session has read content from: the tool news, the web, the web",
+        "  page example.org/a",
         "  [s] covers git push, in /w: in this session only",
         "  [y] once  [s] this session  [n] no  [?] why",
     ]
+
+
+def test_the_instructions_of_the_workspace_are_no_source_to_be_told_at_a_question() -> None:
+    card = question_card(question("x", sources=("external:workspace",)), width=70, colour=False)
+    assert "has read" not in card
+    assert "external" not in card
 
 
 def test_a_question_offers_only_its_choices() -> None:

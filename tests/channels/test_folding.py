@@ -51,6 +51,23 @@ def test_a_table_is_as_wide_as_the_screen_and_cells_go_on_below() -> None:
     assert table([], 80) == []
 
 
+def test_a_narrow_table_keeps_times_and_words_whole_and_does_without_the_columns_of_least_use() -> None:
+    rows = [
+        ("SESSION", "STATE", "UPDATED", "TITLE"),
+        ("4kq0z81xwm", "unfinished", "2026-11-22 04:21", "the rivers of the north"),
+        ("4kq0z81xwn", "idle", "2026-11-21 14:07", "lakes"),
+    ]
+    assert table(rows, 40, drop=(1, 2)) == [
+        "SESSION     UPDATED           TITLE",
+        "4kq0z81xwm  2026-11-22 04:21  the rivers",
+        "                              of the",
+        "                              north",
+        "4kq0z81xwn  2026-11-21 14:07  lakes",
+    ]
+    assert table(rows, 24, drop=(1, 2))[0].split() == ["SESSION", "TITLE"]
+    assert table(rows, 80, drop=(1, 2))[0].split() == ["SESSION", "STATE", "UPDATED", "TITLE"]
+
+
 def test_colours_go_and_the_rest_stays() -> None:
     assert (
         colourless("\x1b[1;36m>\x1b[0m \x1b[31mred\x1b[0m \x1b[2mdim\x1b[0m \x1b[92;4mx\x1b[0m")

@@ -1,5 +1,6 @@
 """The program at a pseudo-terminal whose screen is emulated: what a person would see there."""
 
+import copy
 import fcntl
 import os
 import pty
@@ -9,12 +10,33 @@ import struct
 import termios
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pyte
 
 from .program import DEADLINE, PYTHON, Claw
 
 UP, CTRL_C, CTRL_D, CTRL_J, CTRL_R, ALT_ENTER, TAB = "\x1b[A", "\x03", "\x04", "\x0a", "\x12", "\x1b\r", "\t"
+
+
+class Two(pyte.HistoryScreen):
+    """With an alternate screen: what stood on the first one comes back."""
+
+    kept: Any = None
+
+    def set_mode(self, *modes: int, **how: Any) -> None:
+        if how.get("private") and 1049 in modes and self.kept is None:
+            self.kept = copy.deepcopy(dict(self.buffer)), copy.copy(self.cursor)
+            self.erase_in_display(2)
+        super().set_mode(*modes, **how)
+
+    def reset_mode(self, *modes: int, **how: Any) -> None:
+        if how.get("private") and 1049 in modes and self.kept is not None:
+            lines, self.cursor = self.kept
+            self.erase_in_display(2)
+            self.buffer.update(lines)
+            self.kept = None
+        super().reset_mode(*modes, **how)
 
 
 class Screen:
@@ -26,7 +48,7 @@ class Screen:
             os.chdir(claw.workspace)
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
             os.execve(PYTHON[0], [*PYTHON, *words], claw.env | {"TERM": "xterm-256color", "LC_ALL": "C.UTF-8"})
-        self._screen = pyte.HistoryScreen(columns, rows, history=50_000, ratio=0.5)
+        self._screen = Two(columns, rows, history=50_000, ratio=0.5)
         self._stream = pyte.ByteStream(self._screen)
         self.raw = b""
         self._code: int | None = None

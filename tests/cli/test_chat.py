@@ -439,9 +439,9 @@ async def test_the_last_lines_of_a_running_command_are_seen_and_folded_when_it_e
         model.done()
         chat.until("Counted.", idle)
         chat.type(CTRL_O)
-        chat.until("row-20", "row-30", "shown whole")
+        chat.until("row-2\n", "row-30", "lines 1 to ", "Esc or q closes")
         chat.type(CTRL_O)
-        chat.until("are folded")
+        chat.until("more lines", "Counted.", idle, lambda screen: "row-20" not in screen.text)
         assert b"\x1b]0;" not in chat.raw
         assert b"\x1b[2J" not in chat.raw
 
@@ -459,6 +459,8 @@ async def test_thinking_is_seen_while_it_goes_on_then_folded_and_can_be_unfolded
         chat.until(idle)
         chat.type(CTRL_O)
         chat.until("First I look at the")
+        chat.type(ESC)
+        chat.until("It is long.", idle, lambda screen: "First I look" not in screen.text)
         assert b"\x1b]0;" not in chat.raw
         assert b"\x1b[31mriver" not in chat.raw
         chat.type("again\r")
@@ -466,4 +468,6 @@ async def test_thinking_is_seen_while_it_goes_on_then_folded_and_can_be_unfolded
         model.think("Second thoughts.")
         model.say("Still long.")
         model.done()
-        chat.until("Second thoughts.", "Still long.", idle)
+        chat.until("Still long.", idle, lambda screen: "Second thoughts" not in screen.text)
+        chat.type(CTRL_O)
+        chat.until("Second thoughts.")

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -249,3 +250,39 @@ async def test_the_offer_is_made_at_a_dumb_terminal_too(claw: Claw) -> None:
         chat.type("/exit\n")
         assert chat.end() == 0
         assert "\x1b" not in chat.seen
+
+
+async def test_what_a_command_does_not_take_is_said_and_nothing_is_done(claw: Claw) -> None:
+    for line in ("/tools x", "/exit now", "/clear now", "/status x", "/sessions 3", "/cost all", "/models x", "/stop it", "/quit now"):
+        ran = await claw("--model", "offline", stdin=f"{line}\ncalculate 6 * 7\n".encode())
+        assert f"{line.split()[0]} takes nothing behind it; nothing was done" in ran.err, ran
+        assert "42" in ran.out
+    ran = await claw("--model", "offline", stdin=b"/help queue\n/help /model\n/help nothing\n/foo\n/sesions\n")
+    assert "/queue TEXT  send it when the running turn has ended" in ran.err
+    assert "/model P:M  change the model" in ran.err
+    assert "there is no /nothing" in ran.err
+    assert "there is no /foo\n" in ran.err
+    assert "there is no /sesions; did you mean '/sessions'?" in ran.err
+
+
+async def test_sessions_are_listed_with_local_times_and_whole_words_on_a_narrow_terminal(claw: Claw) -> None:
+    claw.env["TZ"] = "Asia/Tokyo"
+    await claw("run", "--session", "work", "calculate 6 * 7")
+    [row] = (await claw("sessions", "list", "--json")).json
+    local = (datetime.fromisoformat(row["updated"]) + timedelta(hours=9)).strftime("%Y-%m-%d %H:%M")
+    assert row["updated"].endswith("Z")
+    assert f" {local} " in (await claw("sessions", "list")).out
+    assert f"{local}\n" in (await claw("sessions", "show", "work")).out
+    with Screen(claw, "--model", "offline", columns=40) as chat:
+        chat.until("context 0 %")
+        chat.type("/sessions\r")
+        chat.until("SESSION", "UPDATED", "TITLE", local)
+
+
+async def test_tools_are_told_in_one_whole_sentence(claw: Claw) -> None:
+    rows = (await claw("tools", "list", "--json")).json
+    shown, chat = (await claw("tools", "list")).out, (await claw("--model", "offline", stdin=b"/tools\n")).err
+    for row in rows:
+        assert re.search(rf"(?m)^{row['name']} .*  [A-Z].*[.]$", shown), (row, shown)
+        assert re.search(rf"(?m)^{row['name']} .*[.]$", chat), (row, chat)
+    assert "Read a text file, or the text of a .docx (as Markdown) or .pdf (page by page).\n" in shown

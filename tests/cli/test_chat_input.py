@@ -242,3 +242,49 @@ async def test_no_prompt_is_drawn_where_the_output_is_no_terminal(claw: Claw) ->
         assert chat.end() == 0
     subprocess.run(["sh", "-c", f"echo 'calculate 6 * 7' | {words} > {shlex.quote(str(file))}"], cwd=claw.workspace, env=claw.env, check=True)
     assert Path(file).read_text() == "42\n"
+
+
+async def test_what_is_folded_is_shown_on_a_screen_of_its_own_and_the_conversation_comes_back(claw: Claw) -> None:
+    (claw.workspace / "rows.txt").write_text("\n".join(f"row-{number}" for number in range(1, 61)) + "\n")
+    with served(claw.home) as model, tmux(claw, "--approvals", "ask", "--trust", "medium") as run:
+
+        def shows(*wanted: str) -> Callable[[], bool]:
+            return lambda: all(one in run("capture-pane", "-p") for one in wanted)
+
+        await until(shows(READY), seconds=5)
+        run("send-keys", "C-o")
+        await until(shows("Nothing of the last turn is folded."), seconds=5)
+        run("send-keys", "-l", "show them")
+        run("send-keys", "Enter")
+        model.call("terminal", command="cat rows.txt")
+        model.asked()
+        model.asked()
+        await until(shows("✓ terminal", "more lines", "running"), seconds=5)
+        run("send-keys", "-l", "a draft")
+        run("send-keys", "C-o")
+        await until(shows("row-2\n", "lines 1 to 23 of ", "Esc or q closes"), seconds=5)
+        run("send-keys", "x", "PageDown", "End")
+        await until(shows("row-60\n"), seconds=5)
+        run("resize-window", "-x", "60", "-y", "12")
+        await until(shows("· Esc closes"), seconds=5)
+        run("send-keys", "End")
+        await until(shows("row-60\n", "Esc closes"), seconds=5)
+        model.say("Those are ", "all.\n\n")
+        run("send-keys", "C-o")
+        await until(shows("Those are all.", "> a draft", "running", "more lines"), seconds=5)
+        assert "row-30" not in run("capture-pane", "-p", "-S", "-")
+        run("send-keys", "C-o")
+        await until(shows("row-2\n", "Esc closes"), seconds=5)
+        model.call("terminal", command="rm -r rows.txt")  # a question needs the person
+        await until(shows("[n] no", "a question waits"), seconds=5)
+        run("send-keys", "n", "Enter")
+        model.say("Well then.")
+        model.done()
+        await until(shows("Well then.", "> a draft", "context"), seconds=5)
+        assert run("capture-pane", "-p", "-S", "-").count("Those are all.") == 1
+        run("send-keys", "C-o")
+        await until(shows("row-2\n"), seconds=5)
+        run("send-keys", "C-c")
+        await until(shows("> a draft"), seconds=5)
+        run("send-keys", "C-u", "C-d")
+        await until(shows("neuralclaw --resume "), seconds=5)

@@ -161,6 +161,36 @@ async def test_the_chat_of_lines_talks_asks_stops_and_says_how_to_come_back(claw
         assert "\x1b" not in chat.seen
 
 
+async def test_at_a_dumb_terminal_a_call_is_unlike_the_prompt_and_nothing_goes_on_behind_it(claw: Claw) -> None:
+    with claw.terminal("--approvals", "auto", env={"TERM": "dumb"}) as chat:
+        chat.until("\n> ")
+        chat.type("echo one\necho two\n")
+        chat.until("\ntwo")
+        chat.until("\n> ")
+        chat.type("\x04")
+        chat.until("Go on with")
+        assert chat.end() == 0
+        lines = chat.seen.splitlines()
+        assert any(line.startswith("  > echo") for line in lines), lines
+        assert not [line for line in lines if line.startswith(("> Go on", "> >", "> echo {", "> two"))], lines
+
+
+async def test_ones_own_no_is_told_as_ones_own(claw: Claw) -> None:
+    (claw.home / "config.yaml").write_text(ASK)
+    with claw.terminal("--approvals", "ask", env={"TERM": "dumb"}) as chat:
+        chat.until("> ")
+        chat.type("calculate 6 * 7\n")
+        chat.until("[n] no")
+        chat.type("n\n")
+        chat.until("\n  not run: you said no\r")
+        chat.until("\n> ")
+        chat.type("calculate 6 * 8\n")
+        chat.until("[n] no")
+        chat.type("add them up\n")
+        chat.until("\n  not run: you said no, with the words: add them up\r")
+        assert "answered no by" not in chat.seen
+
+
 async def test_ctrl_c_in_the_chat_of_lines_stops_the_turn_and_not_the_program(claw: Claw) -> None:
     with claw.terminal("--approvals", "auto", env={"TERM": "dumb"}) as chat:
         chat.until("> ")

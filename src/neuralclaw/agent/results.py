@@ -206,7 +206,7 @@ async def refused(run: Run, call: CallState, action: Action, verdict: Verdict, n
         call_id=call.call.id, name=action.spec.name, decision=verdict.decision, risk=verdict.risk, tier=verdict.tier, reasons=reasons, by=by
     )
     body = _error(call, refusal_text(verdict, no), name=action.spec.name, refused=verdict.decision if by in REFUSERS else None)
-    body = msgspec.structs.replace(body, note=AFTER_REFUSAL if by in REFUSERS else AFTER_NO)
+    body = msgspec.structs.replace(body, note=AFTER_REFUSAL) if by in REFUSERS else msgspec.structs.replace(body, note=AFTER_NO, metadata={"no_by": by})
     if call.started is not None:  # it began in an earlier run: that stays on record, only its repetition is refused
         await run.journal.append(_error(call, f"{MAY_HAVE_HAPPENED} ({refusal_text(verdict, no)})", name=action.spec.name))
         return
@@ -224,8 +224,12 @@ def refusal_text(verdict: Verdict, no: No) -> str:
         return f"refused: {no.text}: {what}.{instead}"
     if no.by == "nobody":
         return f"refused: it needs a person's yes and nobody is there to ask: {what}.{instead}"
+    if no.by == "program":
+        return f"not run: a program answered no, with the words: {no.text}" if no.text else f"not run: a program answered no: {what}."
     if no.text:
         return f"not run: a person said no to it, with the words: {no.text}"
+    if no.by == "owner":
+        return "not run: the person said no"
     return f"not run: {_NOT_ANSWERED.get(no.by) or f'answered no by {no.by}: {what}'}."
 
 

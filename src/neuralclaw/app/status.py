@@ -51,7 +51,7 @@ class Status:
         try:
             name, warning = await anyio.to_thread.run_sync(self._confinement)
         except NeuralClawError as error:
-            name, warning = None, " ".join(filter(None, (error.text, error.hint)))
+            name, warning = None, ". To mend it: ".join(filter(None, (error.text.removesuffix("."), error.hint)))
         return {"sandbox": name, "warning": warning}
 
     def _confinement(self) -> tuple[str, str]:
@@ -61,4 +61,9 @@ class Status:
         if self._parts.loaded.settings.tools.terminal.sandbox == "process":
             return name, f"{_NO_SANDBOX} tools.terminal.sandbox is process: auto confines them where bubblewrap works."
         trial = next(one for one in self._parts.sandbox.real.trials() if one.check == "sandbox.bubblewrap")
-        return name, " ".join(filter(None, (_NO_SANDBOX, f"Bubblewrap would confine them, but {trial.text}.", trial.fix)))
+        return name, " ".join(filter(None, (_NO_SANDBOX, f"Bubblewrap would confine them, but {trial.text}.", _mending(trial.fix))))
+
+
+def _mending(fix: str | None) -> str:
+    """What would confine commands, as a sentence: a fix is a command, or a sentence already."""
+    return f"To confine them: {fix}" if fix and not fix[0].isupper() else fix or ""

@@ -10,7 +10,7 @@ from ..types.events import ApprovalRequested, ToolFinished, ToolStarted
 from .cells import Line, Wrap, chop, fit, harmless, paint, width_of
 from .cells import cells as cells_of
 from .controls import exact
-from .questions import about, choices, heading
+from .questions import about, choices, heading, outcome
 
 _DIFF_LINES, _HEAD_LINES, _TAIL_LINES, _REASON_LINES = 24, 3, 5, 6
 _TELLING = ("command", "path", "url", "query", "pattern", "name")
@@ -160,8 +160,8 @@ def _shortened(finished: ToolFinished, width: int) -> list[Line]:
 
 
 def _reason(finished: ToolFinished, before: str, width: int) -> list[Line]:
-    text = harmless(before + (finished.error or finished.content)).expandtabs(4).strip()
-    lines = [line for part in text.split("\n") for line in _wrapped(part, "31" if not finished.metadata.get("stopped") else "33", width)]
+    text = harmless(before + outcome(finished)).expandtabs(4).strip()
+    lines = [line for part in text.split("\n") for line in _wrapped(part, "33" if finished.metadata.keys() & {"stopped", "no_by"} else "31", width)]
     return lines[:_REASON_LINES] + _more(len(lines) - _REASON_LINES)
 
 

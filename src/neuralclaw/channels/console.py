@@ -21,17 +21,17 @@ from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples
 from prompt_toolkit.history import History
 from prompt_toolkit.input.vt100 import Vt100Input
-from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import BufferControl, ConditionalContainer, Dimension, FormattedTextControl, HSplit, Layout, Window
 from prompt_toolkit.layout.menus import CompletionsMenu
 from prompt_toolkit.output import ColorDepth
-from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
 
 from .controls import colourless, visible
+from .frames import Frames, Unhurried
 from .keys import bindings
 from .outflow import Outflow
+from .pager import Pager
 from .pasted import Pasted
 
 _FRAME = 1 / 30
@@ -41,8 +41,6 @@ _SHARE = 0.03
 _SLOWEST = 0.15
 """Seconds between two frames at most, however much one costs."""
 _TICK = 0.25
-_ESCAPE = 0.05
-"""Seconds after which an Esc that nothing followed is the key itself, and no Alt: the two bytes of an Alt arrive together."""
 _SEQUENCE = 0.1
 """Seconds that the bytes of one key, an arrow for instance, may take on their way."""
 _STYLE = Style.from_dict({"prompt": "bold ansicyan", "status": "ansibrightblack", "bottom-toolbar": "noreverse"})
@@ -67,8 +65,9 @@ class Drawing:
     def status(self, width: int) -> str:
         return ""
 
-    def unfold(self) -> None:
-        """Show what was folded, or fold again."""
+    def folded(self) -> Callable[[int], list[str]] | None:
+        """What was folded, whole, as rows of so many cells; None where nothing was, which is said."""
+        return None
 
     @property
     def busy(self) -> bool:
@@ -83,38 +82,6 @@ class Drawing:
     def asking(self) -> bool:
         """A question stands there: what is typed is its answer."""
         return False
-
-
-class _Frames(Vt100_Output):
-    """Keeps back what is written until the frame is complete."""
-
-    held = False
-
-    def flush(self) -> None:
-        if not self.held:
-            super().flush()
-
-
-class _Unhurried(Application[None]):
-    """Draws no frame while `room` says that the terminal has not taken those before; waits for a key after Esc only as long as one key takes."""
-
-    def __init__(self, room: Callable[[], bool], **how: Any) -> None:
-        self._room = room
-        super().__init__(**how)
-
-    @property
-    def timeoutlen(self) -> float:
-        """Seconds that the next key of a sequence of keys may take."""
-        begun = self.key_processor.key_buffer
-        return _ESCAPE if begun and begun[-1].key is Keys.Escape else self._between_keys
-
-    @timeoutlen.setter
-    def timeoutlen(self, seconds: float) -> None:
-        self._between_keys = seconds
-
-    def invalidate(self) -> None:
-        if self._room():
-            super().invalidate()
 
 
 class Console:
@@ -136,7 +103,7 @@ class Console:
         """What Ctrl-C does where it does not clear the input."""
         self.halt: Callable[[], None] = _nothing
         """What Esc does while a turn runs."""
-        self.pasted = Pasted()
+        self.pasted, self.pager = Pasted(), Pager()
         self.open = True
         self.modes: list[Any] = []
         """The terminal's modes before the chat, for `let_go`."""
@@ -146,8 +113,8 @@ class Console:
         self.buffer.on_completions_changed += self._offered
         self.buffer.on_text_changed += self._edited
         self._measured = _size(stdout)
-        self._out = _Frames(stdout, lambda: _size(stdout), term=kind.term or None, enable_cpr=False, enable_bell=False)
-        self._app = _Unhurried(
+        self._out = Frames(stdout, lambda: _size(stdout), term=kind.term or None, enable_cpr=False, enable_bell=False)
+        self._app = Unhurried(
             self._room_or_later,
             layout=self._layout(),
             key_bindings=bindings(self),
@@ -172,7 +139,10 @@ class Console:
         status = Window(FormattedTextControl(self._status), height=1, style="class:status", dont_extend_height=True)
         roomy = Condition(lambda: self.size[1] >= 4)
         menu = ConditionalContainer(CompletionsMenu(max_height=6), Condition(lambda: self.size[1] >= 10))
-        return Layout(HSplit([live, typing, search, menu, ConditionalContainer(status, roomy)]), focused_element=typing)
+        below = HSplit([live, typing, search, menu, ConditionalContainer(status, roomy)])
+        whole = Window(FormattedTextControl(lambda: ANSI(self.pager.drawn(*self.size))), always_hide_cursor=True)
+        paging = Condition(lambda: self.pager.open)
+        return Layout(HSplit([ConditionalContainer(whole, paging), ConditionalContainer(below, ~paging)]), focused_element=typing)
 
     @property
     def size(self) -> tuple[int, int]:
@@ -276,6 +246,11 @@ class Console:
             self._typed.send_nowait(self.pasted.whole(text))
         self.buffer.reset()
 
+    @property
+    def running(self) -> bool:
+        """A turn runs."""
+        return self._drawing.running
+
     def stop(self) -> None:
         """Ctrl-C: stops the turn; where none runs, it clears the input."""
         if self.buffer.text and not self._drawing.running:
@@ -289,8 +264,22 @@ class Console:
             self.halt()
 
     def unfold(self) -> None:
-        """Ctrl-O."""
-        self._drawing.unfold()
+        """Ctrl-O: what was folded, on a screen of its own, until `fold`."""
+        made = self._drawing.folded()
+        if made is not None:
+            self._page(lambda: self.pager.show(made))
+
+    def fold(self) -> None:
+        """Back from the screen of its own to the conversation."""
+        if self.pager.open:
+            self._page(self.pager.close)
+
+    def _page(self, turn: Callable[[], None]) -> None:
+        renderer = self._app.renderer
+        renderer.erase()  # gives the screen of its own back, where it stands there
+        turn()
+        renderer.full_screen = self.pager.open
+        self._app.invalidate()
 
     def forget(self) -> None:
         """A question stands now: what was typed before is no answer to it. A draft comes back when `restore` is called."""
@@ -346,7 +335,7 @@ class Console:
         self._measured = self._out.get_size()
         self._out.held = True
         self._drawing.settle()
-        if self._above or self._shrunk(app):
+        if not self.pager.open and (self._above or self._shrunk(app)):
             app.renderer.erase(leave_alternate_screen=False)
             finished, self._above = "".join(self._above), []
             self._out.write_raw(finished.replace("\n", "\r\n"))

@@ -8,6 +8,10 @@ from .cells import Wrap, cells
 _GAP = "  "
 _NARROWEST = 8
 """Cells of a column at least."""
+_WHOLE = 16
+"""Cells of a column that is never broken where that can be avoided: a time of a day."""
+_LONGEST = 24
+"""Cells of a word that a column of prose has room for; an address is longer."""
 
 
 def folded(text: str, width: int) -> str:
@@ -27,20 +31,43 @@ def wrapped(text: str, width: int) -> list[str]:
     return ["".join(part for part, _ in line).rstrip(" ") for line in wrap.lines] or [""]
 
 
-def table(rows: Sequence[Sequence[str]], width: int) -> list[str]:
+def table(rows: Sequence[Sequence[str]], width: int, *, drop: Sequence[int] = ()) -> list[str]:
     """Rows as aligned lines of at most `width` cells (0: as wide as they are).
 
-    Where that is too narrow the widest columns give way, and their cells go on below.
+    Where that is too narrow the widest columns give way, and their cells go on below. Where words would have to break, the columns `drop` are
+    left out, the first of them first.
     """
     if not rows:
         return []
-    widths = [max(cells(row[at]) for row in rows) for at in range(len(rows[0]))]
-    room = max(width - len(_GAP) * (len(widths) - 1), _NARROWEST * len(widths))
-    while width and sum(widths) > room:
-        widest = max(range(len(widths)), key=lambda at: widths[at])
+    kept = dict(enumerate(zip(*rows, strict=True)))
+    for column in drop:
+        if width and sum(_least_of(list(kept.values()))) + len(_GAP) * (len(kept) - 1) > width:
+            del kept[column]
+    shown = list(kept.values())
+    widths = _fitted(shown, max(width - len(_GAP) * (len(shown) - 1), _NARROWEST * len(shown)) if width else 0)
+    return [line for row in zip(*shown, strict=True) for line in _row(row, widths)]
+
+
+def _fitted(columns: Sequence[Sequence[str]], room: int) -> list[int]:
+    """Cells of each column, `room` in all (0: no end): the widest give way first, down to their longest word, and only then below that."""
+    widths, least = [max(map(cells, column)) for column in columns], _least_of(columns)
+    while room and sum(widths) > room:
+        able = [at for at in range(len(widths)) if widths[at] > least[at]]
+        floors = least if able else [_NARROWEST] * len(widths)
+        widest = max(able or range(len(widths)), key=lambda at: widths[at])
         next_one = max((size for at, size in enumerate(widths) if at != widest), default=0)
-        widths[widest] = max(widths[widest] - (sum(widths) - room), min(next_one, widths[widest] - 1), _NARROWEST)
-    return [line for row in rows for line in _row(row, widths)]
+        widths[widest] = max(widths[widest] - (sum(widths) - room), min(next_one, widths[widest] - 1), floors[widest])
+    return widths
+
+
+def _least_of(columns: Sequence[Sequence[str]]) -> list[int]:
+    """Cells that each column needs: a narrow one, of names or times, all of them; prose, as the last one is, those of its longest word."""
+    found = []
+    for at, column in enumerate(columns):
+        whole = max(map(cells, column))
+        word = max(cells(word) for text in column for word in text.split() or [""])
+        found.append(whole if whole <= _WHOLE and at < len(columns) - 1 else min(word, _LONGEST))
+    return found
 
 
 def _row(row: Sequence[str], widths: Sequence[int]) -> list[str]:

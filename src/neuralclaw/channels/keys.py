@@ -1,11 +1,14 @@
 """The keys of the chat."""
 
+from collections.abc import Callable
 from typing import Protocol
 
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.filters import Condition, is_searching
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
 
+from .pager import Pager
 from .pasted import Pasted
 
 
@@ -14,17 +17,21 @@ class Typing(Protocol):
 
     buffer: Buffer
     pasted: Pasted
+    pager: Pager
 
+    @property
+    def running(self) -> bool: ...
     def submit(self) -> None: ...
     def complete(self) -> None: ...
     def leave(self) -> None: ...
     def stop(self) -> None: ...
     def escape(self) -> None: ...
     def unfold(self) -> None: ...
+    def fold(self) -> None: ...
 
 
 def bindings(typing: Typing) -> KeyBindings:
-    """Enter sends; Alt-Enter and Ctrl-J begin a line; Ctrl-C, Ctrl-D and Ctrl-Z as everywhere; Esc stops, Ctrl-O unfolds; a large paste is folded."""
+    """Enter sends; Alt-Enter and Ctrl-J begin a line; Ctrl-C, Ctrl-D and Ctrl-Z as ever; Esc stops, Ctrl-O shows what is folded; a large paste is short."""
     keys = KeyBindings()
     idle = ~is_searching
     empty = Condition(lambda: not typing.buffer.text)
@@ -73,4 +80,41 @@ def bindings(typing: Typing) -> KeyBindings:
     def paste(event: KeyPressEvent) -> None:
         typing.buffer.insert_text(typing.pasted.fold(event.data))
 
+    _scrolling(keys, typing)
     return keys
+
+
+def _scrolling(keys: KeyBindings, typing: Typing) -> None:
+    """The keys while a text stands on a screen of its own. They go before all others, and any that is not named here does nothing."""
+    pager = typing.pager
+    paging = Condition(lambda: pager.open)
+    moves: dict[Callable[[], None], tuple[str, ...]] = {
+        lambda: pager.move(-1): ("up", "k"),
+        lambda: pager.move(1): ("down", "j", "enter"),
+        lambda: pager.move(pages=-1): ("pageup", "b"),
+        lambda: pager.move(pages=1): ("pagedown", " "),
+        pager.to_begin: ("home", "g"),
+        pager.to_end: ("end", "G"),
+        typing.fold: ("c-o", "q", "escape", "c-d"),
+        lambda: None: (Keys.Any.value,),
+    }
+    for move, names in moves.items():
+        for name in names:
+            keys.add(name, filter=paging, eager=True)(_doing(move))
+
+    @keys.add("c-c", filter=paging, eager=True)
+    def stop(event: KeyPressEvent) -> None:
+        typing.fold()
+        if typing.running:
+            typing.stop()
+
+    @keys.add("c-z", filter=paging, eager=True)
+    def suspend(event: KeyPressEvent) -> None:
+        event.app.suspend_to_background()
+
+
+def _doing(move: Callable[[], None]) -> Callable[[KeyPressEvent], None]:
+    def pressed(event: KeyPressEvent) -> None:
+        move()
+
+    return pressed

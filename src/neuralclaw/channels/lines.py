@@ -32,6 +32,11 @@ class Lines:
         poll.register(self._fd, select.POLLIN)
         return any(found & select.POLLHUP for _, found in poll.poll(0))
 
+    @property
+    def ahead(self) -> bool:
+        """A person typed something before they were asked."""
+        return bool(self._buffer) or (self.tty and bool(select.select([self._fd], [], [], 0)[0]))
+
     async def next(self) -> str | None:
         """The next line without its end, or None at the end of input. A last line without an end counts."""
         while True:

@@ -28,6 +28,7 @@ from ..types.events import (
 )
 from .cards import folds, question_card, status_line, tool_card
 from .cells import Line, paint
+from .commands import typed
 from .completion import Words
 from .console import Console, Drawing, Kind, said
 from .history import Remembered
@@ -40,7 +41,7 @@ from .standing import Standing
 from .terminal import View
 
 _FOLDED = 200
-"""Calls and stretches of thinking of the last turn that can be unfolded."""
+"""Calls and stretches of thinking of the last turn that can be shown whole."""
 _HELLO = "Enter sends, Alt-Enter begins a line, @ names a file. /help shows the commands, Esc stops a turn, Ctrl-D leaves."
 
 
@@ -96,13 +97,14 @@ class LiveView(View, Drawing):
         self._calls: dict[str, tuple[ToolStarted, float, LastLines]] = {}
         self._thinking: Thinking | None = None
         self._folded: deque[Thinking | tuple[ToolStarted, ToolFinished]] = deque(maxlen=_FOLDED)
-        self._open = False  # what is folded otherwise is shown whole
         self.questions = LiveQuestions(screen, self._asked)
         self.standing = Standing()
         self.settled: Callable[[], None] = self._nobody
+        self.interrupts: Callable[[], None] = self._nobody
+        """A question needs the person."""
 
     def _nobody(self) -> None:
-        """Nobody wants to know that no question stands any more."""
+        """Nobody wants to know whether a question stands there."""
 
     def settle(self) -> None:
         if self._arrived and self._growing is not None:
@@ -116,7 +118,7 @@ class LiveView(View, Drawing):
         parts = [self._growing.tail(rows)] if self._growing is not None else []
         now = time.monotonic()
         if self._thinking is not None:
-            parts.append(_drawn(self._thinking.last(width, rows) if self._open else self._thinking.last(width)))
+            parts.append(_drawn(self._thinking.last(width)))
         for started, since, printed in self._calls.values():
             parts.append(tool_card(started, None, width=width, elapsed_ms=int((now - since) * 1000)))
             parts.append(_drawn([("  ", ""), *line] for line in printed.lines(max(width - 2, 1))))
@@ -154,17 +156,15 @@ class LiveView(View, Drawing):
         """An answer for this screen."""
         return StreamedMarkdown(self._columns, marks=not self.err.colour)
 
-    def unfold(self) -> None:
-        """Show whole what was folded of the last turn, and what comes from now on; the next time, fold again."""
-        self._open = not self._open
-        if self._open:
-            for one in self._folded:
-                self._above(_ended(self._whole(one)))
-            self._folded.clear()
-        self.err.line("Thinking and output are shown whole; Ctrl-O folds them." if self._open else "Thinking and output are folded; Ctrl-O shows them.", "dim")
+    def folded(self) -> Callable[[int], list[str]] | None:
+        """Thinking and output of the last turn, as they are now, and what the model is thinking."""
+        found = [*self._folded, *([self._thinking] if self._thinking is not None else [])]
+        if not found:
+            self.err.line("Nothing of the last turn is folded.", "dim")
+            return None
+        return lambda width: "\n\n".join(self._whole(one, width).rstrip("\n") for one in found).split("\n")
 
-    def _whole(self, one: Thinking | tuple[ToolStarted, ToolFinished]) -> str:
-        width = self._columns()
+    def _whole(self, one: Thinking | tuple[ToolStarted, ToolFinished], width: int) -> str:
         return _drawn(one.whole(width)) if isinstance(one, Thinking) else tool_card(*one, width=width, whole=True)
 
     def _think(self, text: str) -> None:
@@ -178,11 +178,8 @@ class LiveView(View, Drawing):
         if thinking is None:
             return
         thinking.end()
-        if self._open:
-            self._above("\n" + _ended(self._whole(thinking)))
-        else:
-            self._folded.append(thinking)
-            self._above("\n" + _ended(_drawn(thinking.folded(self._columns()))))
+        self._folded.append(thinking)
+        self._above("\n" + _ended(_drawn(thinking.folded(self._columns()))))
 
     def show(self, event: Event) -> None:
         match event.body:
@@ -234,8 +231,8 @@ class LiveView(View, Drawing):
         elif body.call_id in self._calls:
             started = self._calls.pop(body.call_id)[0]
             width = self._columns()
-            self._above(_ended(tool_card(started, body, width=width, whole=self._open)))
-            if not self._open and folds(body, width):
+            self._above(_ended(tool_card(started, body, width=width)))
+            if folds(body, width):
                 self._folded.append((started, body))
 
     def end(self, session: str, body: TurnFinished) -> None:
@@ -251,6 +248,7 @@ class LiveView(View, Drawing):
         if question is None:
             self.settled()
         else:
+            self.interrupts()
             self._above("\n" + _ended(question_card(msgspec.structs.replace(question, choices=()), width=self._columns())))
 
 
@@ -265,7 +263,7 @@ class LiveFace:
         self._view = LiveView(self.screen, self._put, lambda: self.console.size[0], verbose=verbose)
         self.console = Console(self._view, words, history, streams=(stdin, flow), kind=kind)
         self.history.whole = self.console.pasted.whole
-        self._view.settled = self.console.restore
+        self._view.settled, self._view.interrupts = self.console.restore, self.console.fold
         self.questions, self.standing = self._view.questions, self._view.standing
         self._view.warned = True  # the first line of the chat says it
         self.screen.line(_HELLO, "dim")
@@ -302,7 +300,7 @@ class LiveFace:
     def trouble(self, kind: str, text: str, hint: str) -> None:
         self.screen.trouble(kind, text)
         if hint:
-            self.screen.line(f"   {hint}", "dim")
+            self.screen.line(f"   {typed(hint)}", "dim")
 
     def aside(self) -> AbstractAsyncContextManager[None]:
         return self.console.aside()

@@ -1,8 +1,10 @@
 """Questions at a terminal: how one is told in words, and what a typed line means for it."""
 
+from collections.abc import Iterable
+
 import msgspec
 
-from ..types.events import ApprovalRequested, ApprovalResolved
+from ..types.events import ApprovalRequested, ApprovalResolved, ToolFinished
 from .screen import Screen, exact
 
 CHOICES = {"once": "[y] once", "session": "[s] this session", "always": "[a] always", "no": "[n] no"}
@@ -19,6 +21,13 @@ _BY = {
     "nobody": "nobody is there to answer it, which is a {}",
     "cancelled": "not needed any more",
 }
+
+_OUTSIDE = "external"
+_OWN = "workspace"
+"""The source of `AGENTS.md`: nothing that a person has to be told at a question."""
+_SOURCES = {"tool": "tool", "web": "web page", "mcp": "MCP server", "file": "file"}
+"""Kind of a source with a name behind it -> how it is called."""
+_SOURCES_ALONE = {"web": "the web", "mcp": "an MCP server", "tool": "a tool from outside"}
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -47,12 +56,26 @@ def about(question: ApprovalRequested) -> list[str]:
         told.append(exact("; ".join(question.reasons)))
     if action.variables:
         told.append("added variables: " + exact(", ".join(f"{name}={value}" for name, value in action.variables.items())))
-    if question.sources:
-        told.append(f"asked for by: {exact(', '.join(question.sources))}")
+    if read := have_read(question.sources):
+        told.append(f"this session has read content from: {exact(', '.join(read))}")
     for letter, words in (("s", question.covers.session), ("a", question.covers.always)):
         if words is not None:
             told.append(f"[{letter}] covers {exact(words)}")
     return told
+
+
+def have_read(sources: Iterable[str]) -> list[str]:
+    """What a session has read from outside, in words; the instructions that the workspace itself gives are not told."""
+    named = [label.partition(":")[2] if label.startswith(f"{_OUTSIDE}:") else label for label in sources]
+    return [_in_words(name) for name in named if name != _OWN]
+
+
+def _in_words(name: str) -> str:
+    """A source such as `tool/news`, as a person reads it."""
+    kind, _, which = name.partition("/")
+    if name == _OUTSIDE:
+        return "outside"
+    return f"the {_SOURCES.get(kind, kind)} {which}" if which else _SOURCES_ALONE.get(kind, kind)
 
 
 def why(question: ApprovalRequested) -> list[str]:
@@ -69,6 +92,14 @@ def answered(body: ApprovalResolved) -> str:
 def prompt(question: ApprovalRequested) -> str:
     """What stands before the answer."""
     return f"  {choices(question)}, or what to do instead > "
+
+
+def outcome(body: ToolFinished) -> str:
+    """Why a call gave nothing back, as the person reads it who may have said no to it."""
+    text = body.error or body.content
+    if body.metadata.get("no_by") != "owner":
+        return text
+    return text.replace("the person said no", "you said no", 1).replace("a person said no to it", "you said no", 1)
 
 
 class Questions:

@@ -20,13 +20,16 @@ from ..types.events import (
     ToolStarted,
     TurnFinished,
 )
-from .questions import answered
+from .commands import typed
+from .questions import answered, outcome
 from .screen import Screen
 
 _SHOWN_ARGUMENT = 200
 UNCONFINED = "Commands run as plain processes here: limited, but free to read every file and to use the network. neuralclaw doctor says why."
 _UNANSWERED = ("failed", "cancelled", "limit", "timed_out")
 """Status of a turn whose text is no answer but tells what was done so far."""
+_NOT_RUN = {"stopped", "no_by"}
+"""What the metadata of a call says that was kept from running, or stopped."""
 _SEEN_ANYWAY = ("owner", "auto", "cancelled")
 """Who answers a question in a way that the screen shows otherwise."""
 
@@ -44,6 +47,8 @@ class View:
         self._tools, self._verbose = tools, verbose
         self.warned = False
         """It was said that commands run without confinement."""
+        self.mark = "> "
+        """What the line of a call begins with."""
         self._streamed = ""
         self._told: set[tuple[str, str]] = set()
         self._retried = ""  # the reason of the last retry
@@ -73,7 +78,7 @@ class View:
                 self.err.line(f"question {question}: {answered(event.body)}", "dim")
             case LimitHit(text=text):
                 self._limit = text
-                self.err.line(text, "yellow")
+                self.err.line(typed(text), "yellow")
             case ErrorEvent(kind=kind, text=text, hint=hint) if kind != "TurnSetAside" or event.entry is None:
                 # of a turn that is set aside, whoever took it up is told by the error that ends the attempt
                 self._error(kind, text, hint)
@@ -137,10 +142,10 @@ class View:
         self._streamed = ""
         if isinstance(body, ToolFinished) and body.metadata.get("sandbox") == "process" and not self.warned:
             self.warned = True
-            self.err.line(UNCONFINED, "yellow")
+            self.err.line(typed(UNCONFINED), "yellow")
         if isinstance(body, ToolStarted):
             if self._tools:
-                self.err.line(f"> {body.name} {_arguments(self._written(body))}", "dim")
+                self.err.line(f"{self.mark}{body.name} {_arguments(self._written(body))}", "dim")
         elif body.refused is not None:
             self._failed.append(True)
             self.err.trouble("SecurityError", f"{body.name}: {body.error or body.content}")
@@ -151,7 +156,8 @@ class View:
                 self.err.trouble(kind, body.error or body.content, style="yellow")
             elif self._tools:
                 said = body.error or body.content
-                self.err.line(f"  {'' if body.metadata.get('stopped') or said.startswith('not run: ') else 'failed: '}{said}", "yellow")
+                failed = "" if _NOT_RUN & body.metadata.keys() or said.startswith("not run: ") else "failed: "
+                self.err.line(f"  {failed}{outcome(body)}", "yellow")
         elif self._tools:
             self.err.line(f"  ok, {body.duration_ms} ms{', shortened' if body.truncated else ''}", "dim")
 
@@ -161,7 +167,7 @@ class View:
             return
         self.err.trouble(kind, text)
         if hint:
-            self.err.line(f"   {hint}", "dim")
+            self.err.line(f"   {typed(hint)}", "dim")
 
     def _repeats(self, kind: str, text: str) -> bool:
         """Whether an error says no more than that calls failed of which a line here told why; one that names steps left undone says more."""
@@ -182,9 +188,9 @@ class View:
         self._streamed = self._limit = self._retried = ""
         for question in body.waiting:
             words = "|".join(self._choices.get(question, ("once", "no")))
-            self.err.line(f"waits for an answer: neuralclaw approvals answer {question} {words}", "yellow")
+            self.err.line(typed(f"waits for an answer: neuralclaw approvals answer {question} {words}"), "yellow")
         if body.waiting:
-            self.err.line(f"then go on with: neuralclaw run --resume {session}", "yellow")
+            self.err.line(typed(f"then go on with: neuralclaw run --resume {session}"), "yellow")
 
 
 def _arguments(arguments: dict[str, Any]) -> str:

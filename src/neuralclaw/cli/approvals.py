@@ -4,11 +4,13 @@ import argparse
 
 import msgspec
 
+from ..channels.commands import typed
 from ..channels.questions import about, answered, heading, why
 from ..channels.screen import exact
 from ..types.events import ApprovalRequested, ApprovalResolved
 from . import output, verbs
 from .parsing import Command, choice, clean, with_json
+from .people import local
 
 _DECISIONS = ("once", "session", "always", "no")
 
@@ -39,10 +41,14 @@ def _show(args: argparse.Namespace) -> int:
     for text in (asked.action.show, (asked.action.diff or "").rstrip("\n")):
         for line in exact(text).split("\n") if text else ():
             screen.line(f"    {line}".rstrip())
-    for line in (*about(asked), f"session {question['session']}, turn {question['turn']}, since {question['since']}, until {asked.expires}", *why(asked)):
+    for line in (
+        *about(asked),
+        f"session {question['session']}, turn {question['turn']}, since {local(question['since'])}, until {local(asked.expires or '')}",
+        *why(asked),
+    ):
         screen.line(f"  {line}")
     if answer is None:
-        screen.line(f"  answer with: neuralclaw approvals answer {asked.approval_id} {'|'.join(asked.choices)}")
+        screen.line(typed(f"  answer with: neuralclaw approvals answer {asked.approval_id} {'|'.join(asked.choices)}"))
     else:
         screen.line(f"  {answered(msgspec.convert(answer, ApprovalResolved))}")
     return 0
@@ -67,7 +73,7 @@ def _answer(args: argparse.Namespace) -> int:
     if done["holder"]:
         screen.line(f"answered; {done['holder']} goes on with it")
     else:
-        screen.line(f"answered; nobody holds the session now, go on with:\nneuralclaw run --resume {done['session']}")
+        screen.line(typed(f"answered; nobody holds the session now, go on with:\nneuralclaw run --resume {done['session']}"))
     return 0
 
 

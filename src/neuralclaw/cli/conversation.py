@@ -10,6 +10,7 @@ import anyio
 
 from ..app import Agent
 from ..channels import folding
+from ..channels.commands import typed
 from ..channels.outflow import Outflow
 from ..channels.questions import LETTERS
 from ..errors import AlreadyAnswered, NeuralClawError, SessionNotFound, TurnSetAside, UsageError
@@ -26,6 +27,8 @@ from .stopping import leave_at_once
 
 LATER = frozenset("fork soul personality mode mcp memory compact plan undo diff tasks schedule export".split())
 """Commands that are promised and not there yet."""
+_ALIKE = 0.75
+"""How much a wrong command must be like one that there is, from 0 to 1, for that to be named."""
 _RECALLED = 3
 """So many earlier turns are shown again when a session is taken up."""
 _AFTERWARDS = 0.5
@@ -96,7 +99,7 @@ class Chat:
     def farewell(self) -> None:
         """Say how to come back."""
         if self.face.live and self.session is not None and self._begun:
-            self.face.say(f"Go on with: neuralclaw --resume {self.session}", "dim")
+            self.face.say(typed(f"Go on with: neuralclaw --resume {self.session}"), "dim")
 
     async def _offer(self) -> None:
         """Name `init` where no model was chosen and none was found; at a terminal offer it, once."""
@@ -105,7 +108,7 @@ class Chat:
             return
         told = await self.agent.do("models.show", model=None)
         if told["model"].startswith("offline:"):
-            self.face.say(offer.NAMED, "yellow")
+            self.face.say(typed(offer.NAMED), "yellow")
             self._offered = self.face.live and not offer.asked_before(self.agent.settings.home)
             if self._offered:
                 self.face.say(offer.QUESTION, "bold")
@@ -157,7 +160,7 @@ class Chat:
         told = plain(await self.agent.do("status"))
         self.face.say(first_line(told), "dim")
         if told["warning"]:
-            self.face.say(told["warning"], "yellow")
+            self.face.say(typed(told["warning"]), "yellow")
 
     async def _look_around(self) -> str:
         """The model that answers, and what the session's record tells; its state, "" for a new one."""
@@ -341,16 +344,19 @@ class Chat:
         if word in LATER:
             raise UsageError(f"/{word} is not available yet", hint="/help shows what there is")
         if word not in self.commands:
-            raise UsageError(f"there is no /{word}{did_you_mean(f'/{word}', [f'/{name}' for name in self.commands])}", hint="/help")
-        await self.commands[word].run(self, rest.strip())
+            raise UsageError(f"there is no /{word}{did_you_mean(f'/{word}', [f'/{name}' for name in self.commands], alike=_ALIKE)}", hint="/help")
+        command, rest = self.commands[word], rest.strip()
+        if rest and not command.takes:
+            raise UsageError(f"/{word} takes nothing behind it; nothing was done", hint=f"/{word} alone: {command.does}")
+        await command.run(self, rest)
 
     def say(self, text: str) -> None:
         """Show what a command found."""
         self.face.say(text)
 
-    def table(self, rows: Sequence[Sequence[str]]) -> None:
-        """Show rows as wide as the screen."""
-        self.face.say("\n".join(folding.table(rows, self.face.screen.width)))
+    def table(self, rows: Sequence[Sequence[str]], *, drop: Sequence[int] = ()) -> None:
+        """Show rows as wide as the screen; where it is narrow without the columns `drop`, the first of them first."""
+        self.face.say("\n".join(folding.table(rows, self.face.screen.width, drop=drop)))
 
 
 def _first(group: BaseExceptionGroup[NeuralClawError]) -> NeuralClawError:

@@ -3,6 +3,7 @@
 import argparse
 from typing import Any
 
+from ..channels.commands import typed
 from ..errors import ConfigError, StoreError
 from . import output, verbs
 from .parsing import Command, not_yet, with_json
@@ -48,7 +49,7 @@ def _doctor(args: argparse.Namespace) -> int:
             word = "ok" if check["ok"] else ("MISSING" if must else "absent")
             screen.line(f"{word:8}{check['check']}: {check['text']}")
             if check["fix"] and not check["ok"]:
-                screen.line(f"        {check['fix']}", "dim")
+                screen.line(f"        {typed(check['fix'])}", "dim")
     return int(any(must and not check["ok"] for check, must in zip(checks, needed, strict=True)))
 
 

@@ -7,6 +7,7 @@ import sys
 import traceback
 from itertools import pairwise
 
+from ..channels.commands import typed
 from ..errors import ConfigError, NeuralClawError, SecurityError, SessionNotFound, StoreError, ToolNotFoundError, UnknownQuestion, UsageError
 from ..types.events import TurnFinished
 from . import output
@@ -74,7 +75,7 @@ def _tell(error: BaseException, arguments: list[str]) -> None:
     screen = output.err()
     screen.trouble("NeuralClawError" if isinstance(error, UsageError) else kind, text)
     if hint:
-        screen.line(f"   {hint}", "dim")
+        screen.line(f"   {typed(hint)}", "dim")
     if "--verbose" in arguments:
         screen.line("".join(traceback.format_exception(error)))
     elif not isinstance(error, NeuralClawError) and kind != "StoreError":

@@ -9,6 +9,7 @@ import msgspec
 
 from ..app.setup import Called, Choice, Setup, missing_for
 from ..app.setup_fetch import DEFAULT_URL, Fetched, fetch
+from ..channels.commands import typed
 from ..config.process import environ
 from ..errors import ConfigError, UsageError
 from . import output
@@ -116,7 +117,7 @@ def _done(args: argparse.Namespace, setup: Setup, talk: Talk, choice: Choice, ca
         talk.screen.line(f"The key is in .env beside it, readable for you alone, as {setup.key_variable(choice.service)}.")
     if overruled:
         talk.screen.line(f"But {overruled}.", "yellow")
-    talk.screen.line('Next: neuralclaw (the chat), neuralclaw run "list .", neuralclaw doctor')
+    talk.screen.line(typed('Next: neuralclaw (the chat), neuralclaw run "list .", neuralclaw doctor'))
     return 0
 
 

@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
+from ..channels.commands import typed
 from ..channels.lines import Lines
 from ..channels.questions import Questions
 from ..channels.standing import Standing
@@ -10,6 +11,8 @@ from ..channels.terminal import View
 from ..types.entries import Event
 
 _PROMPT = "> "
+_CALL = "  > "
+"""Begins the line of a call: unlike the prompt."""
 
 
 class LineFace:
@@ -23,18 +26,28 @@ class LineFace:
         self.questions = Questions(view.err)
         self.standing = Standing()
         view.warned = self.live  # the first line of the chat says it
+        self._echoed = True
         if self.live:
+            view.mark = _CALL
             view.err.line("Each line is a message. /help shows the commands, Ctrl-C stops a turn, Ctrl-D leaves.", "dim")
 
     async def next(self) -> str | None:
-        return await self._lines.next()
+        line = await self._lines.next()
+        self._echoed = line is not None and self._echoed
+        return line
 
     def ready(self) -> None:
         if self.live:
+            self._echoed = not self._lines.ahead
             self._view.err.write(_PROMPT)
 
     def taken(self) -> None:
-        self._view.err.at_start()
+        """The person's Enter began a new line, unless they typed ahead of the prompt or have left."""
+        if self._echoed or not self.live:
+            self._view.err.at_start()
+        else:
+            self._view.err.fresh()
+        self._echoed = True
 
     def forget(self) -> None:
         self._lines.forget()
@@ -53,7 +66,7 @@ class LineFace:
     def trouble(self, kind: str, text: str, hint: str) -> None:
         self._view.err.trouble(kind, text)
         if hint:
-            self._view.err.line(f"   {hint}", "dim")
+            self._view.err.line(f"   {typed(hint)}", "dim")
 
     @asynccontextmanager
     async def aside(self) -> AsyncGenerator[None]:

@@ -7,6 +7,7 @@ from typing import Any
 import anyio
 
 from .. import config
+from ..channels.commands import typed
 from ..config.process import environ
 from ..plugins import load
 from . import output
@@ -40,7 +41,7 @@ def _list(args: argparse.Namespace) -> int:
     lines = [{**row, "tools": tools(row), "images": yes(row["images"]), "price": price(row["price"]), "key": key(row)} for row in rows]
     output.table(lines, ("model", "context", "tools", "images", "price", "key"), empty=f"{args.service} has no models")
     if args.service is None and all(row["model"].startswith("offline:") for row in rows):
-        output.err().line("No service has a key and no Ollama runs: neuralclaw init sets a model up.", "yellow")
+        output.err().line(typed("No service has a key and no Ollama runs: neuralclaw init sets a model up."), "yellow")
     return 0
 
 

@@ -10,6 +10,7 @@ from ..channels import folding
 from ..channels.controls import visible
 from ..channels.screen import Screen
 from ..config.process import environ
+from . import people
 
 # The two variables say what the person's screen can show; they are no settings of the agent.
 _TERM = environ.get("TERM", "")
@@ -41,14 +42,14 @@ def json_line(value: Any, stream: TextIO | None = None) -> None:
     stream.buffer.flush()
 
 
-def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, empty: str) -> None:
-    """Rows under a heading, columns aligned; `empty` goes to standard error when there are none."""
+def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, empty: str, drop: Sequence[str] = ()) -> None:
+    """Rows under a heading, columns aligned; `empty` goes to standard error when there are none. A narrow screen does without the columns `drop`."""
     if not rows:
         err().line(empty)
         return
-    cells = [[_cell(row.get(c)) for c in columns] for row in rows]
+    cells = [[_cell(row.get(c)) for c in columns] for row in map(people.told, rows)]
     shown = out()
-    heading, *lines = folding.table([[c.upper() for c in columns], *cells], shown.width)
+    heading, *lines = folding.table([[c.upper() for c in columns], *cells], shown.width, drop=[columns.index(name) for name in drop])
     shown.line(heading, "bold")
     for line in lines:
         shown.line(line)

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
+from ..channels import commands as printed
 from ..errors import UsageError
 from ..types.later import NOUNS, is_later
 
@@ -80,6 +81,7 @@ def _reworded(prog: str, message: str) -> str:
 
 def run(noun: str, commands: Sequence[Command], arguments: list[str], home: str | None) -> int:
     """Choose the command of this noun, parse the arguments and run it."""
+    printed.opened(home)
     single = commands[0] if len(commands) == 1 and " " not in commands[0].name else None
     if single is not None:
         return _invoke(single, arguments, home)
@@ -119,6 +121,7 @@ def _invoke(command: Command, arguments: list[str], home: str | None) -> int:
     given, extra = parser.parse_known_args(arguments)
     if extra:
         raise _extra(parser, extra[0])
+    printed.opened(given.home)
     return command.run(given)
 
 
@@ -152,11 +155,11 @@ def unknown_noun(word: str, nouns: Sequence[str]) -> UsageError:
     )
 
 
-def did_you_mean(word: str, known: Sequence[str] | dict[str, Command]) -> str:
-    """`; did you mean 'x'?` for the nearest known word, or nothing when none is near."""
+def did_you_mean(word: str, known: Sequence[str] | dict[str, Command], *, alike: float = 0.5) -> str:
+    """`; did you mean 'x'?` for the nearest known word, or nothing when none is near: `alike` from 0 to 1."""
     from difflib import get_close_matches
 
-    near = get_close_matches(word, list(known), n=1, cutoff=0.5)
+    near = get_close_matches(word, list(known), n=1, cutoff=alike)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 

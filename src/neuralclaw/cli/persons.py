@@ -6,6 +6,7 @@ from typing import Protocol
 import anyio
 
 from ..app import Agent
+from ..channels.commands import typed
 from ..channels.lines import Lines
 from ..channels.outflow import Outflow
 from ..channels.questions import Questions
@@ -48,7 +49,7 @@ class Told(Nobody):
             case ApprovalRequested(approval_id=question, action=action, choices=choices, summary=summary):
                 self._err.line(exact(summary or f"{action.tool} wants to run: {action.show}"), "bold")
                 if self.there:
-                    self._err.line(f"waits for an answer: neuralclaw approvals answer {question} {'|'.join(choices)}", "yellow")
+                    self._err.line(typed(f"waits for an answer: neuralclaw approvals answer {question} {'|'.join(choices)}"), "yellow")
             case _:
                 pass
 

@@ -9,6 +9,7 @@ import anyio
 
 from ..app import Agent
 from ..app.given import new_session
+from ..channels.commands import typed
 from ..channels.outflow import Outflow
 from ..channels.screen import Screen
 from ..errors import AgentError, SessionBusy, UsageError
@@ -238,7 +239,8 @@ async def tell_unfinished(agent: Agent, err: Screen, session: str | None) -> Non
     rows = output.plain(await agent.do("sessions.list", unfinished=True))
     others = sum(1 for row in rows if row["state"] in ("unfinished", "set_aside") and row["session"] != session)
     if others:
-        err.line(f"{others} unfinished turn{'s' if others > 1 else ''}: neuralclaw sessions list --unfinished (neuralclaw recover finishes them)", "dim")
+        told = f"{others} unfinished turn{'s' if others > 1 else ''}: neuralclaw sessions list --unfinished (neuralclaw recover finishes them)"
+        err.line(typed(told), "dim")
 
 
 COMMANDS = (

@@ -7,6 +7,7 @@ from typing import Any
 import anyio
 
 from ..app import Agent
+from ..channels.commands import typed
 from ..channels.outflow import Outflow
 from ..errors import SessionBusy, UsageError
 from . import output, verbs
@@ -75,5 +76,5 @@ def cancel(args: argparse.Namespace) -> int:
     elif stopped["holder"]:
         screen.line(f"{turn} was told to stop; {stopped['holder']} has not ended it yet")
     else:
-        screen.line(f"{turn} is cancelled and ends when it is taken up: neuralclaw run --resume {stopped['session']}")
+        screen.line(typed(f"{turn} is cancelled and ends when it is taken up: neuralclaw run --resume {stopped['session']}"))
     return 0

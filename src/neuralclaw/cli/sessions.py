@@ -4,11 +4,13 @@ import argparse
 from typing import Any
 
 from ..plugins import load
-from . import output, verbs
+from . import output, people, verbs
 from .parsing import Command, choice, whole, with_json
 from .words import APPROVALS
 
 _COLUMNS = ("session", "state", "turns", "updated", "model", "origin", "workspace", "title")
+_LEAST = ("origin", "workspace", "model", "turns", "state", "updated")
+"""Columns that a narrow terminal does without, the first one first."""
 _SHOWN = {
     "inbound": ("text",),
     "turn.started": ("model",),
@@ -38,7 +40,7 @@ def _list(args: argparse.Namespace) -> int:
     if args.json:
         output.json_line(rows)
     else:
-        output.table(rows, _COLUMNS, empty="there is no unfinished turn" if args.unfinished else "there is no session yet")
+        output.table(rows, _COLUMNS, drop=_LEAST, empty="there is no unfinished turn" if args.unfinished else "there is no session yet")
     return 0
 
 
@@ -54,7 +56,7 @@ def _show(args: argparse.Namespace) -> int:
         output.json_line(shown)
         return 0
     events = shown.pop("events")
-    output.fields({name: value for name, value in shown.items() if value not in (None, [], "")})
+    output.fields({name: value for name, value in people.told(shown).items() if value not in (None, [], "")})
     screen = output.out()
     for event in events:
         screen.line(event_line(event))

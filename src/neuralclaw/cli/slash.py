@@ -1,11 +1,16 @@
 """The slash commands of the chat that there are."""
 
 from ..errors import NeuralClawError, UsageError
-from . import output
+from . import output, people
 from .conversation import Chat, SlashCommand
 from .parsing import did_you_mean
 from .standing import status_rows
 from .words import TRUST
+
+_COLUMNS = ("session", "state", "updated", "title")
+_HEADING = tuple(name.upper() for name in _COLUMNS)
+_LEAST = (1, 2)
+"""Columns that a narrow screen does without, the first one first."""
 
 
 def _idle(chat: Chat) -> None:
@@ -17,7 +22,7 @@ _KEYS = (
     ("Enter", "send; Alt-Enter or Ctrl-J begins a line"),
     ("Tab", "complete a command, or a file after @"),
     ("Esc, Ctrl-C", "stop the running turn"),
-    ("Ctrl-O", "show thinking and output whole, or fold them again"),
+    ("Ctrl-O", "show thinking and output of the last turn whole; again, or Esc, closes them"),
     ("Ctrl-R", "search what was typed before"),
     ("Ctrl-D", "leave"),
 )
@@ -25,6 +30,9 @@ _KEYS = (
 
 
 async def _help(chat: Chat, rest: str) -> None:
+    if rest:
+        _help_of(chat, rest.removeprefix("/"))
+        return
     groups: dict[str, list[tuple[str, str]]] = {}
     for name, command in chat.commands.items():
         groups.setdefault(command.group, []).append((f"  /{name} {command.takes}".rstrip(), command.does))
@@ -34,6 +42,13 @@ async def _help(chat: Chat, rest: str) -> None:
     for group, rows in groups.items():
         chat.say(group)
         chat.table([(name.ljust(names), does) for name, does in rows])
+
+
+def _help_of(chat: Chat, name: str) -> None:
+    command = chat.commands.get(name)
+    if command is None:
+        raise UsageError(f"there is no /{name}", hint="/help shows the commands")
+    chat.table([(f"/{name} {command.takes}".rstrip(), command.does)])
 
 
 async def _new(chat: Chat, rest: str) -> None:
@@ -48,7 +63,8 @@ async def _new(chat: Chat, rest: str) -> None:
 async def _sessions(chat: Chat, rest: str) -> None:
     rows = output.plain(await chat.agent.do("sessions.list"))
     if rows:
-        chat.table([(row["session"], row["state"], row["updated"], row["title"]) for row in rows])
+        seen = [people.told(row) for row in rows]
+        chat.table([_HEADING, *([str(row[name] or "-") for name in _COLUMNS] for row in seen)], drop=_LEAST)
     else:
         chat.say("there is no session yet")
 
@@ -95,7 +111,7 @@ async def _model(chat: Chat, rest: str) -> None:
 
 async def _tools(chat: Chat, rest: str) -> None:
     rows = output.plain(await chat.agent.do("tools.list"))
-    chat.table([(row["name"], row["risk"], row["description"].splitlines()[0]) for row in rows])
+    chat.table([(row["name"], row["risk"], people.sentence(row["description"])) for row in rows])
 
 
 async def _cost(chat: Chat, rest: str) -> None:
@@ -158,7 +174,7 @@ SLASH = {
     "cost": SlashCommand(_AGENT, "", "tokens and money of this session", _cost),
     "status": SlashCommand(_CHAT, "", "session, model, workspace, sandbox and what was used", _status),
     "clear": SlashCommand(_CHAT, "", "clear the screen", _clear),
-    "help": SlashCommand(_CHAT, "", "this", _help),
+    "help": SlashCommand(_CHAT, "[COMMAND]", "this, or the line of one command", _help),
     "exit": SlashCommand(_CHAT, "", "leave; /quit does the same", _quit),
     "quit": SlashCommand(_CHAT, "", "leave", _quit),
 }

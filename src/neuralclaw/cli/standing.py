@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from ..channels.commands import typed
+
 _UNCONFINED = ("process", None)
 
 
@@ -31,4 +33,4 @@ def status_rows(told: Mapping[str, Any], *, model: str, used: str, queued: int) 
         ("instructions", ", ".join(told["instructions"])),
         ("unfinished", f"{unfinished} turn{'s' if unfinished > 1 else ''} of other sessions: neuralclaw sessions list --unfinished" if unfinished else ""),
     ]
-    return [(name, text) for name, text in rows if text]
+    return [(name, typed(text) if name in ("sandbox", "unfinished") else text) for name, text in rows if text]

@@ -15,7 +15,7 @@ from ..errors import ToolValidationError
 from ..types.actions import Who
 from ..types.entries import Event
 from ..types.events import ToolFinished
-from . import output, policy, verbs
+from . import output, people, policy, verbs
 from .failure import exit_code
 from .parsing import Command, choice, directory, input_text, with_json
 from .persons import somebody
@@ -32,7 +32,12 @@ def _list(args: argparse.Namespace) -> int:
     if args.json:
         output.json_line(rows)
     else:
-        output.table(rows, ("name", "risk", "effect", "aliases", "description"), empty="there are no tools")
+        output.table(
+            [row | {"description": people.sentence(row["description"])} for row in rows],
+            ("name", "risk", "effect", "aliases", "description"),
+            drop=("aliases", "effect"),
+            empty="there are no tools",
+        )
     return 0
 
 
