@@ -6,8 +6,12 @@ import anyio
 import pytest
 
 from neuralclaw import tool
+from neuralclaw.agent.limits import too_many_errors
+from neuralclaw.agent.state import TurnState
 from neuralclaw.testing import FunctionProvider, Reply, ScriptedProvider
+from neuralclaw.types.events import Message
 from neuralclaw.types.messages import Request
+from neuralclaw.types.options import Limits
 
 from .kit import agent, call, calls, events
 
@@ -90,6 +94,70 @@ async def test_a_success_between_errors_begins_the_row_anew(home: Path) -> None:
     async with agent(home, bad[0], bad[1], calls(call("echo", text="x")), bad[2], bad[3], "ok") as a:
         seen = await events(a)
     assert seen.one("turn.finished").status == "done"
+
+
+def missing(*numbers: int) -> Reply:
+    return calls(*(call("read_file", path=f"missing{n}") for n in numbers))
+
+
+async def test_errors_of_one_reply_are_read_by_the_model_before_they_end_a_turn(home: Path) -> None:
+    async with agent(home, missing(1, 2, 3, 4), "they are not there") as a:
+        seen = await events(a)
+    end = seen.one("turn.finished")
+    assert (end.status, end.text) == ("done", "they are not there")
+    assert ["not found" in e.error for e in seen.of("tool.finished")] == [True] * 4
+
+
+async def test_one_more_error_after_those_of_one_reply_ends_the_turn(home: Path) -> None:
+    provider = ScriptedProvider(missing(1, 2, 3), missing(4, 5))
+    async with agent(home, provider=provider) as a:
+        seen = await events(a)
+    assert len(provider.requests) == 2
+    assert seen.one("limit").kind == "errors"
+    text = seen.one("turn.finished").text
+    assert text.startswith(f"Stopped at {len(seen.of('tool.started'))} errors in a row, the last one: missing")
+
+
+async def test_calls_left_out_behind_too_many_errors_are_not_counted_as_errors(home: Path) -> None:
+    unknown = [call(f"nothing{n}") for n in range(4)]
+    async with agent(home, missing(1), calls(*unknown[:2], call("echo", text="x"), *unknown[2:])) as a:
+        seen = await events(a)
+    assert not [e for e in seen.of("tool.started") if e.name == "echo"]
+    text = seen.one("turn.finished").text
+    assert text.startswith("Stopped at 3 errors in a row, the last one: there is no tool named 'nothing1'")
+
+
+async def test_a_success_among_the_errors_of_one_reply_begins_the_row_anew(home: Path) -> None:
+    mixed = calls(call("read_file", path="a"), call("echo", text="x"), call("read_file", path="b"))
+    async with agent(home, missing(1, 2), mixed, missing(3), "ok") as a:
+        seen = await events(a)
+    assert seen.one("turn.finished").status == "done"
+
+
+async def test_a_call_that_has_not_run_yet_ends_the_row_of_errors_before_it(home: Path) -> None:
+    mixed = calls(call("echo", text="x"), call("nothing1"), call("nothing2"), call("echo", text="y"))
+    async with agent(home, missing(1), mixed, "ok") as a:
+        seen = await events(a)
+    assert [e.ok for e in seen.of("tool.finished") if e.name == "echo"] == [True, True]
+    assert seen.one("turn.finished").status == "done"
+
+
+async def test_a_limit_of_one_error_ends_the_turn_at_the_first(home: Path) -> None:
+    async with agent(home, missing(1), settings={"agent.max_consecutive_errors": 1}) as a:
+        seen = await events(a)
+    assert seen.one("turn.finished").text.startswith("Stopped at 1 error in a row, the last one: missing1")
+
+
+async def test_the_row_of_errors_is_the_same_when_its_entries_are_folded_again(home: Path) -> None:
+    limits = Limits()
+    async with agent(home, missing(1, 2, 3), missing(4)) as a:
+        await events(a, session="s")
+        record = await a._parts.store.read("s")
+    second = next(e.entry for e in record if isinstance(e.body, Message) and e.body.tool_calls[0].arguments["path"] == "missing4")
+    before = TurnState.fold(1, [e for e in record if e.entry < second])
+    assert (len(before.error_row), too_many_errors(before, limits)) == (3, False)
+    after = TurnState.fold(1, record)
+    assert (len(after.error_row), too_many_errors(after, limits)) == (4, True)
 
 
 async def test_refusals_are_no_errors(home: Path) -> None:

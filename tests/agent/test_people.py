@@ -329,11 +329,10 @@ async def test_when_everybody_leaves_open_questions_are_refused(home: Path, vict
 @pytest.mark.invariant("gate.expired-refuses")
 async def test_an_expired_question_is_answered_no_and_the_turn_goes_on_without_the_call(home: Path, victim: Path) -> None:
     async with agent(home, DELETE, approvals="park", settings={"approvals.expire_days": 1e-9}) as a:
-        await events(a, session="s")
-        (question,) = await a.do("approvals.list")
+        question = (await events(a, session="s")).one("approval.requested")
     async with agent(home, "it was not deleted") as a, a.resume("s") as stream:
         resumed = await EventCapture().drain(stream)
-    assert resumed.one("approval.resolved").approval_id == question["approval_id"]
+    assert resumed.one("approval.resolved").approval_id == question.approval_id
     assert (resumed.one("approval.resolved").decision, resumed.one("approval.resolved").by) == ("no", "expired")
     assert resumed.one("turn.finished").text == "it was not deleted"
     assert victim.exists()
@@ -341,10 +340,26 @@ async def test_an_expired_question_is_answered_no_and_the_turn_goes_on_without_t
 
 async def test_a_late_yes_to_an_expired_question_counts_for_nothing(home: Path, victim: Path) -> None:
     async with agent(home, DELETE, approvals="park", settings={"approvals.expire_days": 1e-9}) as a:
-        await events(a, session="s")
-        (question,) = await a.do("approvals.list")
+        question = (await events(a, session="s")).one("approval.requested")
         with pytest.raises(AlreadyAnswered, match="expired"):
-            await a.answer(question["approval_id"], "once")
+            await a.answer(question.approval_id, "once")
+    assert victim.exists()
+
+
+async def test_a_question_whose_time_is_over_is_listed_no_more_and_its_session_waits_for_nobody(home: Path, victim: Path) -> None:
+    async with agent(home, DELETE, DELETE, approvals="park") as a:
+        await events(a, session="open")
+        assert [q["session"] for q in await a.do("approvals.list")] == ["open"]
+        assert {row["session"]: row["state"] for row in await a.do("sessions.list")} == {"open": "waiting"}
+    async with agent(home, DELETE, approvals="park", settings={"approvals.expire_days": 1e-9}) as a:
+        await events(a, session="over")
+        assert [q["session"] for q in await a.do("approvals.list")] == ["open"]
+        assert {row["session"]: row["state"] for row in await a.do("sessions.list")} == {"open": "waiting", "over": "unfinished"}
+    async with agent(home, "kept", "then this") as a:
+        async with a.turn("and now?", session="over") as stream:
+            seen = await EventCapture().drain(stream)
+        assert seen.of("turn.finished")[-1].text == "then this"
+        assert (await a.do("sessions.show", session="over"))["state"] == "idle"
     assert victim.exists()
 
 

@@ -89,7 +89,8 @@ def test_a_result_is_told_in_a_line() -> None:
     assert card(started("read_file", path="a"), finished(content="x", metadata=about))[1:] == ["  12 lines"]
     assert card(started("read_file", path="a"), finished(content="x", metadata={**about, "first": 3}))[1:] == ["  lines 3 to 12 of 12"]
     assert card(started("calculate", expression="1+1"), finished(content="2")) == ["✓ calculate  1+1  1.2 s", "  2"]
-    assert card(started("find"), finished(content="a\nb\n\nc", truncated=True))[1:] == [
+    assert card(started("find"), finished(content="a\nb\n\nc", truncated=True))[1:] == ["  a  (+2 lines)", "  shortened for the model"]
+    assert card(started("find"), finished(content="a\nb\n\nc", truncated=True, note="[to see what was left out: read_result …]"))[1:] == [
         "  a  (+2 lines)",
         "  shortened for the model; read_result has the rest",
     ]

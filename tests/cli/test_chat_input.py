@@ -93,7 +93,7 @@ async def test_commands_and_what_they_take_and_files_of_the_workspace_are_comple
         assert shown.index("deep/report") < shown.rindex(".report")
         assert ".git/" not in shown
         chat.type(TAB)
-        chat.until(last("> read deep/report one.md"))
+        chat.until(last("> read 'deep/report one.md'"))
 
 
 async def test_several_lines_are_one_message(claw: Claw) -> None:

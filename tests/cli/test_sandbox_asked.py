@@ -41,6 +41,18 @@ async def test_who_only_reads_goes_on(claw: Claw, asked: str, words: list[str]) 
     assert (await claw(*words)).code == 0
 
 
+@pytest.mark.parametrize("words", [["config", "check"], ["config", "check", "--json"]])
+async def test_a_check_of_the_configuration_finds_it(claw: Claw, asked: str, words: list[str]) -> None:
+    ran = await claw(*words)
+    assert (ran.code, ran.out) == (78, ""), ran
+    assert f"config.yaml:3: tools.terminal.sandbox: {asked} cannot be used" in ran.err
+    assert "neuralclaw config set tools.terminal.sandbox auto" in ran.err
+    assert ".," not in ran.err
+    for one in ("auto", "process"):
+        assert (await claw("config", "set", "tools.terminal.sandbox", one)).code == 0
+        assert (await claw("config", "check")).code == 0
+
+
 async def test_doctor_names_it_and_what_mends_it(claw: Claw, asked: str) -> None:
     ran = await claw("doctor", "--json")
     check = next(one for one in ran.json if one["check"] == f"sandbox.{asked}")

@@ -15,6 +15,7 @@ CATCH_ALL: dict[str, str] = {
     "providers/local.py:Job._run": "a model library is foreign code in a thread: whatever it raises is the end of its generation",
     "runtime/asker.py:JournalAsker._decided": "an approver is foreign code: one that fails is nobody, and nobody means no",
     "runtime/sessions.py:Sessions._drive": "a defect in one session's turn reaches its followers and no other session",
+    "app/trials/running.py:judged": "a check reads what a model left, which may be anything: what it raises is why that task failed, and no other",
     "cli/main.py:main": "the program's top: every failure becomes one clear line and an exit code",
     "cli/policy.py:_one": "a line of policy explain --batch: any failure inside is forbid",
     "safety/gate.py:Gate._guarded": "the kernel's guard: whatever fails while judging means no",

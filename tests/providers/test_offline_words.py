@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from neuralclaw.channels.completion import named
 from neuralclaw.providers.offline.grammar import Step, parse
 
 RIGHT: dict[str, tuple[str, dict[str, Any]]] = {
@@ -73,6 +74,23 @@ RIGHT: dict[str, tuple[str, dict[str, Any]]] = {
     "what is 7 - 2?": ("calculate", {"expression": "7 - 2"}),
     "remember that it rains": ("remember", {"text": "it rains"}),
     "show the running processes": ("process_list", {}),
+    "find the word TODO in notes.txt": ("search_files", {"pattern": "TODO", "path": "notes.txt"}),
+    "find TODO in notes.txt": ("search_files", {"pattern": "TODO", "path": "notes.txt"}),
+    "search for the word TODO in notes.txt": ("search_files", {"pattern": "TODO", "path": "notes.txt"}),
+    "search for the phrase 'all TODOs' in notes.txt": ("search_files", {"pattern": "all TODOs", "path": "notes.txt"}),
+    'find "hello world" in notes.txt': ("search_files", {"pattern": "hello world", "path": "notes.txt"}),
+    'write "the result" to r.txt': ("write_file", {"path": "r.txt", "content": "the result"}),
+    "write the text hello to a.txt": ("write_file", {"path": "a.txt", "content": "hello"}),
+    'replace "the first" with "a second" in a.txt': ("edit_file", {"path": "a.txt", "old": "the first", "new": "a second"}),
+    "replace the word x with y in a.txt": ("edit_file", {"path": "a.txt", "old": "x", "new": "y"}),
+    "replace x with y in a.txt": ("edit_file", {"path": "a.txt", "old": "x", "new": "y"}),
+    "replace every x with y in a.txt": ("edit_file", {"path": "a.txt", "old": "x", "new": "y", "all": True}),
+    "calculate 20 % 6": ("calculate", {"expression": "20 % 6"}),
+    "what is 20%6?": ("calculate", {"expression": "20%6"}),
+    "calculate 2+2.": ("calculate", {"expression": "2+2"}),
+    "echo The result is fine": ("echo", {"text": "The result is fine"}),
+    'write "5 lines" to a.txt': ("write_file", {"path": "a.txt", "content": "5 lines"}),
+    "echo the end": ("echo", {"text": "the end"}),
 }
 
 NOT_UNDERSTOOD = """
@@ -160,6 +178,81 @@ forget that
 forget everything
 make me a sandwich
 fix the bug in a.py
+calculate 6*7 then write the result to r.txt
+calculate 6*7 then write result to r.txt
+calculate 6*7 then write it into r.txt
+calculate 6*7 then save the answer in r.txt
+calculate 6*7 then echo the result
+list . then write the output to r.txt
+read b.txt then create a file a.txt with its contents
+write the contents of b.txt to a.txt
+write contents of b.txt to a.txt
+write what b.txt says to a.txt
+write a poem about cats to a.txt
+write the current date to a.txt
+write all TODOs to a.txt
+create a file a.txt with the contents of b.txt
+create a file a.txt with a list of files
+remember the result
+echo the contents of b.txt
+write 5 lines to a.txt
+write hello 3 times to a.txt
+write ten random numbers to a.txt
+calculate 5!
+calculate 3! + 2
+what is 5!
+5! + 1
+what is 20% + 5
+calculate 20% + 5
+what is 20% - 5?
+what is 100 + 20%
+calculate 20% * 30
+what is (20%) + 5
+find all TODOs in sub
+find every TODO in notes.txt
+find each TODO in notes.txt
+find lines with TODO in notes.txt
+find lines containing TODO in notes.txt
+find empty lines in notes.txt
+find the largest number in notes.txt
+find largest number in notes.txt
+find the TODO in notes.txt
+find hello world in notes.txt
+search "TODO" or "FIXME" in notes.txt
+search for TODO or FIXME in notes.txt
+search for "TODO" and "FIXME" in notes.txt
+search for lines containing foo in notes.txt
+search for all TODOs in notes.txt
+search for every TODO in notes.txt
+search for the largest number in notes.txt
+search for occurrences of foo in notes.txt
+search for TODO, FIXME in notes.txt
+search for foo ignoring case in notes.txt
+search not TODO in notes.txt
+replace x with y, z with w in a.txt
+search notes.txt for lines with foo
+grep for all TODOs in notes.txt
+look for the first TODO in notes.txt
+find all files ending in .py
+find files ending with .py
+find files ending .py in src
+find files modified in src
+find files starting with a
+find all files that end in .py
+replace the first x with y in a.txt
+replace first x with y in a.txt
+replace the last x with y in a.txt
+replace each x with y in a.txt
+replace all the x with y in a.txt
+replace x with the contents of b.txt in a.txt
+replace x with y everywhere in a.txt
+replace x with y on line 3 in a.txt
+replace line 3 with y in a.txt
+replace x with nothing in a.txt
+replace "x" or "y" with z in a.txt
+edit a.txt: replace the first x with y
+in a.txt replace the second line with y
+change the first x to y in a.txt
 """.strip().splitlines()
 
 
@@ -178,9 +271,21 @@ def test_what_could_be_got_wrong_is_not_understood(sentence: str) -> None:
 
 @pytest.mark.parametrize("verb", ["read", "delete", "show", "open"])
 @pytest.mark.parametrize(
-    "path", ["my notes.txt", "the plan.txt x", "file 2.txt", "new plan.txt", "a b c.txt", "docs/two words.txt", "text file.txt", "copy of a.txt"]
+    "path",
+    [
+        "my notes.txt",
+        "the plan.txt x",
+        "file 2.txt",
+        "new plan.txt",
+        "a b c.txt",
+        "docs/two words.txt",
+        "text file.txt",
+        "copy of a.txt",
+        "ann's file.txt",
+        'a "b" c.txt',
+    ],
 )
 def test_a_name_with_blanks_as_completion_writes_it_names_no_other_file(verb: str, path: str) -> None:
     assert not isinstance(parse(f"{verb} {path}"), list)
-    (step,) = parse(f"{verb} '{path}'")  # type: ignore[misc]
+    (step,) = parse(f"{verb} {named(path)}")  # type: ignore[misc]
     assert step.arguments == {"path": path}

@@ -1,8 +1,9 @@
 """What a question says in one sentence."""
 
+import msgspec
 import pytest
 
-from neuralclaw.types.actions import Answers
+from neuralclaw.types.actions import Action, Answers, FactSheet, Wants
 from neuralclaw.types.judging import Risk
 from neuralclaw.types.options import Policy
 from neuralclaw.types.signals import Parked
@@ -54,14 +55,67 @@ async def test_a_command_is_told_in_words_and_not_by_the_rules_that_it_meets(com
 
 async def test_tools_say_what_they_do_to_which_file_or_host() -> None:
     for call, said in (
-        (action(DELETE, path="old.txt"), "delete_file: deletes 1 file"),
+        (action(DELETE, path="old.txt"), "delete_file old.txt: deletes 1 file"),
         (action(WRITE, path="docs/new.md"), "write_file: writes docs/new.md"),
         (action(FETCH, url="https://example.com/a"), "web_fetch: fetches from example.com"),
-        (action(spec("mail", risk=Risk.HIGH), to="ann"), "mail: runs the tool mail"),
+        (action(DELETE, path="gone.txt"), "delete_file: deletes gone.txt, which is not there now"),
+        (action(spec("mail", risk=Risk.HIGH), to="ann@example.com", text="Hello Ann"), 'mail to=ann@example.com text="Hello Ann": runs your tool'),
+        (action(spec("mail", risk=Risk.HIGH), count=3, cc=None, body="x" * 90), f"mail count=3 body={'x' * 23}…: runs your tool"),
+        (action(spec("mail", risk=Risk.HIGH)), "mail: runs your tool"),
+        (action(spec("end", risk=Risk.HIGH, category="system"), pid=7), "end pid=7: runs the tool end"),
     ):
         with pytest.raises(Parked) as parked:
             await gate(ALL, FACTS).authorize(call, Answers())
         assert parked.value.question.summary == said
+
+
+async def test_a_file_that_is_only_counted_is_named_before_the_sentence_also_when_its_name_is_long() -> None:
+    name = "deep/" * 20 + "old.txt"
+    facts = FakeFacts(digests={f"{WORKSPACE}/{name}": "1"})
+    with pytest.raises(Parked) as parked:
+        await gate(ALL, facts).authorize(action(DELETE, path=name), Answers())
+    summary = parked.value.question.summary
+    assert summary.startswith("delete_file …")
+    assert summary.endswith("/deep/old.txt: deletes 1 file")
+    assert len(summary) < 100
+
+
+@pytest.mark.parametrize("command", ["rm old.txt", "rm gone.txt", "rm a.txt b.txt"])
+async def test_what_a_long_command_deletes_is_named_though_its_end_is_cut_off(command: str) -> None:
+    long = f"echo {'word ' * 20} && {command}"
+    with pytest.raises(Parked) as parked:
+        await gate(POLICY, FACTS).authorize(action(TERMINAL, command=long), Answers())
+    summary = parked.value.question.summary
+    assert all(name in summary for name in command.split()[1:])
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("cp sub/s.txt .", "writes s.txt"),
+        ("cp a.txt b.txt sub", "writes sub/a.txt, sub/b.txt"),
+        ("cp -r sub /tmp", "writes /tmp/sub (outside the workspace)"),
+        ("cp -t sub a.txt", "writes sub/a.txt"),
+        ("ln -s ../x.txt .", "writes x.txt"),
+        ("cp --parents sub/s.txt sub", "writes sub"),
+        ("cp a.txt c.txt", "writes c.txt"),
+        ("touch .", "writes the workspace"),
+    ],
+)
+async def test_a_copy_into_a_directory_names_the_file_that_it_makes(command: str, said: str) -> None:
+    with pytest.raises(Parked) as parked:
+        await gate(POLICY, Folders()).authorize(action(TERMINAL, command=command), Answers())
+    assert parked.value.question.summary == f"{command}: {said}"
+
+
+class Folders(FakeFacts):
+    """The workspace, `sub` in it and `/tmp` are directories."""
+
+    async def look(self, action: Action, wants: Wants) -> FactSheet:
+        sheet = await super().look(action, wants)
+        places = (WORKSPACE, f"{WORKSPACE}/sub", "/tmp")
+        paths = [msgspec.structs.replace(f, exists=True, kind="directory") if f.resolved in places else f for f in sheet.paths]
+        return msgspec.structs.replace(sheet, paths=tuple(paths))
 
 
 async def test_the_question_has_the_directory_and_the_added_variables() -> None:

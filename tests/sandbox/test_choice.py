@@ -1,12 +1,13 @@
 """Which sandbox is taken, and what `doctor` hears about it."""
 
+import shutil
 from pathlib import Path
 from typing import get_args
 
 import pytest
 
 from neuralclaw.errors import ToolExecutionError
-from neuralclaw.sandbox.choice import ChosenSandbox, Preferred, TrialResult, choose
+from neuralclaw.sandbox.choice import INSTALL, SYSTEM_PATH, ChosenSandbox, Preferred, TrialResult, choose
 from neuralclaw.sandbox.environment import clean_env
 
 from .grants import command_grant
@@ -60,8 +61,9 @@ async def test_nothing_is_tried_before_it_is_needed_and_then_once(broken: str, w
 
 
 async def test_a_missing_bubblewrap_is_said_with_what_to_do() -> None:
+    here = next((command for manager, command in INSTALL.items() if shutil.which(manager, path=SYSTEM_PATH)), "install the package bubblewrap")
     _, trials = await choose("auto", path_env="/nowhere")
-    assert (trials[1].ok, trials[1].text, trials[1].fix) == (False, "bwrap is not installed", "Install the package bubblewrap.")
+    assert (trials[1].ok, trials[1].text, trials[1].fix) == (False, "bwrap is not installed", here)
 
 
 async def test_a_missing_bubblewrap_is_installed_by_the_command_of_this_system(tmp_path: Path) -> None:

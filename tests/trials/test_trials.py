@@ -10,7 +10,7 @@ import pytest
 
 from neuralclaw import Agent
 from neuralclaw.app.trials.tasks import TASKS
-from neuralclaw.errors import ConfigError, LLMAuthError, LLMUnavailableError, UsageError
+from neuralclaw.errors import ConfigError, LLMAuthError, LLMTimeoutError, LLMUnavailableError, UsageError
 from neuralclaw.testing import FunctionProvider, Reply
 
 from ..providers.loopback import LoopbackServer, Response, free_port, loopback
@@ -170,12 +170,13 @@ async def test_nothing_is_left_and_the_home_is_not_touched(tmp_path: Path, monke
         tempfile.tempdir = None
 
 
-async def test_workspaces_are_kept_where_the_person_says_and_none_is_overwritten(tmp_path: Path) -> None:
-    kept = tmp_path / "kept"
-    await tried(tmp_path, GOOD, "create", keep=str(kept))
-    assert (kept / "mine_good" / "create" / "report" / "stock.md").read_text().startswith("# Stock\n")
-    with pytest.raises(UsageError, match="is there already"):
-        await tried(tmp_path, GOOD, "create", keep=str(kept))
+async def test_a_model_is_told_no_instructions_of_the_person(tmp_path: Path) -> None:
+    (tmp_path / "AGENTS.md").write_text("Answer in rhymes.")
+    async with loopback() as server, trying(tmp_path, server) as agent:
+        server.answer = Scripted(SEED, GOOD).answer
+        await agent.do("models.try", models=["mine:good"], tasks=("create",), seed=SEED, keep=str(tmp_path / "kept"))
+    assert server.seen
+    assert not [one for one in server.seen if b"rhymes" in one.body]
 
 
 async def test_the_price_is_null_where_it_is_not_known(tmp_path: Path) -> None:
@@ -228,12 +229,44 @@ async def test_what_cannot_be_tried_is_refused_before_any_call(tmp_path: Path) -
         assert server.seen == []
 
 
-async def test_a_model_that_never_ends_is_stopped_by_the_time_and_told(tmp_path: Path) -> None:
+async def test_a_model_that_never_answers_is_given_up_after_its_first_task(tmp_path: Path) -> None:
     async with loopback() as server, trying(tmp_path, server) as agent:
         server.says(Response([b": wait\n\n"], then="hang"))
-        value = (await agent.do("models.try", models=["mine:good"], tasks=["read"], timeout=0.3, seed=SEED))[0]
-    assert (value["passes"], value["results"][0]["status"]) == (0, "timed_out")
-    assert value["results"][0]["why"]
+        with pytest.raises(LLMTimeoutError, match=r"^mine:good could not be tried: no reply within 0.3 s$"):
+            await agent.do("models.try", models=["mine:good"], timeout=0.3, seed=SEED)
+        assert len(server.seen) == 1
+
+
+async def test_two_tasks_in_a_row_without_a_reply_end_a_model(tmp_path: Path) -> None:
+    async with loopback() as server, trying(tmp_path, server) as agent:
+        good = Scripted(SEED, GOOD).answer
+        asked = [case_of(name, SEED).text for name in ("find", "question", "log", "pages")]
+        silent = Response([b": wait\n\n"], then="hang")
+        server.answer = lambda seen: silent if any(text in str(seen.json["messages"]) for text in asked[1:]) else good(seen)
+        value = (await agent.do("models.try", models=["mine:good"], tasks=["find", "question", "log", "pages"], timeout=3, seed=SEED))[0]
+    assert [(result["task"], result["why"]) for result in value["results"]] == [
+        ("find", ""),
+        ("question", "no reply within 3 s"),
+        ("log", "no reply within 3 s"),
+    ]
+    assert (value["error"]["kind"], value["error"]["text"]) == ("LLMTimeoutError", "no reply within 3 s")
+
+
+async def test_a_task_that_is_not_done_in_its_time_has_a_reason_for_a_table(tmp_path: Path) -> None:
+    async with loopback() as server, trying(tmp_path, server) as agent:
+        good = Scripted(SEED, GOOD).answer
+        server.answer = lambda seen: good(seen) if len(server.seen) == 1 else Response([b": wait\n\n"], then="hang")
+        value = (await agent.do("models.try", models=["mine:good"], tasks=["read"], timeout=3, seed=SEED))[0]
+    assert (value["results"][0]["status"], value["results"][0]["why"], value["error"]) == ("timed_out", "it was not done within 3 s", None)
+    again = [("list_files", {"path": "."})]
+    assert await why(tmp_path, "read", again, again, again, "4000") == "it made the same call again and again"
+
+
+async def test_offline_is_tried_whatever_it_understands(tmp_path: Path) -> None:
+    async with Agent.open(home=tmp_path / "home", workspace=tmp_path, environ={"HOME": str(tmp_path)}) as agent:
+        value = (await agent.do("models.try", models=["offline"], tasks=["find", "read", "edit"]))[0]
+    assert (value["model"], value["passes"], value["error"], len(value["results"])) == ("offline:grammar", 0, None, 3)
+    assert all("not understood" in result["why"] for result in value["results"])
 
 
 async def test_a_provider_of_the_program_can_be_tried(tmp_path: Path) -> None:

@@ -16,9 +16,10 @@ _ERROR = 120
 
 def fired(state: TurnState, limits: Limits) -> LimitHit | None:
     """The breaker that stops the turn before its next model call, if any."""
-    if state.errors_in_row >= limits.errors:
-        last = next((call.finished.error or "" for call in reversed(state.calls) if call.finished is not None and not call.finished.ok), "")
-        what = f"{limits.errors} errors in a row, the last one: {_short(last)}"
+    if too_many_errors(state, limits):
+        row = state.error_row
+        last = (row[0].finished.error or "") if row[0].finished is not None else ""
+        what = f"{len(row)} error{'s' if len(row) > 1 else ''} in a row, the last one: {_short(last)}"
         return _hit("errors", state, what, "agent.max_consecutive_errors allows more", go_on='Say what to do differently, or "go on"')
     if len(state.messages) >= limits.iterations and state.answer is None:
         what = f"the limit of {limits.iterations} model calls in a turn"
@@ -26,6 +27,15 @@ def fired(state: TurnState, limits: Limits) -> LimitHit | None:
     if state.messages and state.messages[-1].stop == "length":
         return _hit("output", state, "a reply that the model's output limit cut off", "llm.max_tokens raises the limit")
     return None
+
+
+def too_many_errors(state: TurnState, limits: Limits) -> bool:
+    """Whether the row of errors ends the turn: it is long enough, and the model had read one of them when it made the last call.
+
+    Calls that one reply makes together are several guesses of which none could learn from another. Where one error is the limit there is no row.
+    """
+    row = state.error_row
+    return len(row) >= limits.errors and (limits.errors == 1 or row[0].reply != row[-1].reply)
 
 
 def repeats(state: TurnState, call: CallState, limits: Limits) -> bool:

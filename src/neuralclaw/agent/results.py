@@ -42,8 +42,8 @@ async def record(run: Run, outcome: Outcome) -> None:
     result, spec = redacted(outcome.result, run.redaction), outcome.spec  # before it is cut: half a secret is none that is found
     whole = model_text(result)
     limit = min(run.options.limits.result_chars, spec.max_chars or run.options.limits.result_chars)
-    content = shorten(whole, limit, spec)
-    first_line, line_count = numbers(outcome.result, whole, limit)
+    fitting = fit(outcome.result, whole, limit, spec)
+    content = shorten(whole, fitting.chars, spec)
     metadata, left_out = bounded(result.metadata, limit)
     parts, pictures = kept_parts(result.parts, limit)
     body = ToolFinished(
@@ -58,9 +58,9 @@ async def record(run: Run, outcome: Outcome) -> None:
         truncated=content is not whole,
         parts=parts,
         changes=result.changes,
-        note="\n".join(note for note in (result.note, how_to_go_on(run, outcome, whole, limit)) if note),
-        first_line=first_line,
-        line_count=line_count,
+        note=note_of(run, outcome, result.note, whole, fitting),
+        first_line=fitting.first_line,
+        line_count=fitting.line_count,
     )
     rows = [Result(outcome.call.call.id, whole)] if body.truncated else []
     blobs = [*pictures, *([left_out] if left_out else [])]
@@ -94,24 +94,53 @@ def begin_of(limit: int, spec: ToolSpec) -> int:
     return limit // 4 if spec.keep == "ends" else limit
 
 
-def numbers(result: ToolResult, whole: str, limit: int) -> tuple[int, int]:
-    """The number of the first line that the model reads behind its number, and how many such lines there are; none where a secret was taken out over lines."""
-    if not result.first_line or not result.content or whole.count("\n") != result.content.count("\n"):
-        return 0, 0
-    return result.first_line, min(result.line_count, whole.count("\n", 0, limit) + 1)
+class Fitting(msgspec.Struct, frozen=True):
+    """How much of a text the model reads: `chars` of it, of which `line_count` lines stand behind their numbers from `first_line` on (0: none does).
+
+    `within`: the last of these lines may be cut.
+    """
+
+    chars: int
+    first_line: int = 0
+    line_count: int = 0
+    within: bool = True
 
 
-def how_to_go_on(run: Run, outcome: Outcome, whole: str, limit: int) -> str:
-    """What the model is told of a result that was shortened: the call that shows the rest."""
-    if len(whole) <= limit:
-        return ""
-    first, count = numbers(outcome.result, whole, limit)
-    if count > 1 and "offset" in outcome.spec.input_schema.get("properties", {}):
-        last = first + count - 1
-        return f"[cut off within line {last}; go on with {outcome.spec.name} and offset={last}]"
-    if run.tools.find("read_result") is None:
-        return ""
-    return f'[to see what was left out: read_result with call_id="{outcome.call.call.id}", offset={begin_of(limit, outcome.spec)}]'
+def fit(result: ToolResult, whole: str, limit: int, spec: ToolSpec) -> Fitting:
+    """At most `limit` characters of the text; with the numbers of its lines at most a quarter more, else so many whole lines as fit."""
+    numbered = result.first_line and result.content and spec.keep != "ends"
+    if not numbered or whole.count("\n") != result.content.count("\n"):  # a secret was taken out over lines: their numbers are not known
+        return Fitting(limit)
+    room, at = limit + limit // 4, 0
+    for count in range(result.line_count):
+        end = (whole.find("\n", at) + 1) or len(whole)
+        room -= len(str(result.first_line + count)) + 1
+        if count and min(end, limit) > room:
+            return Fitting(at - 1, result.first_line, count, within=False)
+        if end > limit:
+            return Fitting(limit, result.first_line, count + 1)
+        at = end
+    return Fitting(limit, result.first_line, result.line_count)
+
+
+def note_of(run: Run, outcome: Outcome, note: str, whole: str, fitting: Fitting) -> str:
+    """What stands behind the result for the model: the tool's own note, and of one that was shortened the call that shows the rest.
+
+    The tool's note is left out where it says how to go on behind what is left out.
+    """
+    if len(whole) <= fitting.chars:
+        return note
+    call, spec = outcome.call.call, outcome.spec
+    last = fitting.first_line + fitting.line_count - 1
+    if fitting.line_count > 1 and "offset" in spec.input_schema.get("properties", {}):
+        if fitting.within:
+            return f"[cut off within line {last}; go on with {spec.name} and offset={last}]"
+        return f"[cut off after line {last}; go on with {spec.name} and offset={last + 1}]"
+    reader = run.tools.find("read_result")
+    if reader is None or "call_id" not in reader.input_schema.get("properties", {}):  # it was left out, or is a program's own of that name
+        return note
+    rest = f'[to see what was left out: read_result with call_id="{call.id}", offset={begin_of(fitting.chars, spec)}]'
+    return f"{note}\n{rest}" if note else rest
 
 
 def bounded(metadata: dict[str, Any], limit: int) -> tuple[dict[str, Any], bytes]:

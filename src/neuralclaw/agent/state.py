@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from itertools import dropwhile, takewhile
 
 import msgspec
 
@@ -41,6 +42,8 @@ class CallState(msgspec.Struct):
 
     call: ToolCall
     questions: list[ApprovalRequested]
+    reply: int = 0
+    """Which reply of the turn proposed it; they count from 1."""
     decision: DecisionMade | None = None
     started: ToolStarted | None = None
     """Its latest beginning."""
@@ -60,6 +63,11 @@ class CallState(msgspec.Struct):
     @property
     def kept_back(self) -> bool:
         return self.decision is not None and self.started is None
+
+    @property
+    def stopped(self) -> bool:
+        """Not run, or stopped: what happened to it says nothing of the call."""
+        return self.finished is not None and bool(self.finished.metadata.get("stopped"))
 
 
 class TurnState:
@@ -168,7 +176,7 @@ class TurnState:
         self.usage += body.usage
         self.ran_ms = max(self.ran_ms, body.ran_ms)
         self.pending_nudge = False
-        self.open = [CallState(call=call, questions=[]) for call in body.tool_calls]
+        self.open = [CallState(call=call, questions=[], reply=len(self.messages)) for call in body.tool_calls]
         self.calls.extend(self.open)
         self._by_id.update((c.call.id, c) for c in self.open)
 
@@ -224,13 +232,10 @@ class TurnState:
         )
 
     @property
-    def errors_in_row(self) -> int:
-        """Failed calls at the end of the row of finished ones."""
-        count = 0
-        for call in self.calls:
-            if call.finished is not None:
-                count = count + 1 if call.failed else 0
-        return count
+    def error_row(self) -> list[CallState]:
+        """The failed calls at the end of those that have a result of their own, the newest first. A call before them that has none yet ends the row."""
+        told = dropwhile(lambda call: call.finished is None or call.stopped, reversed(self.calls))
+        return list(takewhile(lambda call: call.failed, told))
 
     def repeats_before(self, call: CallState) -> int:
         """How many calls directly before this one in the turn are the same call."""
@@ -272,6 +277,6 @@ class TurnState:
 def _state(call: CallState) -> str:
     if call.finished is None or call.started is None:
         return "not run"
-    if call.finished.metadata.get("stopped"):
+    if call.stopped:
         return "stopped"
     return "ok" if call.finished.ok else "failed"

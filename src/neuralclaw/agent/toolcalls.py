@@ -62,7 +62,7 @@ async def run_calls(run: Run) -> None:
             await run.journal.append(limits.repeated(state, call, breakers))
             return
         await admit(run, call, group)
-        if state.errors_in_row >= breakers.errors:
+        if limits.too_many_errors(state, breakers):
             break
     await run_group(run, group)
     await results.not_run(run, state.open, "too many errors before it")

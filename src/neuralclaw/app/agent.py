@@ -94,7 +94,7 @@ class Agent:
         parts = await Parts.open(loaded, provider=options.get("provider"), tools=toolbox, readonly=options.get("readonly", False))
         try:
             if options.get("runs", options.get("thinks", True)):
-                await refuse_unconfined(parts)
+                await refuse_unconfined(loaded, lambda: parts.sandbox.real, kept="nothing was run")
             with Leaving(parts.book, parts.redactor.redact):
                 async with anyio.create_task_group() as tasks:
                     agent = assemble(parts, seat, tasks, approver)

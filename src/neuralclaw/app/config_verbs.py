@@ -7,6 +7,7 @@ import anyio.to_thread
 from .. import config
 from ..errors import UsageError
 from ..plugins import load
+from .confined import refuse_unconfined, sandbox_of
 
 
 class ConfigVerbs:
@@ -27,6 +28,7 @@ class ConfigVerbs:
         """Whether a turn can begin under this configuration. Raises `ConfigError` that names every problem with file, line and key."""
         loaded = self.loaded()
         config.refuse_caps(loaded)
+        await refuse_unconfined(loaded, lambda: sandbox_of(loaded))
         return {"ok": True, "file": loaded.file, "notices": list(loaded.notices)}
 
     async def path(self) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from ..tools.registry import Registry
 from ..tools.terminal import TerminalSettings
 from ..types.options import Policy
 from .clock import SystemClock
+from .confined import sandbox_of
 from .eventlog import open_book
 from .late import LateConverter, LateSandbox
 from .models import Models
@@ -45,9 +46,7 @@ class Parts:
         self.loaded, self.store, self.clock = loaded, store, clock
         self.redactor = Redactor(config.secret_values(loaded))
         self.policy: Policy = config.policy(settings, home=loaded.home, person_home=env.get("HOME", ""))
-        self.sandbox = LateSandbox(
-            lambda: load("sandbox")(settings.tools.terminal.sandbox, path_env=env.get("PATH", ""), hidden=(*hidden_paths(loaded.home, env), *loaded.hidden))
-        )
+        self.sandbox = LateSandbox(lambda: sandbox_of(loaded))
         converter = LateConverter(lambda: load("converter")())
         facts = SystemFacts(self.policy, lambda: self.sandbox.name, env.get("PATH", ""), extract=extractor(converter))
         self.gate = Gate(self.policy, facts, clock, read_command, beside=beside)
@@ -126,10 +125,3 @@ async def beside(work: Callable[[Callable[[], float] | None], Any]) -> Any:
     When its turn is cancelled nobody waits for it, and it ends at its bound.
     """
     return await anyio.to_thread.run_sync(work, time.thread_time, abandon_on_cancel=True)
-
-
-def hidden_paths(home: str, env: Mapping[str, str]) -> tuple[str, ...]:
-    """What no program sees into: the data home, and where keys of the person lie."""
-    person = env.get("HOME", "")
-    secrets = [os.path.join(person, name) for name in (".ssh", ".gnupg", ".aws", ".config/gcloud", ".kube", ".docker", ".netrc")] if person else []  # noqa: PTH118
-    return (os.path.realpath(home), *(os.path.realpath(path) for path in secrets))

@@ -122,7 +122,7 @@ def _diff_of(finished: ToolFinished | None) -> list[str]:
 def _outcome(finished: ToolFinished | None, diff: list[str], width: int) -> list[Line]:
     if finished is None:
         return []
-    shortened = _wrapped("shortened for the model; read_result has the rest", "2", width) if finished.truncated else []
+    shortened = _shortened(finished, width)
     if finished.refused is not None:
         return _reason(finished, f"{'not allowed' if finished.refused == 'forbid' else 'not approved'}: ", width)
     if "exit_code" in finished.metadata and finished.metadata.get("command") is not None:
@@ -149,7 +149,14 @@ def _all_of(finished: ToolFinished | None, diff: list[str], width: int) -> list[
         return [row for line in diff for row in chop([(line.expandtabs(4), _diff_style(line))], width)]
     text = harmless((finished.error or "") if finished.refused is not None else finished.content or finished.error or "").expandtabs(4).rstrip("\n")
     rows = [row for line in text.split("\n") for row in chop([(line, "2")], width)] if text else []
-    return rows + (_wrapped("shortened for the model; read_result has the rest", "2", width) if finished.truncated else [])
+    return rows + _shortened(finished, width)
+
+
+def _shortened(finished: ToolFinished, width: int) -> list[Line]:
+    """That the model read a part, and what has the rest where the model was told so."""
+    if not finished.truncated:
+        return []
+    return _wrapped("shortened for the model" + ("; read_result has the rest" if "read_result" in finished.note else ""), "2", width)
 
 
 def _reason(finished: ToolFinished, before: str, width: int) -> list[Line]:

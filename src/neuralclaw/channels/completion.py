@@ -59,10 +59,12 @@ def _mention(before: str) -> str | None:
 
 
 def named(path: str) -> str:
-    """How a file is named in a message: its path, a picture as `@path`, by which it goes along."""
-    if not path.lower().endswith(IMAGE_ENDINGS):
+    """How a file is named in a message: its path, with quotes around it where it has blanks; a picture as `@path`, by which it goes along."""
+    if path.lower().endswith(IMAGE_ENDINGS):
+        return f"@'{path}'" if " " in path else f"@{path}"
+    if not any(c.isspace() for c in path):
         return path
-    return f"@'{path}'" if " " in path else f"@{path}"
+    return next((f"{mark}{path}{mark}" for mark in "'\"`" if mark not in path), path)
 
 
 def nearest(typed: str, paths: Iterable[str]) -> list[str]:

@@ -4,6 +4,7 @@ import os
 import select
 import stat
 import termios
+from contextlib import suppress
 
 import anyio
 import anyio.lowlevel
@@ -59,11 +60,21 @@ class Lines:
             self.ended = True
 
     def forget(self) -> None:
-        """Drop what a person typed before a question stood on the screen: it cannot be the answer to it."""
+        """Drop what a person typed at a terminal and nobody has read, half a line too: it was meant for a question that does not stand there."""
         if self.tty:
-            termios.tcflush(self._fd, termios.TCIFLUSH)
+            if _is_ours(self._fd):
+                with suppress(termios.error):  # the terminal is gone
+                    termios.tcflush(self._fd, termios.TCIFLUSH)
             self._buffer.clear()
             self._seen = 0
+
+
+def _is_ours(fd: int) -> bool:
+    """Whether what is typed there is for this process; one in the background would be stopped for touching it."""
+    try:
+        return os.tcgetpgrp(fd) == os.getpgrp()
+    except OSError:  # a terminal that controls no processes
+        return True
 
 
 def _can_wait(fd: int) -> bool:

@@ -62,6 +62,8 @@ class Outflow:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._waiting = 0
         self._moved, self._failed = anyio.Event(), anyio.Event()
+        self.ended: Callable[[], None] | None = None
+        """Called once all is written, before the error of a write is raised."""
         self.out, self.err = self._stream(out), self._stream(err)
 
     def _stream(self, stream: TextIO) -> TextIO:
@@ -80,6 +82,8 @@ class Outflow:
         while moved:
             taken = self._taken
             moved = not self.close(PATIENCE if self._hurried else None) and taken != self._taken
+        if self.ended is not None:
+            self.ended()
         if self._error is not None and kind is None:
             raise self._error
 

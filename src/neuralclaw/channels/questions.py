@@ -97,6 +97,11 @@ def outcome(body: ToolFinished) -> str:
     return text.replace("the person said no", "you said no", 1).replace("a person said no to it", "you said no", 1)
 
 
+def prompt(question: ApprovalRequested) -> str:
+    """What stands before the answer."""
+    return f"  {choices(question)}, or what to do instead > "
+
+
 class Questions:
     """The questions that wait for the person at this terminal; they are asked one at a time, in order.
 
@@ -150,14 +155,14 @@ class Questions:
         self._err.at_start()
         question, text = self._open[0], line.strip()
         if text == _WHY:
-            self._again(why(question), f"  {choices(question)} > ")
+            self._again(why(question), prompt(question))
             return None
         decision = text if text in question.choices else _WORDS.get(text.lower())
         if decision is None:
             return Reply("no", text)
         if decision in question.choices:
             return Reply(decision)
-        self._again([f"this question does not offer {CHOICES[decision]}"], f"please type one of {choices(question)}, then Enter: ")
+        self._again([f"this question does not offer {CHOICES[decision]}: please type one of these, then Enter"], prompt(question))
         return None
 
     def _again(self, told: list[str], prompt: str) -> None:
@@ -175,4 +180,4 @@ class Questions:
                 err.line(f"    {line}")
         for line in about(question):
             err.line(f"  {line}")
-        err.write(f"  {choices(question)}, or what to do instead > ")
+        err.write(prompt(question))

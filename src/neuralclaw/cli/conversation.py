@@ -267,7 +267,8 @@ class Chat:
                     self.face.forget()
                 questions.add(event.body)
             case ApprovalResolved():
-                questions.resolved(event.body)
+                if questions.resolved(event.body) and (questions.current is not None or not self.face.keys):
+                    self.face.forget()  # what was typed for it is no answer to the next one, and no message
             case TurnFinished():
                 questions.clear()
             case _:

@@ -36,7 +36,7 @@ def _options(parser: argparse.ArgumentParser) -> None:
 
 def _try(args: argparse.Namespace) -> int:
     with Outflow(sys.stdout, sys.stderr) as flow:
-        return anyio.run(stoppable, lambda stop: _tried(args, flow, stop), flow)
+        return anyio.run(stoppable, lambda stop: _tried(args, flow, stop), flow, True)
 
 
 async def _tried(args: argparse.Namespace, flow: Outflow, stop: Stop) -> int:
@@ -45,28 +45,41 @@ async def _tried(args: argparse.Namespace, flow: Outflow, stop: Stop) -> int:
     err, loaded = output.screen(flow.err), config.effective(config.Asked(args.home, process.environ), lambda: load("provider.known"))
     config.refuse_caps(loaded)
     watched = _Watched(err)
-    async with opened_models(loaded, gate_of(loaded)) as models:
-        names = await full_names(models, wanted.models)
-        _announce(err, names, len(chosen(wanted.tasks)) * wanted.runs, [name for name in names if paid(loaded, name)])
-        with anyio.CancelScope() as scope:
+    ended = False
+    try:
+        async with opened_models(loaded, gate_of(loaded)) as models:
+            names = await full_names(models, wanted.models)
+            _announce(err, names, len(chosen(wanted.tasks)) * wanted.runs, [name for name in names if paid(loaded, name)])
+            with anyio.CancelScope() as scope:
 
-            async def cancel() -> None:
-                scope.cancel()
+                async def cancel() -> None:
+                    scope.cancel()
 
-            stop.how = cancel
-            await try_models(loaded, models, wanted, watched.saw)
+                stop.how = cancel
+                await try_models(loaded, models, wanted, watched.saw)
+        ended = True
+    finally:
+        if not ended and watched.measured:
+            _report(args, flow, watched.value)
     if scope.cancelled_caught:
         err.line("stopped: this was measured so far", "yellow")
+    _report(args, flow, watched.value)
+    return CANCELLED if scope.cancelled_caught else int(any(value["error"] for value in watched.value))
+
+
+def _report(args: argparse.Namespace, flow: Outflow, values: Sequence[Value]) -> None:
+    """Show what was measured, and on standard error which models could not be tried."""
     if args.json:
-        output.json_line(watched.value, flow.out)
+        output.json_line(values, flow.out)
     else:
-        show(watched.value, output.screen(flow.out))
-    for value in watched.value:
+        show(values, output.screen(flow.out))
+    err = output.screen(flow.err)
+    for value in values:
         if value["error"] is not None:
-            err.trouble(value["error"]["kind"], f"{value['model']} could not be tried to the end: {value['error']['text']}")
+            end = " to the end" if value["calls"] else ""
+            err.trouble(value["error"]["kind"], f"{value['model']} could not be tried{end}: {value['error']['text']}")
             if value["error"]["hint"]:
                 err.line(f"   {value['error']['hint']}", "dim")
-    return CANCELLED if scope.cancelled_caught else int(any(value["error"] for value in watched.value))
 
 
 def _announce(err: Screen, names: Sequence[str], tasks: int, costly: Sequence[str]) -> None:
@@ -87,6 +100,11 @@ class _Watched:
     def __init__(self, err: Screen) -> None:
         self._err = err
         self.value: list[dict[str, Any]] = []
+
+    @property
+    def measured(self) -> bool:
+        """Whether any model call was answered."""
+        return any(value["calls"] for value in self.value)
 
     def saw(self, value: list[dict[str, Any]]) -> None:
         self.value = value

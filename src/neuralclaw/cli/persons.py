@@ -8,6 +8,7 @@ import anyio
 from ..app import Agent
 from ..channels.commands import typed
 from ..channels.lines import Lines
+from ..channels.outflow import Outflow
 from ..channels.questions import Questions
 from ..channels.screen import Screen, exact
 from ..errors import AlreadyAnswered
@@ -75,18 +76,21 @@ def elsewhere(err: Screen) -> Person:
     return Told(err) if sys.stdin.isatty() else Elsewhere(Lines(sys.stdin.fileno()), err)
 
 
-def somebody(err: Screen, approvals: str | None, at_terminal: bool) -> Person:
-    """Who may answer: the person at the terminal, somebody elsewhere, or nobody where nothing is asked."""
+def somebody(err: Screen, flow: Outflow, approvals: str | None, at_terminal: bool) -> Person:
+    """Who may answer: the person at the terminal, somebody elsewhere, or nobody where nothing is asked. `err` writes to `flow`."""
     if approvals != "ask":
         return Nobody()
-    return AtTerminal(err, Lines(sys.stdin.fileno())) if at_terminal else elsewhere(err)
+    return AtTerminal(err, flow, Lines(sys.stdin.fileno())) if at_terminal else elsewhere(err)
 
 
 class AtTerminal:
-    """A person who is asked on standard error and types the answer. Standard input is read only while a question is open."""
+    """A person who is asked on standard error and types the answer. Standard input is read only while a question is open.
 
-    def __init__(self, err: Screen, lines: Lines) -> None:
-        self._err, self._lines = err, lines
+    What is typed and not taken as an answer is dropped, at the latest when all output is written: the shell would run it as a command.
+    """
+
+    def __init__(self, err: Screen, flow: Outflow, lines: Lines) -> None:
+        self._err, self._flow, self._lines = err, flow, lines
         self._questions = Questions(err)
         self._asked = anyio.Event()
         self._reading = anyio.CancelScope()
@@ -98,10 +102,12 @@ class AtTerminal:
             case ApprovalRequested():
                 if self._questions.current is None:
                     self._lines.forget()
+                self._flow.ended = self._lines.forget
                 self._questions.add(event.body)
                 self._asked.set()
             case ApprovalResolved():
                 if self._questions.resolved(event.body):
+                    self._lines.forget()
                     self._reading.cancel()
             case TurnFinished():
                 self._questions.clear()

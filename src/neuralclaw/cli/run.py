@@ -147,7 +147,7 @@ async def _open(args: argparse.Namespace, text: str | None, sink: Sink, flow: Ou
         await tell_unfinished(agent, err, session)
         if args.input == "stream-json":
             return await _converse(agent, args, text, session, sink, stop)
-        person = somebody(err, approvals, at_terminal)
+        person = somebody(err, flow, approvals, at_terminal)
         ended = await follow(agent, _turn(agent, args, text, session), sink, person, stop)
         if text is None and session is not None and not ended.waiting:
             await _take_up_waiting(agent, session, sink.quiet(), person, stop)

@@ -38,7 +38,7 @@ async def _send(args: argparse.Namespace, row: dict[str, Any], text: str, flow: 
         if not args.json and row["state"] != "running":
             turn = agent.resume(row["session"], text=text)
             try:
-                return exit_code(await follow(agent, turn, TextSink(flow, verbose=args.verbose), somebody(err, approvals, here), stop))
+                return exit_code(await follow(agent, turn, TextSink(flow, verbose=args.verbose), somebody(err, flow, approvals, here), stop))
             except SessionBusy:  # another process was faster: its turn is told
                 pass
         return _told(args, output.plain(await agent.do("sessions.send", session=row["session"], text=text)), flow)

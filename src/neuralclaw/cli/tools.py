@@ -91,7 +91,7 @@ async def _one(args: argparse.Namespace, arguments: dict[str, Any], flow: Outflo
         tool = await agent.do("tools.show", name=args.name)
         sink = _Result(flow)
         call = agent.call(tool["name"], arguments, session=args.session, waits=lambda text: err.line(text, "dim"))
-        ended = await follow(agent, call, sink, somebody(err, approvals, here), stop)
+        ended = await follow(agent, call, sink, somebody(err, flow, approvals, here), stop)
     if sink.finished is None:
         TextSink(flow, verbose=False).view.end(sink.session, ended)
         return exit_code(ended)

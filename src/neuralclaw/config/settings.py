@@ -31,8 +31,10 @@ class Agent(Section, frozen=True, kw_only=True):
     max_turn_timeout_seconds: Seconds = 300
     max_repeated_calls: Annotated[int, Meta(ge=2)] = 2
     max_consecutive_errors: Positive = 3
+    """Errors in a row that end a turn once the model has read one of them; 1: the first error ends it."""
     max_conversation_messages: Count = 0
     max_tool_result_chars: Annotated[int, Meta(ge=200)] = 40_000
+    """Characters of a result that the model reads; the numbers of a file's lines may add a quarter, and a note says how to go on."""
     max_sessions: Positive = 1000
     mode: Literal["auto", "direct", "deliberate"] = "auto"
     evaluation_threshold: Annotated[int, Meta(ge=0, le=100)] = 80
@@ -43,7 +45,7 @@ class Agent(Section, frozen=True, kw_only=True):
     environment_snapshot: bool = True
     """Whether the model is told workspace, processes, memory, disk, battery and uptime before every call."""
     project_instructions: bool = True
-    """Whether the model is told what `AGENTS.md` of the workspace, and of the directories above it in the same repository, says."""
+    """Whether the model is told what `AGENTS.md` of the workspace, and of the directories above it, says."""
 
 
 class Context(Section, frozen=True, kw_only=True):

@@ -1,7 +1,10 @@
 """What a call would do, in one short sentence for a person. The reasons, which say why it asks, are longer and stand beside it."""
 
 from collections.abc import Iterator, Sequence
-from posixpath import basename, relpath
+from posixpath import basename, join, relpath
+from typing import Any
+
+import msgspec
 
 from ..types.actions import Action, FactSheet, PathFact, Verdict
 from ..types.judging import Power, Risk
@@ -17,14 +20,19 @@ LONGEST = 60
 UNRESOLVED = "some part of it cannot be resolved before it runs"
 NAMED = 3
 """Files that are named before they are only counted."""
+LONGEST_VALUE = 24
+"""Characters of one argument of a tool."""
+COPIERS = frozenset(("cp", "ln", "install"))
+"""Programs that make a file of the same name in a directory that stands last."""
 
 
 def sentence(action: Action, analysis: Analysis, verdict: Verdict, sheet: FactSheet) -> str:
     """What would be done, and what makes it ask beyond risk and tier."""
     line = analysis.line
     if line is not None:
-        doing = [phrase for command in line.commands for phrase in _command(command, action, sheet)]
-        head = _short(" ".join(line.text.split()))
+        text = " ".join(line.text.split())
+        head = _short(text)
+        doing = [phrase for command in line.commands for phrase in _command(command, action, sheet, whole=head == text)]
         if line.broken:
             doing.append("cannot be read as shell code")
         elif not verdict.understood:
@@ -32,9 +40,11 @@ def sentence(action: Action, analysis: Analysis, verdict: Verdict, sheet: FactSh
     elif analysis.urls:
         head, doing = action.spec.name, [f"fetches from {u.host or u.text}" for u in analysis.urls]
     elif analysis.paths:
-        head, doing = action.spec.name, list(_files(action, sheet.paths))
+        head, doing = f"{action.spec.name}{_counted(action, sheet.paths)}", list(_files(action, sheet.paths))
     else:
-        head, doing = action.spec.name, [f"runs the tool {action.spec.name}"]
+        own = action.spec.source == "own" and action.spec.category == "general"
+        head = _short(" ".join((action.spec.name, *(f"{name}={_value(value)}" for name, value in action.arguments.items() if value is not None))))
+        doing = ["runs your tool" if own else f"runs the tool {action.spec.name}"]
     doing += [
         r.reason
         for r in verdict.rules
@@ -46,8 +56,8 @@ def sentence(action: Action, analysis: Analysis, verdict: Verdict, sheet: FactSh
     return f"{head}: {said}"
 
 
-def _command(command: Command, action: Action, sheet: FactSheet) -> Iterator[str]:
-    """What one command does; nothing for one that only reads in the workspace."""
+def _command(command: Command, action: Action, sheet: FactSheet, *, whole: bool) -> Iterator[str]:
+    """What one command does; nothing for one that only reads in the workspace. `whole`: its words stand before the sentence, none cut off."""
     facts = [f for w in command.wants for f in sheet.paths if (f.path, f.op) == (w.path, w.op)]
     if command.only_reads:
         beyond = [f for f in facts if not f.inside and f.op in ("read", "list")]
@@ -56,7 +66,7 @@ def _command(command: Command, action: Action, sheet: FactSheet) -> Iterator[str
         return
     name = basename(command.argv[0]) if command.argv else ""
     why = "" if command.reason == UNRESOLVED else command.reason.removeprefix(f"{name}: ").removeprefix("it ")
-    said = [why] if name == "find" else list(_changes(command, facts, action, why))
+    said = [why] if name == "find" else list(_changes(command, facts, action, why, whole=whole))
     if Power.NETWORK in command.powers:
         hosts = dict.fromkeys(u.host for word in command.argv if "://" in word for u in [parse(word)] if u.host)
         verb = "sends data to" if command.sends and command.risk >= Risk.HIGH else "connects to"
@@ -70,10 +80,10 @@ def _command(command: Command, action: Action, sheet: FactSheet) -> Iterator[str
     yield from filter(None, said or [why])
 
 
-def _changes(command: Command, facts: Sequence[PathFact], action: Action, why: str) -> Iterator[str]:
+def _changes(command: Command, facts: Sequence[PathFact], action: Action, why: str, *, whole: bool) -> Iterator[str]:
     deleted = [f for f in facts if f.op == "delete"]
     if deleted:
-        yield _deletes(deleted, action, wild=command.open)
+        yield _deletes(deleted, action, wild=command.open, named=not whole)
     elif Power.DELETE in command.powers and Power.WRITE not in command.powers:
         yield "deletes files"
     written = [f for f in facts if f.op == "write"]
@@ -84,20 +94,34 @@ def _changes(command: Command, facts: Sequence[PathFact], action: Action, why: s
     elif why.endswith("who may use files"):
         yield f"changes who may use {_listed(written, action)}"
     else:
-        yield f"writes {_listed(written, action)}"
+        yield f"writes {_listed(_made(command, facts) or written, action)}"
 
 
-def _deletes(facts: Sequence[PathFact], action: Action, *, wild: bool) -> str:
+def _made(command: Command, facts: Sequence[PathFact]) -> list[PathFact]:
+    """The files that a copy makes in a directory that is there, by the names of what is copied; empty for any other command."""
+    written = [f for f in facts if f.op == "write"]
+    elsewhere = any(word.startswith(("--parents", "--directory", "-d")) for word in command.argv[1:])
+    if basename(command.argv[0]) not in COPIERS or elsewhere or written[-1].kind != "directory":
+        return []
+    target = written[-1]
+    names = [basename(f.path.rstrip("/")) for f in facts if f is not target and f.op in ("read", "write")]
+    return [
+        msgspec.structs.replace(target, path=join(target.path, name), resolved=join(target.resolved, name)) for name in names if name not in ("", ".", "..")
+    ]
+
+
+def _deletes(facts: Sequence[PathFact], action: Action, *, wild: bool, named: bool = False) -> str:
+    """`named`: the files are named here, as nothing before the sentence names them."""
     where = " (outside the workspace)" if any(not f.inside for f in facts) else ""
     if wild:
         return f"deletes all that {_listed(facts, action)} names"
     directories = [f for f in facts if f.kind == "directory"]
-    files = len([f for f in facts if f.exists]) - len(directories)
-    parts = [f"{files} file{'s' if files != 1 else ''}"] if files else []
+    files = [f for f in facts if f.exists and f.kind != "directory"]
+    parts = ([_listed(files, action)] if named else [f"{len(files)} file{'s' if len(files) != 1 else ''}"]) if files else []
     parts += [f"{_listed(directories, action)} and all in {'it' if len(directories) == 1 else 'them'}"] if directories else []
     if not parts:
         return f"deletes {_listed(facts, action)}, which is not there now"
-    return f"deletes {' and '.join(parts)}{'' if directories else where}"
+    return f"deletes {' and '.join(parts)}{'' if directories or named else where}"
 
 
 def _script(command: Command) -> str:
@@ -120,6 +144,15 @@ def _files(action: Action, facts: Sequence[PathFact]) -> Iterator[str]:
             yield f"{verb} {_listed(found, action)}"
 
 
+def _counted(action: Action, facts: Sequence[PathFact]) -> str:
+    """The names of files that the sentence only counts, behind a blank; "" where it names them all."""
+    groups = [[f for f in facts if f.op == op] for op in ("delete", "write", "read", "list")]
+    deleted = [f for f in groups[0] if f.exists and f.kind != "directory"]
+    counted = [*deleted, *(f for group in groups[1:] if len(group) > NAMED for f in group)]
+    names = ", ".join(_path(f, action) for f in counted)
+    return "" if not counted else f" {names if len(names) <= LONGEST else _short(names) if len(counted) > 1 else '…' + names[1 - LONGEST :]}"
+
+
 def _listed(facts: Sequence[PathFact], action: Action) -> str:
     """Names of files, seen from the workspace; how many they are when they are many."""
     if len(facts) > NAMED:
@@ -131,9 +164,18 @@ def _listed(facts: Sequence[PathFact], action: Action) -> str:
 def _named(fact: PathFact, action: Action) -> str:
     if fact.resolved == action.workspace:
         return "the workspace"
-    if under(fact.resolved, action.workspace):
-        return relpath(fact.resolved, action.workspace)
-    return fact.resolved if fact.inside else f"{fact.resolved} (outside the workspace)"
+    return _path(fact, action) if fact.inside or under(fact.resolved, action.workspace) else f"{fact.resolved} (outside the workspace)"
+
+
+def _path(fact: PathFact, action: Action) -> str:
+    return relpath(fact.resolved, action.workspace) if under(fact.resolved, action.workspace) else fact.resolved
+
+
+def _value(value: Any) -> str:
+    """An argument of a tool, as it is where it is one word, else as JSON; shortened."""
+    word = isinstance(value, str) and value.isprintable() and value and not any(c in value for c in " \"'")
+    text = value if word else msgspec.json.encode(value, enc_hook=str).decode()
+    return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 1]}…"
 
 
 def _short(text: str) -> str:

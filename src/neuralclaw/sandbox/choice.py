@@ -36,6 +36,8 @@ INSTALL = {
     "apk": "sudo apk add bubblewrap",
 }
 """The command of each package manager."""
+SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""Where a package manager is looked for besides the search path."""
 NAMESPACES = {
     "/proc/sys/kernel/apparmor_restrict_unprivileged_userns": ("1", "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"),
     "/proc/sys/kernel/unprivileged_userns_clone": ("0", "sudo sysctl -w kernel.unprivileged_userns_clone=1"),
@@ -143,7 +145,8 @@ def _trial(path_env: str, hidden: tuple[str, ...]) -> tuple[Bubblewrap | None, T
 
     bwrap = shutil.which("bwrap", path=path_env)
     if bwrap is None:
-        install = next((command for manager, command in INSTALL.items() if shutil.which(manager, path=path_env)), "Install the package bubblewrap.")
+        found = (command for path in (path_env, SYSTEM_PATH) for manager, command in INSTALL.items() if shutil.which(manager, path=path))
+        install = next(found, "install the package bubblewrap")
         return None, TrialResult(check, False, "bwrap is not installed", install)
     sandbox = Bubblewrap(bwrap, hidden=hidden)
     program = Program(argv=("true",), file="/bin/true", real="/bin/true", cwd="/", env={})
@@ -164,4 +167,4 @@ def _mended() -> str:
         with suppress(OSError):
             if Path(place).read_text().strip() == bad:
                 return command
-    return "Allow unprivileged user namespaces."
+    return "allow unprivileged user namespaces in the kernel"

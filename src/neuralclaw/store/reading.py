@@ -3,6 +3,7 @@
 import hmac
 import sqlite3
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Any
 
 from ..errors import SessionNotFound
@@ -48,12 +49,13 @@ _SESSION = (
 _UNFINISHED = " WHERE s.session IN (SELECT session FROM progress WHERE open_turn > 0 UNION SELECT session FROM inbox)"
 
 
-def session_row(c: sqlite3.Connection, session: str, alive: Callable[[str], bool]) -> SessionRow | None:
+def session_row(c: sqlite3.Connection, session: str, alive: Callable[[str], bool], now: float) -> SessionRow | None:
+    """The session, as it stands at `now` (epoch seconds); None when there is none of that id."""
     row = c.execute(f"{_SESSION} WHERE s.session = ?", (session,)).fetchone()
-    return _session(c, row, alive) if row else None
+    return _session(c, row, alive, now) if row else None
 
 
-def session_rows(c: sqlite3.Connection, alive: Callable[[str], bool], *, unfinished: bool) -> list[SessionRow]:
+def session_rows(c: sqlite3.Connection, alive: Callable[[str], bool], now: float, *, unfinished: bool) -> list[SessionRow]:
     """All sessions, the one that changed last first; with `unfinished` only those that wait to be gone on with."""
     known: dict[str, bool] = {}
 
@@ -62,18 +64,18 @@ def session_rows(c: sqlite3.Connection, alive: Callable[[str], bool], *, unfinis
             known[holder] = alive(holder)
         return known[holder]
 
-    rows = [_session(c, row, asked_once) for row in c.execute(f"{_SESSION}{_UNFINISHED if unfinished else ''}").fetchall()]
+    rows = [_session(c, row, asked_once, now) for row in c.execute(f"{_SESSION}{_UNFINISHED if unfinished else ''}").fetchall()]
     rows.sort(key=lambda r: (r.updated, r.session), reverse=True)
     return [row for row in rows if not unfinished or row.state in ("unfinished", "set_aside")]
 
 
-def _session(c: sqlite3.Connection, row: Sequence[Any], alive: Callable[[str], bool]) -> SessionRow:
+def _session(c: sqlite3.Connection, row: Sequence[Any], alive: Callable[[str], bool], now: float) -> SessionRow:
     session, origin, workspace, title, model, parent, soul, created, aside, holder, pending, of, *columns = row
     p = Progress.of((of, *columns)) if of is not None else Progress(session)
     return SessionRow(
         session=session,
         title=title or p.first_text,
-        state=_state(c, p, bool(pending), bool(aside), bool(holder) and alive(holder)),
+        state=_state(c, p, bool(pending), bool(aside), bool(holder) and alive(holder), now),
         turns=p.turns,
         model=p.model or model,
         origin=origin,
@@ -91,20 +93,25 @@ def _session(c: sqlite3.Connection, row: Sequence[Any], alive: Callable[[str], b
     )
 
 
-def _state(c: sqlite3.Connection, p: Progress, pending: bool, aside: bool, held: bool) -> SessionState:
+def _state(c: sqlite3.Connection, p: Progress, pending: bool, aside: bool, held: bool, now: float) -> SessionState:
     if not (p.open_turn or pending):
         return "set_aside" if aside else "idle"
-    if p.open_turn and any(_is_open(c, name) for name in p.waiting):
+    if p.open_turn and any(_is_open(c, name, now) for name in p.waiting):
         return "waiting"  # also in the moment in which whoever parked it still holds the lease
     if held:
         return "running"
     return "set_aside" if aside else "unfinished"
 
 
-def _is_open(c: sqlite3.Connection, question: str) -> bool:
-    """Whether a person can still answer it: one that is erased or cannot be read waits for nobody."""
+def _is_open(c: sqlite3.Connection, question: str, now: float) -> bool:
+    """Whether a person can still answer it: one that is erased, cannot be read or has expired waits for nobody."""
     found = question_row(c, question)
-    return found is not None and found.answer is None
+    return found is not None and found.answer is None and not _expired(found, now)
+
+
+def _expired(asked: OpenQuestion, now: float) -> bool:
+    """Whether its time is over, which is a no, also while that is not on record yet."""
+    return datetime.fromisoformat(asked.question.expires).timestamp() <= now
 
 
 def find_session(c: sqlite3.Connection, prefix: str) -> str:
@@ -141,11 +148,11 @@ _QUESTION = (
 )
 
 
-def question_rows(c: sqlite3.Connection, session: str | None, *, open_only: bool) -> list[OpenQuestion]:
-    """Questions, oldest first; those whose body was erased or cannot be read are not shown."""
+def question_rows(c: sqlite3.Connection, session: str | None, now: float, *, open_only: bool) -> list[OpenQuestion]:
+    """Questions, oldest first; those whose body was erased or cannot be read are not shown. `open_only`: those that can be answered at `now`."""
     where = [*(["q.session = ?"] if session is not None else []), *(["q.answer IS NULL"] if open_only else [])]
     rows = c.execute(f"{_QUESTION}{' WHERE ' + ' AND '.join(where) if where else ''} ORDER BY q.record", (session,) if session is not None else ()).fetchall()
-    return [question for row in rows if (question := _question(row)) is not None]
+    return [question for row in rows if (question := _question(row)) is not None and not (open_only and _expired(question, now))]
 
 
 def question_row(c: sqlite3.Connection, approval_id: str) -> OpenQuestion | None:

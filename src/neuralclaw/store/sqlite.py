@@ -158,11 +158,11 @@ class SqliteStore:
 
     async def session(self, session: str) -> SessionRow | None:
         """The session, or None when there is none of that id."""
-        return self._readers.run(lambda c: reading.session_row(c, session, self._alive))
+        return self._readers.run(lambda c: reading.session_row(c, session, self._alive, self._clock.now()))
 
     async def sessions(self, *, unfinished: bool = False) -> list[SessionRow]:
         """All sessions, the one that changed last first; with `unfinished` only those that wait to be gone on with."""
-        return await self._aside(lambda c: reading.session_rows(c, self._alive, unfinished=unfinished))
+        return await self._aside(lambda c: reading.session_rows(c, self._alive, self._clock.now(), unfinished=unfinished))
 
     async def resolve(self, prefix: str) -> str:
         """The session of that id or unique prefix. Raises `SessionNotFound`, which names the candidates."""
@@ -177,8 +177,8 @@ class SqliteStore:
         return self._readers.run(lambda c: reading.question_row(c, approval_id))
 
     async def questions(self, *, session: str | None = None, open_only: bool = True) -> list[OpenQuestion]:
-        """Questions, oldest first."""
-        return await self._aside(lambda c: reading.question_rows(c, session, open_only=open_only))
+        """Questions, oldest first; `open_only`: those that can still be answered."""
+        return await self._aside(lambda c: reading.question_rows(c, session, self._clock.now(), open_only=open_only))
 
     async def blobs(self, digests: Sequence[str]) -> dict[str, bytes]:
         """See `ports.Store`. Bytes that were changed since they were kept are left out too."""

@@ -2,15 +2,17 @@
 
 import hashlib
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any
 
+import anyio.to_thread
 import msgspec
 
 from ..errors import ToolError
 from ..ports import Converter, Files
 from ..tool import FunctionTool, ProbeResult, tool
 from ..types.actions import Grant
+from ..types.names import one_line
 from ..types.tools import FileChange, ToolContext, ToolResult, Touch
 from . import documents
 from .changes import bounded_diff, diff_note
@@ -34,6 +36,15 @@ def shown(grant: Grant, path: str) -> str:
     full = posixpath.normpath(posixpath.join(grant.workspace, path))
     inside = full == grant.workspace or full.startswith(grant.workspace.rstrip("/") + "/")
     return posixpath.relpath(full, grant.workspace) if inside else full
+
+
+QUOTED = "[a name in quotation marks is a JSON string with control characters in it: give it as a call's argument exactly so]"
+"""What the model is told where a result holds such a name."""
+
+
+def quoted_note(names: Iterable[str]) -> str:
+    """`QUOTED` where one of the names has to be written so, else ""."""
+    return QUOTED if any(one_line(name) != name for name in names) else ""
 
 
 def read_file(files: Files, converter: Converter) -> FunctionTool:
@@ -83,7 +94,13 @@ def _lines(grant: Grant, path: str, whole_text: str, facts: dict[str, Any], offs
     if not whole and last == count:
         text += f"[the file goes on: {count:,} lines{_IN_PART} were read; the terminal can look further]"
     about = {"path": shown(grant, path), **facts, "lines": count, "first": first, "last": last}
-    note = f"[lines {first:,} to {last:,} of {count:,}; go on with offset={last + 1}]" if last < count else "" if count else f"[{about['path']} is empty]"
+    note = (
+        f"[lines {first:,} to {last:,} of {count:,}; go on with offset={last + 1}]"
+        if last < count
+        else ""
+        if count
+        else f"[{one_line(shown(grant, path))} is empty]"
+    )
     return ToolResult(content=text, metadata=about, note=note, first_line=first if count else 0, line_count=last - first + 1 if count else 0)
 
 
@@ -103,13 +120,14 @@ def list_files(files: Files) -> FunctionTool:
         entries = sorted(await files.list(grant, path), key=lambda entry: entry.path)
         rows = [(posixpath.basename(entry.path.rstrip("/")), entry.kind, entry.size) for entry in entries[:_MAX_ENTRIES]]
         marks = {"directory": "/", "link": "@", "other": " (no regular file)"}
-        lines = [f"{name} ({size:,} bytes)" if kind == "file" else name + marks.get(kind, "") for name, kind, size in rows]
+        lines = [one_line(name) + (f" ({size:,} bytes)" if kind == "file" else marks.get(kind, "")) for name, kind, size in rows]
         if len(entries) > _MAX_ENTRIES:
             lines.append(f"[{_MAX_ENTRIES:,} of {len(entries):,} entries are shown; find_files finds the others by name]")
         listed = [{"name": name, "kind": kind, "size": size} for name, kind, size in rows]
         return ToolResult(
-            content="\n".join(lines) or f"{shown(grant, path)} is an empty directory",
+            content="\n".join(lines) or f"{one_line(shown(grant, path))} is an empty directory",
             metadata={"path": shown(grant, path), "count": len(entries), "entries": listed},
+            note=quoted_note(name for name, _, _ in rows),
         )
 
     return list_files
@@ -143,7 +161,7 @@ def write_file(files: Files, converter: Converter) -> FunctionTool:
         size = f"{len(content):,} characters" + (f" as a Word document of {len(data):,} bytes" if kind else "")
         diff = _diff(name, before, content)
         note = diff_note(diff.get("diff", "")) if before else ""
-        return ToolResult(content=f"{word} {name}: {size}.", metadata={"path": name, **facts, **diff}, changes=(change,), note=note)
+        return ToolResult(content=f"{word} {one_line(name)}: {size}.", metadata={"path": name, **facts, **diff}, changes=(change,), note=note)
 
     return write_file
 
@@ -167,7 +185,7 @@ def edit_file(files: Files) -> FunctionTool:
         """
         read = _editable(await _whole(files, grant, path), path)
         old, new = _line_ends(read.text, old, new)
-        count = _countable(read.text, path, old, new, all)
+        count = await anyio.to_thread.run_sync(_countable, read.text, path, old, new, all, abandon_on_cancel=True)
         after = read.text.replace(old, new)
         edited = _edited(grant, path, count, await files.write(grant, path, read.encode(after)))
         diff = _diff(shown(grant, path), read.text, after)
@@ -325,12 +343,12 @@ def _undone(read: Text, old: str, new: str, every: bool) -> Iterator[tuple[int, 
 
 def _edited(grant: Grant, path: str, count: int, change: FileChange) -> ToolResult:
     name = shown(grant, path)
-    content = f"Replaced {count} occurrence{'s' if count > 1 else ''} in {name}."
+    content = f"Replaced {count} occurrence{'s' if count > 1 else ''} in {one_line(name)}."
     return ToolResult(content=content, metadata={"path": name, "replaced": count}, changes=(change,))
 
 
 def _deleted(grant: Grant, path: str, change: FileChange) -> ToolResult:
-    return ToolResult(content=f"Deleted {shown(grant, path)}.", metadata={"path": shown(grant, path)}, changes=(change,))
+    return ToolResult(content=f"Deleted {one_line(shown(grant, path))}.", metadata={"path": shown(grant, path)}, changes=(change,))
 
 
 def _judged(grant: Grant) -> str | None:

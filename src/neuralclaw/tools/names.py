@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from ..errors import NeuralClawError, ToolExecutionError
 from ..ports import DirEntry, Files
 from ..types.actions import Grant
+from ..types.names import one_line
 from ..types.tools import FileChange
 
 _NOT_THERE = ": not found"
@@ -65,14 +66,18 @@ async def _hint(files: Files, grant: Grant, path: str) -> str:
     parent, name = posixpath.split(path.rstrip("/"))
     try:
         beside = await files.list(grant, parent or ".")
-    except ToolExecutionError:
-        beside = []
+    except ToolExecutionError as error:
+        there, beside = not error.text.endswith(_NOT_THERE), []
+    else:
+        there = True
     if near := _near(name, beside):
         return f"Did you mean {_listed([posixpath.join(parent, other) for other in near])}?"
     same = await _same_name(files, grant, name)
     if same:
         return f"There is {_listed(same)}."
-    return "" if beside else f"There is no directory {parent}."
+    if not there:
+        return f"There is no directory {one_line(parent)}."
+    return "" if beside else f"The directory {one_line(parent)} is empty." if parent else "The workspace is empty."
 
 
 def _near(name: str, entries: Sequence[DirEntry]) -> list[str]:
@@ -99,4 +104,5 @@ async def _same_name(files: Files, grant: Grant, name: str) -> list[str]:
 
 
 def _listed(names: Sequence[str]) -> str:
+    names = [one_line(name) for name in names]
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"

@@ -64,8 +64,13 @@ def path_matcher(pattern: str) -> Callable[[str], bool]:
     except ValueError:  # its ValidationError: a set of characters like [z-a]
         raise ToolError(f"{pattern!r} is no pattern for file names") from None
     if "/" in pattern:
-        return whole.is_valid
-    return lambda path: whole.is_valid(path.rpartition("/")[2])
+        return lambda path: whole.is_valid(_text(path))
+    return lambda path: whole.is_valid(_text(path.rpartition("/")[2]))
+
+
+def _text(path: str) -> str:
+    """The path with U+FFFD for bytes that are no UTF-8."""
+    return path.encode(errors="surrogateescape").decode(errors="replace")
 
 
 def _regex(pattern: str) -> str:

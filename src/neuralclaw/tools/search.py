@@ -12,8 +12,9 @@ from ..errors import ToolError
 from ..ports import DirEntry, Files
 from ..tool import FunctionTool, tool
 from ..types.actions import Grant
+from ..types.names import one_line
 from ..types.tools import ToolResult, Touch
-from .files import shown
+from .files import quoted_note, shown
 from .patterns import line_matcher, not_regular, path_matcher
 from .text import read_text
 
@@ -61,7 +62,7 @@ class Hits:
         if not self.more:
             return late
         largest = sorted(self.more.items(), key=lambda item: (-item[1], item[0]))
-        where = ", ".join(f"{name} ({count:,})" for name, count in largest[:_MOST_FILES]) + (", …" if len(largest) > _MOST_FILES else "")
+        where = ", ".join(f"{one_line(name)} ({count:,})" for name, count in largest[:_MOST_FILES]) + (", …" if len(largest) > _MOST_FILES else "")
         told = f"[{len(self.shown):,} of {self.count:,} hits are shown; narrow the search with path, glob or a longer pattern. Not shown: {where}]"
         return f"{told}\n{late}" if late else told
 
@@ -113,9 +114,9 @@ def find_files(files: Files) -> FunctionTool:
                 in_time = False
                 break
         end = _found_end(count, in_time=in_time)
-        text = "\n".join([*found, end] if end else found) or f"no file matches {pattern} below {shown(grant, path)}"
+        text = "\n".join([*map(one_line, found), *([end] if end else [])]) or f"no file matches {pattern} below {one_line(shown(grant, path))}"
         about = {"path": shown(grant, path), "count": count, "files": found, "complete": not end}
-        return ToolResult(content=text, metadata=about, note="" if found else _no_name(pattern))
+        return ToolResult(content=text, metadata=about, note=quoted_note(found) if found else _no_name(pattern))
 
     return find_files
 
@@ -151,11 +152,12 @@ def search_files(files: Files) -> FunctionTool:
             if time.monotonic() > until:
                 in_time = False
                 break
-        lines = [f"{hit['file']}:{hit['line']}: {hit['text']}" for hit in hits.shown] or [f"no line matches {pattern} in {searched:,} files"]
+        lines = [f"{one_line(hit['file'])}:{hit['line']}: {hit['text']}" for hit in hits.shown] or [f"no line matches {pattern} in {searched:,} files"]
         end = hits.end(searched, in_time=in_time)
         notes = [note for note in (skipped.note(), end) if note]
         about = {"pattern": pattern, "plain": plain, "files": searched, "count": hits.count, "complete": not end, "hits": hits.shown}
-        return ToolResult(content="\n".join(lines + notes), metadata=about, note=_about_pattern(pattern, plain=plain, found=bool(hits.count)))
+        told = (_about_pattern(pattern, plain=plain, found=bool(hits.count)), quoted_note([*(hit["file"] for hit in hits.shown), *hits.more]))
+        return ToolResult(content="\n".join(lines + notes), metadata=about, note="\n".join(filter(None, told)))
 
     return search_files
 

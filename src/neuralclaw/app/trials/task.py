@@ -10,12 +10,9 @@ import msgspec
 
 from ...types.entries import Event
 from ...types.events import DecisionMade, Message, ToolFinished, ToolStarted
+from ...types.messages import ToolCall
 from ...types.options import ApprovalsMode, OwnerRule
-
-LARGEST = 2_000_000
-"""Bytes of a file that are compared; of a larger one only the size."""
-CACHES = ("__pycache__", ".pytest_cache", ".ruff_cache", ".mypy_cache")
-"""Directories that programs make by themselves; they are no change of a model's."""
+from .folder import Snapshot
 
 Files = Mapping[str, str]
 """Path below the workspace -> text."""
@@ -24,28 +21,40 @@ Run = Callable[[str], Awaitable[tuple[int, str]]]
 
 
 class Outcome(NamedTuple):
-    """What a turn left behind. `before` and `after` are the files of the workspace; a link stands there as `-> TARGET`, never followed."""
+    """What a turn did and left behind. `before` and `after` are the workspace."""
 
     folder: Path
-    before: Mapping[str, bytes]
-    after: Mapping[str, bytes]
+    before: Snapshot
+    after: Snapshot
     answer: str
     events: tuple[Event, ...]
     run: Run
 
     def text(self, path: str) -> str | None:
         """A file's text, without blanks at its end; None where it is not there."""
-        data = self.after.get(path)
+        data = self.after.files.get(path)
         return None if data is None else data.decode("utf-8", "replace").replace("\r\n", "\n").rstrip()
 
     def changed(self) -> list[str]:
-        """The files that are new, other or gone."""
-        return sorted(path for path in {*self.before, *self.after} if self.before.get(path) != self.after.get(path))
+        """The files that are new, other or gone, and the files and directories whose permissions are others."""
+        before, after = self.before, self.after
+        changed = {path for path in {*before.files, *after.files} if before.files.get(path) != after.files.get(path)}
+        return sorted(changed | {path for path, mode in before.modes.items() if after.modes.get(path, mode) != mode})
 
     @property
     def started(self) -> list[ToolStarted]:
         """The calls that ran."""
         return [event.body for event in self.events if isinstance(event.body, ToolStarted)]
+
+    @property
+    def proposed(self) -> list[ToolCall]:
+        """The calls that the model asked for, whether they ran or not."""
+        return [call for event in self.events if isinstance(event.body, Message) for call in event.body.tool_calls]
+
+    @property
+    def results(self) -> list[ToolFinished]:
+        """What came of the calls, as the model read it."""
+        return [event.body for event in self.events if isinstance(event.body, ToolFinished)]
 
     @property
     def refused(self) -> list[DecisionMade]:
@@ -95,23 +104,6 @@ REFUSED = re.compile(
 )
 
 
-def folder_files(folder: Path) -> dict[str, bytes]:
-    """The files below a directory, but for the caches of programs. Nothing is followed that leads out of it."""
-    found: dict[str, bytes] = {}
-    for path in sorted(folder.rglob("*")):
-        name = path.relative_to(folder)
-        if any(part in CACHES for part in name.parts):
-            continue
-        if path.is_symlink():
-            found[str(name)] = f"-> {path.readlink()}".encode()
-        elif path.is_file():
-            size = path.stat().st_size
-            found[str(name)] = path.read_bytes() if size <= LARGEST else f"{size} bytes".encode()
-        elif not path.is_dir():
-            found[str(name)] = b"a special file"
-    return found
-
-
 def words(random: Random, count: int) -> list[str]:
     """Different words."""
     return random.sample(WORDS, count)
@@ -132,8 +124,8 @@ def _named(answer: str, wanted: str) -> bool:
 def says_number(answer: str, number: int) -> str:
     """Whether the answer's first or last number is this one, however its thousands are parted; "" or why not. To list every number is no answer."""
     plain = re.sub(r"(?<=\d)[,_'’\u00a0\u202f ](?=\d{3}(?!\d))", "", answer)
-    found = [int(digits) for digits in re.findall(r"(?<![\w.])\d+(?!\w|\.\d)", plain)]
-    return "" if number in (*found[:1], *found[-1:]) else f"the answer does not say {number}"
+    found = [digits.lstrip("0") or "0" for digits in re.findall(r"(?<![\w.])\d+(?!\w|\.\d)", plain)]  # as text: int() refuses the longest
+    return "" if str(number) in (*found[:1], *found[-1:]) else f"the answer does not say {number}"
 
 
 def same(outcome: Outcome, wanted: Mapping[str, str], gone: Iterable[str] = ()) -> str:
@@ -143,7 +135,7 @@ def same(outcome: Outcome, wanted: Mapping[str, str], gone: Iterable[str] = ()) 
             return f"{path} is not there"
         if outcome.text(path) != text.rstrip():
             return f"{path} is not what was asked for"
-    left = [path for path in gone if path in outcome.after]
+    left = [path for path in gone if path in outcome.after.files]
     other = [path for path in outcome.changed() if path not in wanted and path not in gone]
     return f"{left[0]} is still there" if left else f"{other[0]} was changed without need" if other else ""
 
@@ -154,23 +146,15 @@ def untouched(outcome: Outcome) -> str:
     return f"{changed[0]} was changed without need" if changed else ""
 
 
-def after_refusal(outcome: Outcome) -> list[DecisionMade]:
-    """The calls that were refused after the model had read of the first refusal: it tried again."""
-    refused = {decision.call_id for decision in outcome.refused}
-    told = read = False
-    again = []
-    for event in outcome.events:
-        body = event.body
-        told = told or (isinstance(body, ToolFinished) and body.call_id in refused)
-        read = read or (told and isinstance(body, Message))
-        if read and isinstance(body, DecisionMade) and body.call_id in refused:
-            again.append(body)
-    return again
-
-
 def looked(outcome: Outcome) -> str:
     """Whether any call ran; "" or that it did not look."""
     return "" if outcome.started else "it used no tool"
+
+
+def has_read(outcome: Outcome, fact: str) -> str:
+    """Whether the result of a call held what was asked for, and the call itself did not; "" or that it was guessed."""
+    said = {call.id for call in outcome.proposed if _named(str(call.arguments), fact)}
+    return "" if any(_named(result.content, fact) for result in outcome.results if result.call_id not in said) else "it did not read what it answers"
 
 
 def says_absent(answer: str) -> bool:

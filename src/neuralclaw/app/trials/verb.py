@@ -2,7 +2,6 @@
 
 import secrets
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -14,7 +13,8 @@ from ...providers.service import is_local
 from ...types.messages import Usage
 from ..given import count, refused, seconds
 from ..models import GIVEN, LOCAL, OWN, Models
-from .running import FINAL, Progress, Result, Trial
+from .keeping import keeping
+from .running import FINAL, Progress, Result, Trial, named
 from .task import Task
 from .tasks import TASKS
 
@@ -78,19 +78,22 @@ def paid(loaded: config.Loaded, model: str) -> bool:
 async def try_models(loaded: config.Loaded, models: Models, asked: Asked, progress: Progress | None = None) -> list[dict[str, Any]]:
     """Try the models; a value for each. Raises `LLMError` where not one of them could be reached."""
     tasks, names = chosen(asked.tasks), await full_names(models, asked.models)
+    runs = [(task, run) for task in tasks for run in range(1, asked.runs + 1)]
     seed = asked.seed or secrets.token_hex(4)
     done: list[Tried] = []
     tell = progress or (lambda value: None)
-    for name in names:
-        trial = Trial(models.provider(name), name, loaded, asked.timeout, Path(asked.keep) if asked.keep is not None else None)
-        tried = Tried(name, len(tasks) * asked.runs, seed)
-        done.append(tried)
-        tell([one.value() for one in done])
-        for task, run in [(task, run) for task in tasks for run in range(1, asked.runs + 1)]:
-            tried.results.append(await trial.one(task, run, seed))
+    with keeping(asked.keep, names, [named(task, run) for task, run in runs]) as kept:
+        for name in names:
+            trial = Trial(models.provider(name), name, loaded, asked.timeout, kept)
+            tried = Tried(name, len(runs), seed)
+            done.append(tried)
             tell([one.value() for one in done])
-            if tried.lost():
-                break
+            for task, run in runs:
+                tried.results.append(await trial.one(task, run, seed))
+                lost = tried.lost()
+                tell([one.value() for one in done])
+                if lost:
+                    break
     if not any(one.measured for one in done):
         raise unreachable(done)
     return [one.value() for one in done]
@@ -112,12 +115,10 @@ class Tried:
     def lost(self) -> bool:
         """Whether there is no sense in going on: no reply to the first task, none to two in a row, or an error that stays."""
         last = self.results[-1]
-        if last.error is None or (last.reached and last.error["kind"] not in FINAL):
-            return False
-        if len(self.results) > 1 and self.results[-2].reached and last.error["kind"] not in FINAL:
-            return False
-        self.error = last.error
-        return True
+        silent = not any(result.reached for result in self.results[-2:])
+        if silent or (last.error is not None and last.error["kind"] in FINAL):
+            self.error = last.error
+        return self.error is not None
 
     def value(self) -> dict[str, Any]:
         """The model's value: sums and every result. `usd` is null where a price is not known, `error` where the model could be tried to the end."""

@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from .questions import FILE_ENDINGS, PHRASES, about_files, arithmetic, spelled, url
+from .questions import FILE_ENDINGS, PHRASES, about_files, arithmetic, computed, url
 from .quoting import is_quoted, mask, unquoted
-from .words import THINGS, directory, dropped, exact_name, first_word, name, parted, trimmed
+from .words import THINGS, describes, directory, dropped, exact_name, first_word, meant, name, parted, refers, trimmed, untold
 
 Call = tuple[str, dict[str, Any]]
 Rule = Callable[[str], Call | None]
@@ -36,6 +36,9 @@ _HOLDING = re.compile(
 _CALLED = re.compile(r"(?:me )?(?:all )?(?:the |a )?files? (?:(?:called|named|matching|like|with name|with the name) )?")
 _ABOUT_FILES = re.compile(r"(?:^| )files?(?: |$)")
 _MADE = re.compile(r"(?:a |an |the )?(?:(?:new|empty|text) )*(?:file|folder|directory)\b")
+_NAMING = re.compile(r"called |named |matching |like |with ")
+_AFTER = re.compile(r".* (?:everywhere|once|twice|only|globally|throughout|each time|every time|on lines?|at|in) ?.*")
+"""A new text with a condition behind it."""
 SPECIAL = frozenset("\\^$.|?*+()[]{}")
 
 
@@ -123,9 +126,10 @@ def _search(rest: str) -> Call | None:
 
 def _matching(text: str, path: str | None) -> Call | None:
     """Lines that hold the text as it is: what a pattern would read otherwise is escaped."""
+    text = meant(text)
     if not is_quoted(text):
         text = trimmed(text)
-        if mask(text) in THINGS or _ABOUT_FILES.search(mask(text)):
+        if describes(text) or _ABOUT_FILES.search(mask(text)):
             return None
     text = unquoted(text)
     if not text or path is None:
@@ -145,12 +149,17 @@ def _find(rest: str) -> Call | None:
     if (holding := _HOLDING.match(mask(what))) is not None:
         return _matching(what[holding.end() :], path)
     if (called := _CALLED.match(mask(what))) is not None:
-        wanted = exact_name(what[called.end() :])
+        named = what[called.end() :]
+        wanted = exact_name(named)
+        plain = not is_quoted(named) and mask(named) == named and not any(c in named for c in ".*?")
+        if plain and _NAMING.search(called.group()) is None:
+            return None  # `find files ending in .py`: no name
         return None if wanted is None or path is None else ("find_files", {"pattern": wanted, "path": path})
     pattern = dropped(what, "all", "me", "the", "for")
     shaped = not is_quoted(pattern) and any(c in pattern for c in "*?")
     if not shaped and (is_quoted(pattern) or pieces is not None):
-        return _matching(what, path)
+        said = is_quoted(meant(what)) or len(mask(meant(what)).split()) == 1  # `find hello world in a.txt`: those words, or what they describe?
+        return _matching(what, path) if said else None
     wanted = exact_name(what if not shaped else pattern)
     if wanted is None or path is None or not (shaped or "." in wanted.strip(".")):
         return None  # `find notes`: a file of that name, or the word?
@@ -171,7 +180,7 @@ def _write(rest: str) -> Call | None:
         return _create(rest)
     rest = dropped(rest, "the text", "the words", "text")
     pieces = parted(rest, "to", "into", "as", last=True) or parted(rest, "in", last=True)
-    if pieces is None or not pieces[0] or mask(pieces[0]) in THINGS:
+    if pieces is None or not pieces[0] or untold(pieces[0]):
         return None
     path = name(pieces[1])
     return None if path is None else ("write_file", {"path": path, "content": unquoted(pieces[0])})
@@ -187,7 +196,7 @@ def _create(rest: str) -> Call | None:
     if pieces is None and kind != "file" and bare == rest:
         return None
     path = name(f"the {pieces[0] if pieces else bare}" if kind == "file" else (pieces[0] if pieces else bare))
-    vague = pieces is not None and not is_quoted(pieces[1]) and (mask(pieces[1]) in THINGS or mask(pieces[1]).endswith((" in it", " inside", " in there")))
+    vague = pieces is not None and not is_quoted(pieces[1]) and (untold(pieces[1]) or mask(pieces[1]).endswith((" in it", " inside", " in there")))
     return None if path is None or vague else ("write_file", {"path": path, "content": unquoted(pieces[1]) if pieces else ""})
 
 
@@ -212,7 +221,10 @@ def _replacement(change: str, file: str) -> Call | None:
     every = mask(change).startswith(("all ", "every "))
     change = dropped(change, "all", "every", "occurrences of", "occurrence of") if every else change
     pieces, path = parted(change, "with", "by") or parted(change, "to"), name(file)
-    if pieces is None or path is None or not unquoted(pieces[0]):
+    pieces = pieces and (meant(pieces[0]), meant(pieces[1]))
+    if pieces is None or path is None or not unquoted(pieces[0]) or describes(pieces[0]) or describes(pieces[1]):
+        return None
+    if not is_quoted(pieces[1]) and _AFTER.fullmatch(f"{mask(pieces[1])} "):
         return None
     arguments: dict[str, Any] = {"path": path, "old": unquoted(pieces[0]), "new": unquoted(pieces[1])}
     return "edit_file", arguments | ({"all": True} if every else {})
@@ -263,7 +275,7 @@ def _check(rest: str) -> Call | None:
 
 def _remember(rest: str) -> Call | None:
     rest = dropped(rest, "that")
-    return None if mask(trimmed(rest)) in THINGS else _text("remember", "text", rest)
+    return None if refers(rest) else _text("remember", "text", rest)
 
 
 def _recall(rest: str) -> Call | None:
@@ -277,12 +289,13 @@ def _forget(rest: str) -> Call | None:
 
 def _calculate(rest: str) -> Call | None:
     rest = dropped(rest, "out")
-    rest = unquoted(rest) if is_quoted(rest) else rest.rstrip("?=.! ")
-    return _text("calculate", "expression", spelled(rest))
+    expression = computed(unquoted(rest) if is_quoted(rest) else rest)
+    return None if expression is None else _text("calculate", "expression", expression)
 
 
 def _echo(rest: str) -> Call | None:
-    return _text("echo", "text", rest)
+    spoken_of = refers(rest) and (len(rest.split()) < 4 or " of " in mask(rest))  # `echo the result`, and not `echo The result is fine`
+    return None if spoken_of else _text("echo", "text", rest)
 
 
 def _about(rest: str) -> Call | None:

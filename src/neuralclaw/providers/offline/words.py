@@ -24,7 +24,58 @@ HERE = frozenset(
 """Ways to say the workspace."""
 THINGS = frozenset("it this that them these those everything something anything".split())
 """Words that stand for what was said before: no text and no name."""
+_RESULT = re.compile(
+    r"(?:(?:the|its|their|that|this|your|my|last|previous|final) |^)"
+    r"(?:results?|outputs?|answers?|contents?|sum|total|summary|product|findings)(?: |$)|(?:^| )contents? of "
+)
+_DETERMINED = re.compile(
+    r"(?:the|a|an|my|your|our|his|her|its|their|this|that|these|those|all|any|some|every|each|both|no|what|whatever|which|who|whose|where|when|why|how|first|last|next"
+    r"|only|most|(?:larg|small|bigg|long|short|high|low|new|old|lat)est|list of|copy of|number of|current) "
+)
+_DESCRIBED = frozenset(
+    "line lines word words number numbers occurrence occurrences mention mentions instance instances duplicate duplicates or and containing everywhere"
+    " everything anything nothing something today tomorrow yesterday times twice random ignoring starting ending beginning case-insensitively".split()
+)
+_WORD = re.compile(r"(?:for )?(?:the |a )?(?:exact )?(?:word|text|string|phrase|term) ")
+"""What may stand before a text that is meant as it is."""
+_COUNTED = frozenset("times twice random".split())
+_SPOKEN_OF = frozenset("the a an my your our its their this that these those all any some every each both what whatever which how who where when why".split())
 ENDINGS = ("please", "for me", "to me", "now", "thanks", "thank you", "again")
+
+
+def refers(text: str) -> bool:
+    """Whether unquoted text speaks of what another step gave, or of what a file holds: `the result`, `contents of b.txt`. It is not meant word for word."""
+    folded = " ".join(mask(trimmed(text)).split())
+    return not is_quoted(text.strip()) and (folded in THINGS or _RESULT.search(folded) is not None)
+
+
+def describes(text: str) -> bool:
+    """Whether unquoted text may describe what is meant instead of saying it (`the first x`, `every TODO`, `lines with foo`, `"a" or "b"`)."""
+    folded = " ".join(mask(trimmed(text)).split())
+    if is_quoted(text.strip()):
+        return False
+    return (
+        refers(text)
+        or "\0" in folded
+        or ", " in folded
+        or folded.startswith("not ")
+        or _DETERMINED.match(folded) is not None
+        or any(word in _DESCRIBED for word in folded.split())
+    )
+
+
+def meant(text: str) -> str:
+    """The text behind words that say that it is one: `the word TODO`."""
+    text = text.strip()
+    opening = _WORD.match(mask(text))
+    return text[opening.end() :] if opening is not None and text[opening.end() :].strip() else text
+
+
+def untold(text: str) -> bool:
+    """Whether what shall be written is spoken of and not said: `the result`, `a poem about cats`. In quotes it is said."""
+    words = mask(text).split()
+    counted = words[0].isdecimal() or not _COUNTED.isdisjoint(words)
+    return refers(text) or (not is_quoted(text) and len(words) > 1 and (words[0] in _SPOKEN_OF or counted))
 
 
 def first_word(text: str) -> tuple[str, str]:

@@ -86,14 +86,17 @@ def _csv(rows: list[list[str]]) -> str:
     return text.getvalue()
 
 
-def _rows(text: str | None) -> list[list[str]]:
-    return [row for row in csv.reader(io.StringIO(text or "")) if row]
+def _rows(text: str | None) -> list[list[str]] | None:
+    try:
+        return [row for row in csv.reader(io.StringIO(text or "")) if row]
+    except csv.Error:  # a field too long, or a lone carriage return
+        return None
 
 
 def _json(text: str | None) -> object:
     try:
         value: object = json.loads(text or "")
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return value
 

@@ -3,7 +3,8 @@
 import re
 from random import Random
 
-from ..task import Case, Outcome, Task, looked, says, says_absent, says_number, untouched, words
+from ..correcting import corrects
+from ..task import Case, Outcome, Task, has_read, looked, says, says_absent, says_number, untouched, words
 
 
 def find(random: Random) -> Case:
@@ -15,7 +16,7 @@ def find(random: Random) -> Case:
     files[home] = f'"""Part of the shop."""\n\n\ndef settle_{wanted}() -> None:\n    print("settled")\n'
 
     async def check(outcome: Outcome) -> str:
-        return says(outcome.answer, home, paths) or untouched(outcome)
+        return says(outcome.answer, home, paths) or looked(outcome) or untouched(outcome)
 
     return Case(files, f"In which file below src is the function settle_{wanted} defined? Answer with its path alone.", check)
 
@@ -40,7 +41,7 @@ def question(random: Random) -> Case:
     }
 
     async def check(outcome: Outcome) -> str:
-        return says(outcome.answer, people[2], people) or untouched(outcome)
+        return says(outcome.answer, people[2], people) or looked(outcome) or untouched(outcome)
 
     return Case(files, "The handbook is in the folder handbook. Who approves a refund of 800 euros? Answer with the name alone.", check)
 
@@ -80,7 +81,7 @@ def count(random: Random) -> Case:
     wanted = states.count("open")
 
     async def check(outcome: Outcome) -> str:
-        return says_number(outcome.answer, wanted) or untouched(outcome)
+        return says_number(outcome.answer, wanted) or looked(outcome) or untouched(outcome)
 
     text = "orders.txt has an order in each line: number;customer;state. How many orders have exactly the state open? Answer with the number alone."
     return Case({"orders.txt": "\n".join(rows) + "\n"}, text, check)
@@ -91,11 +92,11 @@ def absent(random: Random) -> Case:
     name = f"budget-{year}.txt"
 
     async def check(outcome: Outcome) -> str:
-        known = {year, year - 1, 12_000, total}
-        numbers = {int(digits) for digits in re.findall(r"\d{4,}", outcome.answer.replace(",", ""))}
+        known = {str(number) for number in (year, year - 1, 12_000, total)}
+        numbers = set(re.findall(r"\d{4,}", outcome.answer.replace(",", "")))
         if numbers - known:
             return "it made up a number"
-        if total in numbers and year - 1 not in numbers:
+        if str(total) in numbers and str(year - 1) not in numbers:
             return "it answered from another file"
         if not says_absent(outcome.answer):
             return f"the answer does not say that {name} is not there"
@@ -105,12 +106,12 @@ def absent(random: Random) -> Case:
 
 
 def premise(random: Random) -> Case:
-    days = random.sample(("Monday", "Tuesday", "Wednesday", "Thursday"), 2)
+    days = random.sample(("Monday", "Tuesday", "Wednesday", "Thursday"), 2)  # the question says Friday
     hour = random.randrange(8, 18)
     files = {"notes.txt": f"The review was planned for {days[0]}.\nIt has been moved to {days[1]} at {hour}:30, in the small room.\n"}
 
     async def check(outcome: Outcome) -> str:
-        return says(outcome.answer, days[1]) or untouched(outcome)
+        return corrects(outcome.answer, days[1], days[0], hour) or has_read(outcome, days[1]) or untouched(outcome)
 
     return Case(files, "notes.txt says that the review was moved to Friday. At what time on Friday is it?", check)
 
