@@ -2,11 +2,12 @@
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 import pytest
 
+from neuralclaw import Ask
 from neuralclaw.testing import EventCapture, FunctionProvider, Reply, ScriptedProvider
 from neuralclaw.tools.instructions import MAX_BYTES
 from neuralclaw.types.events import TurnStarted
@@ -111,10 +112,14 @@ async def test_files_and_links_of_other_users_are_left_out(home: Path, work: Pat
         assert [file["problem"] for file in await a.do("instructions.list")] == ["it belongs to another user"] * 2
 
 
+async def says_yes(_: Ask) -> Literal["once"]:
+    return "once"
+
+
 async def test_a_changed_file_is_taken_up_by_the_next_turn_and_not_within_one(home: Path, work: Path) -> None:
     (work / "AGENTS.md").write_text("first")
     provider = ScriptedProvider(calls(call("write_file", path="AGENTS.md", content="second")), "done", "done", "done")
-    async with agent(home, provider=provider) as a:
+    async with agent(home, provider=provider, approver=says_yes) as a:
         for _ in range(3):
             await a.ask("go", session="s")
     systems = [request.system for request in provider.requests]

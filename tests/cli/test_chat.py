@@ -334,7 +334,7 @@ async def test_a_session_that_is_taken_up_again_shows_its_last_turns_once(claw: 
             chat.type("/trust\r")
             chat.until("trust low")
             chat.type("/resume\r")
-            chat.until("s  idle")
+            chat.until("s        idle")
 
 
 async def test_a_picture_that_is_named_goes_along(claw: Claw) -> None:

@@ -384,5 +384,9 @@ def assemble(parts: Parts, seat: Seat, tasks: TaskGroup, approver: Approver | No
     verbs.update(turn_verbs(agent.turn, agent.recover))
     verbs.update(session_verbs(parts.store, desk, seat.who, (agent.turn, agent.resume, agent.go_on)))
     verbs.update(agent_verbs(parts, desk, agent.call, seat.workspace, seat.trust, seat.who))
-    verbs["status"] = lambda **asked: load("status")(parts, seat).show(**asked)
+
+    async def status(*, session: str | None = None) -> Any:
+        return await load("status")(parts, seat).show(session=session)
+
+    verbs["status"] = status
     return agent

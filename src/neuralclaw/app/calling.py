@@ -35,7 +35,7 @@ def fitted(name: str, verb: Verb, arguments: Mapping[str, Any]) -> dict[str, Any
     hints = typing.get_type_hints(verb)
     rest = next((each for each, parameter in takes.items() if parameter.kind is parameter.VAR_KEYWORD), None)
     kinds = {each: hints[each] for each in takes if each != rest}
-    if rest is not None and typing.get_origin(hints[rest]) is typing.Unpack:
+    if rest is not None and typing.get_origin(hints.get(rest)) is typing.Unpack:
         kinds |= typing.get_type_hints(typing.get_args(hints.pop(rest))[0])
     open_end, named = rest in hints, list(kinds)
     hint = f"{name} takes: {', '.join(named)}" if named else f"{name} takes no arguments"
