@@ -35,7 +35,7 @@ async def test_the_first_line_tells_workspace_trust_and_sandbox_and_warns_where_
         head = " ".join(shown.split())
         assert f"workspace {claw.workspace} · trust medium · commands without a sandbox" in head
         assert "Commands run without confinement here: they can read all your files and use the network." in head
-        assert "but bwrap is not installed. Install the package bubblewrap." in head
+        assert "but bwrap is not installed. To confine them: " in head
 
 
 async def test_status_tells_how_things_stand(claw: Claw) -> None:

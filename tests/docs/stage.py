@@ -33,7 +33,7 @@ STORE = ".local/share/neuralclaw"
 """The data home below the person's."""
 # What differs from run to run, and what stands for it when two pages are compared.
 VARYING = (
-    (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z"), "TIME"),
+    (re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d\.\d+Z| \d\d:\d\d\b)"), "TIME"),
     (re.compile(r"\b\d+ ms\b"), "N ms"),
     (re.compile(r"\bpid \d+\b"), "pid N"),
     (re.compile(r"(?<=127\.0\.0\.1:)\d{4,5}\b"), "PORT"),
