@@ -95,7 +95,6 @@ def checked(folder: Path, program: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.full
-@pytest.mark.timeout(150)
 def test_a_typed_script_passes_mypy_strict_and_each_wrong_option_is_found(tmp_path: Path) -> None:
     right = checked(tmp_path, RIGHT)
     assert right.returncode == 0, right.stdout

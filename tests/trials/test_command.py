@@ -174,7 +174,6 @@ async def test_offline_is_tried_and_understands_nothing(claw: Claw) -> None:
     assert "find: offline: not understood: In which file" in done.out
 
 
-@pytest.mark.timeout(120)  # a model on the processor, beside whatever else runs there
 async def test_the_small_real_model_goes_the_whole_way(tmp_path: Path) -> None:
     settings = {"llm.temperature": 0, "llm.max_tokens": 12, "agent.environment_snapshot": False}
     async with Agent.open(home=tmp_path / "home", workspace=tmp_path, settings=settings, environ={"HOME": str(tmp_path)}) as agent:
