@@ -124,3 +124,20 @@ def test_the_commit_is_read_as_git_reads_it(tmp_path: Path) -> None:
 
 def test_the_metadata_name_no_place_that_is_not_there() -> None:
     assert "urls" not in PROJECT or PROJECT["urls"].get("Repository", "").startswith("https://")
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [
+        ("https://forge.example/o/n.git", "https://forge.example/o/n"),
+        ("git@forge.example:o/n.git", "https://forge.example/o/n"),
+        ("ssh://git@forge.example/o/n", "https://forge.example/o/n"),
+        ("https://name:key@forge.example/o/n.git", ""),
+        ("/srv/n", ""),
+        ("file:///srv/n.git", ""),
+    ],
+)
+def test_the_repository_is_the_one_that_the_checkout_was_cloned_from(url: str, address: str) -> None:
+    config = f'[core]\n\tbare = false\n[remote "origin"]\n\turl = {url}\n\tfetch = +refs/heads/*\n[branch "main"]\n\tremote = origin\n'
+    assert hook().origin(config) == address
+    assert hook().origin("[core]\n\tbare = false\n") == ""
