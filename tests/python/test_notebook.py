@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -167,7 +168,8 @@ def test_a_program_that_forgets_its_agent_ends_cleanly(home: Path, tmp_path: Pat
         timeout=20,
         check=False,
     )
-    assert (ran.returncode, ran.stderr) == (0, ""), ran
+    slow = re.compile(r"^Executing <Task .* took [\d.]+ seconds\n", re.MULTILINE)  # what asyncio's debug mode says on a busy machine
+    assert (ran.returncode, slow.sub("", ran.stderr)) == (0, ""), ran
     assert ran.stdout in ("", "one\n")
 
 
