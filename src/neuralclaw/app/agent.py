@@ -11,7 +11,6 @@ from anyio.abc import TaskGroup
 from .. import config
 from ..config import process
 from ..errors import AgentError, SessionBusy, UsageError
-from ..plugins import load
 from ..runtime.asker import JournalAsker
 from ..runtime.bus import Bus
 from ..runtime.desk import SessionDesk, Verb
@@ -383,10 +382,5 @@ def assemble(parts: Parts, seat: Seat, tasks: TaskGroup, approver: Approver | No
     agent._verbs = verbs
     verbs.update(turn_verbs(agent.turn, agent.recover))
     verbs.update(session_verbs(parts.store, desk, seat.who, (agent.turn, agent.resume, agent.go_on)))
-    verbs.update(agent_verbs(parts, desk, agent.call, seat.workspace, seat.trust, seat.who))
-
-    async def status(*, session: str | None = None) -> Any:
-        return await load("status")(parts, seat).show(session=session)
-
-    verbs["status"] = status
+    verbs.update(agent_verbs(parts, desk, agent.call, seat))
     return agent

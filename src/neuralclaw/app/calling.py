@@ -12,7 +12,7 @@ import msgspec
 from ..errors import UsageError
 from ..runtime.desk import Verb
 from ..types.later import is_later
-from .typed import nearest
+from ..types.likeness import did_you_mean
 
 
 async def call_verb(verbs: Mapping[str, Verb], name: str, arguments: Mapping[str, Any]) -> Any:
@@ -25,7 +25,7 @@ async def call_verb(verbs: Mapping[str, Verb], name: str, arguments: Mapping[str
         noun, _, word = str(name).partition(".")
         if is_later(noun, word):
             raise UsageError(f"{name} is not available yet", hint=f"there are: {', '.join(sorted(verbs))}")
-        raise UsageError(f"there is no command {name!r:.80}{nearest(str(name), verbs)}", hint=f"there are: {', '.join(sorted(verbs))}")
+        raise UsageError(f"there is no command {name!r:.80}{did_you_mean(str(name), verbs)}", hint=f"there are: {', '.join(sorted(verbs))}")
     return plain(await verb(**fitted(name, verb, arguments)))
 
 
@@ -41,7 +41,7 @@ def fitted(name: str, verb: Verb, arguments: Mapping[str, Any]) -> dict[str, Any
     hint = f"{name} takes: {', '.join(named)}" if named else f"{name} takes no arguments"
     for each in arguments:
         if each not in named and not open_end:
-            raise UsageError(f"{name} has no argument {each!r}{nearest(each, named)}", hint=hint)
+            raise UsageError(f"{name} has no argument {each!r}{did_you_mean(each, named)}", hint=hint)
     for each in named:
         if each in takes and takes[each].default is inspect.Parameter.empty and each not in arguments:
             raise UsageError(f"{name} needs the argument {each!r}", hint=hint)

@@ -7,6 +7,7 @@ import anyio.to_thread
 from ..errors import NeuralClawError, SessionNotFound
 from ..runtime.verbs import find_session
 from .parts import Parts
+from .seat import Seat
 
 _NO_SANDBOX = "Commands run without confinement here: they can read all your files and use the network."
 
@@ -14,7 +15,7 @@ _NO_SANDBOX = "Commands run without confinement here: they can read all your fil
 class Status:
     """The verbs behind it. `seat` is the agent's own: what turns run under unless they say otherwise."""
 
-    def __init__(self, parts: Parts, seat: Any) -> None:
+    def __init__(self, parts: Parts, seat: Seat) -> None:
         self._parts, self._seat = parts, seat
 
     async def show(self, *, session: str | None = None) -> dict[str, Any]:

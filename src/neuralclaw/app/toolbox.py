@@ -5,7 +5,7 @@ from typing import Any
 
 from ..errors import ConfigError, UsageError
 from ..tool import AnyTool, FunctionTool, as_tool
-from .typed import nearest
+from ..types.likeness import did_you_mean
 
 
 class Toolbox:
@@ -35,7 +35,7 @@ class Toolbox:
         for name in self._builtin or ():
             if name not in known:
                 raise UsageError(
-                    f"there is no built-in tool {name!r:.80}{nearest(name, known)}", hint=f"there are: {', '.join(one.spec.name for one in built)}"
+                    f"there is no built-in tool {name!r:.80}{did_you_mean(name, known)}", hint=f"there are: {', '.join(one.spec.name for one in built)}"
                 )
         return [*(one for one in built if names(one) & wanted and not names(one) & self._taken), *self._given]
 

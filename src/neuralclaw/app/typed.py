@@ -2,13 +2,13 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from typing import Any, Literal, TypedDict
 
 from .. import config
 from ..errors import UsageError
 from ..ports import Provider
 from ..types.actions import Who
+from ..types.likeness import did_you_mean
 from ..types.options import ApprovalsMode
 from .approver import Approver
 from .pictures import Given
@@ -134,15 +134,9 @@ class RunOptions(_Choices, _Opening, _Limits, _Sections, _Turned, _Sent, total=F
     """The options of `neuralclaw.run`: those of the agent, and those of its one turn."""
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """`; did you mean 'x'?` for the nearest known word, or nothing when none is near."""
-    near = get_close_matches(word, list(known), n=1, cutoff=0.5)
-    return f"; did you mean {near[0]!r}?" if near else ""
-
-
 def only_known(given: Iterable[str], known: Iterable[str], whose: str, *, told: Iterable[str] | None = None) -> None:
     """Refuse an option that is not there, with the nearest that is. `told`: those of them that are named. Raises `UsageError`."""
     there, names = list(known), list(known if told is None else told)
     for name in given:
         if name not in there:
-            raise UsageError(f"{whose} has no option {name!r}{nearest(name, names)}", hint=f"there are: {', '.join(names)}; nothing was recorded")
+            raise UsageError(f"{whose} has no option {name!r}{did_you_mean(name, names)}", hint=f"there are: {', '.join(names)}; nothing was recorded")

@@ -10,7 +10,7 @@ from ..errors import AgentError, ToolNotFoundError
 from ..plugins import load
 from ..runtime.desk import SessionDesk, Verb
 from ..runtime.verbs import answering_verbs, reading_verbs
-from ..types.actions import Action, Origin, Who
+from ..types.actions import Action, Origin
 from ..types.entries import Event
 from ..types.events import ToolFinished
 from ..types.judging import Trust
@@ -21,17 +21,18 @@ from .config_verbs import config_verbs
 from .given import RESERVED
 from .parts import Parts
 from .policy_verbs import PolicyVerbs
+from .seat import Seat
 
 Turn = Callable[..., AbstractAsyncContextManager[AsyncIterator[Event]]]
 
 
-def agent_verbs(parts: Parts, desk: SessionDesk, call: Turn, workspace: str, trust: Trust, who: Who) -> dict[str, Verb]:
-    """The verbs of an agent that works for `who` in `workspace` under `trust`; `call` is its way to run a call as a turn."""
-    verbs = Verbs(parts, desk, call, workspace, trust)
+def agent_verbs(parts: Parts, desk: SessionDesk, call: Turn, seat: Seat) -> dict[str, Verb]:
+    """The verbs of an agent that works for this seat; `call` is its way to run a call as a turn."""
+    verbs = Verbs(parts, desk, call, seat)
     return {
-        **reading_verbs(parts.store, workspace, left_out=RESERVED),
-        **PolicyVerbs(parts, workspace, trust).table(),
-        **answering_verbs(parts.store, desk, who),
+        **reading_verbs(parts.store, seat.workspace, left_out=RESERVED),
+        **PolicyVerbs(parts, seat.workspace, seat.trust).table(),
+        **answering_verbs(parts.store, desk, seat.who),
         "tools.list": verbs.tools,
         "tools.show": verbs.tool,
         "tools.call": verbs.call,
@@ -41,6 +42,7 @@ def agent_verbs(parts: Parts, desk: SessionDesk, call: Turn, workspace: str, tru
         "models.show": verbs.model,
         "models.try": verbs.try_models,
         "doctor": verbs.doctor,
+        "status": verbs.status,
     }
 
 
@@ -57,8 +59,8 @@ class TrialOptions(TypedDict, total=False):
 class Verbs:
     """The verbs that need more than the record."""
 
-    def __init__(self, parts: Parts, desk: SessionDesk, call: Turn, workspace: str, trust: Trust) -> None:
-        self._parts, self._desk, self._call, self._workspace, self._trust = parts, desk, call, workspace, trust
+    def __init__(self, parts: Parts, desk: SessionDesk, call: Turn, seat: Seat) -> None:
+        self._parts, self._desk, self._call, self._seat = parts, desk, call, seat
 
     async def tools(self) -> list[dict[str, Any]]:
         return [described(spec) for spec in self._parts.tools.tools()]
@@ -84,9 +86,9 @@ class Verbs:
         if dry_run:
             prepared = self._parts.tools.prepare(spec.name, arguments)
             row = await self._parts.store.session(session) if session is not None else None
-            action = self._action(spec, prepared, Trust(trust) if trust is not None else self._trust)
+            action = self._action(spec, prepared, Trust(trust) if trust is not None else self._seat.trust)
             action = msgspec.structs.replace(action, labels=row.labels if row is not None else NONE)
-            return as_dict(await self._parts.gate.judge(action, await self._parts.store.grants(session or "", self._workspace)))
+            return as_dict(await self._parts.gate.judge(action, await self._parts.store.grants(session or "", self._seat.workspace)))
         async with self._call(spec.name, arguments, session=session, approvals=approvals, trust=trust) as events:
             finished = [event async for event in events if isinstance(event.body, ToolFinished)]
         if not finished:
@@ -100,7 +102,9 @@ class Verbs:
         return spec
 
     def _action(self, spec: ToolSpec, arguments: dict[str, Any], trust: Trust) -> Action:
-        return Action(session="explain", turn=0, call_id="explain", spec=spec, arguments=arguments, workspace=self._workspace, trust=trust, origin=Origin())
+        return Action(
+            session="explain", turn=0, call_id="explain", spec=spec, arguments=arguments, workspace=self._seat.workspace, trust=trust, origin=Origin()
+        )
 
     async def models(self, *, service: str | None = None) -> list[dict[str, Any]]:
         """The models that can be used now: those that are set, and each ready service's default; or all that are known of one service."""
@@ -116,7 +120,7 @@ class Verbs:
         `used` is for a model with a large window.
         """
         source = self._parts.instructions
-        return [] if source is None else [as_dict(file) for file in (await source.read(self._workspace)).files]
+        return [] if source is None else [as_dict(file) for file in (await source.read(self._seat.workspace)).files]
 
     async def try_models(self, *, models: Sequence[str], progress: Callable[[Any], None] | None = None, **asked: Unpack[TrialOptions]) -> list[dict[str, Any]]:
         """Try models (`P:M`) with the twenty tasks, each in a fresh workspace and home: passes, calls, usage, time and every result, for each model.
@@ -138,6 +142,11 @@ class Verbs:
         checks: list[dict[str, Any]] = await load("doctor")(self._parts, rebuilt=rebuild, call=call)
         shown = [check | {"fix": None} if check["ok"] else check for check in checks]
         return shown if needed else [{name: value for name, value in check.items() if name != "needed"} for check in shown]
+
+    async def status(self, *, session: str | None = None) -> dict[str, Any]:
+        """How things stand here: what `/status` of the chat tells."""
+        shown: dict[str, Any] = await load("status")(self._parts, self._seat).show(session=session)
+        return shown
 
 
 def described(spec: ToolSpec) -> dict[str, Any]:

@@ -17,11 +17,12 @@ from ..errors import AlreadyAnswered, NeuralClawError, SessionNotFound, TurnSetA
 from ..types.entries import Event
 from ..types.events import ApprovalRequested, ApprovalResolved, Message, TurnFinished, TurnStarted
 from ..types.ids import new_id
+from ..types.likeness import did_you_mean
 from . import offer
 from .face import Face
 from .failure import code_of
 from .output import plain
-from .parsing import clean, did_you_mean
+from .parsing import clean
 from .standing import first_line
 from .stopping import leave_at_once
 

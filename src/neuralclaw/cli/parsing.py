@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from ..channels import commands as printed
 from ..errors import UsageError
 from ..types.later import NOUNS, is_later
+from ..types.likeness import did_you_mean
 
 Run = Callable[[argparse.Namespace], int]
 Options = Callable[[argparse.ArgumentParser], None]
@@ -153,14 +154,6 @@ def unknown_noun(word: str, nouns: Sequence[str]) -> UsageError:
     return UsageError(
         f"there is no command {word!r}{did_you_mean(word, nouns)}", hint=f'there is: {", ".join(nouns)}; a task is given with: neuralclaw run "…"'
     )
-
-
-def did_you_mean(word: str, known: Sequence[str] | dict[str, Command], *, alike: float = 0.5) -> str:
-    """`; did you mean 'x'?` for the nearest known word, or nothing when none is near: `alike` from 0 to 1."""
-    from difflib import get_close_matches
-
-    near = get_close_matches(word, list(known), n=1, cutoff=alike)
-    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def choice(*names: str) -> Callable[[str], str]:

@@ -1,9 +1,9 @@
 """The slash commands of the chat that there are."""
 
 from ..errors import NeuralClawError, UsageError
+from ..types.likeness import did_you_mean
 from . import output, people
 from .conversation import Chat, SlashCommand
-from .parsing import did_you_mean
 from .standing import status_rows
 from .words import TRUST
 
