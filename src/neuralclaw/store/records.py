@@ -1,0 +1,120 @@
+"""Records: values under a space and a key, changed by compare-and-set. They are state of their own, derived from nothing. And the outbox."""
+
+import sqlite3
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from ..errors import StoreError
+from ..types.entries import rfc3339
+from ..types.rows import OutboxRow, OutboxState, PutRecord, Record, RecordConflict
+from .schema import RECORDS
+from .tables import Needs, RecordRow, Tables
+from .writer import Job
+
+
+def encoded(put: PutRecord) -> str | None:
+    """The value as it is kept; None: the record is to be removed. Raises `StoreError` for a value that is no JSON, and for a record without a name."""
+    if not (put.space and put.key):
+        raise StoreError("a record has a space and a key; nothing was changed")
+    if put.value is None:
+        return None
+    try:
+        data = msgspec.json.encode(put.value)
+        if msgspec.json.decode(data) is None:  # what encodes as null would be taken for a removal later
+            raise ValueError("it is null")
+        text = data.decode()
+        put.space.encode(), put.key.encode()
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise StoreError(f"the record {put.space}/{put.key} cannot be written ({error}); nothing was changed") from error
+    return text
+
+
+def record_of(row: RecordRow) -> Record:
+    """A kept record. Raises `StoreError` where its value cannot be read."""
+    try:
+        value = msgspec.json.decode(row.value)
+    except (ValueError, RecursionError) as error:
+        raise StoreError(f"the record {row.space}/{row.key} is damaged ({error})", hint="what keeps it there can write it anew") from error
+    return Record(row.space, row.key, value, row.version, rfc3339(row.updated))
+
+
+def check_record(tables: Tables, put: PutRecord) -> None:
+    """Raises `RecordConflict` where the record does not stand as expected."""
+    row = tables.records.get((put.space, put.key))
+    if put.expect is not None and put.expect != (row.version if row else 0):
+        raise RecordConflict(put.space, put.key, record_of(row) if row else None)
+
+
+class Put(Job):
+    """Change one record."""
+
+    __slots__ = ("_now", "_put", "_value")
+
+    def __init__(self, put: PutRecord, value: str | None, now: Callable[[], float]) -> None:
+        self._put, self._value, self._now = put, value, now
+
+    def needs(self, needs: Needs) -> None:
+        needs.records.add((self._put.space, self._put.key))
+
+    def run(self, tables: Tables) -> Record:
+        put = self._put
+        check_record(tables, put)
+        now = int(self._now() * 1_000_000)
+        row = tables.put_record(put.space, put.key, self._value, now)
+        return record_of(row) if row else Record(put.space, put.key, None, tables.record_version, rfc3339(now))
+
+
+def record_rows(c: sqlite3.Connection, space: str, prefix: str, *, whole: bool) -> list[Record]:
+    """The records of a space whose key begins so, or with `whole` the one of that key, by key."""
+    if whole:
+        rows = c.execute(f"SELECT {RECORDS} FROM records WHERE space = ? AND key = ?", (space, prefix))
+    else:
+        rows = c.execute(f"SELECT {RECORDS} FROM records WHERE space = ? AND key >= ? AND key < ? ORDER BY key", (space, prefix, prefix + "\U0010ffff"))
+    return [record_of(RecordRow(*row)) for row in rows.fetchall()]
+
+
+_OUTBOX = "id, session, channel, address, text, state, attempts, next_try, error, tried"
+
+
+class Attempt(Job):
+    """Record what became of an attempt to deliver something."""
+
+    __slots__ = ("_error", "_id", "_now", "_retry_at")
+    alone = True
+
+    def __init__(self, item: int, error: str, retry_at: float | None, now: Callable[[], float]) -> None:
+        self._id, self._error, self._retry_at, self._now = item, error, retry_at, now
+
+    def run(self, tables: Tables) -> OutboxRow:
+        c = tables.connection
+        state: OutboxState = "delivered" if not self._error else "failed" if self._retry_at is None else "pending"
+        values: tuple[Any, ...] = (state, int((self._retry_at or 0) * 1_000_000), self._error, int(self._now() * 1_000_000), self._id)
+        # What was delivered stays delivered, whatever a second process says later.
+        c.execute("UPDATE outbox SET state = ?, attempts = attempts + 1, next_try = ?, error = ?, tried = ? WHERE id = ? AND state <> 'delivered'", values)
+        for row in c.execute(f"SELECT {_OUTBOX} FROM outbox WHERE id = ?", (self._id,)):
+            return _outbox_row(row)
+        raise StoreError(f"there is nothing to deliver under the number {self._id}; nothing was changed")
+
+
+def outbox_rows(c: sqlite3.Connection, *, pending: bool) -> list[OutboxRow]:
+    """What is to be delivered, oldest first; without `pending` also what was delivered or given up."""
+    where = " WHERE state = 'pending'" if pending else ""
+    return [_outbox_row(row) for row in c.execute(f"SELECT {_OUTBOX} FROM outbox{where} ORDER BY id").fetchall()]
+
+
+def _outbox_row(row: tuple[Any, ...]) -> OutboxRow:
+    number, session, channel, address, text, state, attempts, next_try, error, tried = row
+    return OutboxRow(
+        id=number,
+        session=session,
+        channel=channel,
+        address=address,
+        text=text,
+        state=state,
+        attempts=attempts,
+        next_try=next_try / 1_000_000,
+        error=error,
+        tried=rfc3339(tried) if tried else "",
+    )
