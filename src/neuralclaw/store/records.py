@@ -22,8 +22,8 @@ def encoded(put: PutRecord) -> str | None:
         return None
     try:
         data = msgspec.json.encode(put.value)
-        if msgspec.json.decode(data) is None:  # what encodes as null would be taken for a removal later
-            raise ValueError("it is null")
+        if msgspec.json.decode(data) != msgspec.to_builtins(put.value):  # a number that is not finite, a key that is no text
+            raise ValueError("it would be read as another value")
         text = data.decode()
         put.space.encode(), put.key.encode()
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
