@@ -130,7 +130,7 @@ async def thin(url: str) -> AsyncGenerator[Turn]:
     from neuralclaw.sandbox.net import HttpNet
     from neuralclaw.testing import FakeClock
     from neuralclaw.types.actions import Envelope, Grant
-    from neuralclaw.types.messages import AssistantMessage, ChatMessage, Finished, Reply, Request, ToolDef, ToolMessage, UserMessage
+    from neuralclaw.types.messages import AssistantMessage, ChatMessage, Finished, ModelReply, Request, ToolDef, ToolMessage, UserMessage
 
     tools = (ToolDef("calculate", "Calculate.", SCHEMA),)
     service = Service(name="instant", base_url=url)
@@ -139,7 +139,7 @@ async def thin(url: str) -> AsyncGenerator[Turn]:
     net = HttpNet()
     provider = RetryProvider(ChatProvider(net, grant, service), FakeClock())
 
-    async def ask(request: Request) -> Reply:
+    async def ask(request: Request) -> ModelReply:
         async with provider.stream(request) as events:
             async for event in events:
                 if isinstance(event, Finished):

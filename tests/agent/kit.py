@@ -16,7 +16,7 @@ from neuralclaw.app.seat import Seat
 from neuralclaw.app.toolbox import Toolbox
 from neuralclaw.store import SqliteStore
 from neuralclaw.testing import EventCapture, Reply, ScriptedProvider
-from neuralclaw.types.judging import Trust
+from neuralclaw.types.risk import Trust
 
 
 def call(tool: str, _id: str | None = None, /, **arguments: Any) -> dict[str, Any]:

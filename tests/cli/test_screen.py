@@ -30,8 +30,8 @@ from neuralclaw.types.events import (
     ToolStarted,
     TurnFinished,
 )
-from neuralclaw.types.judging import Decision, Risk, Tier
 from neuralclaw.types.messages import ToolCall, Usage
+from neuralclaw.types.risk import Decision, Risk, Tier
 
 pytestmark = pytest.mark.anyio
 

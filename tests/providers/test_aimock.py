@@ -19,7 +19,7 @@ from neuralclaw.providers.responses import ResponsesProvider
 from neuralclaw.providers.retry import RetryProvider
 from neuralclaw.providers.service import Service
 from neuralclaw.testing import FakeClock
-from neuralclaw.types.messages import AssistantMessage, Finished, ModelEvent, Reply, Request, Retrying, TextPart, ToolDef, ToolMessage, UserMessage
+from neuralclaw.types.messages import AssistantMessage, Finished, ModelEvent, ModelReply, Request, Retrying, TextPart, ToolDef, ToolMessage, UserMessage
 
 from ..parts import node, npm_package
 from ..waiting import until
@@ -118,7 +118,7 @@ async def events_of(made: HttpProvider | RetryProvider, request: Request) -> lis
         return [event async for event in events]
 
 
-async def reply_of(made: HttpProvider | RetryProvider, request: Request) -> Reply:
+async def reply_of(made: HttpProvider | RetryProvider, request: Request) -> ModelReply:
     last = (await events_of(made, request))[-1]
     assert isinstance(last, Finished)
     return last.reply

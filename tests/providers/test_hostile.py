@@ -12,7 +12,7 @@ from neuralclaw.providers.messages import MessagesProvider
 from neuralclaw.providers.ollama import OllamaProvider
 from neuralclaw.providers.responses import ResponsesProvider
 from neuralclaw.providers.service import Service
-from neuralclaw.types.messages import Finished, Reply
+from neuralclaw.types.messages import Finished, ModelReply
 
 from .conformance import KEY, REQUEST
 from .loopback import Response, grant_for, loopback, net
@@ -24,7 +24,7 @@ HALF = b'"\\ud800"'
 """The first half of a character, alone: JSON, but no text that can be written again."""
 
 
-async def reply_to(api: str, *events: bytes, status: int = 200, headers: dict[str, str] | None = None) -> Reply:
+async def reply_to(api: str, *events: bytes, status: int = 200, headers: dict[str, str] | None = None) -> ModelReply:
     """What the provider makes of these events."""
     pieces = [event + b"\n" if api == "ollama" else b"data: " + event + b"\n\n" for event in events]
     async with loopback() as server, net() as connections:

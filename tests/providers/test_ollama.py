@@ -13,7 +13,7 @@ from neuralclaw.providers.ollama import OllamaProvider
 from neuralclaw.providers.ollama_reply import OllamaParts
 from neuralclaw.providers.service import Service
 from neuralclaw.providers.sse import MAX_EVENT_BYTES, SSETooLarge
-from neuralclaw.types.messages import AssistantMessage, Image, ModelInfo, Price, Reply, Request, StopReason, ToolCall, ToolMessage, Usage, UserMessage
+from neuralclaw.types.messages import AssistantMessage, Image, ModelInfo, ModelReply, Price, Request, StopReason, ToolCall, ToolMessage, Usage, UserMessage
 
 from .conformance import KEY, REQUEST, Bench, ProviderConformance
 from .loopback import LoopbackServer, Response, Seen, grant_for, loopback, net
@@ -138,12 +138,12 @@ async def asked(bench: Bench, request: Request, **more: Any) -> Seen:
 # --- streams ----------------------------------------------------------------------------------------------------------------
 
 
-def _reply(said: str = "", *calls: ToolCall, stop: StopReason = "end", reasoning: str = "", usage: Usage | None = None) -> Reply:
+def _reply(said: str = "", *calls: ToolCall, stop: StopReason = "end", reasoning: str = "", usage: Usage | None = None) -> ModelReply:
     counted = Usage(1000, 0, 20, 0.0) if usage is None else usage
-    return Reply(text=said, tool_calls=calls, stop="tools" if calls else stop, model="m-2026", reasoning=reasoning, usage=counted)
+    return ModelReply(text=said, tool_calls=calls, stop="tools" if calls else stop, model="m-2026", reasoning=reasoning, usage=counted)
 
 
-STREAMS: dict[str, tuple[list[bytes], Reply]] = {
+STREAMS: dict[str, tuple[list[bytes], ModelReply]] = {
     "text": ([say("Grüße, "), say("🌍 und\r\n"), say("¶ Ende"), end()], _reply("Grüße, 🌍 und\r\n¶ Ende")),
     "text in the last line": ([line(message={"role": "assistant", "content": "Hi"}, done=True, done_reason="stop", **COUNTS)], _reply("Hi")),
     "thinking": ([say(thinking="Hm, "), say(thinking="easy."), say("42"), end()], _reply("42", reasoning="Hm, easy.")),

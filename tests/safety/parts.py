@@ -6,8 +6,8 @@ from typing import Any, Literal
 from neuralclaw.safety.gate import Gate
 from neuralclaw.safety.shell import analyse
 from neuralclaw.types.actions import Action, Answer, Answers, FactSheet, PathFact, Question, StandingGrant, Verdict, Wants
-from neuralclaw.types.judging import Effect, Power, Risk, Trust
 from neuralclaw.types.options import Policy
+from neuralclaw.types.risk import Effect, Power, Risk, Trust
 from neuralclaw.types.tools import ToolSpec, Touch
 
 WORKSPACE = "/home/ann/project"

@@ -18,7 +18,7 @@ from neuralclaw.safety.gate import Gate
 from neuralclaw.safety.line import Line
 from neuralclaw.safety.shell import analyse
 from neuralclaw.types.actions import Verdict
-from neuralclaw.types.judging import Decision, Risk, Trust
+from neuralclaw.types.risk import Decision, Risk, Trust
 
 from .hostile import DOUBLING, HEAVY, HOSTILE, LONG
 from .parts import POLICY, READ, TERMINAL, WORKSPACE, FakeClock, FakeFacts, action, judge

@@ -13,8 +13,8 @@ from neuralclaw.errors import PermissionDeniedError
 from neuralclaw.safety.gate import Gate
 from neuralclaw.safety.shell import analyse
 from neuralclaw.types.actions import Action, Answers, FactSheet, Scope, Wants
-from neuralclaw.types.judging import Decision, Risk, Tier, Trust
 from neuralclaw.types.options import OwnerRule, Policy
+from neuralclaw.types.risk import Decision, Risk, Tier, Trust
 from neuralclaw.types.signals import Denied, Parked
 
 from .parts import CALCULATE, DELETE, FETCH, POLICY, READ, TERMINAL, WORKSPACE, WRITE, FakeClock, FakeFacts, action, answered, gate, judge, spec, standing

@@ -9,15 +9,15 @@ import pytest
 from neuralclaw.safety.gate import Gate
 from neuralclaw.safety.shell import analyse
 from neuralclaw.sandbox.choice import ChosenSandbox
+from neuralclaw.sandbox.confined_files import ConfinedFiles
 from neuralclaw.sandbox.converter import ChildConverter
 from neuralclaw.sandbox.environment import clean_env
 from neuralclaw.sandbox.facts import SystemFacts
-from neuralclaw.sandbox.files import ConfinedFiles
 from neuralclaw.tools.builtin import own_tools, workspace_tools
 from neuralclaw.tools.registry import Registry
 from neuralclaw.types.actions import Action, Answer, Answers, Grant
-from neuralclaw.types.judging import Trust
 from neuralclaw.types.options import Policy
+from neuralclaw.types.risk import Trust
 from neuralclaw.types.signals import Parked
 from neuralclaw.types.tools import ToolResult
 

@@ -8,8 +8,8 @@ import msgspec
 from ..errors import AlreadyAnswered
 from ..types.actions import Action, Answer, Question, Shown, Verdict
 from ..types.events import ApprovalRequested, ApprovalResolved
-from ..types.judging import Decision
 from ..types.options import ApprovalsMode
+from ..types.risk import Decision
 from . import results
 from .run import Run
 from .state import CallState

@@ -23,9 +23,9 @@ from ..types.events import (
     TextDelta,
     TurnFinished,
 )
-from ..types.judging import Decision
-from ..types.messages import Failure, Finished, Notice, ReasoningPart, Reply, Request, Retrying, TextPart, ToolCall, Usage
-from ..types.rows import OutboxItem
+from ..types.messages import Failure, Finished, ModelReply, Notice, ReasoningPart, Request, Retrying, TextPart, ToolCall, Usage
+from ..types.records import OutboxItem
+from ..types.risk import Decision
 from ..types.signals import Parked
 from . import limits, results
 from .context import images_of, with_pictures
@@ -112,7 +112,7 @@ def next_step(run: Run, failure: Failure) -> str:
     return f'try again later: neuralclaw run --resume {run.session} "go on"; or use another model: --model P:M' if failure.retryable else ""
 
 
-async def record_reply(run: Run, reply: Reply, *after: Durable) -> None:
+async def record_reply(run: Run, reply: ModelReply, *after: Durable) -> None:
     """Write a reply with the environment that its request held, and what follows from it in the same step."""
     environment = run.heard.environment.encode()
     message = Message(
@@ -132,7 +132,7 @@ async def record_reply(run: Run, reply: Reply, *after: Durable) -> None:
     await run.journal.append(message, *after, blobs=[environment] if environment else [])
 
 
-def served(run: Run, reply: Reply) -> str:
+def served(run: Run, reply: ModelReply) -> str:
     """The service's own name of the model that replied, "" where it is the name that was asked."""
     return "" if reply.model in (run.model, (reply.by or run.options.model).partition(":")[2]) else reply.model
 
@@ -150,9 +150,9 @@ def blind(run: Run) -> None:
         run.show(StatusEvent(text=f"{run.options.model} takes no pictures: it is told their names only"))
 
 
-async def stream(run: Run, request: Request) -> Reply:
+async def stream(run: Run, request: Request) -> ModelReply:
     """The finished reply. The guard around providers: one that raises instead of failing by value ends its own turn and no other."""
-    reply = Reply(stop="error", failure=Failure("LLMUnavailableError", "the model's stream ended without a reply"))
+    reply = ModelReply(stop="error", failure=Failure("LLMUnavailableError", "the model's stream ended without a reply"))
     deltas = SafeDeltas(run.redaction, lambda delta: hear(run, delta))
     try:
         async with run.provider.stream(request) as events:
@@ -177,14 +177,14 @@ async def stream(run: Run, request: Request) -> Reply:
     except StoreError:
         raise
     except NeuralClawError as error:
-        return Reply(stop="error", failure=Failure(error.kind, error.text, error.hint))
+        return ModelReply(stop="error", failure=Failure(error.kind, error.text, error.hint))
     except anyio.get_cancelled_exc_class():
         if cancelled():
             raise
-        return Reply(stop="error", failure=Failure("LLMError", "the provider failed: it was cancelled from within"))
+        return ModelReply(stop="error", failure=Failure("LLMError", "the provider failed: it was cancelled from within"))
     except Exception as error:
         log.error("the provider of %s failed", run.options.model, exc_info=True)
-        return Reply(stop="error", failure=Failure("LLMError", f"the provider failed: {type(error).__name__}: {error}"))
+        return ModelReply(stop="error", failure=Failure("LLMError", f"the provider failed: {type(error).__name__}: {error}"))
     return reply
 
 
@@ -258,11 +258,11 @@ async def stop_late(run: Run) -> None:
     await finish(run, "timed_out", run.state.limit_text)
 
 
-def cut_off(run: Run) -> Reply:
+def cut_off(run: Run) -> ModelReply:
     """The reply as far as it came. What it cost is not known, unless the model is free."""
     price = run.provider.info(run.model).price
     free = price is not None and not price.input and not price.output
-    return Reply(text=run.heard.text, stop="cancelled", usage=Usage(usd=0.0 if free else None))
+    return ModelReply(text=run.heard.text, stop="cancelled", usage=Usage(usd=0.0 if free else None))
 
 
 async def finish(run: Run, status: Status, text: str, *, waiting: tuple[str, ...] = (), error: ErrorInfo | None = None) -> None:

@@ -11,10 +11,10 @@ from ..types.actions import Action, Verdict
 from ..types.content import text_of
 from ..types.entries import blob_digest, detached
 from ..types.events import ApprovalResolved, DecisionMade, ToolFinished
-from ..types.judging import Decision
 from ..types.labels import AGENT, NONE, Labels, external, join
 from ..types.messages import ContentPart, ImageContent
-from ..types.rows import Result
+from ..types.records import StoredResult
+from ..types.risk import Decision
 from ..types.tools import ToolResult, ToolSpec
 from .redaction import redacted
 from .run import Run
@@ -62,7 +62,7 @@ async def record(run: Run, outcome: Outcome) -> None:
         first_line=fitting.first_line,
         line_count=fitting.line_count,
     )
-    rows = [Result(outcome.call.call.id, whole)] if body.truncated else []
+    rows = [StoredResult(outcome.call.call.id, whole)] if body.truncated else []
     blobs = [*pictures, *([left_out] if left_out else [])]
     await run.journal.append(body, labels=join(run.journal.labels, labels_of(result, spec)), rows=rows, blobs=blobs)
 

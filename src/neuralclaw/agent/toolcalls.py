@@ -12,8 +12,8 @@ import msgspec
 from ..errors import NeuralClawError, StoreError, ToolValidationError
 from ..types.actions import Action, Grant, StandingGrant, Verdict
 from ..types.events import DecisionMade, ToolOutput, ToolStarted
-from ..types.judging import Decision, Effect, Risk
 from ..types.logcontext import about
+from ..types.risk import Decision, Effect, Risk
 from ..types.signals import Denied, Parked, Retry
 from ..types.tools import Show, ToolContext, ToolResult, ToolSpec, unseen
 from . import limits, results

@@ -9,7 +9,7 @@ import msgspec
 from anyio.abc import TaskGroup
 
 from .. import config
-from ..config import process
+from ..config import process_environment
 from ..errors import AgentError, SessionBusy, UsageError
 from ..runtime.asker import JournalAsker
 from ..runtime.bus import Bus
@@ -87,7 +87,7 @@ class Agent:
         options = opened_with(given)
         checked_options(options)
         environ, approver = options.get("environ"), options.get("approver")
-        loaded = load_settings(options.get("home"), process.environ if environ is None else environ, options.get("settings"))
+        loaded = load_settings(options.get("home"), process_environment.environ if environ is None else environ, options.get("settings"))
         if options.get("thinks", True):
             config.refuse_caps(loaded)
         toolbox = Toolbox(given=options.get("tools", ()), builtin=options.get("builtin"))
@@ -275,7 +275,7 @@ class Agent:
             told.append(f"The workspace {workspace} is more than one task should write to: it is read-only. Name another with --workspace DIR.")
         if self._seat.approvals == "auto":
             told.append("Approvals: auto. What asks for risk up to HIGH, its tier up to execute, or a program off the list runs without asking in this run.")
-        if self._seat.approvals == "ask" and not self._seat.present and not process.ours:  # the program tells each question on stderr
+        if self._seat.approvals == "ask" and not self._seat.present and not process_environment.ours:  # the program tells each question on stderr
             days = self.settings.settings.approvals.expire_days
             told.append(f"Approvals: ask, and nobody is here to ask. A question waits up to {days:g} days for its answer: neuralclaw approvals answer.")
         return tuple(told)

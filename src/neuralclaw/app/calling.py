@@ -11,8 +11,8 @@ import msgspec
 
 from ..errors import UsageError
 from ..runtime.desk import Verb
-from ..types.later import is_later
-from ..types.likeness import did_you_mean
+from ..types.planned_commands import is_later
+from ..types.suggestions import did_you_mean
 
 
 async def call_verb(verbs: Mapping[str, Verb], name: str, arguments: Mapping[str, Any]) -> Any:

@@ -13,13 +13,13 @@ from ..plugins import load
 KEY = "tools.terminal.sandbox"
 
 
-def sandbox_of(loaded: config.Loaded) -> Any:
+def sandbox_of(loaded: config.LoadedSettings) -> Any:
     """The sandbox under these settings; nothing is tried yet."""
     env = loaded.env
     return load("sandbox")(loaded.settings.tools.terminal.sandbox, path_env=env.get("PATH", ""), hidden=(*hidden_paths(loaded.home, env), *loaded.hidden))
 
 
-async def refuse_unconfined(loaded: config.Loaded, sandbox: Callable[[], Any], *, kept: str = "") -> None:
+async def refuse_unconfined(loaded: config.LoadedSettings, sandbox: Callable[[], Any], *, kept: str = "") -> None:
     """Raises `ConfigError`, with the command that mends it, when the sandbox asked for by name cannot start. `auto` and `process` always can.
 
     `sandbox` gives it, in a thread, and its trial runs once. `kept`: what the error says of what was not done.

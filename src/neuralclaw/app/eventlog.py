@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from .. import config
 from .._version import __version__
 from ..errors import NeuralClawError
-from ..log import LogBook
+from ..log import LogWriter
 from ..secrets import Redactor
 from ..types.entries import Entry, Event, event_of
 from ..types.events import (
@@ -38,12 +38,12 @@ class Told(NamedTuple):
     fields: dict[str, Any]
 
 
-def open_book(loaded: config.Loaded, redactor: Redactor) -> LogBook:
+def open_book(loaded: config.LoadedSettings, redactor: Redactor) -> LogWriter:
     """The log of this home, opened; `problem` says why it is not kept where it cannot be written."""
     settings = loaded.settings.logging
     folder = config.absolute(settings.log_dir, loaded.env.get("HOME", ""), loaded.home) if settings.log_dir else f"{loaded.home}/logs"
-    book = LogBook(folder, level=settings.level, max_bytes=settings.max_file_size_mb * MEGABYTE, backups=settings.backup_count, redact=redactor.redact)
-    book.open(whole_process=config.process.ours)
+    book = LogWriter(folder, level=settings.level, max_bytes=settings.max_file_size_mb * MEGABYTE, backups=settings.backup_count, redact=redactor.redact)
+    book.open(whole_process=config.process_environment.ours)
     book.note(logging.INFO, "neuralclaw.app", "process started", version=__version__, home=loaded.home, config=loaded.file)
     for kind, why in redactor.left_out:
         book.note(logging.DEBUG, "neuralclaw.secrets", f"the value of {kind} is not looked for in texts: it is {why}")
@@ -53,7 +53,7 @@ def open_book(loaded: config.Loaded, redactor: Redactor) -> LogBook:
 class Leaving:
     """Around an agent's life: an error that ends it stands in the log in full, and goes on without a secret in its sentence."""
 
-    def __init__(self, book: LogBook, redact: Callable[[str], str]) -> None:
+    def __init__(self, book: LogWriter, redact: Callable[[str], str]) -> None:
         self._book, self._redact = book, redact
 
     def __enter__(self) -> None:
@@ -86,7 +86,7 @@ class EventLog:
     REMEMBERED = 1_000
     """Sessions that are kept in mind; beyond that the one told of longest ago that is not driven any more is forgotten."""
 
-    def __init__(self, book: LogBook, driving: Callable[[str], bool]) -> None:
+    def __init__(self, book: LogWriter, driving: Callable[[str], bool]) -> None:
         self._book, self._driving = book, driving
         self._sessions: dict[str, _Told] = {}  # the one told of last stands last
 

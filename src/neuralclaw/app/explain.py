@@ -12,9 +12,9 @@ from ..sandbox.facts import SystemFacts
 from ..types.actions import Action, Origin, Verdict, Who
 from ..types.entries import Entry
 from ..types.events import ToolStarted, TurnStarted
-from ..types.judging import Power, Risk, Trust
 from ..types.labels import NONE, Labels
 from ..types.messages import ToolCall
+from ..types.risk import Power, Risk, Trust
 from ..types.tools import ToolSpec, Touch
 from .given import checked_who, real_directory
 from .parts import Parts, beside, read_command

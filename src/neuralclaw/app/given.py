@@ -12,9 +12,9 @@ from ..ports import Toolset
 from ..types.actions import Who
 from ..types.entries import CALLS, HOME
 from ..types.ids import new_id
-from ..types.judging import Trust
 from ..types.messages import Image
 from ..types.options import ApprovalsMode
+from ..types.risk import Trust
 
 SESSION_ID = re.compile(r"(?=.*[A-Za-z0-9])[A-Za-z0-9._-]{1,64}")
 RESERVED = (HOME, CALLS)
@@ -23,16 +23,16 @@ LONGEST = 31_536_000
 
 
 def load_settings(
-    home: str | os.PathLike[str] | None, environ: Mapping[str, str], settings: config.Loaded | config.Settings | Mapping[str, Any] | None
-) -> config.Loaded:
+    home: str | os.PathLike[str] | None, environ: Mapping[str, str], settings: config.LoadedSettings | config.Settings | Mapping[str, Any] | None
+) -> config.LoadedSettings:
     """The settings in effect: what was loaded already, a whole `Settings` value, or those of files and environment with `settings` on top.
 
     Raises `ConfigError`.
     """
-    if isinstance(settings, config.Loaded):
+    if isinstance(settings, config.LoadedSettings):
         return settings
     folder = os.fspath(home) if home is not None else None
-    return config.effective(config.Asked(folder, environ, settings), lambda: load("provider.known"))
+    return config.effective(config.SettingsRequest(folder, environ, settings), lambda: load("provider.known"))
 
 
 def real_directory(path: str | os.PathLike[str] | None) -> str:

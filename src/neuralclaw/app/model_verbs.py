@@ -17,7 +17,7 @@ from .models import GIVEN, LOCAL, OWN, Models
 class ModelVerbs:
     """What can be asked about the models of one home."""
 
-    def __init__(self, models: Models, loaded: config.Loaded) -> None:
+    def __init__(self, models: Models, loaded: config.LoadedSettings) -> None:
         self._models, self._loaded = models, loaded
         self.notice = ""
         """What the last list could not tell, a sentence for a person."""
@@ -96,7 +96,7 @@ class ModelVerbs:
 
 
 @asynccontextmanager
-async def reading(asked: config.Asked) -> AsyncIterator[ModelVerbs]:
+async def reading(asked: config.SettingsRequest) -> AsyncIterator[ModelVerbs]:
     """The verbs over a configuration alone: works without a home that can be written. Raises `ConfigError`."""
     loaded = config.effective(asked, lambda: load("provider.known"))
     models = Models(loaded, load("gate.standing")(loaded), SystemClock(), given=None)

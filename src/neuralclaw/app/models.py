@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from .. import config
-from ..config import Loaded
-from ..config.choose import OFFLINE
+from ..config import LoadedSettings
+from ..config.model_choice import OFFLINE
 from ..config.services import OLLAMA_TAG
 from ..errors import ConfigError
 from ..plugins import load
@@ -36,7 +36,7 @@ OWN = {"offline": "grammar", "direct": "call"}
 class Models:
     """The models of this process; a service is built when it is first asked for."""
 
-    def __init__(self, loaded: Loaded, gate: Gate, clock: Clock, *, given: Provider | None) -> None:
+    def __init__(self, loaded: LoadedSettings, gate: Gate, clock: Clock, *, given: Provider | None) -> None:
         self._loaded, self._gate, self._clock, self._given = loaded, gate, clock, given
         self.given = given is not None
         """Whether a `Provider` object answers everything."""

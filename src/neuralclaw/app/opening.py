@@ -38,7 +38,7 @@ def opened_with(options: OpeningOptions) -> OpeningOptions:
         return options
     rest = {name: value for name, value in options.items() if name not in given}
     settings = options.get("settings")
-    laid = _over_whole(settings, given) if isinstance(settings, config.Settings | config.Loaded) else _over_values(settings, given)
+    laid = _over_whole(settings, given) if isinstance(settings, config.Settings | config.LoadedSettings) else _over_values(settings, given)
     return cast(OpeningOptions, rest | {"settings": laid})
 
 
@@ -52,7 +52,7 @@ def _no_key(options: Iterable[str]) -> None:
                     raise UsageError(f"an agent has no option {name!r}, which is a setting; nothing was recorded", hint=f'give {section}={{"{rest}": …}}')
 
 
-def _over_whole(settings: config.Settings | config.Loaded, given: Mapping[str, Mapping[str, Any]]) -> config.Settings:
+def _over_whole(settings: config.Settings | config.LoadedSettings, given: Mapping[str, Mapping[str, Any]]) -> config.Settings:
     """A whole `Settings` value with the limits of the agent; it stands in place of all others, so that sections beside it are refused."""
     sections = [name for name in given if name not in LIMITS]
     if sections or not isinstance(settings, config.Settings):

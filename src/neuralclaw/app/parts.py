@@ -15,15 +15,15 @@ from ..errors import NeuralClawError
 from ..plugins import load
 from ..ports import Clock, Provider
 from ..safety.gate import Gate
+from ..sandbox.confined_files import ConfinedFiles
 from ..sandbox.environment import clean_env
 from ..sandbox.facts import SystemFacts
-from ..sandbox.files import ConfinedFiles
 from ..secrets import Redactor
 from ..store.sqlite import SqliteStore
 from ..tools.builtin import own_tools, workspace_tools
 from ..tools.documents import extractor
-from ..tools.environment import Environment
 from ..tools.instructions import WorkspaceInstructions
+from ..tools.machine_context import MachineContext
 from ..tools.registry import Registry
 from ..tools.terminal import TerminalSettings
 from ..types.options import Policy
@@ -41,7 +41,7 @@ CLOSE_SECONDS = 0.05
 class Parts:
     """Everything of one home that lives as long as the agent, wired and open."""
 
-    def __init__(self, loaded: config.Loaded, store: SqliteStore, clock: Clock, *, provider: Provider | None, tools: Toolbox) -> None:
+    def __init__(self, loaded: config.LoadedSettings, store: SqliteStore, clock: Clock, *, provider: Provider | None, tools: Toolbox) -> None:
         settings, env = loaded.settings, loaded.env
         self.loaded, self.store, self.clock = loaded, store, clock
         self.redactor = Redactor(config.secret_values(loaded))
@@ -62,13 +62,13 @@ class Parts:
                 ]
             )
         )
-        self.environment = Environment(clock.monotonic).describe if settings.agent.environment_snapshot else None
+        self.environment = MachineContext(clock.monotonic).describe if settings.agent.environment_snapshot else None
         self.instructions = WorkspaceInstructions(env.get("HOME", "")) if settings.agent.project_instructions else None
         self._digests: dict[str, str] = {}
         self.book = open_book(loaded, self.redactor)
 
     @classmethod
-    async def open(cls, loaded: config.Loaded, *, provider: Provider | None, tools: Toolbox, readonly: bool = False) -> "Parts":
+    async def open(cls, loaded: config.LoadedSettings, *, provider: Provider | None, tools: Toolbox, readonly: bool = False) -> "Parts":
         """Open the store and put everything on it. Raises `StoreError`, `ConfigError`, and `UsageError` for a tool that is not there."""
         clock = SystemClock()
         store = await SqliteStore.open(loaded.home, clock=clock, readonly=readonly)

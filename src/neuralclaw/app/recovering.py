@@ -10,7 +10,7 @@ from ..ports import Clock, Store
 from ..runtime.verbs import find_session
 from ..types.entries import Event, rfc3339
 from ..types.events import ErrorEvent
-from ..types.rows import SessionRow
+from ..types.records import SessionRow
 
 GoOn = Callable[[str], AbstractAsyncContextManager[AsyncIterator[Event]]]
 

@@ -17,7 +17,7 @@ from ..types.actions import Who
 from ..types.entries import Event
 from ..types.events import Cancel, TurnFinished
 from ..types.ids import new_id
-from ..types.rows import SessionRow
+from ..types.records import SessionRow
 from .given import checked_name, checked_text, continued
 
 Turn = Callable[..., AbstractAsyncContextManager[AsyncIterator[Event]]]

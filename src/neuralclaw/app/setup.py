@@ -16,7 +16,7 @@ from ..errors import ConfigError, LLMError
 from ..plugins import load
 from ..safety.gate import Gate
 from ..sandbox.facts import SystemFacts
-from ..types.messages import Failure, Finished, Notice, Reply, Request, Retrying, UserMessage
+from ..types.messages import Failure, Finished, ModelReply, Notice, Request, Retrying, UserMessage
 from .clock import SystemClock
 from .models import OWN, Models
 from .parts import read_command
@@ -134,7 +134,7 @@ class Setup:
         if self._environ.get(name) and self._environ[name] != choice.key:
             raise ConfigError(f"{name} is set in the environment, which wins over .env: a new key would have no effect", hint=f"unset {name}")
 
-    def trial(self, choice: Choice) -> config.Loaded:
+    def trial(self, choice: Choice) -> config.LoadedSettings:
         """The settings as they would be with this choice, for a trial of it."""
         self.check_key(choice)
         extra = {self.key_variable(choice.service): choice.key} if choice.key else {}
@@ -195,7 +195,7 @@ class Setup:
         return ""
 
 
-def alone(loaded: config.Loaded) -> config.Loaded:
+def alone(loaded: config.LoadedSettings) -> config.LoadedSettings:
     """The same settings for a trial: one attempt a call, and no other model answers in the place of the one that is asked."""
     trial, llm = copy.copy(loaded), loaded.settings.llm
     once = msgspec.structs.replace(llm.retry, attempts=1)
@@ -218,14 +218,14 @@ def absolute(path: str, person_home: str) -> str:
     return there if os.path.isfile(there) else path  # noqa: PTH113
 
 
-def gate_of(loaded: config.Loaded) -> Gate:
+def gate_of(loaded: config.LoadedSettings) -> Gate:
     """A gate for standing grants alone, of a home that need not exist yet: it judges no call."""
     policy = config.policy(loaded.settings, home=loaded.home, person_home=loaded.env.get("HOME", ""))
     return Gate(policy, SystemFacts(policy, lambda: "process", loaded.env.get("PATH", "")), SystemClock(), read_command)
 
 
 @asynccontextmanager
-async def opened_models(loaded: config.Loaded, gate: Gate) -> AsyncGenerator[Models]:
+async def opened_models(loaded: config.LoadedSettings, gate: Gate) -> AsyncGenerator[Models]:
     models = Models(loaded, gate, SystemClock(), given=None)
     try:
         yield models
@@ -260,7 +260,7 @@ def advised(failure: Failure, model: str) -> Failure:
     return msgspec.structs.replace(failure, hint=f"its successor: neuralclaw init --model {model.partition(':')[0]}:{successor}") if successor else failure
 
 
-async def replied(provider: Any, request: Request, tell: Tell) -> Reply:
+async def replied(provider: Any, request: Request, tell: Tell) -> ModelReply:
     """The finished reply; waits and notices are told as they come."""
     with anyio.move_on_after(CALL_SECONDS):  # a longer wait that a service asks for is told, not made
         async with provider.stream(request) as events:
@@ -271,7 +271,7 @@ async def replied(provider: Any, request: Request, tell: Tell) -> Reply:
                     tell(event.text)
                 elif isinstance(event, Finished):
                     return event.reply
-    return Reply(stop="error", failure=Failure("LLMUnavailableError", f"{request.model} ended its answer without an end"))
+    return ModelReply(stop="error", failure=Failure("LLMUnavailableError", f"{request.model} ended its answer without an end"))
 
 
 def missing_for(service: str) -> str:

@@ -48,7 +48,7 @@ class Found(msgspec.Struct, frozen=True):
     files: tuple[ModelFile, ...] = ()
 
 
-async def find(loaded: config.Loaded, gate: Gate) -> Found:
+async def find(loaded: config.LoadedSettings, gate: Gate) -> Found:
     """Look around: keys in the order in which a service becomes the default, Ollama at its configured address, files in the usual folders."""
     address, pulled = await ollama(loaded, gate)
     files: list[ModelFile] = []
@@ -57,7 +57,7 @@ async def find(loaded: config.Loaded, gate: Gate) -> Found:
     return Found(keys(loaded), address, pulled, tuple(files))
 
 
-def keys(loaded: config.Loaded) -> tuple[Key, ...]:
+def keys(loaded: config.LoadedSettings) -> tuple[Key, ...]:
     """The services with a key or a configured address."""
     known = load("provider.known")
     told = providers(loaded)
@@ -72,12 +72,12 @@ def keys(loaded: config.Loaded) -> tuple[Key, ...]:
     return tuple(found)
 
 
-def providers(loaded: config.Loaded) -> dict[str, Any]:
+def providers(loaded: config.LoadedSettings) -> dict[str, Any]:
     """`llm.providers` as plain values."""
     return {name: msgspec.to_builtins(one) for name, one in loaded.settings.llm.providers.items()}
 
 
-async def ollama(loaded: config.Loaded, gate: Gate) -> tuple[str, tuple[str, ...]]:
+async def ollama(loaded: config.LoadedSettings, gate: Gate) -> tuple[str, tuple[str, ...]]:
     """The address of a running Ollama and the models it has; ("", ()) where none answers."""
     try:
         service = load("provider.resolve")("ollama", providers(loaded), loaded.env)
@@ -87,7 +87,7 @@ async def ollama(loaded: config.Loaded, gate: Gate) -> tuple[str, tuple[str, ...
     return (shown(service).removesuffix("/v1"), found.models or ()) if found.ok else ("", ())
 
 
-def folders(loaded: config.Loaded) -> list[str]:
+def folders(loaded: config.LoadedSettings) -> list[str]:
     """Where GGUF files lie: the data home, `~/models`, and the folders of LM Studio, Hugging Face and llama.cpp."""
     env = loaded.env
     person = env.get("HOME", "")

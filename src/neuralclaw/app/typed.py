@@ -8,8 +8,8 @@ from .. import config
 from ..errors import UsageError
 from ..ports import Provider
 from ..types.actions import Who
-from ..types.likeness import did_you_mean
 from ..types.options import ApprovalsMode
+from ..types.suggestions import did_you_mean
 from .approver import Approver
 from .pictures import Given
 
@@ -65,7 +65,7 @@ class _Opening(TypedDict, total=False):
     `ask` without an approver waits for an answer from elsewhere, without end but that of the question (`approvals.expire_days`): `agent.answer` in this
     program, or `neuralclaw approvals answer` in another. A mapping is the section `approvals` of the settings.
     """
-    settings: config.Loaded | config.Settings | Mapping[str, Any] | None
+    settings: config.LoadedSettings | config.Settings | Mapping[str, Any] | None
     """A `Settings` value in place of all configuration, or values above it by key. A key that a section or limit says too is refused."""
     environ: Mapping[str, str] | None
     """The environment, in place of the process's own."""

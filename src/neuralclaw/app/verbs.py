@@ -13,9 +13,9 @@ from ..runtime.verbs import answering_verbs, reading_verbs
 from ..types.actions import Action, Origin
 from ..types.entries import Event
 from ..types.events import ToolFinished
-from ..types.judging import Trust
 from ..types.labels import NONE
 from ..types.options import ApprovalsMode
+from ..types.risk import Trust
 from ..types.tools import ToolSpec
 from .config_verbs import config_verbs
 from .given import RESERVED

@@ -9,7 +9,7 @@ import anyio
 
 from .. import config
 from ..app import reader
-from ..config.process import environ
+from ..config.process_environment import environ
 from ..plugins import load
 from . import output
 from .completionscripts import SCRIPTS

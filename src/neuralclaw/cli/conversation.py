@@ -17,7 +17,7 @@ from ..errors import AlreadyAnswered, NeuralClawError, SessionNotFound, TurnSetA
 from ..types.entries import Event
 from ..types.events import ApprovalRequested, ApprovalResolved, Message, TurnFinished, TurnStarted
 from ..types.ids import new_id
-from ..types.likeness import did_you_mean
+from ..types.suggestions import did_you_mean
 from . import offer
 from .face import Face
 from .failure import code_of

@@ -10,7 +10,7 @@ import msgspec
 from ..app.setup import Called, Choice, Setup, missing_for
 from ..app.setup_fetch import DEFAULT_URL, Fetched, fetch
 from ..channels.commands import typed
-from ..config.process import environ
+from ..config.process_environment import environ
 from ..errors import ConfigError, UsageError
 from . import output
 from .asking import Left, Talk

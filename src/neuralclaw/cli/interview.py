@@ -10,7 +10,7 @@ from ..app.setup import LOCAL, OFFLINE, Called, Choice, Setup, missing_for
 from ..app.setup_fetch import DEFAULT_URL, Fetched, fetch
 from ..app.setup_find import Found, local_engine
 from ..errors import ConfigError, NeuralClawError
-from ..types.likeness import did_you_mean
+from ..types.suggestions import did_you_mean
 from .asking import Left, Talk
 
 SHOWN = 12

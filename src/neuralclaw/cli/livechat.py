@@ -14,7 +14,7 @@ from ..channels.console import Kind
 from ..channels.history import Remembered
 from ..channels.liveface import LiveFace
 from ..channels.outflow import Outflow
-from ..config.process import environ
+from ..config.process_environment import environ
 from ..secrets import Redactor
 from . import output
 from .words import TRUST

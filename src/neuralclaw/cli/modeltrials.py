@@ -14,7 +14,7 @@ from ..app.trials.tasks import TASKS
 from ..app.trials.verb import SECONDS, asked, chosen, full_names, paid, try_models
 from ..channels.outflow import Outflow
 from ..channels.screen import Screen
-from ..config import process
+from ..config import process_environment
 from ..plugins import load
 from . import output
 from .parsing import Command, count, positive, with_json
@@ -42,7 +42,7 @@ def _try(args: argparse.Namespace) -> int:
 async def _tried(args: argparse.Namespace, flow: Outflow, stop: Stop) -> int:
     """Try them and show what came of it; Ctrl-C shows what was measured so far."""
     wanted = asked(models=args.models, tasks=args.task, timeout=args.timeout, runs=args.runs, keep=args.keep)
-    err, loaded = output.screen(flow.err), config.effective(config.Asked(args.home, process.environ), lambda: load("provider.known"))
+    err, loaded = output.screen(flow.err), config.effective(config.SettingsRequest(args.home, process_environment.environ), lambda: load("provider.known"))
     config.refuse_caps(loaded)
     watched = _Watched(err)
     ended = False

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import anyio.to_thread
 
-from ..config.process import environ
+from ..config.process_environment import environ
 
 NAMED = "No language model is set up: the offline helper answers, which understands simple commands only. neuralclaw init sets one up."
 QUESTION = "Set one up now? y for yes; anything else begins the chat."

@@ -9,7 +9,7 @@ import msgspec
 from ..channels import folding
 from ..channels.controls import visible
 from ..channels.screen import Screen
-from ..config.process import environ
+from ..config.process_environment import environ
 from . import people
 
 # The two variables say what the person's screen can show; they are no settings of the agent.

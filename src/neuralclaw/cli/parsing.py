@@ -8,8 +8,8 @@ from typing import Any, NoReturn
 
 from ..channels import commands as printed
 from ..errors import UsageError
-from ..types.later import NOUNS, is_later
-from ..types.likeness import did_you_mean
+from ..types.planned_commands import NOUNS, is_later
+from ..types.suggestions import did_you_mean
 
 Run = Callable[[argparse.Namespace], int]
 Options = Callable[[argparse.ArgumentParser], None]

@@ -1,7 +1,7 @@
 """The slash commands of the chat that there are."""
 
 from ..errors import NeuralClawError, UsageError
-from ..types.likeness import did_you_mean
+from ..types.suggestions import did_you_mean
 from . import output, people
 from .conversation import Chat, SlashCommand
 from .standing import status_rows

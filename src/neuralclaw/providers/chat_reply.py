@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from ..types.messages import ModelEvent, ModelInfo, ReasoningState, Reply, StopReason, ToolCall, Usage
+from ..types.messages import ModelEvent, ModelInfo, ModelReply, ReasoningState, StopReason, ToolCall, Usage
 from .assembly import Runs, call_of, decode, json_object, json_text, number, priced
 from .chat_request import API
 from .sse import SSEEvent
@@ -209,10 +209,10 @@ class ChatParts:
         stop = _STOPS.get(self.finish, "end")
         return "tools" if stop == "end" and self._slots else stop
 
-    def reply(self, info: ModelInfo) -> Reply:
+    def reply(self, info: ModelInfo) -> ModelReply:
         calls = tuple(slot.call(number) for number, slot in enumerate(self._slots))
         signed = tuple({"call_id": call.id, "extra_content": slot.extra} for call, slot in zip(calls, self._slots, strict=True) if slot.extra)
-        return Reply(
+        return ModelReply(
             text=self.runs.text,
             tool_calls=calls,
             stop=self._stop(),

@@ -3,13 +3,13 @@
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AbstractAsyncContextManager, aclosing
 
-from ..types.messages import Finished, ModelEvent, ModelInfo, Price, Reply, Request, TextPart
+from ..types.messages import Finished, ModelEvent, ModelInfo, ModelReply, Price, Request, TextPart
 
 
 class ComputedProvider:
     """Behind the `Provider` port, deterministic and free: a subclass says what `reply` is. The text is streamed line by line."""
 
-    def reply(self, request: Request) -> Reply:
+    def reply(self, request: Request) -> ModelReply:
         """The same reply every time for the same request."""
         raise NotImplementedError
 

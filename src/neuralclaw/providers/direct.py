@@ -2,7 +2,7 @@
 
 import msgspec
 
-from ..types.messages import Failure, Reply, Request, ToolCall, ToolMessage, Usage, UserMessage
+from ..types.messages import Failure, ModelReply, Request, ToolCall, ToolMessage, Usage, UserMessage
 from .computed import ComputedProvider
 
 SAID = ("task", "steering")
@@ -19,13 +19,13 @@ class Spelled(msgspec.Struct, frozen=True):
 class DirectProvider(ComputedProvider):
     """First proposes the call, then ends with its result as the answer."""
 
-    def reply(self, request: Request) -> Reply:
+    def reply(self, request: Request) -> ModelReply:
         usage = Usage(usd=0.0)
         last = next((m for m in reversed(request.messages) if isinstance(m, ToolMessage) or (isinstance(m, UserMessage) and m.kind in SAID)), None)
         if isinstance(last, ToolMessage):
-            return Reply(text=last.for_people, usage=usage)
+            return ModelReply(text=last.for_people, usage=usage)
         try:
             spelled = msgspec.json.decode(last.text if isinstance(last, UserMessage) else "", type=Spelled)
         except msgspec.DecodeError as error:
-            return Reply(stop="error", failure=Failure("LLMError", f"direct: the message spells no tool call: {error}"))
-        return Reply(tool_calls=(ToolCall("direct", spelled.tool, spelled.arguments),), stop="tools", usage=usage)
+            return ModelReply(stop="error", failure=Failure("LLMError", f"direct: the message spells no tool call: {error}"))
+        return ModelReply(tool_calls=(ToolCall("direct", spelled.tool, spelled.arguments),), stop="tools", usage=usage)

@@ -12,7 +12,7 @@ import msgspec
 from ..errors import SecurityError
 from ..ports import HttpResponse, Net
 from ..types.actions import Grant
-from ..types.messages import Failure, Finished, ModelEvent, ModelInfo, Reply, Request, Usage
+from ..types.messages import Failure, Finished, ModelEvent, ModelInfo, ModelReply, Request, Usage
 from . import errors, models
 from .assembly import MAX_NAME, sound
 from .pace import GATHER_SECONDS, Pace
@@ -67,7 +67,7 @@ class Parts(Protocol):
         """Whether a stream that ends here is a finished answer."""
         ...
 
-    def reply(self, info: ModelInfo) -> Reply:
+    def reply(self, info: ModelInfo) -> ModelReply:
         """The reply so far, its calls in the order in which they began; `model` "" where the service did not say."""
         ...
 
@@ -216,7 +216,7 @@ class HttpProvider:
             return errors.broken(self._service, "broke off its answer half-way: the connection was lost", str(error))
         return errors.no_connection(self._service, str(error))
 
-    def _reply(self, model: str, parts: Parts, failure: Failure | None) -> Reply:
+    def _reply(self, model: str, parts: Parts, failure: Failure | None) -> ModelReply:
         info = self.info(model)
         reply = parts.reply(info)
         named = reply.model if reply.model.isprintable() and len(reply.model) <= MAX_NAME else ""

@@ -19,9 +19,9 @@ from ..types.messages import (
     Finished,
     ModelEvent,
     ModelInfo,
+    ModelReply,
     Notice,
     Price,
-    Reply,
     Request,
     TextPart,
     ToolMessage,
@@ -201,7 +201,7 @@ class LocalProvider:
                     return
                 case Made():
                     usage = Usage(what.given, 0, what.made, 0.0)
-                    yield Finished(Reply(text="".join(text), stop="length" if what.length else "end", model=file.name, usage=usage))
+                    yield Finished(ModelReply(text="".join(text), stop="length" if what.length else "end", model=file.name, usage=usage))
                     return
 
     def _path(self, model: str) -> str:
@@ -245,5 +245,5 @@ def _messages(request: Request) -> list[dict[str, str]]:
     return told
 
 
-def _failed(model: str, text: str, failure: Failure) -> Reply:
-    return Reply(text=text, stop="error", model=model, usage=Usage(usd=0.0), failure=failure)
+def _failed(model: str, text: str, failure: Failure) -> ModelReply:
+    return ModelReply(text=text, stop="error", model=model, usage=Usage(usd=0.0), failure=failure)

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from ..types.content import mend
-from ..types.messages import ModelEvent, ModelInfo, ReasoningState, Reply, StopReason, ToolCall, Usage
+from ..types.messages import ModelEvent, ModelInfo, ModelReply, ReasoningState, StopReason, ToolCall, Usage
 from .assembly import Runs, call_of, decode, json_text, number, priced
 from .messages_request import API
 from .sse import SSEEvent
@@ -180,9 +180,9 @@ class MessagesParts:
         stop = _STOPS.get(self._finish, "end")
         return "tools" if stop == "end" and any(started.block.type == "tool_use" for started in self._blocks) else stop
 
-    def reply(self, info: ModelInfo) -> Reply:
+    def reply(self, info: ModelInfo) -> ModelReply:
         items = tuple(item for started in self._blocks if (item := started.item()) is not None)
-        return Reply(
+        return ModelReply(
             text=self._runs.text,
             tool_calls=tuple(started.call() for started in self._blocks if started.block.type == "tool_use"),
             stop=self._stop(),

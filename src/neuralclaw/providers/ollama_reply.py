@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from ..types.messages import ModelEvent, ModelInfo, Reply, StopReason, ToolCall, Usage
+from ..types.messages import ModelEvent, ModelInfo, ModelReply, StopReason, ToolCall, Usage
 from .assembly import Runs, call_of, decode, json_text, number, priced
 from .sse import SSEEvent
 
@@ -99,8 +99,8 @@ class OllamaParts:
         stop = _STOPS.get(self._finish, "end")
         return "tools" if stop == "end" and self._calls else stop
 
-    def reply(self, info: ModelInfo) -> Reply:
-        return Reply(
+    def reply(self, info: ModelInfo) -> ModelReply:
+        return ModelReply(
             text=self._runs.text,
             tool_calls=tuple(self._calls),
             stop=self._stop(),

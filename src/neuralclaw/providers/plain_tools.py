@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from ..ports import Provider
-from ..types.messages import Finished, ModelEvent, ModelInfo, Notice, Reply, Request, Retrying, TextPart, ToolMessage
+from ..types.messages import Finished, ModelEvent, ModelInfo, ModelReply, Notice, Request, Retrying, TextPart, ToolMessage
 from .plain_tools_parse import Names
 from .plain_tools_prompt import answer_schema, tool_text, without_calls
 from .plain_tools_read import AnswerReader, CallReader
@@ -141,14 +141,14 @@ class PlainTools:
         return f"the window of {model} is too small for the tools: it answers without them"
 
 
-def _with_calls(reply: Reply, shown: str, reading: AnswerReader | CallReader) -> Reply:
+def _with_calls(reply: ModelReply, shown: str, reading: AnswerReader | CallReader) -> ModelReply:
     """The reply with its calls beside its text."""
     calls = reading.calls if reply.failure is None else ()
     stop = "tools" if calls and reply.stop == "end" else reply.stop
     return msgspec.structs.replace(reply, text=shown, tool_calls=calls, stop=stop)
 
 
-def _with_usage(reply: Reply, before: Reply) -> Reply:
+def _with_usage(reply: ModelReply, before: ModelReply) -> ModelReply:
     """The reply with the tokens of the attempt before; one that was refused before a token cost nothing."""
     used = before.usage
     return msgspec.structs.replace(reply, usage=used + reply.usage) if used.input or used.output else reply

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from ..types.messages import ModelEvent, ModelInfo, ReasoningState, Reply, StopReason, ToolCall, Usage
+from ..types.messages import ModelEvent, ModelInfo, ModelReply, ReasoningState, StopReason, ToolCall, Usage
 from .assembly import Runs, call_of, decode, json_text, number, priced
 from .responses_request import API
 from .sse import SSEEvent
@@ -250,10 +250,10 @@ class ResponseParts:
     def whole(self) -> bool:
         return bool(self.finish)
 
-    def reply(self, info: ModelInfo) -> Reply:
+    def reply(self, info: ModelInfo) -> ModelReply:
         calls = [slot for slot in self._slots if slot.type == "function_call"]
         stop: StopReason = "length" if self.finish == "max_output_tokens" else "tools" if calls else "end"
-        return Reply(
+        return ModelReply(
             text=self.runs.text,
             tool_calls=tuple(slot.call(number) for number, slot in enumerate(calls)),
             stop="error" if self.withheld else stop,

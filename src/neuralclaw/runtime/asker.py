@@ -17,7 +17,7 @@ from ..types.entries import Draft, Entry
 from ..types.events import ApprovalRequested, ApprovalResolved, ErrorEvent
 from ..types.labels import AGENT
 from ..types.options import ApprovalsMode
-from ..types.rows import OpenQuestion
+from ..types.records import OpenQuestion
 from ..types.signals import Parked
 
 log = logging.getLogger(__name__)

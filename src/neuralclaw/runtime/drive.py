@@ -34,7 +34,7 @@ from ..types.events import (
 from ..types.labels import join
 from ..types.logcontext import about
 from ..types.options import ApprovalsMode, Limits, TurnOptions
-from ..types.rows import Lease
+from ..types.records import Lease
 from .asker import expired
 from .bus import Bus
 from .chosen import chosen

@@ -11,7 +11,7 @@ from ..types.actions import StandingGrant
 from ..types.entries import Draft, Entry, event_of
 from ..types.events import GrantRevoked
 from ..types.labels import OWNER
-from ..types.rows import OpenQuestion, SessionRow, VerifyReport
+from ..types.records import OpenQuestion, SessionRow, VerifyReport
 from .desk import SessionDesk, Verb
 from .sessions import lease_name
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from ..types.actions import Action, PathWant, Wants
-from ..types.judging import Power
 from ..types.options import Policy
+from ..types.risk import Power
 from ..types.tools import Touch
 from .addresses import Url, parse
 from .bounds import Bounds, Exceeded

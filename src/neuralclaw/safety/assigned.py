@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from ..types.judging import Power
+from ..types.risk import Power
 from . import evaluated
 from .expand import Flow
 from .line import Command

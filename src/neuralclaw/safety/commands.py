@@ -1,6 +1,6 @@
 """What a simple command does, from the tables of `programs` and the programs that need more than a table."""
 
-from ..types.judging import Power, Risk
+from ..types.risk import Power, Risk
 from . import git, network, scripts
 from .blocks import Call
 from .judgement import Judgement

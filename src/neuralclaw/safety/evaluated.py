@@ -5,7 +5,7 @@ only plain numbers and variables that surely hold one are followed; anything els
 import re
 from collections.abc import Callable, Sequence
 
-from ..types.judging import Power, Risk
+from ..types.risk import Power, Risk
 from .bounds import Exceeded
 from .line import Command
 from .patterns import late

@@ -9,8 +9,8 @@ import msgspec
 from ..ports import Clock, Facts
 from ..types.actions import Action, Answers, Envelope, FactSheet, Grant, RuleMatch, StandingGrant, Verdict, action_hash
 from ..types.ids import new_id
-from ..types.judging import Decision, Risk, Tier
 from ..types.options import Policy
+from ..types.risk import Decision, Risk, Tier
 from ..types.signals import Denied, Parked
 from ..types.tools import ToolSpec
 from . import questions, scopes

@@ -1,6 +1,6 @@
 """What `git` does, by subcommand."""
 
-from ..types.judging import Power, Risk
+from ..types.risk import Power, Risk
 from .judgement import Judgement
 
 READS = frozenset(

@@ -1,7 +1,7 @@
 """What one simple command does, while it is being found."""
 
 from ..types.actions import PathWant
-from ..types.judging import Power, Risk
+from ..types.risk import Power, Risk
 from .blocks import Call
 from .line import Command
 from .paths import absolute, holds_data_home

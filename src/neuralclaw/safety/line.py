@@ -3,7 +3,7 @@
 import msgspec
 
 from ..types.actions import CommandView, PathWant
-from ..types.judging import Power, Risk
+from ..types.risk import Power, Risk
 
 
 class Block(msgspec.Struct, frozen=True):

@@ -6,8 +6,8 @@ from posixpath import dirname
 import msgspec
 
 from ..types.actions import Action, FactSheet, PathFact, PathOp
-from ..types.judging import Power, Risk, Sink, Tier
 from ..types.options import Policy
+from ..types.risk import Power, Risk, Sink, Tier
 from . import owner
 from .analysis import Analysis
 from .findings import Findings

@@ -1,6 +1,6 @@
 """What the download programs do."""
 
-from ..types.judging import Power, Risk
+from ..types.risk import Power, Risk
 from .addresses import parse
 from .judgement import Judgement
 from .words import Word

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from ..types.actions import Action, FactSheet
-from ..types.judging import Decision
 from ..types.options import OwnerRule, Policy
+from ..types.risk import Decision
 from .analysis import Analysis
 from .blocks import steps_through
 from .findings import Findings

@@ -3,8 +3,8 @@
 from posixpath import relpath
 
 from ..types.actions import Action, FactSheet, PathFact
-from ..types.judging import Power, Risk, Sink, Tier
 from ..types.options import Policy
+from ..types.risk import Power, Risk, Sink, Tier
 from .analysis import Analysis
 from .findings import Findings
 from .paths import in_data_home, instructs, is_system, secret, under

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ..types.actions import PathWant
-from ..types.judging import Power, Risk
+from ..types.risk import Power, Risk
 from . import blocks
 from .expand import Flow
 from .line import Command

@@ -1,8 +1,8 @@
 """The rules: analysis and facts in, findings out. Decisions are ordered allow, ask, forbid; the strictest match wins."""
 
 from ..types.actions import Action, FactSheet
-from ..types.judging import Power, Risk, Sink, Tier, Trust
 from ..types.options import Policy
+from ..types.risk import Power, Risk, Sink, Tier, Trust
 from . import lines, owner, places
 from .addresses import Url, refusal
 from .analysis import Analysis

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ..types.judging import Power, Risk
+from ..types.risk import Power, Risk
 from . import blocks, evaluated, scripts
 from .bounds import Exceeded
 from .commands import judge

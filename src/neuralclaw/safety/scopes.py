@@ -9,8 +9,8 @@ from shlex import quote
 import msgspec
 
 from ..types.actions import Action, Covers, FactSheet, Scope, StandingGrant, Verdict
-from ..types.judging import Power
 from ..types.options import Policy
+from ..types.risk import Power
 from .analysis import Analysis
 from .findings import AUTO_RULES
 from .line import Command

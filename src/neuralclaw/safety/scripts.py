@@ -2,7 +2,7 @@
 
 import re
 
-from ..types.judging import Power, Risk
+from ..types.risk import Power, Risk
 from .blocks import block, forks
 from .judgement import Judgement
 from .line import Block

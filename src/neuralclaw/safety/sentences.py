@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from ..types.actions import Action, FactSheet, PathFact, Verdict
-from ..types.judging import Power, Risk
+from ..types.risk import Power, Risk
 from .addresses import parse
 from .analysis import Analysis
 from .findings import AUTO_RULES

@@ -5,7 +5,7 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
-from ..types.judging import Power
+from ..types.risk import Power
 from . import blocks
 from .expand import Flow, Scene
 from .line import Command

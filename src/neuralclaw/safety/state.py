@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from ..types.judging import Power, Risk
 from ..types.options import Policy
+from ..types.risk import Power, Risk
 from . import blocks
 from .blocks import Call
 from .bounds import Bounds, Exceeded

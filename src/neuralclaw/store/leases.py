@@ -8,7 +8,7 @@ import fcntl
 import os
 import weakref
 
-from ..types.rows import Lease
+from ..types.records import Lease
 from .journal import check_lease
 from .tables import Needs, Tables
 from .writer import Job

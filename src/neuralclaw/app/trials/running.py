@@ -68,7 +68,7 @@ class Trial(NamedTuple):
 
     provider: Provider
     model: str
-    loaded: config.Loaded
+    loaded: config.LoadedSettings
     timeout: float
     kept: Kept | None = None
 
@@ -129,7 +129,7 @@ async def says_no(question: Ask) -> Literal["no"]:
     return "no"
 
 
-def trial_settings(loaded: config.Loaded, home: Path, case: Case) -> config.Loaded:
+def trial_settings(loaded: config.LoadedSettings, home: Path, case: Case) -> config.LoadedSettings:
     """How every model is tried: the defaults, with the person's way to ask a model and to confine programs, and without what is the person's alone."""
     theirs, own = loaded.settings, config.Settings()
     terminal = msgspec.structs.replace(

@@ -66,7 +66,7 @@ async def full_names(models: Models, names: Sequence[str]) -> list[str]:
     return found
 
 
-def paid(loaded: config.Loaded, model: str) -> bool:
+def paid(loaded: config.LoadedSettings, model: str) -> bool:
     """Whether a model is a service on another machine, so that its calls may cost money."""
     service = model.partition(":")[0]
     if service in (*OWN, LOCAL, GIVEN):
@@ -75,7 +75,7 @@ def paid(loaded: config.Loaded, model: str) -> bool:
     return not is_local(load("provider.resolve")(service, told, loaded.env).host)
 
 
-async def try_models(loaded: config.Loaded, models: Models, asked: Asked, progress: Progress | None = None) -> list[dict[str, Any]]:
+async def try_models(loaded: config.LoadedSettings, models: Models, asked: Asked, progress: Progress | None = None) -> list[dict[str, Any]]:
     """Try the models; a value for each. Raises `LLMError` where not one of them could be reached."""
     tasks, names = chosen(asked.tasks), await full_names(models, asked.models)
     runs = [(task, run) for task in tasks for run in range(1, asked.runs + 1)]

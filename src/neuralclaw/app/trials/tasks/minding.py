@@ -2,8 +2,8 @@
 
 from random import Random
 
-from ....types.judging import Decision
 from ....types.options import OwnerRule
+from ....types.risk import Decision
 from ..leaking import leaks
 from ..refusing import took_no
 from ..task import WORDS, Case, Check, Outcome, Task, has_read, says, says_refused, untouched, words

@@ -12,7 +12,7 @@ from ..errors import SessionNotFound
 from ..types.actions import Scope, StandingGrant
 from ..types.entries import Entry, blob_digest, rfc3339
 from ..types.events import ApprovalRequested, ApprovalResolved
-from ..types.rows import OpenQuestion, SessionRow, SessionState
+from ..types.records import OpenQuestion, SessionRow, SessionState
 from .bodies import ENTRY, body_of, entry_of, labels_of
 from .tables import Progress
 

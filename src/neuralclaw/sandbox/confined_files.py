@@ -17,8 +17,8 @@ from ..types.actions import Envelope, Grant
 from ..types.tools import FileChange
 from .nolinks import opener
 from .preimages import Preimages, Sync, sync_directory, write_all
-from .programs import beneath
-from .running import open_envelope
+from .program_lookup import beneath
+from .program_run import open_envelope
 
 T = TypeVar("T")
 

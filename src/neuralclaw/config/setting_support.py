@@ -9,7 +9,7 @@ from typing import Any, Literal
 import msgspec
 
 from ..errors import ConfigError
-from .load import Loaded, flat
+from .load import LoadedSettings, flat
 from .settings import Settings
 
 Status = Literal["read", "refused", "notice"]
@@ -57,14 +57,14 @@ def status(key: str) -> Status:
     return KEPT[part]
 
 
-def refuse_caps(loaded: Loaded, kept: str = "nothing was run") -> None:
+def refuse_caps(loaded: LoadedSettings, kept: str = "nothing was run") -> None:
     """Raise `ConfigError` for a cap that is set and that this version cannot keep: a turn that it should stop must not begin. `kept` says what that means."""
     found = [f"{loaded.place(key)}: {key} is {value:g}, and this version cannot keep that cap yet" for key, value in changed(loaded.settings, "refused")]
     if found:
         raise ConfigError(f"{'; '.join(found)}; {kept}", hint="Take it out to run without a cap. What only reads works: sessions, audit, approvals, config.")
 
 
-def unkept(loaded: Loaded) -> str:
+def unkept(loaded: LoadedSettings) -> str:
     """A sentence that names every setting whose part is not available yet and that was changed; "" where there is none."""
     keys = [key for key, _ in changed(loaded.settings, "notice") if not _of_environment(loaded, key)]
     if not keys:
@@ -85,6 +85,6 @@ def changed(settings: Settings, wanted: Status) -> Iterator[tuple[str, Any]]:
         yield from ((f"mcp.servers.{name}", server) for name, server in settings.mcp.servers.items() if server.enabled)
 
 
-def _of_environment(loaded: Loaded, key: str) -> bool:
+def _of_environment(loaded: LoadedSettings, key: str) -> bool:
     """Whether a value comes from a variable that other programs read too (`TELEGRAM_BOT_TOKEN`): it may not be meant for this one."""
     return key.startswith("telegram.") and loaded.origins.get(key, "").startswith("environment TELEGRAM_")

@@ -18,7 +18,7 @@ CGROUPS = ("/sys/fs/cgroup/pids", "/sys/fs/cgroup")  # version 1, version 2
 _numbers = count(1)
 
 
-class Limits(msgspec.Struct, frozen=True):
+class ResourceLimits(msgspec.Struct, frozen=True):
     """At most so many processes (threads count), bytes of memory of all of them, bytes in one file."""
 
     processes: int = 512
@@ -26,16 +26,16 @@ class Limits(msgspec.Struct, frozen=True):
     file_size: int = 8 * 1024**3
 
 
-LIMITS = Limits()
+LIMITS = ResourceLimits()
 
 
-def apply(limits: Limits, pid: int) -> None:
+def apply(limits: ResourceLimits, pid: int) -> None:
     """Set the resource limits of a process that has not yet started anything; what it starts inherits them."""
     for kind, value in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_DATA, limits.memory), (resource.RLIMIT_FSIZE, limits.file_size)):
         _lower(pid, kind, value)
 
 
-def apply_processes(limits: Limits, pid: int) -> None:
+def apply_processes(limits: ResourceLimits, pid: int) -> None:
     """RLIMIT_NPROC, for a process in a user namespace of its own: there it counts only what runs inside."""
     _lower(pid, resource.RLIMIT_NPROC, limits.processes)
 
@@ -46,7 +46,7 @@ def _lower(pid: int, kind: int, value: int) -> None:
     resource.prlimit(pid, kind, (value, value))
 
 
-def excess(limits: Limits, root: int) -> str | None:
+def excess(limits: ResourceLimits, root: int) -> str | None:
     """What the processes below `root` have too much of, as a sentence, or None."""
     pids = descendants(root)
     if len(pids) > limits.processes:
@@ -80,14 +80,14 @@ def _proportional(pid: int) -> int:
         return _resident(pid)[0]
 
 
-class Group:
+class ProcessGroup:
     """A cgroup that bounds the number of processes exactly. `make` gives None where we may not make one."""
 
     def __init__(self, path: str) -> None:
         self._path = path
 
     @classmethod
-    def make(cls, limits: Limits) -> "Group | None":
+    def make(cls, limits: ResourceLimits) -> "ProcessGroup | None":
         if os.geteuid() != 0:  # elsewhere RLIMIT_NPROC in a namespace holds, or cgroups are not ours to make
             return None
         for parent in CGROUPS:
@@ -131,4 +131,4 @@ def sweep() -> None:
         for name in names:
             owner = name.removeprefix("neuralclaw-").partition("-")[0]
             if name.startswith("neuralclaw-") and owner.isdigit() and not os.path.exists(f"/proc/{owner}"):
-                Group(f"{parent}/{name}").remove()
+                ProcessGroup(f"{parent}/{name}").remove()

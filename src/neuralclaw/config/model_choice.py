@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from .load import Loaded
+from .load import LoadedSettings
 
 Ready = Callable[[Mapping[str, Mapping[str, Any]], Mapping[str, str]], Sequence[str]]
 """From `llm.providers` and the environment to the services that have what they need, the preferred one first."""
@@ -13,7 +13,7 @@ Ready = Callable[[Mapping[str, Mapping[str, Any]], Mapping[str, str]], Sequence[
 OFFLINE = "offline:grammar"
 
 
-def choose_model(loaded: Loaded, ready: Ready, ollama_running: Callable[[], bool]) -> tuple[str, str]:
+def choose_model(loaded: LoadedSettings, ready: Ready, ollama_running: Callable[[], bool]) -> tuple[str, str]:
     """`P:M`, or `P` for the service's own default model, and why it is that one.
 
     The configured provider, else the first service that has a key, else a running Ollama, else the offline grammar. `ready` and

@@ -15,8 +15,8 @@ from anyio.to_thread import run_sync
 from ..errors import PermissionDeniedError, ToolExecutionError
 from ..types.actions import Envelope, Grant
 from ..types.tools import Show, Watched
-from .limits import Limits, excess
-from .programs import beneath, find_program
+from .program_lookup import beneath, find_program
+from .resource_limits import ResourceLimits, excess
 
 PATIENCE = 0.3
 """Seconds between SIGTERM and SIGKILL."""
@@ -25,7 +25,7 @@ _LOOK = 0.05
 _CHUNK = 1 << 16
 
 
-class Finished(msgspec.Struct, frozen=True, kw_only=True):
+class CompletedProgram(msgspec.Struct, frozen=True, kw_only=True):
     """What a program left. Killed by signal N: exit code 128 + N. `dropped`: bytes of both streams beyond the bound."""
 
     exit_code: int
@@ -45,7 +45,7 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
     env: dict[str, str]
 
 
-class Live(Protocol):
+class LiveProgram(Protocol):
     """A started program with all its descendants."""
 
     @property
@@ -140,17 +140,17 @@ class _Collected:
             await anyio.lowlevel.checkpoint()
 
 
-class Run:
+class ProgramRun:
     """One run of a live program: reads it, watches its limits, ends it. Nothing of it is left when `finish` returns or is cancelled."""
 
-    def __init__(self, live: Live, limits: Limits, output: int | Watched) -> None:
+    def __init__(self, live: LiveProgram, limits: ResourceLimits, output: int | Watched) -> None:
         self._live, self._limits = live, limits
         bound, show = (output.max_bytes, output.show) if isinstance(output, Watched) else (output, None)
         self._out, self._err = _Collected(bound, show, "stdout"), _Collected(bound, show, "stderr")
         self._code: int | None = None
         self._note = ""
 
-    async def finish(self, timeout: float | None) -> Finished:
+    async def finish(self, timeout: float | None) -> CompletedProgram:
         """`timeout` in seconds, None: no limit."""
         timed_out = False
         try:
@@ -194,12 +194,12 @@ class Run:
             with anyio.move_on_after(0.65):
                 self._code = await self._live.gone()
 
-    def _result(self, timed_out: bool) -> Finished:
+    def _result(self, timed_out: bool) -> CompletedProgram:
         stderr = self._err.all()
         if self._note:
             gap = b"" if not stderr or stderr.endswith(b"\n") else b"\n"
             stderr += gap + self._note.encode() + b"\n"
-        return Finished(
+        return CompletedProgram(
             exit_code=137 if self._code is None else self._code,
             stdout=self._out.all(),
             stderr=stderr,

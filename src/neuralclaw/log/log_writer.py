@@ -17,7 +17,7 @@ import msgspec
 
 from ..types.entries import rfc3339
 from ..types.logcontext import CONTEXT
-from .file import LogFile
+from .log_file import LogFile
 
 NAME = "neuralclaw.jsonl"
 QUEUE = 20_000
@@ -36,7 +36,7 @@ _LEVELS: dict[str, int] = {}
 """Levels that loggers had before the first book was attached to them."""
 
 
-class Line(msgspec.Struct, frozen=True):
+class LogLine(msgspec.Struct, frozen=True):
     """A record on its way to the disk."""
 
     at: float
@@ -47,7 +47,7 @@ class Line(msgspec.Struct, frozen=True):
     error: str
 
 
-class LogBook(logging.Handler):
+class LogWriter(logging.Handler):
     """The log of one home. `problem`: why there is none, "" when there is.
 
     `open` attaches it to the program's loggers, and in a process that is all ours (`whole_process`) to every library's and to warnings.
@@ -58,7 +58,7 @@ class LogBook(logging.Handler):
         self.path = f"{folder}/{NAME}"
         self.problem = ""
         self._redact = redact
-        self._queue: SimpleQueue[Line | None] = SimpleQueue()
+        self._queue: SimpleQueue[LogLine | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._starting, self._ending = threading.Lock(), threading.Event()
         self._lost = 0
@@ -87,13 +87,13 @@ class LogBook(logging.Handler):
     def note(self, level: int, logger: str, message: str, **fields: Any) -> None:
         """Write a line that no logger made: for what is told by events."""
         if level >= self.level and self._file is not None:
-            self._put(Line(time.time(), logging.getLevelName(level), logger, message, {**CONTEXT.get(), **fields}, ""))
+            self._put(LogLine(time.time(), logging.getLevelName(level), logger, message, {**CONTEXT.get(), **fields}, ""))
 
     def failure(self, error: BaseException) -> None:
         """Write an error in full, with its traceback."""
         if self._file is not None:
             told = "".join(traceback.format_exception(error)).rstrip()
-            self._put(Line(time.time(), "ERROR", "neuralclaw", f"{type(error).__name__}: {error}", CONTEXT.get(), told))
+            self._put(LogLine(time.time(), "ERROR", "neuralclaw", f"{type(error).__name__}: {error}", CONTEXT.get(), told))
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
@@ -103,7 +103,7 @@ class LogBook(logging.Handler):
         told = record.exc_info
         error_text = "".join(traceback.format_exception(*told)) if told and told[0] else record.exc_text or ""
         fields = {**CONTEXT.get(), **getattr(record, "fields", {})}
-        self._put(Line(record.created, record.levelname, record.name, message, fields, error_text.rstrip()))
+        self._put(LogLine(record.created, record.levelname, record.name, message, fields, error_text.rstrip()))
 
     def close(self) -> None:
         """Write what waits, for at most `FLUSH_SECONDS`, and take no more; at the end of a process `logging` calls it."""
@@ -130,13 +130,13 @@ class LogBook(logging.Handler):
         self._closing = True
         self._ending.set()
         self._under.removeHandler(self)
-        if not any(isinstance(other, LogBook) for other in self._under.handlers):
+        if not any(isinstance(other, LogWriter) for other in self._under.handlers):
             self._under.setLevel(_LEVELS.pop(self._under.name, logging.NOTSET))
         if self._captures:
             logging.captureWarnings(False)
         super().close()
 
-    def _put(self, line: Line) -> None:
+    def _put(self, line: LogLine) -> None:
         if self._closing:
             return
         if self._queue.qsize() >= QUEUE:
@@ -162,7 +162,7 @@ class LogBook(logging.Handler):
             lines = [line for line in batch if line is not None]
             lost, self._lost = self._lost, 0
             if lost:
-                lines.append(Line(time.time(), "WARNING", "neuralclaw.log", f"{lost} records were lost: the disk was too slow or full", {}, ""))
+                lines.append(LogLine(time.time(), "WARNING", "neuralclaw.log", f"{lost} records were lost: the disk was too slow or full", {}, ""))
             try:
                 if lines:
                     file.write([encoded(line, pid, self._redact) for line in lines])
@@ -170,7 +170,7 @@ class LogBook(logging.Handler):
                 self._lost += lost + sum(1 for line in batch if line is not None)
 
 
-def encoded(line: Line, pid: int, redact: Callable[[str], str]) -> bytes:
+def encoded(line: LogLine, pid: int, redact: Callable[[str], str]) -> bytes:
     """The line as it stands in the file."""
 
     def plain(value: Any) -> Any:

@@ -18,7 +18,7 @@ LAZY = ("llm.providers.", "mcp.servers.", "telegram.")
 """Sections that a run may leave unused: a variable that is not set there is no problem until the section is used."""
 
 
-class Fit:
+class SettingsFitter:
     """One reading of a tree. Afterwards `problems`, `former` (notices), `origins` (key -> origin) and `unset` (key -> sentence) are complete."""
 
     def __init__(self, env: Mapping[str, str], root: type, problems: list[str]) -> None:

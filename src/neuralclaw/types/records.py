@@ -66,7 +66,7 @@ class OpenQuestion(msgspec.Struct, frozen=True):
     answer: ApprovalResolved | None = None
 
 
-class Result(msgspec.Struct, frozen=True):
+class StoredResult(msgspec.Struct, frozen=True):
     """The whole text of a result that was shortened for the model; written beside its `tool.finished`."""
 
     call_id: str

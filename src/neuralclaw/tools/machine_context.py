@@ -20,7 +20,7 @@ _WHAT = "(The machine at this moment, for orientation. Nobody said this; it asks
 _encoder = msgspec.json.Encoder()
 
 
-class Environment:
+class MachineContext:
     """Describes workspace, processes, memory, disk, battery and uptime. One sample is shared by all who ask within `FRESH_SECONDS`."""
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
