@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from neuralclaw import Agent
-from neuralclaw.providers.chat_request import encode
+from neuralclaw.providers.chat_completions_request import encode
 from neuralclaw.testing import Reply, ScriptedProvider
 from neuralclaw.tools.machine_context import MachineContext, plain
 from neuralclaw.types.messages import ModelInfo, Price

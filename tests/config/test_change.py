@@ -14,7 +14,7 @@ from neuralclaw import Agent
 from neuralclaw.config import SettingsRequest
 from neuralclaw.config.change import Set, set_key
 from neuralclaw.errors import ConfigError, UsageError
-from neuralclaw.providers.known import KNOWN
+from neuralclaw.providers.known_services import KNOWN
 
 pytestmark = pytest.mark.anyio
 

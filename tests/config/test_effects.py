@@ -11,7 +11,7 @@ import pytest
 
 from neuralclaw import Agent, config
 from neuralclaw.config import SettingsRequest, setting_support
-from neuralclaw.providers.known import KNOWN
+from neuralclaw.providers.known_services import KNOWN
 from neuralclaw.testing import FunctionProvider
 from neuralclaw.types.messages import Request
 from tests.providers.loopback import LoopbackServer, Response, loopback

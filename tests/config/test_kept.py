@@ -12,7 +12,7 @@ from neuralclaw.config import Settings, SettingsRequest, setting_support
 from neuralclaw.config.describe import keys
 from neuralclaw.config.settings import McpSection, McpServerSection
 from neuralclaw.errors import ConfigError
-from neuralclaw.providers.known import KNOWN
+from neuralclaw.providers.known_services import KNOWN
 
 pytestmark = pytest.mark.anyio
 SOURCE = Path(neuralclaw.__file__).parent

@@ -11,13 +11,13 @@ import openai
 import pytest
 
 from neuralclaw.ports import Net
-from neuralclaw.providers.chat import ChatProvider
+from neuralclaw.providers.anthropic_messages import MessagesProvider
+from neuralclaw.providers.chat_completions import ChatProvider
 from neuralclaw.providers.http import HttpProvider
-from neuralclaw.providers.messages import MessagesProvider
+from neuralclaw.providers.model_service import Service
 from neuralclaw.providers.ollama import OllamaProvider
 from neuralclaw.providers.responses import ResponsesProvider
 from neuralclaw.providers.retry import RetryProvider
-from neuralclaw.providers.service import Service
 from neuralclaw.testing import FakeClock
 from neuralclaw.types.messages import AssistantMessage, Finished, ModelEvent, ModelReply, Request, Retrying, TextPart, ToolDef, ToolMessage, UserMessage
 

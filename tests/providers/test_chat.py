@@ -12,9 +12,9 @@ import pytest
 from openai.lib.streaming.chat import ChatCompletionStreamState
 
 from neuralclaw.ports import Net, Provider
-from neuralclaw.providers.chat import ChatProvider
-from neuralclaw.providers.chat_reply import ChatParts
-from neuralclaw.providers.service import Service
+from neuralclaw.providers.chat_completions import ChatProvider
+from neuralclaw.providers.chat_completions_reply import ChatParts
+from neuralclaw.providers.model_service import Service
 from neuralclaw.providers.sse import SSEDecoder
 from neuralclaw.types.messages import ModelInfo, Price
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from neuralclaw.errors import ConfigError
-from neuralclaw.providers.known import KNOWN, is_local, names, resolve, with_key
+from neuralclaw.providers.known_services import KNOWN, is_local, names, resolve, with_key
+from neuralclaw.providers.model_service import Service
 from neuralclaw.providers.models import info, refused_parameters
-from neuralclaw.providers.service import Service
 from neuralclaw.types.messages import ModelInfo, Price
 
 SECRET = "sk-secret"

@@ -14,7 +14,7 @@ import pytest
 from neuralclaw.errors import ConfigError
 from neuralclaw.providers.local import LocalProvider
 from neuralclaw.providers.local_file import read_model_file
-from neuralclaw.providers.plain_tools import PlainTools
+from neuralclaw.providers.plain_tools.wrapper import PlainTools
 from neuralclaw.types import messages as m
 
 from ..cli.program import Claw

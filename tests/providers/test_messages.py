@@ -10,9 +10,9 @@ from anthropic.types.message_create_params import MessageCreateParamsStreaming
 from pydantic import TypeAdapter
 
 from neuralclaw.ports import Net, Provider
-from neuralclaw.providers.messages import VERSION, MessagesFormat, MessagesProvider
-from neuralclaw.providers.messages_reply import MessagesParts
-from neuralclaw.providers.service import Service
+from neuralclaw.providers.anthropic_messages import VERSION, MessagesFormat, MessagesProvider
+from neuralclaw.providers.anthropic_messages_reply import MessagesParts
+from neuralclaw.providers.model_service import Service
 from neuralclaw.providers.sse import SSEDecoder
 from neuralclaw.types.messages import (
     AssistantMessage,

@@ -8,10 +8,10 @@ import pytest
 
 from neuralclaw.ports import Net, Provider
 from neuralclaw.providers.jsonlines import JSONLinesDecoder
-from neuralclaw.providers.known import resolve
+from neuralclaw.providers.known_services import resolve
+from neuralclaw.providers.model_service import Service
 from neuralclaw.providers.ollama import OllamaProvider
 from neuralclaw.providers.ollama_reply import OllamaParts
-from neuralclaw.providers.service import Service
 from neuralclaw.providers.sse import MAX_EVENT_BYTES, SSETooLarge
 from neuralclaw.types.messages import AssistantMessage, Image, ModelInfo, ModelReply, Price, Request, StopReason, ToolCall, ToolMessage, Usage, UserMessage
 

@@ -11,9 +11,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from neuralclaw import Agent
-from neuralclaw.providers.plain_tools import PlainTools
-from neuralclaw.providers.plain_tools_parse import Names
-from neuralclaw.providers.plain_tools_read import AnswerReader, CallReader
+from neuralclaw.providers.plain_tools.call_parser import ToolNames
+from neuralclaw.providers.plain_tools.reply_reader import AnswerReader, CallReader
+from neuralclaw.providers.plain_tools.wrapper import PlainTools
 from neuralclaw.testing import FunctionProvider, Reply
 from neuralclaw.types import messages as m
 
@@ -28,7 +28,7 @@ TOOLS = (
     ),
     m.ToolDef("files::list_files", "Lists.", {"type": "object", "properties": {}}),
 )
-NAMES = Names([tool.name for tool in TOOLS])
+NAMES = ToolNames([tool.name for tool in TOOLS])
 CALL = '{"tool": "read_file", "arguments": {"path": "a.txt"}}'
 READ = ("read_file", {"path": "a.txt"})
 

@@ -8,9 +8,9 @@ import openai
 import pytest
 
 from neuralclaw.ports import Net, Provider
+from neuralclaw.providers.model_service import Service
 from neuralclaw.providers.responses import ResponsesProvider
 from neuralclaw.providers.responses_reply import ResponseParts
-from neuralclaw.providers.service import Service
 from neuralclaw.providers.sse import SSEDecoder
 from neuralclaw.types.messages import AssistantMessage, Image, ModelInfo, ModelReply, Price, ReasoningState, Request, ToolCall, ToolMessage, UserMessage
 

@@ -8,9 +8,9 @@ import pytest
 
 from neuralclaw import plugins
 from neuralclaw.ports import Net
-from neuralclaw.providers.chat import ChatProvider
-from neuralclaw.providers.known import KNOWN, resolve
-from neuralclaw.providers.service import Service
+from neuralclaw.providers.chat_completions import ChatProvider
+from neuralclaw.providers.known_services import KNOWN, resolve
+from neuralclaw.providers.model_service import Service
 from neuralclaw.types.messages import AssistantMessage, ModelReply, Request, ToolCall, ToolMessage, Usage, UserMessage
 
 from .conformance import KEY, Bench

@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from neuralclaw.errors import LeaseLost, SessionNotFound
-from neuralclaw.runtime.verbs import reading_verbs
+from neuralclaw.runtime.record_verbs import reading_verbs
 from neuralclaw.store import SqliteStore
 from neuralclaw.testing import FakeClock
 from neuralclaw.types.actions import Scope

@@ -20,7 +20,7 @@ import pypdf
 import pytest
 
 from neuralclaw.errors import ToolError, ToolTimeoutError
-from neuralclaw.safety.gate import Gate
+from neuralclaw.safety.gate import PolicyGate
 from neuralclaw.safety.shell import analyse
 from neuralclaw.sandbox.confined_files import ConfinedFiles
 from neuralclaw.sandbox.converter import ChildConverter, ConversionBounds
@@ -352,7 +352,7 @@ async def test_a_word_document_is_replaced_like_any_file(registry: Registry, wor
 
 async def test_who_is_asked_about_a_word_document_sees_the_change_of_its_text(registry: Registry, workspace: Path) -> None:
     policy = Policy(require_confirmation_for=(Risk.MEDIUM,))
-    gate = Gate(policy, SystemFacts(policy, lambda: "process", os.defpath, extract=extractor(ChildConverter())), Wall(), analyse)
+    gate = PolicyGate(policy, SystemFacts(policy, lambda: "process", os.defpath, extract=extractor(ChildConverter())), Wall(), analyse)
     spec = registry.find("write_file")
     assert spec is not None
 

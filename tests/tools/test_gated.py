@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from neuralclaw.safety.gate import Gate
+from neuralclaw.safety.gate import PolicyGate
 from neuralclaw.safety.shell import analyse
 from neuralclaw.sandbox.choice import ChosenSandbox
 from neuralclaw.sandbox.confined_files import ConfinedFiles
@@ -48,7 +48,7 @@ class Gated:
         self.sandbox = ChosenSandbox("auto", path_env=environment["PATH"])
         policy = Policy(programs=("cat", "echo", "ls", "wc"), allowed_paths=())
         facts = SystemFacts(policy, lambda: self.sandbox.name, environment["PATH"])
-        self.gate = Gate(policy, facts, Wall(), analyse)
+        self.gate = PolicyGate(policy, facts, Wall(), analyse)
         self.registry = Registry([*workspace_tools(ConfinedFiles(str(data)), self.sandbox, environment, converter=ChildConverter()), *own_tools(kept, dict)])
         self.workspace = workspace
         self.asked = 0

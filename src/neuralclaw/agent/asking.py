@@ -28,7 +28,7 @@ async def ask(run: Run, call: CallState, action: Action, question: Question) -> 
     answer = await _settle(run, call, question, earlier, mode)
     if answer.decision in ("no", None):
         assert question.verdict is not None, "the gate's questions carry its verdict"
-        await results.refused(run, call, action, question.verdict, results.No(answer.by, answer.text or "", question.summary))
+        await results.refused(run, call, action, question.verdict, results.CallRefusal(answer.by, answer.text or "", question.summary))
         return None
     return answer
 
@@ -40,7 +40,7 @@ async def may_run_again(run: Run, call: CallState, action: Action) -> str | None
     earlier = next((q for q in call.questions if q.hash == question.hash), None)
     answer = await _settle(run, call, question, earlier, mode)
     if answer.decision in ("no", None):
-        await results.left(run, call, results.No(answer.by, answer.text or ""))
+        await results.left(run, call, results.CallRefusal(answer.by, answer.text or ""))
         return None
     return answer.by
 

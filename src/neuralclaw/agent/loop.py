@@ -27,7 +27,7 @@ from ..types.messages import Failure, Finished, ModelReply, Notice, ReasoningPar
 from ..types.records import OutboxItem
 from ..types.risk import Decision
 from ..types.signals import Parked
-from . import limits, results
+from . import circuit_breakers, results
 from .context import images_of, with_pictures
 from .prompt import GO_ON, promises_work
 from .redaction import SafeDeltas
@@ -78,7 +78,7 @@ async def go_on(run: Run) -> None:
         elif state.error is not None:
             kept = state.messages[-1].text if state.messages and state.messages[-1].stop == "error" else ""
             await finish(run, "failed", kept, error=ErrorInfo(state.error.kind, state.error.text))
-        elif (limit := limits.fired(state, run.options.limits)) is not None:
+        elif (limit := circuit_breakers.fired(state, run.options.limits)) is not None:
             await run.journal.append(limit)
         elif (answer := state.answer) is None:
             await think(run)
@@ -250,7 +250,7 @@ async def stop_cancelled(run: Run) -> None:
 async def stop_late(run: Run) -> None:
     """The same for a turn whose time is up."""
     await results.not_run(run, run.state.open, "the turn's time was up")
-    limit = limits.out_of_time(run.state, run.options.limits)
+    limit = circuit_breakers.out_of_time(run.state, run.options.limits)
     if run.heard.text:
         await record_reply(run, cut_off(run), limit)
     else:

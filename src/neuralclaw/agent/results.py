@@ -190,7 +190,7 @@ async def failed(run: Run, call: CallState, text: str) -> None:
     await run.journal.append(_error(call, text))
 
 
-class No(msgspec.Struct, frozen=True):
+class CallRefusal(msgspec.Struct, frozen=True):
     """Who or what kept a call from running: `by` policy, nobody, or a person, with the person's words; `summary` is what was asked about."""
 
     by: str
@@ -198,7 +198,7 @@ class No(msgspec.Struct, frozen=True):
     summary: str = ""
 
 
-async def refused(run: Run, call: CallState, action: Action, verdict: Verdict, no: No) -> None:
+async def refused(run: Run, call: CallState, action: Action, verdict: Verdict, no: CallRefusal) -> None:
     """A call that policy forbids, that nobody could be asked about, or that a person said no to."""
     by = no.by
     reasons = (no.text, *verdict.reasons) if by == "nobody" and no.text else verdict.reasons
@@ -213,7 +213,7 @@ async def refused(run: Run, call: CallState, action: Action, verdict: Verdict, n
     await run.journal.append(decision, body)
 
 
-def refusal_text(verdict: Verdict, no: No) -> str:
+def refusal_text(verdict: Verdict, no: CallRefusal) -> str:
     """What the model reads, and a person too."""
     why = "; ".join(verdict.reasons) or "no rule allows it"
     instead = next((f" Instead: {r.alternative}" for r in verdict.rules if r.decision is verdict.decision and r.alternative), "")
@@ -263,7 +263,7 @@ def told(error: NeuralClawError) -> str:
     return f"{error.text.removesuffix('.')}{'.' if error.hint[0].isupper() else ';'} {error.hint}"
 
 
-async def left(run: Run, call: CallState, no: No) -> None:
+async def left(run: Run, call: CallState, no: CallRefusal) -> None:
     """A `once` call that began in an earlier run and that nobody said to repeat."""
     said = f" ({no.text})" if no.by == "nobody" else f" The person says: {no.text}"
     await run.journal.append(_error(call, f"{MAY_HAVE_HAPPENED}{said}" if no.text else MAY_HAVE_HAPPENED, bare=True))

@@ -15,9 +15,9 @@ from ..runtime.asker import JournalAsker
 from ..runtime.bus import Bus
 from ..runtime.desk import SessionDesk, Verb
 from ..runtime.drive import Kit, Wish
+from ..runtime.record_verbs import find_session
 from ..runtime.sessions import Sessions
 from ..runtime.turnstream import TurnStream
-from ..runtime.verbs import find_session
 from ..types.actions import Origin
 from ..types.entries import Event
 from ..types.events import Inbound, TurnFinished

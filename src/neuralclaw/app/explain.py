@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 
 from ..errors import ToolNotFoundError, ToolValidationError, UsageError
-from ..runtime.verbs import find_session
-from ..safety.gate import Gate
+from ..runtime.record_verbs import find_session
+from ..safety.gate import PolicyGate
 from ..sandbox.facts import SystemFacts
 from ..types.actions import Action, Origin, Verdict, Who
 from ..types.entries import Entry
@@ -95,7 +95,7 @@ async def explain(parts: Parts, asked: Mapping[str, Any], *, workspace: str, tru
     if question.resolve is None:
         return await parts.gate.judge(action, standing)
     facts = SystemFacts(parts.policy, lambda: parts.sandbox.name, parts.loaded.env.get("PATH", ""), Answered(question.resolve))
-    return await Gate(parts.policy, facts, parts.clock, read_command, beside=beside).judge(action, standing)
+    return await PolicyGate(parts.policy, facts, parts.clock, read_command, beside=beside).judge(action, standing)
 
 
 def _fits(asked: Asked) -> None:

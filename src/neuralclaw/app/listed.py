@@ -8,7 +8,7 @@ import anyio
 from .. import config
 from ..errors import ConfigError
 from ..plugins import load
-from ..safety.gate import Gate
+from ..safety.gate import PolicyGate
 from .setup_reach import Listing, has_model, listing
 
 ASK_SECONDS = 3.0
@@ -18,7 +18,7 @@ ASK_SECONDS = 3.0
 class Listed:
     """The lists of models that services of the person's own have sent, as far as they were asked for in this process."""
 
-    def __init__(self, loaded: config.LoadedSettings, gate: Gate, configured: Mapping[str, Any]) -> None:
+    def __init__(self, loaded: config.LoadedSettings, gate: PolicyGate, configured: Mapping[str, Any]) -> None:
         self._loaded, self._gate, self._configured = loaded, gate, configured
         self._answers: dict[str, Listing] = {}
 

@@ -17,7 +17,7 @@ from ..errors import ConfigError
 from ..plugins import load
 from ..ports import Clock, Net, Provider
 from ..runtime.drive import Thinking
-from ..safety.gate import Gate
+from ..safety.gate import PolicyGate
 from .listed import Listed
 from .pulled import RunningOllama
 from .setup_reach import has_model
@@ -36,7 +36,7 @@ OWN = {"offline": "grammar", "direct": "call"}
 class Models:
     """The models of this process; a service is built when it is first asked for."""
 
-    def __init__(self, loaded: LoadedSettings, gate: Gate, clock: Clock, *, given: Provider | None) -> None:
+    def __init__(self, loaded: LoadedSettings, gate: PolicyGate, clock: Clock, *, given: Provider | None) -> None:
         self._loaded, self._gate, self._clock, self._given = loaded, gate, clock, given
         self.given = given is not None
         """Whether a `Provider` object answers everything."""

@@ -14,7 +14,7 @@ from ..agent.prompt import system_prompt
 from ..errors import NeuralClawError
 from ..plugins import load
 from ..ports import Clock, Provider
-from ..safety.gate import Gate
+from ..safety.gate import PolicyGate
 from ..sandbox.confined_files import ConfinedFiles
 from ..sandbox.environment import clean_env
 from ..sandbox.facts import SystemFacts
@@ -49,7 +49,7 @@ class Parts:
         self.sandbox = LateSandbox(lambda: sandbox_of(loaded))
         converter = LateConverter(lambda: load("converter")())
         facts = SystemFacts(self.policy, lambda: self.sandbox.name, env.get("PATH", ""), extract=extractor(converter))
-        self.gate = Gate(self.policy, facts, clock, read_command, beside=beside)
+        self.gate = PolicyGate(self.policy, facts, clock, read_command, beside=beside)
         self.models = Models(loaded, self.gate, clock, given=provider)
         self.files = ConfinedFiles(os.path.join(loaded.home, "preimages"))  # noqa: PTH118
         terminal = settings.tools.terminal

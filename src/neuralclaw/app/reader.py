@@ -7,7 +7,7 @@ from typing import Any
 from .. import config
 from ..config import process_environment
 from ..runtime.desk import Verb
-from ..runtime.verbs import reading_verbs
+from ..runtime.record_verbs import reading_verbs
 from ..store.sqlite import SqliteStore
 from .calling import call_verb
 from .clock import SystemClock

@@ -7,7 +7,7 @@ import msgspec
 
 from ..errors import NeuralClawError, SessionBusy, TurnSetAside
 from ..ports import Clock, Store
-from ..runtime.verbs import find_session
+from ..runtime.record_verbs import find_session
 from ..types.entries import Event, rfc3339
 from ..types.events import ErrorEvent
 from ..types.records import SessionRow

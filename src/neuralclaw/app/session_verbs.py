@@ -11,8 +11,8 @@ from ..agent.inbox import Inbox
 from ..errors import AgentError, ConfigError, SessionBusy
 from ..ports import Store
 from ..runtime.desk import SessionDesk, Verb
+from ..runtime.record_verbs import find_session
 from ..runtime.sessions import lease_name
-from ..runtime.verbs import find_session
 from ..types.actions import Who
 from ..types.entries import Event
 from ..types.events import Cancel, TurnFinished

@@ -14,7 +14,7 @@ from .. import config, errors
 from ..config.save import save
 from ..errors import ConfigError, LLMError
 from ..plugins import load
-from ..safety.gate import Gate
+from ..safety.gate import PolicyGate
 from ..sandbox.facts import SystemFacts
 from ..types.messages import Failure, Finished, ModelReply, Notice, Request, Retrying, UserMessage
 from .clock import SystemClock
@@ -218,14 +218,14 @@ def absolute(path: str, person_home: str) -> str:
     return there if os.path.isfile(there) else path  # noqa: PTH113
 
 
-def gate_of(loaded: config.LoadedSettings) -> Gate:
+def gate_of(loaded: config.LoadedSettings) -> PolicyGate:
     """A gate for standing grants alone, of a home that need not exist yet: it judges no call."""
     policy = config.policy(loaded.settings, home=loaded.home, person_home=loaded.env.get("HOME", ""))
-    return Gate(policy, SystemFacts(policy, lambda: "process", loaded.env.get("PATH", "")), SystemClock(), read_command)
+    return PolicyGate(policy, SystemFacts(policy, lambda: "process", loaded.env.get("PATH", "")), SystemClock(), read_command)
 
 
 @asynccontextmanager
-async def opened_models(loaded: config.LoadedSettings, gate: Gate) -> AsyncGenerator[Models]:
+async def opened_models(loaded: config.LoadedSettings, gate: PolicyGate) -> AsyncGenerator[Models]:
     models = Models(loaded, gate, SystemClock(), given=None)
     try:
         yield models

@@ -17,7 +17,7 @@ import msgspec
 from ..errors import ConfigError, NeuralClawError
 from ..plugins import load
 from ..ports import HttpResponse, Net
-from ..safety.gate import Gate
+from ..safety.gate import PolicyGate
 from .setup_find import trouble
 
 DEFAULT_URL = "https://huggingface.co/bartowski/SmolLM2-135M-Instruct-GGUF/resolve/main/SmolLM2-135M-Instruct-Q8_0.gguf"
@@ -43,7 +43,7 @@ class Fetched(msgspec.Struct, frozen=True):
     already: bool = False
 
 
-async def fetch(gate: Gate, url: str, home: str, tell: Callable[[str], None], *, max_bytes: int = MAX_BYTES) -> Fetched:
+async def fetch(gate: PolicyGate, url: str, home: str, tell: Callable[[str], None], *, max_bytes: int = MAX_BYTES) -> Fetched:
     """Download a GGUF file; one of that name that is already there is taken as it is. Nothing is left behind where it fails.
 
     `tell` gets a line about every second. Redirects are followed, never from https to http. Raises `ConfigError` for an address that
@@ -96,7 +96,7 @@ def digest_of(path: str) -> str:
 class Download:
     """One file on its way."""
 
-    def __init__(self, net: Net, gate: Gate, out: BinaryIO, tell: Callable[[str], None], max_bytes: int) -> None:
+    def __init__(self, net: Net, gate: PolicyGate, out: BinaryIO, tell: Callable[[str], None], max_bytes: int) -> None:
         self._net, self._gate, self._out, self._tell, self._max = net, gate, out, tell, max_bytes
 
     async def run(self, url: str) -> tuple[int, str]:

@@ -13,7 +13,7 @@ import msgspec
 from .. import config
 from ..errors import ConfigError
 from ..plugins import load
-from ..safety.gate import Gate
+from ..safety.gate import PolicyGate
 from .setup_reach import listing, shown
 
 LOOK_SECONDS = 1.0
@@ -48,7 +48,7 @@ class Found(msgspec.Struct, frozen=True):
     files: tuple[ModelFile, ...] = ()
 
 
-async def find(loaded: config.LoadedSettings, gate: Gate) -> Found:
+async def find(loaded: config.LoadedSettings, gate: PolicyGate) -> Found:
     """Look around: keys in the order in which a service becomes the default, Ollama at its configured address, files in the usual folders."""
     address, pulled = await ollama(loaded, gate)
     files: list[ModelFile] = []
@@ -77,7 +77,7 @@ def providers(loaded: config.LoadedSettings) -> dict[str, Any]:
     return {name: msgspec.to_builtins(one) for name, one in loaded.settings.llm.providers.items()}
 
 
-async def ollama(loaded: config.LoadedSettings, gate: Gate) -> tuple[str, tuple[str, ...]]:
+async def ollama(loaded: config.LoadedSettings, gate: PolicyGate) -> tuple[str, tuple[str, ...]]:
     """The address of a running Ollama and the models it has; ("", ()) where none answers."""
     try:
         service = load("provider.resolve")("ollama", providers(loaded), loaded.env)

@@ -7,7 +7,7 @@ import anyio
 import msgspec
 
 from ..plugins import load
-from ..safety.gate import Gate
+from ..safety.gate import PolicyGate
 
 MAX_LIST = 8_000_000
 """Bytes of a list that are read; the longest known one has about 1 MB."""
@@ -22,7 +22,7 @@ class Listing(msgspec.Struct, frozen=True):
     models: tuple[str, ...] | None = None
 
 
-async def listing(gate: Gate, service: Any, seconds: float) -> Listing:
+async def listing(gate: PolicyGate, service: Any, seconds: float) -> Listing:
     """The models of a `Service`, asked for with its own key at its own address, and nowhere else."""
     net = load("net")()
     url, headers = question(service)

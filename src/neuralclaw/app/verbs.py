@@ -9,7 +9,7 @@ import msgspec
 from ..errors import AgentError, ToolNotFoundError
 from ..plugins import load
 from ..runtime.desk import SessionDesk, Verb
-from ..runtime.verbs import answering_verbs, reading_verbs
+from ..runtime.record_verbs import answering_verbs, reading_verbs
 from ..types.actions import Action, Origin
 from ..types.entries import Event
 from ..types.events import ToolFinished

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from ..types.messages import ModelInfo, Price
-from .service import Service, is_local
+from .model_service import Service, is_local
 from .withdrawn import WITHDRAWN
 
 T = TypeVar("T")

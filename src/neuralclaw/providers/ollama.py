@@ -6,8 +6,8 @@ from ..types.messages import ModelInfo, Request
 from . import ollama_request
 from .http import Decoder, HttpProvider
 from .jsonlines import JSONLinesDecoder
+from .model_service import Service
 from .ollama_reply import OllamaParts
-from .service import Service
 
 
 class OllamaFormat:

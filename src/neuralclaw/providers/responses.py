@@ -5,8 +5,8 @@ from ..types.actions import Grant
 from ..types.messages import ModelInfo, Request
 from . import responses_request
 from .http import Decoder, HttpProvider
+from .model_service import Service
 from .responses_reply import ResponseParts
-from .service import Service
 from .sse import SSEDecoder
 
 

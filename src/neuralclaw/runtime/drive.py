@@ -6,10 +6,10 @@ from contextlib import suppress
 import anyio
 import msgspec
 
+from ..agent.circuit_breakers import RunningTime
 from ..agent.context import KINDS, Conversation, first_turn
 from ..agent.inbox import Waiting
 from ..agent.journal import Journal
-from ..agent.limits import RunningTime
 from ..agent.loop import run_turn
 from ..agent.redaction import NO_REDACTION, Searched, redacted
 from ..agent.run import Run

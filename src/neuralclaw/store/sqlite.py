@@ -17,9 +17,8 @@ from . import queries
 from .changes import Changes, EntrySubscription
 from .connection import check_home, make_home, open_writer, store_error
 from .journal import Append, Prepared, prepare
-from .leases import Acquire, Presence, Release, StartTurn, alive, shown
+from .leases import Acquire, Presence, Release, SetAside, StartTurn, alive, shown
 from .readers import Readers
-from .sessions import SetAside
 from .upkeep import Erase, Rebuild
 from .verify import verify
 from .writer import Barrier, Job, Writer

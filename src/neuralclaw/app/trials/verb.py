@@ -9,7 +9,7 @@ import msgspec
 from ... import config, errors
 from ...errors import LLMError, UsageError
 from ...plugins import load
-from ...providers.service import is_local
+from ...providers.model_service import is_local
 from ...types.messages import Usage
 from ..given import count, refused, seconds
 from ..models import GIVEN, LOCAL, OWN, Models

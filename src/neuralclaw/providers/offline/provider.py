@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, Collection, Sequence
 
 from ...types.messages import AssistantMessage, ChatMessage, Failure, ModelEvent, ModelReply, Notice, Request, ToolCall, ToolMessage, Usage, UserMessage
-from ..computed import ComputedProvider
+from ..computed_reply import ComputedProvider
 from .grammar import Step, Unclear, groups, knows, missing, nearest, parse, said
 
 MODEL = "grammar"
@@ -46,7 +46,7 @@ def answer(request: Request) -> ModelReply:
         if problem is not None or isinstance(steps, Unclear):
             failures += [problem] if problem else []
             continue
-        walk = Walk(steps, outcomes[taken:], tools)
+        walk = StepProgress(steps, outcomes[taken:], tools)
         taken += walk.taken
         texts += walk.texts
         failures += [walk.failure] if walk.failure else []
@@ -69,7 +69,7 @@ def _turn(messages: Sequence[ChatMessage]) -> tuple[list[str], list[ToolMessage]
     return sentences, [m for m in turn if isinstance(m, ToolMessage) and m.call_id in proposed]
 
 
-class Walk:
+class StepProgress:
     """How far the results reach into the steps: their texts, how many were taken, the steps to propose next, and the one that failed."""
 
     def __init__(self, steps: list[Step], outcomes: Sequence[ToolMessage], tools: Collection[str]) -> None:

@@ -19,9 +19,9 @@ from ..errors import (
 )
 from ..types.content import mend
 from ..types.messages import Failure
-from .assembly import json_text
+from .model_service import Service, is_local
 from .models import successor
-from .service import Service, is_local
+from .reply_assembly import json_text
 
 MAX_WORDS = 300
 """Characters of a service's own message that a failure carries."""

@@ -3,13 +3,13 @@
 import msgspec
 
 from ..types.messages import Failure, ModelReply, Request, ToolCall, ToolMessage, Usage, UserMessage
-from .computed import ComputedProvider
+from .computed_reply import ComputedProvider
 
 SAID = ("task", "steering")
 """What a person or program says; the other kinds are the loop's own word."""
 
 
-class Spelled(msgspec.Struct, frozen=True):
+class SpelledCall(msgspec.Struct, frozen=True):
     """The message of a direct call: the JSON of a tool's name and its arguments."""
 
     tool: str
@@ -25,7 +25,7 @@ class DirectProvider(ComputedProvider):
         if isinstance(last, ToolMessage):
             return ModelReply(text=last.for_people, usage=usage)
         try:
-            spelled = msgspec.json.decode(last.text if isinstance(last, UserMessage) else "", type=Spelled)
+            spelled = msgspec.json.decode(last.text if isinstance(last, UserMessage) else "", type=SpelledCall)
         except msgspec.DecodeError as error:
             return ModelReply(stop="error", failure=Failure("LLMError", f"direct: the message spells no tool call: {error}"))
         return ModelReply(tool_calls=(ToolCall("direct", spelled.tool, spelled.arguments),), stop="tools", usage=usage)

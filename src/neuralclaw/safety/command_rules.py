@@ -8,12 +8,12 @@ import msgspec
 from ..types.actions import Action, FactSheet, PathFact, PathOp
 from ..types.options import Policy
 from ..types.risk import Power, Risk, Sink, Tier
-from . import owner
+from . import owner_rules
 from .analysis import Analysis
+from .command_line import CommandLine, SimpleCommand
 from .findings import Findings
-from .line import Command, Line
+from .path_rules import guard, instructions, roots
 from .paths import HARMLESS_DEVICES, SCRATCH, in_data_home, instructs, is_device, is_startup, is_system, under
-from .places import guard, instructions, roots
 
 
 def judge(findings: Findings, action: Action, policy: Policy, analysis: Analysis, sheet: FactSheet) -> None:
@@ -41,16 +41,16 @@ def judge(findings: Findings, action: Action, policy: Policy, analysis: Analysis
     findings.programs.update({name: path for name, path in sheet.programs.items() if path is not None})
 
 
-def _blocks(findings: Findings, action: Action, policy: Policy, line: Line) -> None:
+def _blocks(findings: Findings, action: Action, policy: Policy, line: CommandLine) -> None:
     for block in line.blocks:
-        if owner.releases(policy, block, action.workspace):
+        if owner_rules.releases(policy, block, action.workspace):
             continue
         findings.raise_risk(Risk.CRITICAL)
         findings.raise_tier(Tier.SYSTEM_CRITICAL)
         findings.forbid(block.rule, block.reason, block.alternative)
 
 
-def _form(findings: Findings, policy: Policy, line: Line) -> None:
+def _form(findings: Findings, policy: Policy, line: CommandLine) -> None:
     if policy.shell == "strict" and not line.simple:
         findings.forbid(
             "shell.strict", "the shell is set to strict: one program, no operators, redirections or substitutions", "one program with its arguments"
@@ -76,7 +76,7 @@ def stray(program: str, action: Action, policy: Policy, sheet: FactSheet) -> boo
     return any(under(resolved, place) for place in (*roots(action, policy), *SCRATCH) if place != "/")
 
 
-def _unlisted(findings: Findings, policy: Policy, line: Line, strays: set[str]) -> None:
+def _unlisted(findings: Findings, policy: Policy, line: CommandLine, strays: set[str]) -> None:
     for command in line.commands:
         name = command.program
         if not name or (name in policy.programs and name not in strays):
@@ -91,7 +91,7 @@ def _unlisted(findings: Findings, policy: Policy, line: Line, strays: set[str]) 
             findings.ask("program.unlisted", reason)
 
 
-def _command(findings: Findings, action: Action, policy: Policy, command: Command, facts: Mapping[tuple[str, PathOp], PathFact]) -> None:
+def _command(findings: Findings, action: Action, policy: Policy, command: SimpleCommand, facts: Mapping[tuple[str, PathOp], PathFact]) -> None:
     findings.powers.update(command.powers)
     if command.risk > findings.risk or not findings.why:
         findings.why = command.reason or findings.why

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from ..types.messages import ToolCall
+from ...types.messages import ToolCall
 
 MAX_MENDED = 200_000
 """Characters of broken JSON that are looked at; more is refused, since mending takes time."""
@@ -24,7 +24,7 @@ CUT = "the call broke off in the middle of a text; send it again, whole"
 _IDENTIFIER = re.compile(r"[A-Za-z_][\w.:\-]*")
 
 
-class Names:
+class ToolNames:
     """The tools of a request, found again in the spellings of models."""
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -41,7 +41,7 @@ def _plain(name: str) -> str:
     return re.sub(r"[\s_.\-]+", "", bare).lower()
 
 
-def calls_in(text: str, names: Names, *, cut: bool = False) -> list[tuple[str, dict[str, Any], str | None]] | None:
+def calls_in(text: str, names: ToolNames, *, cut: bool = False) -> list[tuple[str, dict[str, Any], str | None]] | None:
     """The calls that a piece of JSON stands for, as (name, arguments, error), or None when it is no call. `cut`: it ends inside a string."""
     value, sound = _read(text)
     found = None if value is None else _calls(value, names)
@@ -53,7 +53,7 @@ def calls_in(text: str, names: Names, *, cut: bool = False) -> list[tuple[str, d
     return found
 
 
-def meant(text: str, names: Names) -> str:
+def meant(text: str, names: ToolNames) -> str:
     """The known tool that a piece of unreadable JSON names first, else ""."""
     match = re.match(r"""[\s{\[]*["'“”‘’]?(?:tool|name|tool_name|function_name|function|action)["'“”‘’]?\s*:\s*["'“”‘’]?([\w.:\-]+)""", text)
     return (names.find(match[1]) or "") if match else ""
@@ -79,7 +79,7 @@ def mend(text: str) -> Any:
         return None
 
 
-def _calls(value: Any, names: Names) -> list[tuple[str, dict[str, Any], str | None]] | None:
+def _calls(value: Any, names: ToolNames) -> list[tuple[str, dict[str, Any], str | None]] | None:
     """Every item of a list must be a call: a list of anything else is an answer."""
     if isinstance(value, list):
         each = [_calls(item, names) for item in value]
@@ -94,7 +94,7 @@ def _calls(value: Any, names: Names) -> list[tuple[str, dict[str, Any], str | No
     return None if call is None else [call]
 
 
-def _call(value: dict[str, Any], names: Names) -> tuple[str, dict[str, Any], str | None] | None:
+def _call(value: dict[str, Any], names: ToolNames) -> tuple[str, dict[str, Any], str | None] | None:
     """One call: a name with arguments, a known name with its arguments beside it, or a known name as the only key."""
     if len(value) == 1 and (known := names.find(key := next(iter(value)))) and isinstance(value[key], dict) and key not in NAMES:
         return known, value[key], None

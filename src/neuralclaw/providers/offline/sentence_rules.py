@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from .questions import FILE_ENDINGS, PHRASES, about_files, arithmetic, computed, url
+from .phrases import THINGS, describes, directory, dropped, exact_name, first_word, meant, name, parted, refers, trimmed, untold
+from .question_rules import FILE_ENDINGS, PHRASES, about_files, arithmetic, computed, url
 from .quoting import is_quoted, mask, unquoted
-from .words import THINGS, describes, directory, dropped, exact_name, first_word, meant, name, parted, refers, trimmed, untold
 
 Call = tuple[str, dict[str, Any]]
 Rule = Callable[[str], Call | None]

@@ -8,33 +8,33 @@ from ..types.options import Policy
 from ..types.risk import Power, Risk
 from . import blocks
 from .blocks import Call
-from .bounds import Bounds, Exceeded
-from .expand import Flow, Scene
-from .line import Block, Command
+from .bounds import AnalysisBounds, Exceeded
+from .command_line import BlockMatch, SimpleCommand
+from .expansion import Flow, ShellScope
 from .programs import variable_risk
-from .words import Word
+from .shell_words import ShellWord
 
 MAX_COMMANDS = 3_000
 MAX_BLOCKS = 200
 
 
-class Simple(msgspec.Struct, frozen=True, kw_only=True):
+class ExpandedCommand(msgspec.Struct, frozen=True, kw_only=True):
     """A simple command with its surroundings. `stdin` None: nothing is piped in."""
 
-    words: tuple[Word, ...]
-    scene: Scene
+    words: tuple[ShellWord, ...]
+    scene: ShellScope
     via: tuple[str, ...] = ()
     stdin: Flow | None = None
     fed: bool = False
     spread: bool = False
     depth: int = 0
 
-    def inside(self, words: Sequence[Word], via: str, **changes: object) -> "Simple":
+    def inside(self, words: Sequence[ShellWord], via: str, **changes: object) -> "ExpandedCommand":
         """The command that a wrapper runs."""
         return msgspec.structs.replace(self, words=tuple(words), via=(*self.via, via), depth=self.depth + 1, **changes)
 
 
-class State:
+class AnalysisState:
     """What the analysis of one command line has found so far."""
 
     __slots__ = (
@@ -46,19 +46,19 @@ class State:
         self,
         policy: Policy,
         workspace: str,
-        bounds: Bounds,
+        bounds: AnalysisBounds,
         *,
-        parse: Callable[[str, Simple, str], Flow],
-        run: "Callable[[State, Simple], Flow]",
-        judge: "Callable[[State, Simple, str], Flow]",
+        parse: Callable[[str, ExpandedCommand, str], Flow],
+        run: "Callable[[AnalysisState, ExpandedCommand], Flow]",
+        judge: "Callable[[AnalysisState, ExpandedCommand, str], Flow]",
     ) -> None:
         """`parse` analyses shell code under a wrapper, `run` carries out a simple command, `judge` judges one that is no wrapper."""
         self.policy, self.workspace, self.bounds = policy, workspace, bounds
         self.parse, self.run, self.judge = parse, run, judge
-        self.commands: list[Command] = []
-        self.blocks: list[Block] = []
+        self.commands: list[SimpleCommand] = []
+        self.blocks: list[BlockMatch] = []
         self.understood, self.broken = True, False
-        self.functions: dict[str, Callable[[Simple], Flow]] = {}
+        self.functions: dict[str, Callable[[ExpandedCommand], Flow]] = {}
         self.fetched: set[str] = set()
         self.contents: dict[str, str] = {}
         self.alters = False
@@ -67,48 +67,48 @@ class State:
         self.texts: set[str] = set()
         """Variables that somewhere in the line are set to what need not be a number; `copied` are set from another one."""
         self.copied: dict[str, set[str]] = {}
-        self.relied: dict[str, Simple] = {}
+        self.relied: dict[str, ExpandedCommand] = {}
         """Variables whose numbers arithmetic uses."""
 
-    def block(self, found: Block) -> None:
+    def block(self, found: BlockMatch) -> None:
         if found in self.blocks:
             return
         if len(self.blocks) >= MAX_BLOCKS:
             raise Exceeded(f"more than {MAX_BLOCKS} parts of it are forbidden")
         self.blocks.append(found)
 
-    def add(self, command: Command) -> None:
+    def add(self, command: SimpleCommand) -> None:
         if len(self.commands) >= MAX_COMMANDS:
             raise Exceeded(f"it runs more than {MAX_COMMANDS:,} commands")
         self.bounds.step(200)
         self.commands.append(command)
 
 
-def call_of(state: State, simple: Simple, name: str) -> Call:
+def call_of(state: AnalysisState, simple: ExpandedCommand, name: str) -> Call:
     return Call(name=name, words=simple.words, cwd=simple.scene.cwd, workspace=state.workspace, policy=state.policy, fed=simple.fed, spread=simple.spread)
 
 
-def unresolved(state: State, simple: Simple, name: str) -> Flow:
+def unresolved(state: AnalysisState, simple: ExpandedCommand, name: str) -> Flow:
     """Which program runs is not known until it runs. What it may be is checked against the blocks all the same."""
     state.understood = False
     for found in blocks.check(call_of(state, simple, name)):
         state.block(found)
     argv = tuple(w.shown for w in simple.words)
     why = "which program it runs cannot be resolved before it runs"
-    state.add(Command(argv=argv, via=simple.via, powers=frozenset({Power.EXECUTE}), risk=Risk.HIGH, only_reads=False, reason=why, program=""))
+    state.add(SimpleCommand(argv=argv, via=simple.via, powers=frozenset({Power.EXECUTE}), risk=Risk.HIGH, only_reads=False, reason=why, program=""))
     return Flow(None, any(w.fetched for w in simple.words), True)
 
 
-def environment(state: State, simple: Simple, variable: str) -> None:
+def environment(state: AnalysisState, simple: ExpandedCommand, variable: str) -> None:
     """A variable given to a program: one that decides which code runs is a great risk."""
     risk = variable_risk(variable)
     if risk is Risk.LOW:
         return
     why = f"{variable} decides which code runs" if risk is Risk.HIGH else f"{variable} may change what the program does"
-    state.add(Command(argv=(f"{variable}=…",), via=simple.via, powers=frozenset({Power.EXECUTE}), risk=risk, only_reads=False, reason=why))
+    state.add(SimpleCommand(argv=(f"{variable}=…",), via=simple.via, powers=frozenset({Power.EXECUTE}), risk=risk, only_reads=False, reason=why))
 
 
-def positional(scene: Scene, words: Sequence[Word]) -> None:
+def positional(scene: ShellScope, words: Sequence[ShellWord]) -> None:
     """Set `$0`, `$1`, … and `$@` from a call's words."""
     for number, word in enumerate(words):
         scene.variables[str(number)] = (word.text, word.known)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from .bounds import Bounds
+from .bounds import AnalysisBounds
 from .patterns import late
-from .words import EMPTY, Piece, Word, ansi_c, bare, finish, in_double_quotes, quoted, text_of
+from .shell_words import EMPTY, ShellWord, WordPiece, ansi_c, bare, finish, in_double_quotes, quoted, text_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -40,7 +40,7 @@ class Flow(msgspec.Struct):
         return Flow(output, self.fetched or other.fetched, self.decoded or other.decoded)
 
 
-class Scene:
+class ShellScope:
     """What is known where a command stands: the directory (None: unknown) and variables (text, whether it is sure)."""
 
     __slots__ = ("cwd", "home", "variables")
@@ -48,8 +48,8 @@ class Scene:
     def __init__(self, cwd: str | None, home: str, variables: dict[str, tuple[str, bool]]) -> None:
         self.cwd, self.home, self.variables = cwd, home, variables
 
-    def copy(self) -> "Scene":
-        return Scene(self.cwd, self.home, dict(self.variables))
+    def copy(self) -> "ShellScope":
+        return ShellScope(self.cwd, self.home, dict(self.variables))
 
     def tilde(self, head: str) -> str | None:
         """The directory that `~`, `~+` or `~name` stands for, or None."""
@@ -77,17 +77,17 @@ class Expander:
     """Resolves words. `run` analyses the code of a substitution and says what it writes; `again` is told of `expansion` and `arithmetic`, which
     evaluate their text once more."""
 
-    def __init__(self, run: Callable[["Node"], Flow], bounds: Bounds, again: Callable[[str, str], None]) -> None:
+    def __init__(self, run: Callable[["Node"], Flow], bounds: AnalysisBounds, again: Callable[[str, str], None]) -> None:
         self._run, self._bounds, self._again = run, bounds, again
 
-    def joined(self, nodes: "Sequence[Node]", scene: Scene) -> list[Word]:
+    def joined(self, nodes: "Sequence[Node]", scene: ShellScope) -> list[ShellWord]:
         """Nodes that stand side by side without a blank are one word, also where the grammar takes them for several."""
         ready = self._ordinary(nodes)
         if ready is not None:
             return [ready]
         return finish(self._together(nodes, scene), "".join(text_of(n) for n in nodes), scene.tilde, self._bounds)
 
-    def one(self, nodes: "Sequence[Node]", scene: Scene) -> Word:
+    def one(self, nodes: "Sequence[Node]", scene: ShellScope) -> ShellWord:
         """The nodes as a single word, as in an assignment or after a redirection: not split."""
         ready = self._ordinary(nodes)
         if ready is not None:
@@ -97,31 +97,31 @@ class Expander:
         words = finish(piece, source, scene.tilde, self._bounds)
         if len(words) == 1:
             return words[0]
-        return Word(" ".join(w.text for w in words), not words and piece.known, source, False, piece.fetched, piece.decoded)
+        return ShellWord(" ".join(w.text for w in words), not words and piece.known, source, False, piece.fetched, piece.decoded)
 
-    def _ordinary(self, nodes: "Sequence[Node]") -> Word | None:
+    def _ordinary(self, nodes: "Sequence[Node]") -> ShellWord | None:
         """A word that is already what the program gets, as most are."""
         if len(nodes) != 1 or nodes[0].type not in ("word", "command_name"):
             return None
         text = text_of(nodes[0])
         self._bounds.step(20 + len(text))
-        return Word(text, True, text) if _ORDINARY.fullmatch(text) else None
+        return ShellWord(text, True, text) if _ORDINARY.fullmatch(text) else None
 
-    def _piece(self, node: "Node", scene: Scene) -> Piece:
+    def _piece(self, node: "Node", scene: ShellScope) -> WordPiece:
         self._bounds.enter()
         self._bounds.step(node.end_byte - node.start_byte)
         piece = self._resolved(node, scene)
         self._bounds.leave()
         return piece
 
-    def _resolved(self, node: "Node", scene: Scene) -> Piece:
+    def _resolved(self, node: "Node", scene: ShellScope) -> WordPiece:
         kind = node.type
         if kind in ("word", "number", "variable_name", "regex", "test_operator", "extglob_pattern"):
             return self._bare(node, scene)
         if kind == "raw_string":
-            return Piece(quoted(text_of(node)[1:-1]))
+            return WordPiece(quoted(text_of(node)[1:-1]))
         if kind == "ansi_c_string":
-            return Piece(quoted(ansi_c(text_of(node)[2:-1])))
+            return WordPiece(quoted(ansi_c(text_of(node)[2:-1])))
         if kind in ("string", "translated_string"):
             return self._string(node, scene)
         if kind in ("concatenation", "command_name"):
@@ -133,22 +133,22 @@ class Expander:
         if kind == "arithmetic_expansion":
             return self._arithmetic(node, scene)
         if kind == "brace_expression":
-            return Piece(text_of(node))
+            return WordPiece(text_of(node))
         self._inner(node, scene)
-        return Piece("", known=False)
+        return WordPiece("", known=False)
 
-    def _bare(self, node: "Node", scene: Scene) -> Piece:
+    def _bare(self, node: "Node", scene: ShellScope) -> WordPiece:
         if node.named_child_count:
             self._inner(node, scene)
-            return Piece("", known=False)
+            return WordPiece("", known=False)
         text = text_of(node)
         known = not (node.type == "extglob_pattern" or _UNSEEN.search(text))
-        return Piece(bare(text), known)
+        return WordPiece(bare(text), known)
 
-    def _together(self, nodes: "Sequence[Node]", scene: Scene) -> Piece:
+    def _together(self, nodes: "Sequence[Node]", scene: ShellScope) -> WordPiece:
         """Neighbours as one word. A `$` before double quotes means a translated string and says nothing itself; braces right
         behind `$name` would change the name, and a gap between the nodes is something the grammar did not show."""
-        whole = Piece()
+        whole = WordPiece()
         for place, node in enumerate(nodes):
             before = nodes[place - 1] if place else None
             after = nodes[place + 1] if place + 1 < len(nodes) else None
@@ -159,19 +159,19 @@ class Expander:
             if node.type == "$":
                 translated = after is not None and text_of(after).startswith('"')
                 whole.known &= translated or len(nodes) == 1
-                whole.add(Piece(bare(text_of(node)[:-1] if translated else text_of(node))))
+                whole.add(WordPiece(bare(text_of(node)[:-1] if translated else text_of(node))))
                 continue
-            piece = self._piece(node, scene) if node.is_named else Piece(bare(text_of(node)))
+            piece = self._piece(node, scene) if node.is_named else WordPiece(bare(text_of(node)))
             if before is not None and before.type == "simple_expansion" and piece.text.startswith("{"):
                 whole.known = False
             whole.add(piece)
             self._bounds.step(1 + len(whole.text) // 16)
         return whole
 
-    def _string(self, node: "Node", scene: Scene) -> Piece:
+    def _string(self, node: "Node", scene: ShellScope) -> WordPiece:
         """Double quotes: what no child covers is literal text."""
         source, start = node.text or b"", node.start_byte
-        whole, position = Piece(EMPTY), node.start_byte
+        whole, position = WordPiece(EMPTY), node.start_byte
         children = [c for c in node.children if c.is_named and c.type != "string_content"]
         end = node.end_byte - 1
         position += source.index(b'"') + 1
@@ -188,13 +188,13 @@ class Expander:
         whole.text += quoted(in_double_quotes(literal)) if literal else ""
         return whole
 
-    def _variable(self, node: "Node", scene: Scene) -> Piece:
+    def _variable(self, node: "Node", scene: ShellScope) -> WordPiece:
         source = text_of(node)
         name = source[1:] if node.type == "simple_expansion" else source[2:-1]
         if name in ("@", "*"):
             return self._value(*scene.value(name))
         if name in NUMBERS or LENGTH.fullmatch(source):
-            return Piece("0")
+            return WordPiece("0")
         if _NAME.fullmatch(name) or name.isdigit():
             return self._value(*scene.value(name))
         self._again("expansion", source)
@@ -203,30 +203,30 @@ class Expander:
             text, known = scene.value(default.group(1))
             return self._value(text or default.group(2), known and bool(text))
         self._inner(node, scene)
-        return Piece("", known=False)
+        return WordPiece("", known=False)
 
-    def _value(self, text: str, known: bool) -> Piece:
+    def _value(self, text: str, known: bool) -> WordPiece:
         self._bounds.grow(len(text))
-        return Piece(_protected(text), known)
+        return WordPiece(_protected(text), known)
 
-    def _substitution(self, node: "Node") -> Piece:
+    def _substitution(self, node: "Node") -> WordPiece:
         flow = self._run(node)
         if text_of(node).startswith("$`"):
             flow = Flow(None, flow.fetched, flow.decoded)
         if node.type == "process_substitution":
-            return Piece(quoted("/dev/fd/63"), True, flow.fetched, flow.decoded)
+            return WordPiece(quoted("/dev/fd/63"), True, flow.fetched, flow.decoded)
         known = flow.output is not None
         self._bounds.grow(len(flow.output or ""))
-        return Piece(_protected((flow.output or "").rstrip("\n")), known, flow.fetched, flow.decoded)
+        return WordPiece(_protected((flow.output or "").rstrip("\n")), known, flow.fetched, flow.decoded)
 
-    def _arithmetic(self, node: "Node", scene: Scene) -> Piece:
+    def _arithmetic(self, node: "Node", scene: ShellScope) -> WordPiece:
         """A number, where it can be worked out here."""
         self._again("arithmetic", _sum(node))
         self._inner(node, scene)
         number = calculate(_sum(node))
-        return Piece("" if number is None else str(number), known=number is not None)
+        return WordPiece("" if number is None else str(number), known=number is not None)
 
-    def _inner(self, node: "Node", scene: Scene) -> None:
+    def _inner(self, node: "Node", scene: ShellScope) -> None:
         """Analyse substitutions anywhere below a node whose own value stays unknown."""
         self._bounds.enter()
         for child in node.named_children:

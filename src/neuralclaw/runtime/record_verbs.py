@@ -21,7 +21,7 @@ def reading_verbs(store: Store, workspace: str = "", *, left_out: Sequence[str] 
 
     Where no session is named, the newest of `workspace` is meant, those of `left_out` never.
     """
-    verbs = Reading(store, workspace, left_out)
+    verbs = ReadingVerbs(store, workspace, left_out)
     return {
         "sessions.list": verbs.sessions,
         "sessions.show": verbs.session,
@@ -36,11 +36,11 @@ def reading_verbs(store: Store, workspace: str = "", *, left_out: Sequence[str] 
 
 def answering_verbs(store: Store, desk: SessionDesk, who: str) -> dict[str, Verb]:
     """The verbs by which `who` answers questions and takes answers back."""
-    verbs = Answering(store, desk, who)
+    verbs = AnsweringVerbs(store, desk, who)
     return {"approvals.answer": verbs.answer, "grants.revoke": verbs.revoke}
 
 
-class Answering:
+class AnsweringVerbs:
     """Answers, and their revocation, on record as the word of who gave them."""
 
     def __init__(self, store: Store, desk: SessionDesk, who: str) -> None:
@@ -71,7 +71,7 @@ def _chosen(grants: Sequence[StandingGrant], name: str) -> StandingGrant:
     raise UsageError(f"{several if found else f'there is no grant {name}'}; nothing was revoked", hint="neuralclaw grants list")
 
 
-class Reading:
+class ReadingVerbs:
     """The reading verbs of one home."""
 
     def __init__(self, store: Store, workspace: str, left_out: Sequence[str]) -> None:

@@ -6,14 +6,14 @@ import msgspec
 
 from ..types.risk import Power, Risk
 from . import blocks, evaluated, scripts
+from .analysis_state import AnalysisState, ExpandedCommand, call_of, unresolved
 from .bounds import Exceeded
 from .commands import judge
-from .expand import Flow
+from .expansion import Flow
 from .paths import absolute
 from .programs import BUILTINS, DECODERS, INTERPRETERS, SHELLS
-from .special import SPECIAL, name_of, wrapper
-from .state import Simple, State, call_of, unresolved
-from .words import Word, ansi_c
+from .shell_words import ShellWord, ansi_c
+from .unwrapping import SPECIAL, name_of, wrapper
 from .wrappers import WRAPPERS
 
 MAX_DEPTH = 10
@@ -23,7 +23,7 @@ KEYWORDS = frozenset({"{", "}", "!", "if", "then", "else", "elif", "while", "unt
 """Words of the shell's own grammar that, behind `time` or `coproc`, stand where a program is expected."""
 
 
-def run(state: State, simple: Simple) -> Flow:
+def run(state: AnalysisState, simple: ExpandedCommand) -> Flow:
     """Judge one simple command and all that it runs; says what it writes to its output."""
     if simple.depth > MAX_DEPTH:
         raise Exceeded(TOO_DEEP)
@@ -51,7 +51,7 @@ def run(state: State, simple: Simple) -> Flow:
     return plain(state, simple, name)
 
 
-def plain(state: State, simple: Simple, name: str) -> Flow:
+def plain(state: AnalysisState, simple: ExpandedCommand, name: str) -> Flow:
     """Judge a command that runs no other."""
     call = call_of(state, simple, name)
     for found in blocks.check(call):
@@ -73,7 +73,7 @@ def plain(state: State, simple: Simple, name: str) -> Flow:
     return _output(state, simple, name, judged.powers, [w.path for w in judged.wants if w.op == "write"])
 
 
-def _output(state: State, simple: Simple, name: str, powers: set[Power], written: list[str]) -> Flow:
+def _output(state: AnalysisState, simple: ExpandedCommand, name: str, powers: set[Power], written: list[str]) -> Flow:
     """What the command writes to its output, and whether that comes from a download or a decoder."""
     args = simple.words[1:]
     upstream = simple.stdin or Flow()
@@ -92,13 +92,13 @@ def _output(state: State, simple: Simple, name: str, powers: set[Power], written
     return Flow("" if name in QUIET else None, fetched, decoded)
 
 
-def _saved_as(simple: Simple) -> list[str]:
+def _saved_as(simple: ExpandedCommand) -> list[str]:
     """The names under which a download without `-o` is kept."""
     names = [w.text.partition("?")[0].rstrip("/").rsplit("/", 1)[-1] for w in simple.words[1:] if "/" in w.text or "." in w.text]
     return [absolute(n, simple.scene.cwd or "/") for n in names if n]
 
 
-def _printed(name: str, args: Sequence[Word]) -> str | None:
+def _printed(name: str, args: Sequence[ShellWord]) -> str | None:
     """The text that `echo` or a plain `printf` prints, or None."""
     if not all(w.known and not w.glob for w in args):
         return None
@@ -114,7 +114,7 @@ def _printed(name: str, args: Sequence[Word]) -> str | None:
     return (ansi_c(text) if escapes else text) + "\n"
 
 
-def _directory(simple: Simple, name: str) -> None:
+def _directory(simple: ExpandedCommand, name: str) -> None:
     """Follow `cd`."""
     if name not in ("cd", "pushd", "popd"):
         return
@@ -128,7 +128,7 @@ def _directory(simple: Simple, name: str) -> None:
         scene.cwd = absolute(operands[0].text, scene.cwd or "/")
 
 
-def _downloaded(state: State, simple: Simple, name: str) -> None:
+def _downloaded(state: AnalysisState, simple: ExpandedCommand, name: str) -> None:
     """A program or script that the same line downloaded or wrote."""
     if not state.fetched and not state.contents:
         return
@@ -145,7 +145,7 @@ def _downloaded(state: State, simple: Simple, name: str) -> None:
                 state.parse(written, msgspec.structs.replace(simple, stdin=None), name)
 
 
-def _interpreter(state: State, simple: Simple, name: str) -> None:
+def _interpreter(state: AnalysisState, simple: ExpandedCommand, name: str) -> None:
     """Code on the line or from standard input."""
     args = simple.words[1:]
     if any(w.fetched or w.decoded for w in args):

@@ -6,7 +6,7 @@ from ..types.actions import CommandView, PathWant
 from ..types.risk import Power, Risk
 
 
-class Block(msgspec.Struct, frozen=True):
+class BlockMatch(msgspec.Struct, frozen=True):
     """Something blocked for good (row N17). A releasable one falls when an owner's rule allows `argv` in all of `places`."""
 
     rule: str
@@ -17,7 +17,7 @@ class Block(msgspec.Struct, frozen=True):
     releasable: bool = False
 
 
-class Command(msgspec.Struct, frozen=True, kw_only=True):
+class SimpleCommand(msgspec.Struct, frozen=True, kw_only=True):
     """One simple command after its wrappers are taken off. `program` is its first word, "" for a shell builtin or a bare redirection."""
 
     argv: tuple[str, ...]
@@ -46,12 +46,12 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
         return CommandView(argv=self.argv, via=self.via, powers=powers, risk=self.risk)
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True):
+class CommandLine(msgspec.Struct, frozen=True, kw_only=True):
     """A whole command line. `simple`: one program without operators, redirections or substitutions."""
 
     text: str
-    commands: tuple[Command, ...] = ()
-    blocks: tuple[Block, ...] = ()
+    commands: tuple[SimpleCommand, ...] = ()
+    blocks: tuple[BlockMatch, ...] = ()
     understood: bool = True
     broken: bool = False
     """The grammar could not read all of it."""

@@ -9,7 +9,7 @@ GATHER_SECONDS = 0.025
 """How long a crowd is left to gather; nobody sees a fortieth of a second."""
 
 
-class Pace:
+class StreamPacer:
     """Told of each read, it says whether to wait before the next. A slow stream and the beginning of a fast one are never held up."""
 
     def __init__(self, monotonic: Callable[[], float]) -> None:

@@ -6,12 +6,12 @@ import msgspec
 
 from ..types.content import mend
 from ..types.messages import ModelEvent, ModelInfo, ModelReply, ReasoningState, StopReason, ToolCall, Usage
-from .assembly import Runs, call_of, decode, json_text, number, priced
-from .messages_request import API
+from .anthropic_messages_request import API
+from .reply_assembly import TextRuns, call_of, decode, json_text, number, priced
 from .sse import SSEEvent
 
 
-class _Block(msgspec.Struct):
+class _MessagesBlock(msgspec.Struct):
     type: str = ""
     text: str | None = None
     thinking: str | None = None
@@ -22,7 +22,7 @@ class _Block(msgspec.Struct):
     input: Any = None
 
 
-class _Delta(msgspec.Struct):
+class _MessagesDelta(msgspec.Struct):
     """Of a block or of the message."""
 
     type: str = ""
@@ -34,22 +34,22 @@ class _Delta(msgspec.Struct):
     stop_details: Any = None
 
 
-class _Message(msgspec.Struct):
+class _MessagesMessage(msgspec.Struct):
     model: str = ""
     usage: Any = None
 
 
-class _Event(msgspec.Struct):
+class _MessagesEvent(msgspec.Struct):
     type: str = ""
-    message: _Message | None = None
+    message: _MessagesMessage | None = None
     index: int = 0
-    content_block: _Block | None = None
-    delta: _Delta | None = None
+    content_block: _MessagesBlock | None = None
+    delta: _MessagesDelta | None = None
     usage: Any = None
     error: Any = None
 
 
-_decoder = msgspec.json.Decoder(_Event)
+_decoder = msgspec.json.Decoder(_MessagesEvent)
 
 _STOPS: dict[str, StopReason] = {
     "end_turn": "end",
@@ -62,12 +62,12 @@ _STOPS: dict[str, StopReason] = {
 }
 
 
-class _Open:
+class _OpenBlock:
     """A block that is still arriving."""
 
     __slots__ = ("block", "json", "thinking")
 
-    def __init__(self, block: _Block) -> None:
+    def __init__(self, block: _MessagesBlock) -> None:
         self.block = block
         self.json: list[str] = []
         self.thinking = [block.thinking or ""]
@@ -93,9 +93,9 @@ class MessagesParts:
 
     def __init__(self, model: str) -> None:
         self._asked = model
-        self._runs = Runs()
-        self._blocks: list[_Open] = []
-        self._at: dict[int, _Open] = {}
+        self._runs = TextRuns()
+        self._blocks: list[_OpenBlock] = []
+        self._at: dict[int, _OpenBlock] = {}
         self._counts: dict[str, Any] = {}
         self._finish = ""
         self._details: Any = None
@@ -133,8 +133,8 @@ class MessagesParts:
         """The parts since the last time."""
         return self._runs.take()
 
-    def _begin(self, index: int, block: _Block) -> None:
-        started = _Open(block)
+    def _begin(self, index: int, block: _MessagesBlock) -> None:
+        started = _OpenBlock(block)
         self._blocks.append(started)
         self._at[index] = started
         if block.type == "text":
@@ -142,7 +142,7 @@ class MessagesParts:
         elif block.type == "thinking":
             self._runs.think(block.thinking or "")
 
-    def _go_on(self, started: _Open | None, delta: _Delta) -> None:
+    def _go_on(self, started: _OpenBlock | None, delta: _MessagesDelta) -> None:
         if started is None:
             raise msgspec.DecodeError("a piece of a block that never began")
         match delta.type:

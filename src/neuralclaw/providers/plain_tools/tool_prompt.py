@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from ..types.messages import AssistantMessage, ChatMessage, Request, ToolCall, ToolDef, ToolMessage, UserMessage
+from ...types.messages import AssistantMessage, ChatMessage, Request, ToolCall, ToolDef, ToolMessage, UserMessage
 
 PLAIN = """\
 # Tools

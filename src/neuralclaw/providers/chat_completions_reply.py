@@ -5,46 +5,46 @@ from typing import Any
 import msgspec
 
 from ..types.messages import ModelEvent, ModelInfo, ModelReply, ReasoningState, StopReason, ToolCall, Usage
-from .assembly import Runs, call_of, decode, json_object, json_text, number, priced
-from .chat_request import API
+from .chat_completions_request import API
+from .reply_assembly import TextRuns, call_of, decode, json_object, json_text, number, priced
 from .sse import SSEEvent
 
 
-class _Function(msgspec.Struct):
+class _ChatFunction(msgspec.Struct):
     name: str | None = None
     arguments: Any = None
 
 
-class _Call(msgspec.Struct):
+class _ChatCall(msgspec.Struct):
     index: int | None = None
     id: str | None = None
-    function: _Function | None = None
+    function: _ChatFunction | None = None
     extra_content: Any = None
 
 
-class _Delta(msgspec.Struct):
+class _ChatDelta(msgspec.Struct):
     content: Any = None
     reasoning_content: Any = None
     reasoning: Any = None
     refusal: Any = None
-    tool_calls: list[_Call] | None = None
-    function_call: _Function | None = None
+    tool_calls: list[_ChatCall] | None = None
+    function_call: _ChatFunction | None = None
 
 
-class _Choice(msgspec.Struct):
+class _ChatChoice(msgspec.Struct):
     index: int | None = 0
-    delta: _Delta | None = None
+    delta: _ChatDelta | None = None
     finish_reason: str | None = None
 
 
-class _Chunk(msgspec.Struct):
-    choices: list[_Choice] | None = None
+class _ChatChunk(msgspec.Struct):
+    choices: list[_ChatChoice] | None = None
     model: str | None = None
     usage: Any = None
     error: Any = None
 
 
-_decoder = msgspec.json.Decoder(_Chunk)
+_decoder = msgspec.json.Decoder(_ChatChunk)
 
 _STOPS: dict[str, StopReason] = {
     "stop": "end",
@@ -61,7 +61,7 @@ _STOPS: dict[str, StopReason] = {
 }
 
 
-class _Slot:
+class _CallSlot:
     """A tool call that is still arriving."""
 
     __slots__ = ("arguments", "extra", "id", "name")
@@ -72,7 +72,7 @@ class _Slot:
         self.arguments: list[str] = []
         self.extra: dict[str, Any] | None = None
 
-    def add(self, call_id: str, function: _Function) -> None:
+    def add(self, call_id: str, function: _ChatFunction) -> None:
         self.id = self.id or call_id
         if function.name and function.name != self.name:  # llama_cpp.server repeats the whole name in every delta
             self.name += function.name
@@ -100,10 +100,10 @@ class ChatParts:
     __slots__ = ("_asked", "_by_index", "_slots", "done", "error", "finish", "model", "runs", "seen", "usage")
 
     def __init__(self, asked: str = "") -> None:
-        self.runs = Runs()
+        self.runs = TextRuns()
         self._asked = asked
-        self._slots: list[_Slot] = []
-        self._by_index: dict[int, _Slot] = {}
+        self._slots: list[_CallSlot] = []
+        self._by_index: dict[int, _CallSlot] = {}
         self.model = ""
         self.finish = ""
         self.seen = False
@@ -137,7 +137,7 @@ class ChatParts:
         """The parts since the last time."""
         return self.runs.take()
 
-    def _delta(self, delta: _Delta) -> None:
+    def _delta(self, delta: _ChatDelta) -> None:
         reasoning = delta.reasoning_content or delta.reasoning  # proxies send the same under both names
         if isinstance(reasoning, str) and reasoning:
             self.runs.think(reasoning)
@@ -148,7 +148,7 @@ class ChatParts:
         for call in delta.tool_calls or ():
             self._call(call)
         if delta.function_call is not None:
-            self._call(_Call(index=0, function=delta.function_call))
+            self._call(_ChatCall(index=0, function=delta.function_call))
 
     def _content(self, content: Any) -> None:
         """Text, or Mistral's list of typed pieces."""
@@ -165,11 +165,11 @@ class ChatParts:
                     if isinstance(thought, dict) and isinstance(thought.get("text"), str):
                         self.runs.think(thought["text"])
 
-    def _call(self, call: _Call) -> None:
-        function = call.function or _Function()
+    def _call(self, call: _ChatCall) -> None:
+        function = call.function or _ChatFunction()
         slot = self._slot(call, function.name or "")
         if slot is None:
-            slot = _Slot()
+            slot = _CallSlot()
             self._slots.append(slot)
             if call.index is not None:
                 self._by_index[call.index] = slot
@@ -177,7 +177,7 @@ class ChatParts:
         if isinstance(call.extra_content, dict) and call.extra_content:
             slot.extra = call.extra_content
 
-    def _slot(self, call: _Call, name: str) -> _Slot | None:
+    def _slot(self, call: _ChatCall, name: str) -> _CallSlot | None:
         """The call that a delta belongs to, None for a new one.
 
         By index, as the format says. Without one by id, else the last call while it lacks something. A new id under a used

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from .known import KNOWN, with_key
+from .known_services import KNOWN, with_key
 from .models import shipped, table
 
 ANY = "default"
 """The model's name at servers that have one model, whatever it is called."""
 
 
-def having(model: str, providers: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def services_with(model: str, providers: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """The services that have a model of that name: under `llm.providers`, as their own default, or in the shipped table. In the order of the services."""
     if model == ANY:
         return []
@@ -21,7 +21,7 @@ def having(model: str, providers: Mapping[str, Mapping[str, Any]]) -> list[str]:
 def usable(model: str, providers: Mapping[str, Mapping[str, Any]], env: Mapping[str, str]) -> list[str]:
     """Those of `having` that have their key, or an address of the person's own."""
     ready = with_key(providers, env)
-    return [name for name in having(model, providers) if name in ready]
+    return [name for name in services_with(model, providers) if name in ready]
 
 
 def models_of(service: str, providers: Mapping[str, Mapping[str, Any]]) -> list[str]:

@@ -3,10 +3,10 @@
 from ..ports import Net
 from ..types.actions import Grant
 from ..types.messages import ModelInfo, Request
-from . import chat_request
-from .chat_reply import ChatParts
+from . import chat_completions_request
+from .chat_completions_reply import ChatParts
 from .http import Decoder, HttpProvider
-from .service import Service
+from .model_service import Service
 from .sse import SSEDecoder
 
 
@@ -21,7 +21,9 @@ class ChatFormat:
         return {"Authorization": f"Bearer {service.api_key}"} if service.api_key else {}
 
     def body(self, request: Request, info: ModelInfo, service: Service, without: frozenset[str]) -> bytes:
-        return chat_request.encode(request, info, without=without, echo_reasoning=service.echo_reasoning, signed=service.name == "google" and service.own)
+        return chat_completions_request.encode(
+            request, info, without=without, echo_reasoning=service.echo_reasoning, signed=service.name == "google" and service.own
+        )
 
     def decoder(self) -> Decoder:
         return SSEDecoder()

@@ -6,11 +6,11 @@ from typing import Literal
 
 import msgspec
 
-from ..ports import Provider
-from ..types.messages import Finished, ModelEvent, ModelInfo, ModelReply, Notice, Request, Retrying, TextPart, ToolMessage
-from .plain_tools_parse import Names
-from .plain_tools_prompt import answer_schema, tool_text, without_calls
-from .plain_tools_read import AnswerReader, CallReader
+from ...ports import Provider
+from ...types.messages import Finished, ModelEvent, ModelInfo, ModelReply, Notice, Request, Retrying, TextPart, ToolMessage
+from .call_parser import ToolNames
+from .reply_reader import AnswerReader, CallReader
+from .tool_prompt import answer_schema, tool_text, without_calls
 
 How = Literal["native", "text", "none"]
 
@@ -80,7 +80,7 @@ class PlainTools:
 
     async def _read(self, request: Request, prepared: Request) -> AsyncGenerator[ModelEvent]:
         """The reply to the request without tool calls; the calls in its text become calls."""
-        names = Names([tool.name for tool in request.tools] if prepared.system != request.system else ())
+        names = ToolNames([tool.name for tool in request.tools] if prepared.system != request.system else ())
         held = prepared.answer_schema is not None and bool(names.all)
 
         def reader() -> AnswerReader | CallReader:

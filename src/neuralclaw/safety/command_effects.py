@@ -3,12 +3,12 @@
 from ..types.actions import PathWant
 from ..types.risk import Power, Risk
 from .blocks import Call
-from .line import Command
+from .command_line import SimpleCommand
 from .paths import absolute, holds_data_home
-from .words import Word
+from .shell_words import ShellWord
 
 
-class Judgement:
+class CommandEffects:
     """Starts as a command that only reads; everything found makes it stricter."""
 
     __slots__ = ("call", "critical", "only_reads", "powers", "risk", "script", "sends", "subject", "understood", "wants", "why")
@@ -31,7 +31,7 @@ class Judgement:
             self.why = f"{self.call.name}: {why}" if self.call.name else why
         self.risk = max(self.risk, risk)
 
-    def read(self, word: Word) -> None:
+    def read(self, word: ShellWord) -> None:
         """It reads this file or directory; also what stands after `=` or right behind a short option."""
         self.powers.add(Power.READ)
         text = word.text
@@ -44,7 +44,7 @@ class Judgement:
         if text:
             self._want(text.removeprefix("@"), "read")
 
-    def change(self, word: Word, op: str) -> None:
+    def change(self, word: ShellWord, op: str) -> None:
         """It writes or deletes this path. One that cannot be resolved is not understood."""
         if not word.known:
             self.unclear()
@@ -61,7 +61,7 @@ class Judgement:
         else:
             self.unclear()
 
-    def recursive(self, word: Word) -> None:
+    def recursive(self, word: ShellWord) -> None:
         """It reads everything below this place."""
         path = self.call.path(word)
         if path is None or holds_data_home(path, self.call.policy, self.call.workspace):
@@ -70,11 +70,11 @@ class Judgement:
     def unclear(self) -> None:
         self.understood = False
 
-    def command(self, via: tuple[str, ...], *, builtin: bool, piped: bool = False) -> Command:
+    def command(self, via: tuple[str, ...], *, builtin: bool, piped: bool = False) -> SimpleCommand:
         """What was found. `piped`: it has a standard input."""
         risk = self.risk if self.understood else max(self.risk, Risk.MEDIUM)
         words = self.call.words
-        return Command(
+        return SimpleCommand(
             argv=tuple(w.shown for w in words),
             via=via,
             program="" if builtin or not words else words[0].text,

@@ -7,12 +7,12 @@ from ..types.options import OwnerRule, Policy
 from ..types.risk import Decision
 from .analysis import Analysis
 from .blocks import steps_through
+from .command_line import BlockMatch, SimpleCommand
 from .findings import Findings
-from .line import Block, Command
 from .paths import absolute, person_home, under
 
 
-def releases(policy: Policy, block: Block, workspace: str) -> bool:
+def releases(policy: Policy, block: BlockMatch, workspace: str) -> bool:
     """Whether an `allow` rule names the command and a directory that holds every place the block is about."""
     if not block.releasable or not block.places:
         return False
@@ -64,11 +64,11 @@ def _matches(rule: OwnerRule, root: str | None, action: Action, analysis: Analys
     return True
 
 
-def _commands(analysis: Analysis) -> tuple[Command, ...]:
+def _commands(analysis: Analysis) -> tuple[SimpleCommand, ...]:
     return analysis.line.commands if analysis.line is not None else ()
 
 
-def _weighty(analysis: Analysis) -> tuple[Command, ...]:
+def _weighty(analysis: Analysis) -> tuple[SimpleCommand, ...]:
     """The commands an `allow` must cover: all that do more than read, or simply all when all only read."""
     commands = _commands(analysis)
     return tuple(c for c in commands if not c.only_reads) or commands

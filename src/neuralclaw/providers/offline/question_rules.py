@@ -3,8 +3,8 @@
 import re
 from typing import Any
 
+from .phrases import THINGS, directory, dropped, name, trimmed
 from .quoting import mask, unquoted
-from .words import THINGS, directory, dropped, name, trimmed
 
 PHRASES = {
     phrase: tool

@@ -80,7 +80,7 @@ def sound(items: tuple[dict[str, Any], ...]) -> tuple[dict[str, Any], ...]:
     return items
 
 
-class Runs:
+class TextRuns:
     """The text and the reasoning of a reply as they arrive; what was not handed out yet waits in runs of one kind."""
 
     __slots__ = ("_half", "_reasoning", "_text", "_waiting")

@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from ..types.messages import TextPart, ToolCall
-from .assembly import Runs
-from .plain_tools_parse import CUT, INSIDE, NAMES, Names, calls_in, meant, numbered
+from ...types.messages import TextPart, ToolCall
+from ..reply_assembly import TextRuns
+from .call_parser import CUT, INSIDE, NAMES, ToolNames, calls_in, meant, numbered
 
 OPENERS = ("<tool_call>", "<tool_calls>", "<function_call>", "<|tool_call|>", "<tools>", "[TOOL_CALLS]", "<|python_tag|>")
 CLOSERS = ("</tool_call>", "</tool_calls>", "</function_call>", "<|/tool_call|>", "</tools>", "[/TOOL_CALLS]", "```")
@@ -33,7 +33,7 @@ class CallReader:
     and the space around them.
     """
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: ToolNames) -> None:
         self._names = names
         self._keys = tuple({*NAMES, *INSIDE, *(name.lower() for name in names.all), "arguments", "parameters", "type", "id"})
         self._held = ""
@@ -41,7 +41,7 @@ class CallReader:
         self._gap_text = ""  # that part of the gap that is no space: lost only before a call
         self._after_call = False
         self._shown = False
-        self._walker: Walker | None = None
+        self._walker: JsonEndFinder | None = None
         self._tries = 0
         self._calls: list[tuple[str, dict[str, Any], str | None]] = []
 
@@ -173,7 +173,7 @@ class CallReader:
         if held[place] != "{" or not self._key(held[place + 1 : place + 1 + MOST_KEY]):
             return NO
         if self._walker is None or self._walker.base != base:
-            self._walker = Walker(base)
+            self._walker = JsonEndFinder(base)
         return self._walker.read(held)
 
     def _found(self, value: str, *, cut: bool = False) -> list[tuple[str, dict[str, Any], str | None]] | None:
@@ -219,7 +219,7 @@ def _fence(held: str) -> int:
     return MAYBE
 
 
-class Walker:
+class JsonEndFinder:
     """Finds the end of a JSON value that may be broken, letter by letter: braces counted outside of strings and comments.
 
     A quote ends a string only where a value may end, since models forget to escape.
@@ -293,11 +293,11 @@ class AnswerReader:
     A model that was not held after all, and wrote something else, is read like any other.
     """
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: ToolNames) -> None:
         self._names = names
         self._raw = ""
         self._done = 0
-        self._text: Runs | None = None
+        self._text: TextRuns | None = None
         self._ended = False
         self._plain: CallReader | None = None
         self._calls: tuple[ToolCall, ...] = ()
@@ -314,7 +314,7 @@ class AnswerReader:
             match = re.match(r'\s*\{\s*"answer"\s*:\s*"', self._raw)
             if match is None:
                 return "" if _may_answer(self._raw) else self._switch()
-            self._done, self._text = match.end(), Runs()
+            self._done, self._text = match.end(), TextRuns()
         return self._answer()
 
     def close(self, *, whole: bool = True) -> str:

@@ -3,17 +3,17 @@
 import re
 
 from . import blocks
-from .state import MAX_BLOCKS, Simple, State
-from .words import Word
+from .analysis_state import MAX_BLOCKS, AnalysisState, ExpandedCommand
+from .shell_words import ShellWord
 
 MAX_CRUDE = 20_000
 """Characters that are looked at."""
 
 
-def crude(state: State, text: str, simple: Simple) -> None:
+def crude(state: AnalysisState, text: str, simple: ExpandedCommand) -> None:
     """Find blocks in text that the grammar, or a bound, gave up on."""
     for part in re.split(r"[;&|\n()`]+", re.sub(r"[{},]", " ", text[:MAX_CRUDE])):
-        words = [Word(re.sub(r"[\\'\"]", "", w)) for w in part.split()]
+        words = [ShellWord(re.sub(r"[\\'\"]", "", w)) for w in part.split()]
         for i in range(min(len(words), 8)):
             name = words[i].text.rsplit("/", 1)[-1]
             if i == 0 or name in blocks.NAMES:

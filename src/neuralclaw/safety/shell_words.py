@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from .bounds import Bounds, Exceeded
+from .bounds import AnalysisBounds, Exceeded
 from .patterns import late
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _BRACE = late(r"\{([^{}]*)\}")
 _RANGE = late(r"(-?\d+|[A-Za-z])\.\.(-?\d+|[A-Za-z])(?:\.\.(-?\d+))?")
 
 
-class Word(msgspec.Struct, frozen=True):
+class ShellWord(msgspec.Struct, frozen=True):
     """One argument. `text` is what the program gets; where `known` is false, its unresolved parts are left out of `text`.
 
     `fetched`: it holds what a download gave, `decoded`: what a decoder gave; `source`: a process substitution.
@@ -48,7 +48,7 @@ class Word(msgspec.Struct, frozen=True):
         return self.text if self.known else self.show or self.text
 
 
-class Piece(msgspec.Struct):
+class WordPiece(msgspec.Struct):
     """A word in the making, and what is known of it."""
 
     text: str = ""
@@ -56,7 +56,7 @@ class Piece(msgspec.Struct):
     fetched: bool = False
     decoded: bool = False
 
-    def add(self, other: "Piece") -> None:
+    def add(self, other: "WordPiece") -> None:
         self.text += other.text
         self.known &= other.known
         self.fetched |= other.fetched
@@ -108,7 +108,7 @@ def in_double_quotes(text: str) -> str:
     return re.sub(r'\\([$`"\\\n])', lambda m: "" if m.group(1) == "\n" else m.group(1), text)
 
 
-def braces(text: str, bounds: Bounds) -> list[str]:
+def braces(text: str, bounds: AnalysisBounds) -> list[str]:
     """Brace expansion of unquoted `{a,b}` and `{1..3}`. Raises `Exceeded` when it grows too large."""
     if "{" not in text:
         return [text]
@@ -151,9 +151,9 @@ def _options(body: str) -> list[str] | None:
     return [f"{v:0{width}d}" if numeric else chr(v) for v in values]
 
 
-def finish(piece: Piece, raw: str, tilde: Callable[[str], str | None], bounds: Bounds) -> list[Word]:
+def finish(piece: WordPiece, raw: str, tilde: Callable[[str], str | None], bounds: AnalysisBounds) -> list[ShellWord]:
     """The words that one written word becomes: braces, splitting at unquoted blanks from expansions, tilde, wildcards."""
-    words: list[Word] = []
+    words: list[ShellWord] = []
     bounds.step(len(piece.text))
     for text in braces(piece.text, bounds):
         for part in text.split() if not piece.text.isspace() else []:
@@ -164,9 +164,9 @@ def finish(piece: Piece, raw: str, tilde: Callable[[str], str | None], bounds: B
                 part, known = (quoted(home) + slash + rest, known) if home is not None else (part, False)
             glob = any(c in part for c in "*?[")
             bounds.step()
-            words.append(Word(plain(part), known, raw, glob, piece.fetched, piece.decoded))
+            words.append(ShellWord(plain(part), known, raw, glob, piece.fetched, piece.decoded))
     if not words and not piece.known:
-        words.append(Word("", False, raw, False, piece.fetched, piece.decoded))
+        words.append(ShellWord("", False, raw, False, piece.fetched, piece.decoded))
     return words
 
 

@@ -3,10 +3,10 @@
 from ..ports import Net
 from ..types.actions import Grant
 from ..types.messages import ModelInfo, Request
-from . import messages_request
+from . import anthropic_messages_request
+from .anthropic_messages_reply import MessagesParts
 from .http import Decoder, HttpProvider
-from .messages_reply import MessagesParts
-from .service import Service
+from .model_service import Service
 from .sse import SSEDecoder
 
 VERSION = "2026-10-21"
@@ -34,7 +34,7 @@ class MessagesFormat:
         return headers
 
     def body(self, request: Request, info: ModelInfo, service: Service, without: frozenset[str]) -> bytes:
-        return messages_request.encode(request, info, without=without)
+        return anthropic_messages_request.encode(request, info, without=without)
 
     def decoder(self) -> Decoder:
         return SSEDecoder()

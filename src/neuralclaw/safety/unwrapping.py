@@ -7,17 +7,17 @@ import msgspec
 
 from ..types.risk import Power
 from . import blocks
-from .expand import Flow, Scene
-from .line import Command
+from .analysis_state import AnalysisState, ExpandedCommand, call_of, environment, positional, unresolved
+from .command_line import SimpleCommand
+from .expansion import Flow, ShellScope
 from .programs import ACTS, PRIVILEGED, SHELLS
-from .state import Simple, State, call_of, environment, positional, unresolved
-from .words import Word
+from .shell_words import ShellWord
 from .wrappers import WRAPPERS, inner
 
 REMOTE = frozenset({"ssh"})
 
 
-def wrapper(state: State, simple: Simple, name: str) -> Flow:
+def wrapper(state: AnalysisState, simple: ExpandedCommand, name: str) -> Flow:
     """Take one wrapper off and judge what it runs."""
     wrapper = WRAPPERS[name]
     found = inner(simple.words, wrapper, assignments=name in ("env", "sudo", "doas"))
@@ -40,7 +40,7 @@ def wrapper(state: State, simple: Simple, name: str) -> Flow:
     return state.run(state, simple.inside(rest, name))
 
 
-def _suffixes(state: State, simple: Simple) -> None:
+def _suffixes(state: AnalysisState, simple: ExpandedCommand) -> None:
     """Where the inner command begins is not sure: the blocks look at every place where it may."""
     for i in range(1, len(simple.words)):
         words = simple.words[i:]
@@ -49,7 +49,7 @@ def _suffixes(state: State, simple: Simple) -> None:
             state.block(found)
 
 
-def name_of(word: Word) -> str:
+def name_of(word: ShellWord) -> str:
     """The program's name without its directory; a name with wildcards is taken for the most dangerous one that it fits."""
     name = word.text.rsplit("/", 1)[-1]
     if word.glob:
@@ -57,7 +57,7 @@ def name_of(word: Word) -> str:
     return name
 
 
-def _shell(state: State, simple: Simple, name: str) -> Flow | None:
+def _shell(state: AnalysisState, simple: ExpandedCommand, name: str) -> Flow | None:
     """`bash -c TEXT` runs its text; other uses of a shell run code from a file or from standard input."""
     args = simple.words[1:]
     place = 0
@@ -80,12 +80,12 @@ def _shell(state: State, simple: Simple, name: str) -> Flow | None:
         state.block(blocks.block("block.download_run", what=name))
     if not script.known or simple.fed:
         unresolved(state, simple, name)
-    scene = Scene(simple.scene.cwd, simple.scene.home, dict(simple.scene.variables))
+    scene = ShellScope(simple.scene.cwd, simple.scene.home, dict(simple.scene.variables))
     positional(scene, args[place + 1 :])
     return state.parse(script.text, msgspec.structs.replace(simple, scene=scene), f"{name} -c")
 
 
-def _eval(state: State, simple: Simple, name: str) -> Flow | None:
+def _eval(state: AnalysisState, simple: ExpandedCommand, name: str) -> Flow | None:
     args = simple.words[1:]
     if any(w.fetched or w.decoded for w in args):
         state.block(blocks.block("block.download_run", what=name))
@@ -97,23 +97,23 @@ def _eval(state: State, simple: Simple, name: str) -> Flow | None:
     return state.parse(" ".join(w.text for w in words), simple, name)
 
 
-def _xargs(state: State, simple: Simple, name: str) -> Flow | None:
+def _xargs(state: AnalysisState, simple: ExpandedCommand, name: str) -> Flow | None:
     """The inner command gets further arguments from standard input: known ones when a plain `echo` feeds it."""
     found = inner(simple.words, WRAPPERS["xargs"])
     if not found.sure:
         state.understood = False
         _suffixes(state, simple)
-    rest = list(simple.words[found.start :]) or [Word("echo")]
+    rest = list(simple.words[found.start :]) or [ShellWord("echo")]
     text = simple.stdin.output if simple.stdin is not None else None
     mark = _replaced(found.options)
     if mark:
         return _each(state, simple, rest, mark, text)
     if text is not None:
-        return state.run(state, simple.inside([*rest, *(Word(t) for t in text.split())], "xargs", stdin=None))
+        return state.run(state, simple.inside([*rest, *(ShellWord(t) for t in text.split())], "xargs", stdin=None))
     return state.run(state, simple.inside(rest, "xargs", fed=True))
 
 
-def _replaced(options: Sequence[Word]) -> str:
+def _replaced(options: Sequence[ShellWord]) -> str:
     """The mark that `xargs -I MARK` replaces, or ""."""
     for place, word in enumerate(options):
         if word.text in ("-I", "--replace") and place + 1 < len(options):
@@ -123,7 +123,7 @@ def _replaced(options: Sequence[Word]) -> str:
     return ""
 
 
-def _each(state: State, simple: Simple, words: list[Word], mark: str, text: str | None) -> Flow:
+def _each(state: AnalysisState, simple: ExpandedCommand, words: list[ShellWord], mark: str, text: str | None) -> Flow:
     """The inner command once for each line, its mark replaced; a program that standard input names cannot be resolved."""
     if text is None:
         if mark in words[0].text:
@@ -137,25 +137,25 @@ def _each(state: State, simple: Simple, words: list[Word], mark: str, text: str 
     return flow
 
 
-def _find(state: State, simple: Simple, name: str) -> Flow | None:
+def _find(state: AnalysisState, simple: ExpandedCommand, name: str) -> Flow | None:
     """Commands behind `-exec` are judged with the places where the search begins in place of `{}`."""
     args = simple.words[1:]
-    starts = blocks.find_starts(args) or (Word("."),)
+    starts = blocks.find_starts(args) or (ShellWord("."),)
     place = 0
     while place < len(args):
         if args[place].text in ("-exec", "-execdir", "-ok", "-okdir"):
             end = next((i for i in range(place + 1, len(args)) if args[i].text in (";", "+")), len(args))
-            words: list[Word] = []
+            words: list[ShellWord] = []
             for word in args[place + 1 : end]:
                 words += starts if word.text == "{}" else [word]
             spread = any(w.text == "{}" for w in args[place + 1 : end])
-            state.run(state, simple.inside(words or [Word("", known=False)], f"find {args[place].text}", spread=spread, stdin=None))
+            state.run(state, simple.inside(words or [ShellWord("", known=False)], f"find {args[place].text}", spread=spread, stdin=None))
             place = end
         place += 1
     return None
 
 
-def _env(state: State, simple: Simple, name: str) -> Flow | None:
+def _env(state: AnalysisState, simple: ExpandedCommand, name: str) -> Flow | None:
     """`env -S` splits a text; without a command it prints the environment."""
     for place, word in enumerate(simple.words[1:], 1):
         text = word.text
@@ -166,13 +166,15 @@ def _env(state: State, simple: Simple, name: str) -> Flow | None:
             return state.parse(" ".join([start, *(w.text for w in simple.words[place + 1 :])]), simple, "env -S")
     if inner(simple.words, WRAPPERS["env"], assignments=True).start >= len(simple.words):
         state.add(
-            Command(argv=tuple(w.shown for w in simple.words), via=simple.via, program=simple.words[0].text, subject="env", powers=frozenset({Power.READ}))
+            SimpleCommand(
+                argv=tuple(w.shown for w in simple.words), via=simple.via, program=simple.words[0].text, subject="env", powers=frozenset({Power.READ})
+            )
         )
         return Flow()
     return wrapper(state, simple, name)
 
 
-def _su(state: State, simple: Simple, name: str) -> Flow | None:
+def _su(state: AnalysisState, simple: ExpandedCommand, name: str) -> Flow | None:
     words = simple.words
     for place, word in enumerate(words[:-1]):
         if word.text in ("-c", "--command"):
@@ -182,15 +184,15 @@ def _su(state: State, simple: Simple, name: str) -> Flow | None:
     return None
 
 
-def _command(state: State, simple: Simple, name: str) -> Flow | None:
+def _command(state: AnalysisState, simple: ExpandedCommand, name: str) -> Flow | None:
     """`command -v NAME` only looks a program up."""
     if len(simple.words) > 1 and simple.words[1].text in ("-v", "-V"):
-        state.add(Command(argv=tuple(w.shown for w in simple.words), via=simple.via, powers=frozenset({Power.READ}), subject="command"))
+        state.add(SimpleCommand(argv=tuple(w.shown for w in simple.words), via=simple.via, powers=frozenset({Power.READ}), subject="command"))
         return Flow()
     return wrapper(state, simple, name)
 
 
-def _flock(state: State, simple: Simple, name: str) -> Flow | None:
+def _flock(state: AnalysisState, simple: ExpandedCommand, name: str) -> Flow | None:
     for place, word in enumerate(simple.words[:-1]):
         if word.text in ("-c", "--command"):
             state.judge(state, msgspec.structs.replace(simple, words=simple.words[:place]), name)
@@ -198,7 +200,7 @@ def _flock(state: State, simple: Simple, name: str) -> Flow | None:
     return wrapper(state, simple, name) if name != "script" else None
 
 
-def _parallel(state: State, simple: Simple, name: str) -> Flow | None:
+def _parallel(state: AnalysisState, simple: ExpandedCommand, name: str) -> Flow | None:
     """Its command is shell text; what follows `:::` are arguments. Without a command every line of its input is one."""
     found = inner(simple.words, WRAPPERS["parallel"])
     rest = simple.words[found.start :]
@@ -216,7 +218,7 @@ def _parallel(state: State, simple: Simple, name: str) -> Flow | None:
     return state.parse(" ".join([text, *(w.text for w in arguments)]), msgspec.structs.replace(simple, fed=not arguments), name)
 
 
-SPECIAL: dict[str, Callable[[State, Simple, str], Flow | None]] = {
+SPECIAL: dict[str, Callable[[AnalysisState, ExpandedCommand, str], Flow | None]] = {
     **dict.fromkeys(SHELLS, _shell),
     "eval": _eval,
     "trap": _eval,

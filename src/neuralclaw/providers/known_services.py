@@ -6,12 +6,12 @@ from typing import Any
 import msgspec
 
 from ..errors import ConfigError
+from .model_service import Service
+from .model_service import is_local as is_local
 from .models import over
-from .service import Service
-from .service import is_local as is_local
 
 
-class Known(msgspec.Struct, frozen=True):
+class ServiceDefaults(msgspec.Struct, frozen=True):
     """A service by its name: its own address, a default model, the variables that its SDK reads (the first is the one to name).
 
     `api` is what it speaks at its own address; elsewhere only `messages` and `ollama` are what they are at home, all else is `chat`.
@@ -25,28 +25,28 @@ class Known(msgspec.Struct, frozen=True):
     api: str = "chat"
 
 
-KNOWN: dict[str, Known] = {
-    "openai": Known("https://api.openai.com/v1", "gpt-4o", ("OPENAI_API_KEY",), ("OPENAI_BASE_URL",), api="responses"),
-    "anthropic": Known("https://api.anthropic.com", "claude-sonnet-5-5", ("ANTHROPIC_API_KEY",), ("ANTHROPIC_BASE_URL",), api="messages"),
-    "groq": Known("https://api.groq.com/openai/v1", "openai/gpt-oss-120b", ("GROQ_API_KEY",)),
-    "openrouter": Known("https://openrouter.ai/api/v1", "openrouter/auto", ("OPENROUTER_API_KEY",), ("OPENROUTER_BASE_URL",)),
-    "nvidia": Known("https://integrate.api.nvidia.com/v1", "nvidia/nemotron-3-super-120b-a12b", ("NVIDIA_API_KEY",), ("NVIDIA_BASE_URL",)),
-    "google": Known("https://generativelanguage.googleapis.com/v1beta/openai", "gemini-3.8-flash", ("GOOGLE_API_KEY", "GEMINI_API_KEY")),
-    "mistral": Known("https://api.mistral.ai/v1", "mistral-small-latest", ("MISTRAL_API_KEY",)),
-    "deepseek": Known("https://api.deepseek.com", "deepseek-flash", ("DEEPSEEK_API_KEY",), ("DEEPSEEK_BASE_URL",), True),
-    "together": Known("https://api.together.xyz/v1", "meta-llama/Llama-3.3-70B-Instruct-Turbo", ("TOGETHER_API_KEY",), ("TOGETHER_BASE_URL",)),
-    "cerebras": Known("https://api.cerebras.ai/v1", "gpt-oss-120b", ("CEREBRAS_API_KEY",), ("CEREBRAS_BASE_URL",)),
-    "xai": Known("https://api.x.ai/v1", "grok-4.3", ("XAI_API_KEY",), ("XAI_BASE_URL",)),
-    "fireworks": Known("https://api.fireworks.ai/inference/v1", "accounts/fireworks/models/gpt-oss-120b", ("FIREWORKS_API_KEY",)),
-    "perplexity": Known("https://api.perplexity.ai", "sonar-pro", ("PERPLEXITY_API_KEY",)),
-    "moonshot": Known("https://api.moonshot.ai/v1", "kimi-k3", ("MOONSHOT_API_KEY",)),
-    "zai": Known("https://api.z.ai/api/paas/v4", "glm-5.3", ("ZAI_API_KEY",)),
-    "minimax": Known("https://api.minimax.io/v1", "MiniMax-M3", ("MINIMAX_API_KEY",)),
-    "cohere": Known("https://api.cohere.ai/compatibility/v1", "command-a-03-2025", ("CO_API_KEY", "COHERE_API_KEY")),
-    "ollama": Known("http://localhost:11434", "llama3.2", (), ("OLLAMA_HOST",), api="ollama"),
-    "llamacpp": Known("http://localhost:8080/v1", "default", ("LLAMA_API_KEY",)),
-    "vllm": Known("http://localhost:8000/v1", "default", ("VLLM_API_KEY",)),
-    "lmstudio": Known("http://localhost:1234/v1", "default"),
+KNOWN: dict[str, ServiceDefaults] = {
+    "openai": ServiceDefaults("https://api.openai.com/v1", "gpt-4o", ("OPENAI_API_KEY",), ("OPENAI_BASE_URL",), api="responses"),
+    "anthropic": ServiceDefaults("https://api.anthropic.com", "claude-sonnet-5-5", ("ANTHROPIC_API_KEY",), ("ANTHROPIC_BASE_URL",), api="messages"),
+    "groq": ServiceDefaults("https://api.groq.com/openai/v1", "openai/gpt-oss-120b", ("GROQ_API_KEY",)),
+    "openrouter": ServiceDefaults("https://openrouter.ai/api/v1", "openrouter/auto", ("OPENROUTER_API_KEY",), ("OPENROUTER_BASE_URL",)),
+    "nvidia": ServiceDefaults("https://integrate.api.nvidia.com/v1", "nvidia/nemotron-3-super-120b-a12b", ("NVIDIA_API_KEY",), ("NVIDIA_BASE_URL",)),
+    "google": ServiceDefaults("https://generativelanguage.googleapis.com/v1beta/openai", "gemini-3.8-flash", ("GOOGLE_API_KEY", "GEMINI_API_KEY")),
+    "mistral": ServiceDefaults("https://api.mistral.ai/v1", "mistral-small-latest", ("MISTRAL_API_KEY",)),
+    "deepseek": ServiceDefaults("https://api.deepseek.com", "deepseek-flash", ("DEEPSEEK_API_KEY",), ("DEEPSEEK_BASE_URL",), True),
+    "together": ServiceDefaults("https://api.together.xyz/v1", "meta-llama/Llama-3.3-70B-Instruct-Turbo", ("TOGETHER_API_KEY",), ("TOGETHER_BASE_URL",)),
+    "cerebras": ServiceDefaults("https://api.cerebras.ai/v1", "gpt-oss-120b", ("CEREBRAS_API_KEY",), ("CEREBRAS_BASE_URL",)),
+    "xai": ServiceDefaults("https://api.x.ai/v1", "grok-4.3", ("XAI_API_KEY",), ("XAI_BASE_URL",)),
+    "fireworks": ServiceDefaults("https://api.fireworks.ai/inference/v1", "accounts/fireworks/models/gpt-oss-120b", ("FIREWORKS_API_KEY",)),
+    "perplexity": ServiceDefaults("https://api.perplexity.ai", "sonar-pro", ("PERPLEXITY_API_KEY",)),
+    "moonshot": ServiceDefaults("https://api.moonshot.ai/v1", "kimi-k3", ("MOONSHOT_API_KEY",)),
+    "zai": ServiceDefaults("https://api.z.ai/api/paas/v4", "glm-5.3", ("ZAI_API_KEY",)),
+    "minimax": ServiceDefaults("https://api.minimax.io/v1", "MiniMax-M3", ("MINIMAX_API_KEY",)),
+    "cohere": ServiceDefaults("https://api.cohere.ai/compatibility/v1", "command-a-03-2025", ("CO_API_KEY", "COHERE_API_KEY")),
+    "ollama": ServiceDefaults("http://localhost:11434", "llama3.2", (), ("OLLAMA_HOST",), api="ollama"),
+    "llamacpp": ServiceDefaults("http://localhost:8080/v1", "default", ("LLAMA_API_KEY",)),
+    "vllm": ServiceDefaults("http://localhost:8000/v1", "default", ("VLLM_API_KEY",)),
+    "lmstudio": ServiceDefaults("http://localhost:1234/v1", "default"),
 }
 """In the order in which a service with a key becomes the default. The last four run on the person's own machine."""
 
@@ -127,7 +127,7 @@ def variable(name: str) -> str:
     return "".join(letter if letter.isalnum() else "_" for letter in name).upper()
 
 
-def _spoken(known: Known | None, url: str) -> str:
+def _spoken(known: ServiceDefaults | None, url: str) -> str:
     """What is spoken at an address where nobody says it."""
     at_home = known is not None and (url.rstrip("/") == known.base_url or known.api in ("messages", "ollama"))
     return known.api if known is not None and at_home else "chat"
