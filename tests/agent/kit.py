@@ -10,7 +10,7 @@ import anyio
 from neuralclaw import Agent
 from neuralclaw.app.agent import assemble
 from neuralclaw.app.clock import SystemClock
-from neuralclaw.app.given import load_settings
+from neuralclaw.app.option_checks import load_settings
 from neuralclaw.app.parts import Parts
 from neuralclaw.app.seat import Seat
 from neuralclaw.app.toolbox import Toolbox

@@ -7,7 +7,7 @@ import pytest
 
 import neuralclaw
 from neuralclaw import Agent, AgentOptions, Settings
-from neuralclaw.app.opening import SECTIONS
+from neuralclaw.app.section_options import SECTIONS
 from neuralclaw.config.settings import LlmSection
 from neuralclaw.errors import ConfigError, UsageError
 from neuralclaw.testing import ScriptedProvider

@@ -24,12 +24,10 @@ from ..types.events import Inbound, TurnFinished
 from ..types.ids import new_id
 from ..types.messages import Image
 from ..types.options import ApprovalsMode, TurnOptions
+from .agent_task import AgentTask
 from .approver import Approver, asked
-from .calling import call_verb
-from .calls import DIRECT, called, for_call, spelled
-from .confined import refuse_unconfined
 from .eventlog import EventLog, Leaving
-from .given import (
+from .option_checks import (
     checked_name,
     checked_text,
     continued,
@@ -46,17 +44,19 @@ from .given import (
     tools_of,
     trust_of,
 )
-from .held import Held
-from .opening import opened_with
+from .option_types import AskOptions, OpeningOptions
 from .parts import Parts
 from .pictures import Given, mentioned, pictures
-from .recovering import recovered
+from .recovery import recovered
+from .sandbox_selection import refuse_unconfined
 from .seat import Seat, checked_options, seat_of
+from .section_options import opened_with
 from .session_verbs import session_verbs
+from .tool_call_turns import DIRECT, called, for_call, spelled
 from .toolbox import Toolbox
 from .turn_verbs import turn_verbs
 from .turns import Turns, leaf
-from .typed import AskOptions, OpeningOptions
+from .verb_calls import call_verb
 from .verbs import agent_verbs
 
 
@@ -68,7 +68,7 @@ class Agent:
         self._desk, self._verbs = desk, dict[str, Verb]()
         self.settings = parts.loaded
         self._turns = Turns(parts, desk, bus, sessions, seat.who)
-        self._held: Held[Agent] | None = None
+        self._held: AgentTask[Agent] | None = None
         self._closed = False
 
     @staticmethod
@@ -119,7 +119,7 @@ class Agent:
 
         An agent that is forgotten is closed when its event loop or the program ends; turns that ran are then unfinished, and can be gone on with.
         """
-        held = Held(Agent.open(**options))
+        held = AgentTask(Agent.open(**options))
         agent = await held.enter()
         agent._held = held
         return agent

@@ -7,7 +7,7 @@ import anyio.to_thread
 from .. import config
 from ..errors import UsageError
 from ..plugins import load
-from .confined import refuse_unconfined, sandbox_of
+from .sandbox_selection import refuse_unconfined, sandbox_of
 
 
 class ConfigVerbs:

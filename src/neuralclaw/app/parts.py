@@ -28,10 +28,10 @@ from ..tools.registry import Registry
 from ..tools.terminal import TerminalSettings
 from ..types.options import Policy
 from .clock import SystemClock
-from .confined import sandbox_of
 from .eventlog import open_book
-from .late import LateConverter, LateSandbox
-from .models import Models
+from .lazy_parts import LazyConverter, LazySandbox
+from .model_resolver import ModelResolver
+from .sandbox_selection import sandbox_of
 from .toolbox import Toolbox
 
 CLOSE_SECONDS = 0.05
@@ -46,11 +46,11 @@ class Parts:
         self.loaded, self.store, self.clock = loaded, store, clock
         self.redactor = Redactor(config.secret_values(loaded))
         self.policy: Policy = config.policy(settings, home=loaded.home, person_home=env.get("HOME", ""))
-        self.sandbox = LateSandbox(lambda: sandbox_of(loaded))
-        converter = LateConverter(lambda: load("converter")())
+        self.sandbox = LazySandbox(lambda: sandbox_of(loaded))
+        converter = LazyConverter(lambda: load("converter")())
         facts = SystemFacts(self.policy, lambda: self.sandbox.name, env.get("PATH", ""), extract=extractor(converter))
         self.gate = PolicyGate(self.policy, facts, clock, read_command, beside=beside)
-        self.models = Models(loaded, self.gate, clock, given=provider)
+        self.models = ModelResolver(loaded, self.gate, clock, given=provider)
         self.files = ConfinedFiles(os.path.join(loaded.home, "preimages"))  # noqa: PTH118
         terminal = settings.tools.terminal
         terminal_settings = TerminalSettings(working_dir=terminal.working_dir, timeout=terminal.default_timeout_seconds, max_chars=terminal.max_output_chars)

@@ -13,7 +13,7 @@ from ..runtime.desk import Verb
 from ..store.sqlite import SqliteStore
 from ..types.risk import Trust
 from .clock import SystemClock
-from .given import load_settings, real_directory, trust_of
+from .option_checks import load_settings, real_directory, trust_of
 from .parts import Parts
 from .reader import ReadingDesk
 from .toolbox import Toolbox

@@ -9,9 +9,9 @@ from ..config import process_environment
 from ..runtime.desk import Verb
 from ..runtime.record_verbs import reading_verbs
 from ..store.sqlite import SqliteStore
-from .calling import call_verb
 from .clock import SystemClock
-from .given import RESERVED
+from .option_checks import RESERVED
+from .verb_calls import call_verb
 
 
 class ReadingDesk:

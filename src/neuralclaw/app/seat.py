@@ -12,8 +12,8 @@ from ..types.actions import Who
 from ..types.options import ApprovalsMode
 from ..types.risk import Trust
 from .approver import checked_approver
-from .given import checked_who, mode_of, name_of, real_directory, refused, trust_of
-from .typed import OpeningOptions
+from .option_checks import checked_who, mode_of, name_of, real_directory, refused, trust_of
+from .option_types import OpeningOptions
 
 
 class Seat(msgspec.Struct, frozen=True, kw_only=True):

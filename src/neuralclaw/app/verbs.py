@@ -18,7 +18,7 @@ from ..types.options import ApprovalsMode
 from ..types.risk import Trust
 from ..types.tools import ToolSpec
 from .config_verbs import config_verbs
-from .given import RESERVED
+from .option_checks import RESERVED
 from .parts import Parts
 from .policy_verbs import PolicyVerbs
 from .seat import Seat

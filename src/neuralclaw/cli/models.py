@@ -7,11 +7,11 @@ from typing import Any
 import anyio
 
 from .. import config
-from ..channels.commands import typed
+from ..channels.command_hints import typed
 from ..config.process_environment import environ
 from ..plugins import load
 from . import output
-from .modeltrials import TRY
+from .model_trials import TRY
 from .parsing import Command, with_json
 
 

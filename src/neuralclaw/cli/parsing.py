@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from ..channels import commands as printed
+from ..channels import command_hints as printed
 from ..errors import UsageError
 from ..types.planned_commands import NOUNS, is_later
 from ..types.suggestions import did_you_mean
