@@ -1,4 +1,4 @@
-"""Who sits at standard input while a turn runs: a person at the terminal, or nobody. (A program that speaks JSON lines: `jsonlines`.)"""
+"""Who sits at standard input while a turn runs: a person at the terminal, or nobody. (A program that speaks JSON lines: `stream_json`.)"""
 
 import sys
 from typing import Protocol
