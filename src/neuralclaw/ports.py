@@ -188,6 +188,20 @@ class Net(Protocol):
         ...
 
 
+class Rows(Protocol):
+    """The rows of one derived table, inside the transaction that writes the entry."""
+
+    def get(self, **key: Any) -> dict[str, Any] | None:
+        """The row of this key, every column of which is named."""
+        ...
+
+    def put(self, **values: Any) -> None:
+        """Add the row, in place of one with its key; a column that is not named is NULL."""
+        ...
+
+    def delete(self, **key: Any) -> None: ...
+
+
 class Store(Protocol):
     """The journal and what is derived from it. Any number of processes may have one home open."""
 

@@ -11,7 +11,6 @@ SHARED_FILE_NAMES = {
     "journal": "the journal as a turn sees it, and as the store writes it",
     "models": "`neuralclaw models`, and what providers know of models",
     "patterns": "patterns of a search, and those of the shell's analysis",
-    "run": "`neuralclaw run`, and one run of a turn",
     "sessions": "`neuralclaw sessions`, and the sessions that this process drives",
     "tools": "`neuralclaw tools`, and the values of tools",
     "verbs": "the table of verbs, and the way of a command to it",

@@ -1,4 +1,4 @@
-"""What one run of a turn needs, as one value."""
+"""One run of a turn, and what it works with."""
 
 from collections.abc import Awaitable, Callable
 
@@ -32,36 +32,43 @@ class PartialReply:
         self.pieces = []
 
 
-class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything a run of a turn uses. `show` publishes passing events; `outbox` is the address the answer is delivered to."""
+class Equipment(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run of a turn works with: made for its session, options and soul when the run begins, and the same to its end."""
 
-    session: str
-    options: TurnOptions
-    """Those of `turn.started`, with what this run may change: the approvals mode and whether someone is present."""
     provider: Provider
     model: str
     """The model's name within the provider."""
     tools: Toolset
     gate: Gate
-    asker: Asker
-    clock: Clock
-    journal: Journal
-    store: Store
-    show: Callable[[Passing], None]
-    time: RunningTime
     system: str
     definitions: tuple[ToolDef, ...]
     """The tools as the model is told of them, the same from the turn's beginning to its end."""
-    heard: PartialReply = msgspec.field(default_factory=PartialReply)
     temperature: float | None = None
     top_p: float | None = None
     max_tokens: int | None = None
-    model_timeout: float = 120.0
-    outbox: str | None = None
-    environment: Callable[[str], Awaitable[str]] | None = None
-    """Describes the machine and a workspace at this moment, for the model."""
+    timeout: float = 120.0
+    """Seconds without a byte of the model's reply."""
+    environment: Callable[[], Awaitable[str]] | None = None
+    """What the model is told before its last message, as it is at this moment."""
     redaction: Redaction = NO_REDACTION
     """Keeps secrets out of what is shown; the journal has its own."""
+
+
+class Turn(msgspec.Struct, frozen=True, kw_only=True):
+    """One run of a turn. `show` publishes passing events; `outbox` is the address the answer is delivered to."""
+
+    session: str
+    options: TurnOptions
+    """Those of `turn.started`, with what this run may change: the approvals mode and whether someone is present."""
+    equipment: Equipment
+    journal: Journal
+    store: Store
+    asker: Asker
+    clock: Clock
+    show: Callable[[Passing], None]
+    time: RunningTime
+    heard: PartialReply = msgspec.field(default_factory=PartialReply)
+    outbox: str | None = None
 
     @property
     def state(self) -> TurnState:
