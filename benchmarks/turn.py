@@ -125,7 +125,7 @@ async def sdk_raw(url: str) -> AsyncGenerator[Turn]:
 async def thin(url: str) -> AsyncGenerator[Turn]:
     """Our provider alone, retries around it and a grant before it, in a bare loop."""
     from neuralclaw.providers.chat_completions import ChatProvider
-    from neuralclaw.providers.model_service import Service
+    from neuralclaw.providers.model_service import ModelEndpoint
     from neuralclaw.providers.retry import RetryProvider
     from neuralclaw.sandbox.net import HttpNet
     from neuralclaw.testing import FakeClock
@@ -133,7 +133,7 @@ async def thin(url: str) -> AsyncGenerator[Turn]:
     from neuralclaw.types.messages import AssistantMessage, ChatMessage, Finished, ModelReply, Request, ToolDef, ToolMessage, UserMessage
 
     tools = (ToolDef("calculate", "Calculate.", SCHEMA),)
-    service = Service(name="instant", base_url=url)
+    service = ModelEndpoint(name="instant", base_url=url)
     envelope = Envelope(hosts=(service.host,), network=True)
     grant = Grant(session="home", call_id="", tool="", arguments={}, workspace="/", hash="", envelope=envelope)
     net = HttpNet()

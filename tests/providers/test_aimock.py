@@ -14,7 +14,7 @@ from neuralclaw.ports import Net
 from neuralclaw.providers.anthropic_messages import MessagesProvider
 from neuralclaw.providers.chat_completions import ChatProvider
 from neuralclaw.providers.http import HttpProvider
-from neuralclaw.providers.model_service import Service
+from neuralclaw.providers.model_service import ModelEndpoint
 from neuralclaw.providers.ollama import OllamaProvider
 from neuralclaw.providers.responses import ResponsesProvider
 from neuralclaw.providers.retry import RetryProvider
@@ -105,7 +105,7 @@ TOOLS = (ToolDef("weather", "The weather.", {"type": "object"}), ToolDef("time",
 @pytest.fixture(params=SPOKEN)
 def made(request: pytest.FixtureRequest, address: str, connections: Net) -> HttpProvider:
     kind, path, model = SPOKEN[request.param]
-    service = Service(name="peer", base_url=address + path, api_key="sk-peer", key_name="PEER_API_KEY", default_model=model, api=request.param)
+    service = ModelEndpoint(name="peer", base_url=address + path, api_key="sk-peer", key_name="PEER_API_KEY", default_model=model, api=request.param)
     return kind(connections, grant_for(service.host), service)
 
 

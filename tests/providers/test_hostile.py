@@ -9,7 +9,7 @@ import pytest
 from neuralclaw.providers import service_errors
 from neuralclaw.providers.anthropic_messages import MessagesProvider
 from neuralclaw.providers.chat_completions import ChatProvider
-from neuralclaw.providers.model_service import Service
+from neuralclaw.providers.model_service import ModelEndpoint
 from neuralclaw.providers.ollama import OllamaProvider
 from neuralclaw.providers.responses import ResponsesProvider
 from neuralclaw.types.messages import Finished, ModelReply
@@ -30,7 +30,7 @@ async def reply_to(api: str, *events: bytes, status: int = 200, headers: dict[st
     async with loopback() as server, net() as connections:
         kind = "application/json" if status != 200 else "application/x-ndjson" if api == "ollama" else "text/event-stream"
         server.says(Response(pieces if status == 200 else events, status=status, headers=headers, kind=kind))
-        service = Service(name="mine", base_url=server.url, api_key=KEY, key_name="MINE_API_KEY", api=api)
+        service = ModelEndpoint(name="mine", base_url=server.url, api_key=KEY, key_name="MINE_API_KEY", api=api)
         async with PROVIDERS[api](connections, grant_for(service.host), service).stream(REQUEST) as parts:
             last = [part async for part in parts][-1]
     assert isinstance(last, Finished)
@@ -114,7 +114,7 @@ async def test_an_absurd_wait_is_at_most_a_day(date: str) -> None:
 
 
 def test_a_complaint_of_megabytes_holds_nothing_up() -> None:
-    service = Service(name="mine", base_url="http://127.0.0.1", api_key=KEY)
+    service = ModelEndpoint(name="mine", base_url="http://127.0.0.1", api_key=KEY)
     before = time.process_time()
     failure = service_errors.failure(service_errors.complaint_of(0, {"message": "model " * 2_000_000}), service, "m")
     assert time.process_time() - before < 0.5  # 10 s where all of it is searched
@@ -123,7 +123,7 @@ def test_a_complaint_of_megabytes_holds_nothing_up() -> None:
 
 @pytest.mark.parametrize("form", [0, 400])
 def test_a_key_that_is_cut_in_two_is_not_shown(form: int) -> None:
-    service = Service(name="mine", base_url="http://127.0.0.1", api_key=KEY)
+    service = ModelEndpoint(name="mine", base_url="http://127.0.0.1", api_key=KEY)
     for spaces in (1990, 7990):
         text = " " * spaces + KEY + " " * 9000
         found = service_errors.complaint(400, b"x" + text.encode()) if form else service_errors.complaint_of(0, {"message": text})

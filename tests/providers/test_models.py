@@ -12,7 +12,7 @@ import pytest
 from neuralclaw import plugins
 from neuralclaw.providers import models
 from neuralclaw.providers.known_services import KNOWN, resolve
-from neuralclaw.providers.model_service import Service
+from neuralclaw.providers.model_service import ModelEndpoint
 from neuralclaw.providers.models import info, shipped, successor
 from neuralclaw.providers.reply_assembly import priced
 from neuralclaw.providers.withdrawn import WITHDRAWN
@@ -77,7 +77,7 @@ def test_an_edition_of_a_model_is_found_under_its_name(service: str, name: str, 
 @pytest.mark.parametrize("name", ["gpt-4other", "gpt-4o-next", "gpt-5.4-huge", "gpt", "", "gpt-4o-", "models/gpt-4o"])
 def test_another_model_is_not_taken_for_one_that_begins_like_it(name: str) -> None:
     assert shipped("openai", name) is None
-    assert info(Service(name="openai", base_url="http://x", own=True), name) == ModelInfo()
+    assert info(ModelEndpoint(name="openai", base_url="http://x", own=True), name) == ModelInfo()
 
 
 def test_at_another_address_a_model_is_what_it_is_and_its_price_is_unknown() -> None:

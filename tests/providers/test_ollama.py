@@ -9,7 +9,7 @@ import pytest
 from neuralclaw.ports import Net, Provider
 from neuralclaw.providers.jsonlines import JSONLinesDecoder
 from neuralclaw.providers.known_services import resolve
-from neuralclaw.providers.model_service import Service
+from neuralclaw.providers.model_service import ModelEndpoint
 from neuralclaw.providers.ollama import OllamaProvider
 from neuralclaw.providers.ollama_reply import OllamaParts
 from neuralclaw.providers.sse import MAX_EVENT_BYTES, SSETooLarge
@@ -47,8 +47,8 @@ def refused(status: int, message: str, **more: Any) -> Response:
     return Response([msgspec.json.encode({"error": message, **more})], status=status, kind="application/json; charset=utf-8")
 
 
-def service(server: LoopbackServer, **more: Any) -> Service:
-    return Service(name="mine", base_url=base(server), api_key=KEY, key_name="MINE_API_KEY", api="ollama", **more)
+def service(server: LoopbackServer, **more: Any) -> ModelEndpoint:
+    return ModelEndpoint(name="mine", base_url=base(server), api_key=KEY, key_name="MINE_API_KEY", api="ollama", **more)
 
 
 def value(arguments: str) -> Any:

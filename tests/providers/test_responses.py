@@ -8,7 +8,7 @@ import openai
 import pytest
 
 from neuralclaw.ports import Net, Provider
-from neuralclaw.providers.model_service import Service
+from neuralclaw.providers.model_service import ModelEndpoint
 from neuralclaw.providers.responses import ResponsesProvider
 from neuralclaw.providers.responses_reply import ResponseParts
 from neuralclaw.providers.sse import SSEDecoder
@@ -23,8 +23,8 @@ def refused(status: int, error: object) -> Response:
     return Response([msgspec.json.encode({"error": error})], status=status, kind="application/json")
 
 
-def service(server: LoopbackServer, **more: Any) -> Service:
-    return Service(name="mine", base_url=server.url, api_key=KEY, key_name="MINE_API_KEY", api="responses", **more)
+def service(server: LoopbackServer, **more: Any) -> ModelEndpoint:
+    return ModelEndpoint(name="mine", base_url=server.url, api_key=KEY, key_name="MINE_API_KEY", api="responses", **more)
 
 
 class ResponsesWire(EventStreamWire):

@@ -10,7 +10,7 @@ from neuralclaw import plugins
 from neuralclaw.ports import Net
 from neuralclaw.providers.chat_completions import ChatProvider
 from neuralclaw.providers.known_services import KNOWN, resolve
-from neuralclaw.providers.model_service import Service
+from neuralclaw.providers.model_service import ModelEndpoint
 from neuralclaw.types.messages import AssistantMessage, ModelReply, Request, ToolCall, ToolMessage, Usage, UserMessage
 
 from .conformance import KEY, Bench
@@ -37,7 +37,7 @@ def at_home(server: LoopbackServer, connections: Net, name: str) -> Bench:
     """A bench whose provider takes the server for that service's own address."""
     bench = Bench(ChatWire(), server, connections)
     known = KNOWN[name]
-    told = Service(
+    told = ModelEndpoint(
         name=name, base_url=server.url, api_key=KEY, key_name=known.keys[0], own=True, default_model=known.model, echo_reasoning=known.echo_reasoning
     )
     bench.provider = ChatProvider(connections, grant_for(told.host), told)

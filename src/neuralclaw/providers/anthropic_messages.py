@@ -6,7 +6,7 @@ from ..types.messages import ModelInfo, Request
 from . import anthropic_messages_request
 from .anthropic_messages_reply import MessagesParts
 from .http import Decoder, HttpProvider
-from .model_service import Service
+from .model_service import ModelEndpoint
 from .sse import SSEDecoder
 
 VERSION = "2026-10-21"
@@ -24,7 +24,7 @@ class MessagesFormat:
     accept = "text/event-stream"
     optional: tuple[str, ...] = ("output_config", "cache_control")
 
-    def headers(self, service: Service) -> dict[str, str]:
+    def headers(self, service: ModelEndpoint) -> dict[str, str]:
         """The key as the service documents it; other addresses get it in the common form too, since some servers look only there."""
         headers = {"anthropic-version": VERSION}
         if service.api_key:
@@ -33,7 +33,7 @@ class MessagesFormat:
                 headers["Authorization"] = f"Bearer {service.api_key}"
         return headers
 
-    def body(self, request: Request, info: ModelInfo, service: Service, without: frozenset[str]) -> bytes:
+    def body(self, request: Request, info: ModelInfo, service: ModelEndpoint, without: frozenset[str]) -> bytes:
         return anthropic_messages_request.encode(request, info, without=without)
 
     def decoder(self) -> Decoder:
@@ -46,5 +46,5 @@ class MessagesFormat:
 class MessagesProvider(HttpProvider):
     """A service that speaks Messages."""
 
-    def __init__(self, net: Net, grant: Grant, service: Service) -> None:
+    def __init__(self, net: Net, grant: Grant, service: ModelEndpoint) -> None:
         super().__init__(net, grant, service, MessagesFormat())

@@ -6,7 +6,7 @@ from ..types.messages import ModelInfo, Request
 from . import chat_completions_request
 from .chat_completions_reply import ChatParts
 from .http import Decoder, HttpProvider
-from .model_service import Service
+from .model_service import ModelEndpoint
 from .sse import SSEDecoder
 
 
@@ -17,10 +17,10 @@ class ChatFormat:
     accept = "text/event-stream"
     optional: tuple[str, ...] = ("stream_options", "temperature", "top_p", "max_tokens", "response_format")
 
-    def headers(self, service: Service) -> dict[str, str]:
+    def headers(self, service: ModelEndpoint) -> dict[str, str]:
         return {"Authorization": f"Bearer {service.api_key}"} if service.api_key else {}
 
-    def body(self, request: Request, info: ModelInfo, service: Service, without: frozenset[str]) -> bytes:
+    def body(self, request: Request, info: ModelInfo, service: ModelEndpoint, without: frozenset[str]) -> bytes:
         return chat_completions_request.encode(
             request, info, without=without, echo_reasoning=service.echo_reasoning, signed=service.name == "google" and service.own
         )
@@ -35,5 +35,5 @@ class ChatFormat:
 class ChatProvider(HttpProvider):
     """A service that speaks Chat Completions."""
 
-    def __init__(self, net: Net, grant: Grant, service: Service) -> None:
+    def __init__(self, net: Net, grant: Grant, service: ModelEndpoint) -> None:
         super().__init__(net, grant, service, ChatFormat())

@@ -14,7 +14,7 @@ from ..ports import HttpResponse, Net
 from ..types.actions import Grant
 from ..types.messages import Failure, Finished, ModelEvent, ModelInfo, ModelReply, Request, Usage
 from . import models, service_errors
-from .model_service import Service
+from .model_service import ModelEndpoint
 from .reply_assembly import MAX_NAME, sound
 from .sse import SSEEvent, SSETooLarge
 from .stream_pacing import GATHER_SECONDS, StreamPacer
@@ -82,11 +82,11 @@ class WireFormat(Protocol):
     optional: tuple[str, ...]
     """Names of parameters that can be left out when a model refuses them."""
 
-    def headers(self, service: Service) -> dict[str, str]:
+    def headers(self, service: ModelEndpoint) -> dict[str, str]:
         """Headers of this format, the key among them."""
         ...
 
-    def body(self, request: Request, info: ModelInfo, service: Service, without: frozenset[str]) -> bytes:
+    def body(self, request: Request, info: ModelInfo, service: ModelEndpoint, without: frozenset[str]) -> bytes:
         """The request's bytes: the same request gives the same. `without` names refused parameters that are left out."""
         ...
 
@@ -101,7 +101,7 @@ class HttpProvider:
     service's answer and left out from then on.
     """
 
-    def __init__(self, net: Net, grant: Grant, service: Service, wire: WireFormat) -> None:
+    def __init__(self, net: Net, grant: Grant, service: ModelEndpoint, wire: WireFormat) -> None:
         self._net, self._grant, self._service, self._wire = net, grant, service, wire
         self._url = service.base_url + wire.path
         self._headers = {**_HEADERS, "Accept": wire.accept, **wire.headers(service)}

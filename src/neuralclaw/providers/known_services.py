@@ -1,4 +1,4 @@
-"""The services that need no configuration, and how a name becomes a `Service`. Pure: settings and environment are handed in."""
+"""The services that need no configuration, and how a name becomes a `ModelEndpoint`. Pure: settings and environment are handed in."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from ..errors import ConfigError
-from .model_service import Service
+from .model_service import ModelEndpoint
 from .model_service import is_local as is_local
 from .models import over
 
@@ -54,7 +54,7 @@ SPOKEN = ("chat", "responses", "messages", "ollama")
 """Values of `api` that are built in now."""
 
 
-def resolve(name: str, providers: Mapping[str, Mapping[str, Any]], env: Mapping[str, str]) -> Service:
+def resolve(name: str, providers: Mapping[str, Mapping[str, Any]], env: Mapping[str, str]) -> ModelEndpoint:
     """The service of that name, ready to be asked: `described`, and `ConfigError` that names the variable too where its key is missing."""
     service = described(name, providers, env)
     if lacks_key(service):
@@ -63,13 +63,13 @@ def resolve(name: str, providers: Mapping[str, Mapping[str, Any]], env: Mapping[
     return service
 
 
-def lacks_key(service: Service) -> bool:
+def lacks_key(service: ModelEndpoint) -> bool:
     """Whether the service wants a key that is not there."""
     known = KNOWN.get(service.name)
     return known is not None and bool(known.keys) and not service.api_key and not is_local(service.host)
 
 
-def described(name: str, providers: Mapping[str, Mapping[str, Any]], env: Mapping[str, str]) -> Service:
+def described(name: str, providers: Mapping[str, Mapping[str, Any]], env: Mapping[str, str]) -> ModelEndpoint:
     """The service of that name: what is built in, over it `llm.providers.NAME` of the settings, over that the environment.
 
     `providers` is `llm.providers` with its references already filled in. Raises `ConfigError` for an unknown name (naming those
@@ -86,7 +86,7 @@ def described(name: str, providers: Mapping[str, Mapping[str, Any]], env: Mappin
         raise ConfigError(f"llm.providers.{name}.api is {api!r}, which this version does not speak", hint=f"it speaks {' and '.join(SPOKEN)}")
     base_url = _address(name, api, url)
     key_names = known.keys if known else (f"{variable(name)}_API_KEY",)
-    service = Service(
+    service = ModelEndpoint(
         name=name,
         base_url=base_url,
         api_key=_first(key_names, env) or told.get("api_key") or "",
@@ -138,7 +138,7 @@ def _keyed(name: str, providers: Mapping[str, Mapping[str, Any]], env: Mapping[s
 
 
 def _host(told: Mapping[str, Any]) -> str:
-    return Service(name="", base_url=told.get("base_url") or "").host
+    return ModelEndpoint(name="", base_url=told.get("base_url") or "").host
 
 
 def _first(variables: Iterable[str], env: Mapping[str, str]) -> str:
@@ -177,7 +177,7 @@ def _with_scheme(url: str, api: str) -> str:
     return f"http://{host}{port}{slash}{path}"
 
 
-def _with_models(service: Service, told: Mapping[str, Any]) -> Service:
+def _with_models(service: ModelEndpoint, told: Mapping[str, Any]) -> ModelEndpoint:
     """The owner's facts of models, over what is known of them without."""
     try:
         return msgspec.structs.replace(service, models=over(service, told)) if told else service

@@ -9,7 +9,7 @@ from ..types.messages import ModelInfo
 REDACTED = "[REDACTED]"
 
 
-class Service(msgspec.Struct, frozen=True, kw_only=True):
+class ModelEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     """A model service as a provider needs it.
 
     `base_url` has no trailing slash. `key_name` is what an error names instead of the key: the environment variable, or the place in the settings,

@@ -19,7 +19,7 @@ from ..errors import (
 )
 from ..types.content import mend
 from ..types.messages import Failure
-from .model_service import Service, is_local
+from .model_service import ModelEndpoint, is_local
 from .models import successor
 from .reply_assembly import json_text
 
@@ -149,7 +149,7 @@ def _lacking(found: Complaint) -> Literal["", "tools", "images"]:
     return "tools" if _NO_TOOLS.search(found.text) else "images" if _NO_IMAGES.search(found.text) else ""
 
 
-def failure(found: Complaint, service: Service, model: str, headers: Mapping[str, str] | None = None) -> Failure:
+def failure(found: Complaint, service: ModelEndpoint, model: str, headers: Mapping[str, str] | None = None) -> Failure:
     """The failure that a complaint means."""
     words = _words(found.message, service)
     said = f": {words}" if words else ""
@@ -183,7 +183,7 @@ def failure(found: Complaint, service: Service, model: str, headers: Mapping[str
     return _make(LLMError, f"{service.name} refuses the request{status}{said}", hint)
 
 
-def _cannot(lacks: Literal["tools", "images"], service: Service, model: str, said: str) -> Failure:
+def _cannot(lacks: Literal["tools", "images"], service: ModelEndpoint, model: str, said: str) -> Failure:
     """The model lacks something: the same request without it may work."""
     what, hint = {
         "tools": ("call tools", f"set llm.providers.{service.name}.models.{model}.tools to false, or use another model"),
@@ -192,7 +192,7 @@ def _cannot(lacks: Literal["tools", "images"], service: Service, model: str, sai
     return msgspec.structs.replace(_make(LLMModelError, f"{model} at {service.name} cannot {what}{said}", hint), lacks=lacks)
 
 
-def _unknown(service: Service, model: str, said: str) -> Failure:
+def _unknown(service: ModelEndpoint, model: str, said: str) -> Failure:
     """The service does not have the model; one that it had is named with what it names as successor."""
     follows = successor(service.name, model)
     if service.own and follows is not None:
@@ -203,14 +203,14 @@ def _unknown(service: Service, model: str, said: str) -> Failure:
     return _make(LLMModelError, f"{service.name} does not know the model {model}{said}", hint)
 
 
-def refused_key(service: Service, said: str) -> Failure:
+def refused_key(service: ModelEndpoint, said: str) -> Failure:
     """401 and its relatives: the key is named by where it comes from, never shown."""
     name = service.key_name or f"llm.providers.{service.name}.api_key"
     what = f"{service.name} refuses the key in {name}" if service.api_key else f"{service.name} wants a key"
     return _make(LLMAuthError, what + said, f"put a valid key into {name}")
 
 
-def no_connection(service: Service, reason: str) -> Failure:
+def no_connection(service: ModelEndpoint, reason: str) -> Failure:
     """Refused, unresolved or lost before the first byte."""
     words = _words(reason, service)
     why = words.partition(" failed: ")[2] or words
@@ -219,22 +219,22 @@ def no_connection(service: Service, reason: str) -> Failure:
     return _make(LLMUnavailableError, text, hint)
 
 
-def timed_out(service: Service, seconds: float) -> Failure:
+def timed_out(service: ModelEndpoint, seconds: float) -> Failure:
     return _make(LLMTimeoutError, f"{service.name} sent nothing for {seconds:g} s")
 
 
-def broken(service: Service, what: str, detail: str = "") -> Failure:
+def broken(service: ModelEndpoint, what: str, detail: str = "") -> Failure:
     """A stream that is no answer; `what` the service did, for a person. `detail`: what was wrong with the bytes, for the log."""
     failed = _make(LLMUnavailableError, f"{service.name} {what}")
     return msgspec.structs.replace(failed, detail=_words(detail, service))
 
 
-def unreadable(service: Service, detail: str) -> Failure:
+def unreadable(service: ModelEndpoint, detail: str) -> Failure:
     """A stream that is malformed, or none at all."""
     return broken(service, "sent an answer that cannot be read", detail)
 
 
-def withheld(service: Service, finish: str) -> Failure:
+def withheld(service: ModelEndpoint, finish: str) -> Failure:
     """The service stopped the answer itself; `finish` is its word, with more words behind it where it says why."""
     if finish == "content_filter":
         return _make(LLMError, f"{service.name} withheld the answer (content filter)", "put the request in other words, or use another model")
@@ -269,7 +269,7 @@ def _make(kind: type[LLMError], text: str, hint: str = "", *, after: float | Non
     return Failure(kind.__name__, text, hint, kind.retryable if retry is None else retry, after)
 
 
-def _words(message: str, service: Service) -> str:
+def _words(message: str, service: ModelEndpoint) -> str:
     """A service's message on one line, without the key, at most `MAX_WORDS` characters."""
     text = service.redact(message)
     if len(message) >= _MATCHED and service.api_key:  # the key may have been cut in two

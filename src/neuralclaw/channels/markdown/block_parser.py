@@ -7,7 +7,7 @@ any item; what is nested deeper than `_DEPTH` is text.
 
 import re
 
-from .leaf_blocks import CodeBlock, Leaf, Paragraph, Table, alignments, split_row
+from .leaf_blocks import CodeBlock, Leaf, MarkdownTable, Paragraph, alignments, split_row
 from .styled_text import Line, Span, paint, width_of
 
 _DEPTH = 8
@@ -70,7 +70,7 @@ class BlockParser:
 
     @property
     def in_table(self) -> bool:
-        return isinstance(self._leaf, Table)
+        return isinstance(self._leaf, MarkdownTable)
 
     def line(self, text: str, *, cut: bool = False) -> None:
         """Take a line. `cut`: only the beginning of a long one; the rest follows, in pieces, the last with `cut` false."""
@@ -180,7 +180,7 @@ class BlockParser:
             self._emit(leaf.add(rest, self._room(), cut=cut))
         elif isinstance(leaf, Paragraph) and self._became(leaf, rest, cut=cut):
             return
-        elif isinstance(leaf, Table) and "|" in rest and not _starts(rest) and not cut:
+        elif isinstance(leaf, MarkdownTable) and "|" in rest and not _starts(rest) and not cut:
             self._emit(leaf.add(split_row(rest), self._room()))
         elif isinstance(leaf, Paragraph) and not _starts(rest):
             self._emit(leaf.add(rest.lstrip(" "), self._room()))
@@ -204,7 +204,7 @@ class BlockParser:
         if broken:  # the last line of a paragraph is the table's header
             leaf.text = before
             self._emit(leaf.end(self._room()))
-        self._leaf = Table(header, aligns, marks=self._marks)
+        self._leaf = MarkdownTable(header, aligns, marks=self._marks)
         return True
 
     def _new(self, rest: str, indent: int, *, cut: bool) -> None:
@@ -240,7 +240,7 @@ class BlockParser:
     def _end(self) -> None:
         """The leaf is complete."""
         leaf, self._leaf = self._leaf, None
-        if isinstance(leaf, Paragraph | Table):
+        if isinstance(leaf, Paragraph | MarkdownTable):
             self._emit(leaf.end(self._room()))
         elif isinstance(leaf, CodeBlock):
             self._blank = self._blank or leaf.ends_blank

@@ -103,7 +103,7 @@ class CodeBlock:
         return lines + [[(" " * indent, ""), *row] for row in rows]
 
 
-class Table:
+class MarkdownTable:
     """Rows under a header. Columns are as wide as the first rows want them and the screen allows; where it is too narrow, a row is a list."""
 
     def __init__(self, header: list[str], aligns: list[str], *, marks: bool = False) -> None:
@@ -112,8 +112,8 @@ class Table:
         self._rows: list[list[Line]] = []
         self._widths: list[int] | None = None
 
-    def copy(self) -> "Table":
-        other = Table([], self._aligns, marks=self._marks)
+    def copy(self) -> "MarkdownTable":
+        other = MarkdownTable([], self._aligns, marks=self._marks)
         other._header, other._rows, other._widths = self._header, list(self._rows), self._widths
         return other
 
@@ -216,4 +216,4 @@ def alignments(text: str) -> list[str] | None:
     return ["center" if m[0] == m[-1] == ":" else "right" if m[-1] == ":" else "left" for m in marks]
 
 
-Leaf = Paragraph | CodeBlock | Table
+Leaf = Paragraph | CodeBlock | MarkdownTable
