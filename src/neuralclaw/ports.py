@@ -9,7 +9,7 @@ from .types.entries import Draft, Entry, Event
 from .types.events import Inbound
 from .types.messages import ModelEvent, ModelInfo, Request
 from .types.options import ApprovalsMode
-from .types.rows import Lease, NewSession, OpenQuestion, OutboxItem, OutboxRow, PutRecord, Record, Result, SessionRow, VerifyReport
+from .types.records import Lease, NewSession, OpenQuestion, OutboxItem, OutboxRow, PutRecord, Record, SessionRow, StoredResult, VerifyReport
 from .types.tools import FileChange, ToolContext, ToolResult, ToolSpec, Watched
 
 
@@ -206,7 +206,7 @@ class Store(Protocol):
     """The journal and what is derived from it. Any number of processes may have one home open."""
 
     async def append(
-        self, session: str, drafts: Sequence[Draft], *, lease: Lease | None = None, rows: Sequence[NewSession | OutboxItem | PutRecord | Result] = ()
+        self, session: str, drafts: Sequence[Draft], *, lease: Lease | None = None, rows: Sequence[NewSession | OutboxItem | PutRecord | StoredResult] = ()
     ) -> list[Entry]:
         """Write the drafts and rows in one transaction, all or nothing; they survive `kill -9` when this returns.
 
@@ -214,8 +214,8 @@ class Store(Protocol):
         one that names bytes which are neither among its blobs nor kept already, and one that a capability's table cannot take up: its fold raises.
 
         With a lease the append fails with `LeaseLost` when another holder has taken it. A taken inbound key raises
-        `DuplicateInbound` (in `types.rows`) with the entry that has it; a second answer `AlreadyAnswered`, one to no question
-        `UnknownQuestion`; a record that does not stand as expected `RecordConflict` (in `types.rows`).
+        `DuplicateInbound` (in `types.records`) with the entry that has it; a second answer `AlreadyAnswered`, one to no question
+        `UnknownQuestion`; a record that does not stand as expected `RecordConflict` (in `types.records`).
         """
         ...
 
@@ -256,7 +256,7 @@ class Store(Protocol):
     async def put_record(self, space: str, key: str, value: Any, *, expect: int | None = None) -> Record:
         """Keep a JSON value under a key, or remove the record with None, where it stands as expected: with `expect` in that version, 0: not there.
 
-        Of two who change the same version, in whichever processes, one succeeds; the other's change raises `RecordConflict` (in `types.rows`) with the
+        Of two who change the same version, in whichever processes, one succeeds; the other's change raises `RecordConflict` (in `types.records`) with the
         record as it stands. It survives `kill -9` when this returns. Raises `StoreError` for a value that is no JSON.
         """
         ...

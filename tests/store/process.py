@@ -12,7 +12,7 @@ import anyio
 
 from neuralclaw.errors import NeuralClawError
 from neuralclaw.store import SqliteStore
-from neuralclaw.types.rows import RecordConflict
+from neuralclaw.types.records import RecordConflict
 
 from . import kit
 

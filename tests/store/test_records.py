@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from neuralclaw.errors import LeaseLost, StoreError
-from neuralclaw.types.rows import Lease, OutboxItem, PutRecord, RecordConflict
+from neuralclaw.types.records import Lease, OutboxItem, PutRecord, RecordConflict
 
 from . import kit
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from neuralclaw.store import reading
-from neuralclaw.store.reading import Wanted
+from neuralclaw.store import queries
+from neuralclaw.store.queries import Wanted
 from neuralclaw.types.codec import BUILT_IN
 from neuralclaw.types.entries import Entry
-from neuralclaw.types.rows import NewSession, OutboxItem, Result
+from neuralclaw.types.records import NewSession, OutboxItem, StoredResult
 
 from . import kit
 
@@ -58,7 +58,7 @@ async def test_columns_are_known_by_their_names(home: Path) -> None:
 
     async with kit.opened(home) as store:
         await kit.a_life(store)
-        await store.append("work", [kit.picture(b"png"), kit.tool_finished()], rows=[Result("c1", "all"), OutboxItem("x:1", "fine")])
+        await store.append("work", [kit.picture(b"png"), kit.tool_finished()], rows=[StoredResult("c1", "all"), OutboxItem("x:1", "fine")])
     before = await all_of_it()
     rearrange(home)
     assert await all_of_it() == before
@@ -66,7 +66,7 @@ async def test_columns_are_known_by_their_names(home: Path) -> None:
         await store.rebuild()
         assert await all_of_it() == before
         new = NewSession(origin="owner", workspace="/w", parent="work", soul="s")
-        await store.append("other", [kit.inbound(turn=None, key="k"), kit.picture(b"gif"), kit.asked("Q2")], rows=[new, Result("c2", "x")])
+        await store.append("other", [kit.inbound(turn=None, key="k"), kit.picture(b"gif"), kit.asked("Q2")], rows=[new, StoredResult("c2", "x")])
         lease = await store.acquire("session:other")
         assert lease is not None
         await store.start_turn(lease, "other", 1)
@@ -116,7 +116,7 @@ async def test_reading_some_kinds_reads_no_body_of_another(home: Path) -> None:
 
     def read(from_turn: int) -> list[Entry]:
         touched.clear()
-        return reading.entries_after(c, BUILT_IN, Wanted("a", from_turn=from_turn, kinds=("inbound",)), -1)
+        return queries.entries_after(c, BUILT_IN, Wanted("a", from_turn=from_turn, kinds=("inbound",)), -1)
 
     for from_turn, expected in ((0, 50), (41, 10)):
         entries = read(from_turn)
@@ -130,7 +130,7 @@ async def test_entries_of_late_turns_are_found_by_their_turn(home: Path) -> None
     c = kit.raw(home)
     statements: list[str] = []
     c.set_trace_callback(statements.append)
-    assert [e.turn for e in reading.entries_after(c, BUILT_IN, Wanted("a", from_turn=99, kinds=("message",)), 128)] == [99, 100]
+    assert [e.turn for e in queries.entries_after(c, BUILT_IN, Wanted("a", from_turn=99, kinds=("message",)), 128)] == [99, 100]
     c.set_trace_callback(None)
     steps = plan(c, statements[0], ())
     assert any("entries_turn (session=? AND turn>?)" in step for step in steps), steps
@@ -143,6 +143,6 @@ async def test_a_question_is_found_without_a_scan(home: Path) -> None:
     c = kit.raw(home)
     statements: list[str] = []
     c.set_trace_callback(statements.append)
-    assert reading.question_row(c, "Q1") is not None
+    assert queries.question_row(c, "Q1") is not None
     c.set_trace_callback(None)
     assert not any(step.startswith("SCAN") for step in plan(c, statements[0], ()))

@@ -8,7 +8,7 @@ import pytest
 
 from neuralclaw.errors import ConfigError, StoreError
 from neuralclaw.store import SqliteStore
-from neuralclaw.store.registry import BUILT_IN_TABLES
+from neuralclaw.store.schema import BUILT_IN_TABLES
 from neuralclaw.types.codec import Codec
 from neuralclaw.types.entries import Entry
 

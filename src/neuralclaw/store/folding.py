@@ -17,8 +17,8 @@ from ..types.entries import Entry
 from ..types.events import Unreadable
 from .bodies import ENTRY, entry_of
 from .connection import is_refusal
+from .derived_tables import CapabilityTable, DerivedTables, Projection, bound, lags
 from .journal import Append
-from .registry import CapabilityTable, Projection, Registry, bound, lags
 from .tables import Tables
 from .writer import Job
 
@@ -51,7 +51,7 @@ def derive(tables: Tables, projection: Projection, *, session: str | None = None
     """
     if after is None:
         projection.clear(session)
-    for entry in stored(tables.connection, tables.registry.codec, session=session, after=after or 0, kinds=projection.kinds):
+    for entry in stored(tables.connection, tables.derived.codec, session=session, after=after or 0, kinds=projection.kinds):
         projection.take(entry)
         if entry.header.record % _CHUNK == 0:
             tables.flush()
@@ -98,7 +98,7 @@ def forget_erased(tables: Tables, kinds: frozenset[str]) -> None:
     for name, encoded, digest in tables.connection.execute("SELECT name, kinds, digest FROM derived_tables").fetchall():
         if kinds.isdisjoint(msgspec.json.decode(encoded)):
             continue
-        table = tables.registry.tables.get(name)
+        table = tables.derived.tables.get(name)
         if table is None or table.digest != digest:
             _empty(tables.connection, name)
             continue
@@ -125,7 +125,7 @@ class FoldingAppend(Append):
     alone = True
 
     def run(self, tables: Tables) -> list[Entry]:
-        mine = {table.name: table for kind in self.kinds for table in tables.registry.of_kind(kind) if _ready(tables, table)}
+        mine = {table.name: table for kind in self.kinds for table in tables.derived.of_kind(kind) if _ready(tables, table)}
         entries = super().run(tables)
         for table in mine.values():
             projection = _TableProjection(tables, table)
@@ -147,9 +147,9 @@ def _ready(tables: Tables, table: CapabilityTable) -> bool:
     return False
 
 
-def append_job(registry: Registry, kinds: Sequence[str]) -> type[Append]:
+def append_job(derived: DerivedTables, kinds: Sequence[str]) -> type[Append]:
     """The kind of job that writes entries of these kinds."""
-    return FoldingAppend if registry.tables and any(registry.of_kind(kind) for kind in kinds) else Append
+    return FoldingAppend if derived.tables and any(derived.of_kind(kind) for kind in kinds) else Append
 
 
 class Attach(Job):
@@ -176,14 +176,14 @@ class Attach(Job):
             _refold_or_empty(tables, table, after=folded)
 
 
-def unattached(c: sqlite3.Connection, registry: Registry) -> list[CapabilityTable]:
+def unattached(c: sqlite3.Connection, derived: DerivedTables) -> list[CapabilityTable]:
     """The tables that `Attach` has work with."""
-    if not registry.tables:
+    if not derived.tables:
         return []
     known = {name: (digest, folded) for name, digest, folded in c.execute("SELECT name, digest, folded FROM derived_tables")}
     last: int = c.execute("SELECT coalesce(max(record), 0) FROM entries").fetchone()[0]
     found = []
-    for table in registry.tables.values():
+    for table in derived.tables.values():
         digest, folded = known.get(table.name, ("", 0))
         if digest != table.digest or last - folded > _SEEN or lags(c, table, folded):
             found.append(table)

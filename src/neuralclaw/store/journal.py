@@ -12,9 +12,9 @@ from ..types.chain import link
 from ..types.codec import Codec
 from ..types.entries import HOME, NEXT, Draft, Entry, Header, blob_digest, named_blobs
 from ..types.events import ApprovalRequested, ApprovalResolved, Body, Cancel, Inbound, ToolFinished, ToolStarted
-from ..types.rows import DuplicateInbound, Lease, NewSession, OutboxItem, PutRecord, Result
+from ..types.records import DuplicateInbound, Lease, NewSession, OutboxItem, PutRecord, StoredResult
 from .projections import project
-from .records import check_record, encoded
+from .record_store import check_record, encoded
 from .tables import Needs, Progress, Tables
 from .writer import Job
 
@@ -96,7 +96,7 @@ def _known_labels(labels: frozenset[str]) -> tuple[tuple[str, ...], str]:
     return known
 
 
-Row = NewSession | OutboxItem | PutRecord | Result
+Row = NewSession | OutboxItem | PutRecord | StoredResult
 """What may be written beside entries."""
 
 
@@ -186,7 +186,7 @@ class Append(Job):
                 tables.add("outbox", (self._session, tables.record, row.channel, row.address, row.text))
             case PutRecord():
                 tables.put_record(row.space, row.key, encoded(row), int(self._now() * 1_000_000))
-            case Result():
+            case StoredResult():
                 data = row.content.encode("utf-8", "surrogatepass")
                 key, digest = seal(data)
                 # It is erased with the entry it belongs to.

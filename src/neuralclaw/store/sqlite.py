@@ -16,17 +16,16 @@ from ..ports import Clock
 from ..types.actions import StandingGrant
 from ..types.codec import BUILT_IN, Codec
 from ..types.entries import Draft, Entry
-from ..types.rows import Lease, OpenQuestion, OutboxRow, PutRecord, Record, SessionRow, VerifyReport
-from . import reading, records
-from .changes import Changes, Subscription
+from ..types.records import Lease, OpenQuestion, OutboxRow, PutRecord, Record, SessionRow, VerifyReport
+from . import outbox, queries, record_store
+from .changes import Changes, EntrySubscription
 from .connection import check_home, make_home, open_writer, store_error
+from .derived_tables import DerivedTables
 from .folding import Attach, append_job, unattached
 from .journal import Prepared, Row, prepare
-from .leases import Acquire, Presence, Release, StartTurn, alive, shown
+from .leases import Acquire, Presence, Release, SetAside, StartTurn, alive, shown
+from .queries import Wanted
 from .readers import Readers
-from .reading import Wanted
-from .registry import Registry
-from .sessions import SetAside
 from .tables import Tables
 from .upkeep import Erase, Rebuild
 from .verify import verify
@@ -46,14 +45,14 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 class SqliteStore:
     """The port `Store` on `<home>/neuralclaw.db`. Made by `await SqliteStore.open(...)`, ended by `aclose`."""
 
-    def __init__(self, home: str, clock: Clock, patience: float, registry: Registry, written: tuple[Presence, sqlite3.Connection] | None) -> None:
+    def __init__(self, home: str, clock: Clock, patience: float, derived: DerivedTables, written: tuple[Presence, sqlite3.Connection] | None) -> None:
         """Use `open`. Without what it is `written` with, the store only reads."""
         self.home = home
-        self._clock, self._registry, self._codec = clock, registry, registry.codec
+        self._clock, self._derived, self._codec = clock, derived, derived.codec
         self._readers = Readers(home, patience, frozen=written is None)
         self._changes = Changes(self._readers, self._codec)
         self._presence = written[0] if written is not None else None
-        self._writer = Writer(Tables(written[1], patience, registry), home, self._changes.written) if written is not None else None
+        self._writer = Writer(Tables(written[1], patience, derived), home, self._changes.written) if written is not None else None
 
     @classmethod
     async def open(
@@ -75,28 +74,28 @@ class SqliteStore:
         processes and on a record of a newer version; a home without a record reads as empty. `patience`: seconds to wait for
         another program's lock. Raises `StoreError`; `newer` is true when a newer version wrote the record.
         """
-        registry = Registry(codec, tables)
+        derived = DerivedTables(codec, tables)
         home = os.path.abspath(home)  # noqa: ASYNC240, PTH100
         check_home(home)
         if readonly:
-            return cls(home, clock, patience, registry, None)
+            return cls(home, clock, patience, derived, None)
         connection = None
         try:
             make_home(home)
             connection = await anyio.to_thread.run_sync(open_writer, home, patience)
-            store = cls(home, clock, patience, registry, (Presence(home), connection))
+            store = cls(home, clock, patience, derived, (Presence(home), connection))
         except (sqlite3.Error, OSError) as error:
             if connection is not None:
                 connection.close()
             raise store_error(error, home) from error
-        if registry.tables:
+        if derived.tables:
             await store._attach()
         return store
 
     async def _attach(self) -> None:
         """Make and fold the tables of capabilities that are not as they are defined."""
         try:
-            for table in await self._aside(lambda c: unattached(c, self._registry)):
+            for table in await self._aside(lambda c: unattached(c, self._derived)):
                 await self._write(Attach(table))
         except BaseException:
             await self.aclose()
@@ -124,7 +123,7 @@ class SqliteStore:
         """See `ports.Store`. A caller that is cancelled while its drafts wait for the writer takes them back."""
         heavy = sum(len(blob) for draft in drafts for blob in draft.blobs) > _HEAVY
         prepared = await anyio.to_thread.run_sync(self._prepare, drafts) if heavy else self._prepare(drafts)
-        job = append_job(self._registry, [p.kind for p in prepared])
+        job = append_job(self._derived, [p.kind for p in prepared])
         entries: list[Entry] = await self._write(job(session, prepared, lease, rows, self._clock.now))
         return entries
 
@@ -134,12 +133,12 @@ class SqliteStore:
     async def put_record(self, space: str, key: str, value: Any, *, expect: int | None = None) -> Record:
         """See `ports.Store`."""
         put = PutRecord(space, key, value, expect)
-        record: Record = await self._write(records.Put(put, records.encoded(put), self._clock.now))
+        record: Record = await self._write(record_store.Put(put, record_store.encoded(put), self._clock.now))
         return record
 
     async def delivered(self, item: int, *, error: str = "", retry_at: float | None = None) -> OutboxRow:
         """See `ports.Store`."""
-        row: OutboxRow = await self._write(records.Attempt(item, error, retry_at, self._clock.now))
+        row: OutboxRow = await self._write(outbox.Attempt(item, error, retry_at, self._clock.now))
         return row
 
     async def barrier(self) -> None:
@@ -187,73 +186,73 @@ class SqliteStore:
     async def read(self, session: str, *, after: int = 0, from_turn: int = 0, kinds: Sequence[str] | None = None) -> list[Entry]:
         """See `ports.Store`."""
 
-        entries = self._readers.run(lambda c: reading.entries_after(c, self._codec, Wanted(session, after, from_turn, kinds), _AT_ONCE))
+        entries = self._readers.run(lambda c: queries.entries_after(c, self._codec, Wanted(session, after, from_turn, kinds), _AT_ONCE))
         if len(entries) == _AT_ONCE:
             wanted = Wanted(session, entries[-1].entry, from_turn, kinds)
-            entries += await self._aside(lambda c: reading.entries_after(c, self._codec, wanted, -1))
+            entries += await self._aside(lambda c: queries.entries_after(c, self._codec, wanted, -1))
         return entries
 
     async def rows(
         self, table: str, where: Mapping[str, Any] = _NOTHING, *, order: Sequence[str] = (), descending: bool = False, limit: int | None = None
     ) -> list[dict[str, Any]]:
         """See `ports.Store`."""
-        query = reading.Query(table, where, order, descending, limit)
-        read = functools.partial(reading.derived_rows, registry=self._registry, query=query, frozen=self._writer is None)
-        by_key = set(self._registry.shape(table)[2]) <= where.keys()  # it finds few rows, at once
+        query = queries.Query(table, where, order, descending, limit)
+        read = functools.partial(queries.derived_rows, derived=self._derived, query=query, frozen=self._writer is None)
+        by_key = set(self._derived.shape(table)[2]) <= where.keys()  # it finds few rows, at once
         return self._readers.run(read) if by_key else await self._aside(read)
 
     async def record(self, space: str, key: str) -> Record | None:
         """See `ports.Store`."""
-        found = self._readers.run(lambda c: records.record_rows(c, space, key, whole=True))
+        found = self._readers.run(lambda c: record_store.record_rows(c, space, key, whole=True))
         return found[0] if found else None
 
     async def records(self, space: str, *, prefix: str = "") -> list[Record]:
         """See `ports.Store`."""
-        return await self._aside(lambda c: records.record_rows(c, space, prefix, whole=False))
+        return await self._aside(lambda c: record_store.record_rows(c, space, prefix, whole=False))
 
     async def outbox(self, *, pending: bool = True) -> list[OutboxRow]:
         """See `ports.Store`."""
-        return await self._aside(lambda c: records.outbox_rows(c, pending=pending))
+        return await self._aside(lambda c: outbox.outbox_rows(c, pending=pending))
 
-    def changes(self, after: int | None = None) -> Subscription:
+    def changes(self, after: int | None = None) -> EntrySubscription:
         """See `ports.Store`. The subscription begins with this call; its `aclose` ends it. Raises `StoreError`."""
         return self._changes.subscribe(after)
 
     async def session(self, session: str) -> SessionRow | None:
         """The session, or None when there is none of that id."""
-        return self._readers.run(lambda c: reading.session_row(c, session, self._alive, self._clock.now()))
+        return self._readers.run(lambda c: queries.session_row(c, session, self._alive, self._clock.now()))
 
     async def sessions(self, *, unfinished: bool = False) -> list[SessionRow]:
         """All sessions, the one that changed last first; with `unfinished` only those that wait to be gone on with."""
-        return await self._aside(lambda c: reading.session_rows(c, self._alive, self._clock.now(), unfinished=unfinished))
+        return await self._aside(lambda c: queries.session_rows(c, self._alive, self._clock.now(), unfinished=unfinished))
 
     async def resolve(self, prefix: str) -> str:
         """The session of that id or unique prefix. Raises `SessionNotFound`, which names the candidates."""
-        return self._readers.run(lambda c: reading.find_session(c, prefix))
+        return self._readers.run(lambda c: queries.find_session(c, prefix))
 
     async def newest(self, workspace: str, *, left_out: Sequence[str] = ()) -> str | None:
         """See `ports.Store`."""
-        return await self._aside(lambda c: reading.newest_session(c, workspace, left_out))
+        return await self._aside(lambda c: queries.newest_session(c, workspace, left_out))
 
     async def question(self, approval_id: str) -> OpenQuestion | None:
         """See `ports.Store`."""
-        return self._readers.run(lambda c: reading.question_row(c, approval_id))
+        return self._readers.run(lambda c: queries.question_row(c, approval_id))
 
     async def questions(self, *, session: str | None = None, open_only: bool = True) -> list[OpenQuestion]:
         """Questions, oldest first; `open_only`: those that can still be answered."""
-        return await self._aside(lambda c: reading.question_rows(c, session, self._clock.now(), open_only=open_only))
+        return await self._aside(lambda c: queries.question_rows(c, session, self._clock.now(), open_only=open_only))
 
     async def blobs(self, digests: Sequence[str]) -> dict[str, bytes]:
         """See `ports.Store`. Bytes that were changed since they were kept are left out too."""
-        return await self._aside(lambda c: reading.blob_rows(c, digests)) if digests else {}
+        return await self._aside(lambda c: queries.blob_rows(c, digests)) if digests else {}
 
     async def result(self, session: str, call_id: str) -> str | None:
         """See `ports.Store`."""
-        return await self._aside(lambda c: reading.result_text(c, session, call_id))
+        return await self._aside(lambda c: queries.result_text(c, session, call_id))
 
     async def grants(self, session: str | None = None, workspace: str | None = None) -> list[StandingGrant]:
         """See `ports.Store`."""
-        return self._readers.run(lambda c: reading.grant_rows(c, session, workspace))
+        return self._readers.run(lambda c: queries.grant_rows(c, session, workspace))
 
     async def holder(self, name: str) -> str | None:
         """See `ports.Store`."""

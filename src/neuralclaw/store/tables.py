@@ -16,7 +16,7 @@ import msgspec
 from ..types.chain import START
 from ..types.entries import Entry
 from .bodies import labels_of
-from .registry import Registry
+from .derived_tables import DerivedTables
 from .schema import COLUMNS, LEASES, PROGRESS, QUESTIONS, RECORDS
 
 _KEPT = 8192
@@ -132,8 +132,8 @@ class RecordRow(msgspec.Struct, frozen=True):
 class Tables:
     """The facts and rows of the writer's transaction. Used by the writer thread alone."""
 
-    def __init__(self, connection: sqlite3.Connection, patience: float, registry: Registry) -> None:
-        self.connection, self._patience, self.registry = connection, patience, registry
+    def __init__(self, connection: sqlite3.Connection, patience: float, derived: DerivedTables) -> None:
+        self.connection, self._patience, self.derived = connection, patience, derived
         connection.execute("PRAGMA busy_timeout = 0")  # `begin` waits; nothing else of a transaction has to
         self.version = -1
         self._texts: dict[tuple[str, int], str] = {}

@@ -10,7 +10,7 @@ from ..types.events import Erased, Unreadable
 from .bodies import labels_of
 from .folding import derive, forget_erased, refold, stored
 from .journal import prepare, write
-from .projections import Kept, project
+from .projections import RetainedFacts, project
 from .schema import BUILT_IN_TABLES, QUESTIONS, USAGE
 from .tables import Needs, Progress, QuestionRow, Tables
 from .writer import Job
@@ -54,7 +54,7 @@ class Erase(Job):
         c.executemany("DELETE FROM results WHERE record = ?", records)
         c.executemany("UPDATE outbox SET text = '' WHERE record = ? AND state <> 'pending'", records)
         draft = Draft(progress.last_turn, Erased(entries=tuple(entry for entry, _, _ in found), by=self._by))
-        erased = write(tables, self._session, prepare(draft, tables.registry.codec), self._now())
+        erased = write(tables, self._session, prepare(draft, tables.derived.codec), self._now())
         tables.flush()
         rebuild(tables, self._session)
         forget_erased(tables, frozenset({erased.header.kind, *(kind for _, _, kind in found)}))
@@ -79,7 +79,7 @@ def rebuild(tables: Tables, session: str | None = None) -> None:
     if session is None:
         c = tables.connection
         for digest, name in c.execute("SELECT digest, name FROM derived_tables").fetchall():
-            table = tables.registry.tables.get(name)
+            table = tables.derived.tables.get(name)
             if table is not None and table.digest == digest:
                 refold(tables, table)
 
@@ -89,7 +89,7 @@ class _BuiltIn:
 
     kinds: frozenset[str] | None = None
 
-    def __init__(self, tables: Tables, kept: Kept) -> None:
+    def __init__(self, tables: Tables, kept: RetainedFacts) -> None:
         self._tables, self._kept = tables, kept
 
     def clear(self, session: str | None) -> None:
@@ -114,7 +114,7 @@ class _BuiltIn:
         project(tables, header, body, self._kept)
 
 
-def _recall(tables: Tables, kept: Kept, header: Header, body: Any) -> None:
+def _recall(tables: Tables, kept: RetainedFacts, header: Header, body: Any) -> None:
     """The question that an answer is about must be at hand when the answer is projected."""
     if header.kind != "approval.resolved":
         return
@@ -124,12 +124,12 @@ def _recall(tables: Tables, kept: Kept, header: Header, body: Any) -> None:
             tables.questions[name] = QuestionRow(*row)
 
 
-def _kept(tables: Tables, session: str | None) -> Kept:
+def _kept(tables: Tables, session: str | None) -> RetainedFacts:
     """What only the derived tables know: it belongs to entries whose bodies are gone or cannot be read."""
-    c, kept = tables.connection, Kept()
+    c, kept = tables.connection, RetainedFacts()
     where, values = ("", ()) if session is None else (" AND t.session = ?", (session,))
     _keep(c, kept, "NOT EXISTS (SELECT 1 FROM bodies b WHERE b.record = t.{})" + where, values)
-    for entry in stored(c, tables.registry.codec, session=session):
+    for entry in stored(c, tables.derived.codec, session=session):
         if isinstance(entry.body, Unreadable):
             record, h = entry.header.record, entry.header
             _keep(c, kept, "t.{} = ?", (record,))
@@ -139,7 +139,7 @@ def _kept(tables: Tables, session: str | None) -> Kept:
     return kept
 
 
-def _keep(c: sqlite3.Connection, kept: Kept, which: str, values: tuple[Any, ...]) -> None:
+def _keep(c: sqlite3.Connection, kept: RetainedFacts, which: str, values: tuple[Any, ...]) -> None:
     """What is known of some records: `which` has a place for the column of `t` that holds their number."""
 
     def rows(columns: str, table: str, record: str) -> Iterator[tuple[Any, ...]]:

@@ -9,7 +9,7 @@ from ..types import chain
 from ..types.codec import BUILT_IN, Codec
 from ..types.entries import Header, blob_digest, named_blobs
 from ..types.events import Erased, Unreadable
-from ..types.rows import BadRecord, VerifyReport
+from ..types.records import BadRecord, VerifyReport
 from .bodies import ENTRY, HEADER, body_of, entry_of, header_of
 
 _CHUNK = 500
@@ -24,12 +24,12 @@ def verify(c: sqlite3.Connection, codec: Codec) -> VerifyReport:
     """
     c.execute("BEGIN")  # one snapshot, while others write on
     try:
-        return _Walk(c, codec).report()
+        return _ChainWalk(c, codec).report()
     finally:
         c.execute("ROLLBACK")
 
 
-class _Walk:
+class _ChainWalk:
     def __init__(self, c: sqlite3.Connection, codec: Codec) -> None:
         self._c, self._codec = c, codec
         self._erased = _erasures(c)
