@@ -97,7 +97,7 @@ _SECOND = (
     _RECORDS.format(""),
     _DERIVED_TABLES.format(""),
     "CREATE INDEX calls_id ON calls (call_id)",
-    "CREATE INDEX sessions_workspace ON sessions (workspace)",
+    "CREATE INDEX sessions_workspace ON sessions (workspace, created)",
     # `next_try` and `tried` in epoch microseconds, 0: at once, never.
     "ALTER TABLE outbox ADD COLUMN channel TEXT NOT NULL DEFAULT ''",
     "ALTER TABLE outbox ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0",

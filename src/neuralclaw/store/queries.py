@@ -196,13 +196,30 @@ def find_session(c: sqlite3.Connection, prefix: str) -> str:
     raise SessionNotFound(f"several sessions begin with {prefix}: {listed}", hint=hint)
 
 
+_RECENT = 256
+"""Entries at the end of the record among which the newest session of a workspace is looked for first."""
+
+
 def newest_session(c: sqlite3.Connection, workspace: str, left_out: Sequence[str]) -> str | None:
-    """The session of that workspace that changed last, of two that changed at once the one that `session_rows` has first."""
+    """The session of that workspace that changed last, of two that changed at once the one that `session_rows` has first.
+
+    Whoever goes on with a session was there lately, so the last entries of the home mostly tell; else all sessions of the workspace are compared.
+    """
+    of = f"s.workspace = ? AND s.session NOT IN ({', '.join('?' * len(left_out))})"
+    values = (workspace, *left_out)
+    newest = c.execute(
+        f"SELECT e.time, e.session FROM (SELECT time, session FROM entries ORDER BY record DESC LIMIT {_RECENT}) e"
+        f" JOIN sessions s ON s.session = e.session WHERE {of} ORDER BY e.time DESC, e.session DESC LIMIT 1",
+        values,
+    ).fetchone()
+    if newest is not None:  # unless one was made since that has no entry yet
+        made = c.execute(f"SELECT s.created, s.session FROM sessions s WHERE {of} ORDER BY s.created DESC, s.session DESC LIMIT 1", values).fetchone()
+        session: str = max(newest, made)[1]
+        return session
     row = c.execute(
-        "SELECT s.session FROM sessions s LEFT JOIN progress p ON p.session = s.session"
-        f" WHERE s.workspace = ? AND s.session NOT IN ({', '.join('?' * len(left_out))})"
+        f"SELECT s.session FROM sessions s LEFT JOIN progress p ON p.session = s.session WHERE {of}"
         " ORDER BY max(coalesce(p.updated, 0), s.created) DESC, s.session DESC LIMIT 1",
-        (workspace, *left_out),
+        values,
     ).fetchone()
     return row[0] if row else None
 
