@@ -6,7 +6,7 @@ from typing import Any
 
 from neuralclaw.agent.context import Conversation
 from neuralclaw.agent.journal import Journal
-from neuralclaw.agent.limits import RunningTime
+from neuralclaw.agent.circuit_breakers import RunningTime
 from neuralclaw.agent.loop import run_turn
 from neuralclaw.agent.redaction import NO_REDACTION, Searched
 from neuralclaw.agent.state import TurnState
@@ -14,7 +14,7 @@ from neuralclaw.agent.turn import Equipment, Turn
 from neuralclaw.app.clock import SystemClock
 from neuralclaw.ports import Provider, Redaction, Store
 from neuralclaw.runtime.asker import JournalAsker
-from neuralclaw.safety.gate import Gate
+from neuralclaw.safety.gate import PolicyGate
 from neuralclaw.safety.shell import analyse
 from neuralclaw.sandbox.facts import SystemFacts
 from neuralclaw.tools.registry import Registry
@@ -49,7 +49,7 @@ async def begin_turn(
     journal.begin(TurnState.fold(1, entries), Conversation.of(entries), OWNER)
     registry = Registry(tools)
     definitions = tuple(ToolDef(spec.name, spec.description, spec.input_schema) for spec in registry.tools())
-    gate = Gate(Policy(), SystemFacts(Policy(), lambda: "process", "/usr/bin:/bin"), CLOCK, analyse)
+    gate = PolicyGate(Policy(), SystemFacts(Policy(), lambda: "process", "/usr/bin:/bin"), CLOCK, analyse)
     equipment = Equipment(provider=provider, model="model", tools=registry, gate=gate, system="Be brief.", definitions=definitions, redaction=redaction, **more)
     show: Callable[[Passing], None] = [].append if shown is None else shown.append
     return Turn(
