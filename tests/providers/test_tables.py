@@ -7,7 +7,7 @@ import pytest
 
 from neuralclaw.errors import ConfigError
 from neuralclaw.providers import models
-from neuralclaw.providers.known import KNOWN, KnownServices
+from neuralclaw.providers.known_services import KNOWN, KnownServices
 from neuralclaw.providers.models import successor
 from neuralclaw.providers.withdrawn import WithdrawnModels, withdrawn
 from neuralclaw.types.datafile import decode_table

@@ -13,7 +13,7 @@ from neuralclaw import safety
 from neuralclaw.errors import ConfigError
 from neuralclaw.safety import blocks, git, network, programs, wrappers
 from neuralclaw.types.datafile import by_name, decode_table, read_data_file
-from neuralclaw.types.judging import Risk
+from neuralclaw.types.risk import Risk
 
 from .parts import judge
 

@@ -3,8 +3,8 @@
 import msgspec
 
 from ..types.datafile import by_name, read_data_file
-from ..types.judging import Power, Risk
-from .judgement import Judgement
+from ..types.risk import Power, Risk
+from .command_effects import CommandEffects
 from .nameset import Examples, Names, NameSet
 
 FILE = "safety/tables/git.json"
@@ -50,7 +50,7 @@ GLOBAL_FLAGS = frozenset(TABLE.global_flags.names)
 RUNS, WRITES_TO = TABLE.runs.names, TABLE.writes_to.names
 
 
-def judge(found: Judgement) -> None:
+def judge(found: CommandEffects) -> None:
     """Global options first, then the subcommand."""
     args = list(found.call.args)
     if any(not w.known for w in args) or found.call.fed:
@@ -69,7 +69,7 @@ def judge(found: Judgement) -> None:
         _change(found, sub, rest)
 
 
-def _globals(found: Judgement) -> int | None:
+def _globals(found: CommandEffects) -> int | None:
     """The place of the subcommand. Options that set configuration can make any subcommand run programs."""
     args, place = found.call.args, 0
     while place < len(args):
@@ -109,7 +109,7 @@ def _lists(sub: str, rest: list[str]) -> bool:
     return True
 
 
-def _read(found: Judgement, sub: str, rest: list[str]) -> None:
+def _read(found: CommandEffects, sub: str, rest: list[str]) -> None:
     found.powers.add(Power.READ)
     for text in rest:
         name = text.partition("=")[0]
@@ -124,7 +124,7 @@ def _read(found: Judgement, sub: str, rest: list[str]) -> None:
             found.read(word)
 
 
-def _change(found: Judgement, sub: str, rest: list[str]) -> None:
+def _change(found: CommandEffects, sub: str, rest: list[str]) -> None:
     if sub in NETWORK:
         found.act(NETWORK[sub], "it sends to another machine" if NETWORK[sub] is Risk.HIGH else "it uses the network", Power.NETWORK)
         found.sends = True

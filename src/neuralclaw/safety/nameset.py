@@ -4,7 +4,7 @@ from typing import Annotated
 
 import msgspec
 
-from ..types.judging import Risk
+from ..types.risk import Risk
 
 Name = Annotated[str, msgspec.Meta(min_length=1)]
 Names = Annotated[tuple[Name, ...], msgspec.Meta(min_length=1)]

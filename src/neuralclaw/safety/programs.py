@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 from ..types.datafile import by_name, read_data_file
-from ..types.judging import Power, Risk
+from ..types.risk import Power, Risk
 from .nameset import Examples, Names, NameSet
 
 FILE = "safety/tables/programs.json"

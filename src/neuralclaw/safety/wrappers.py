@@ -7,7 +7,7 @@ import msgspec
 
 from ..types.datafile import by_name, read_data_file
 from .nameset import Name, Names
-from .words import Word
+from .shell_words import ShellWord
 
 FILE = "safety/tables/wrappers.json"
 
@@ -36,18 +36,18 @@ TABLE = read_data_file(FILE, Wrappers)
 WRAPPERS = by_name(FILE, TABLE.wrappers, lambda row: row.names)
 
 
-class Inner(msgspec.Struct, frozen=True):
+class InnerCommand(msgspec.Struct, frozen=True):
     """Where the inner command begins, and whether every option before it was understood."""
 
     start: int
     sure: bool
-    options: tuple[Word, ...] = ()
+    options: tuple[ShellWord, ...] = ()
 
 
-def inner(words: Sequence[Word], wrapper: Wrapper, *, assignments: bool = False) -> Inner:
+def inner(words: Sequence[ShellWord], wrapper: Wrapper, *, assignments: bool = False) -> InnerCommand:
     """Find the inner command of `words`, whose first is the wrapper's own name."""
     sure, i, skip = True, 1, wrapper.skip
-    options: list[Word] = []
+    options: list[ShellWord] = []
     ended = False
     while i < len(words):
         text = words[i].text
@@ -68,7 +68,7 @@ def inner(words: Sequence[Word], wrapper: Wrapper, *, assignments: bool = False)
             break
         options += words[i : i + step]
         i += step
-    return Inner(min(i, len(words)), sure, tuple(options))
+    return InnerCommand(min(i, len(words)), sure, tuple(options))
 
 
 def _long(text: str, wrapper: Wrapper) -> tuple[int, bool]:
