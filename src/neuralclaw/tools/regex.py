@@ -32,12 +32,12 @@ _OUTSIDE = {
 }
 _IN_CLASS = {"w": _WORD, "W": _NO_WORD, "d": r"\p{Nd}", "D": r"\P{Nd}", "s": _SPACE}
 _BEFORE, _AFTER = f"(?:^|[^{_WORD}])", f"(?:$|[^{_WORD}])"
-_BEGINS = re.compile(r"(?:\((?:\?[imsU]*:|\?P?<\w+>)?)*\[?(?:\\[wd]|\w)")
+_BEGINS = r"(?:\((?:\?[imsU]*:|\?P?<\w+>)?)*\[?(?:\\[wd]|\w)"
 """A part of a pattern that begins with a letter or digit, within parentheses too."""
-_ENDS = re.compile(r"(?:(?<!\\)\w|\\[wd])[+*?)]*$")
-_FLAGS = re.compile(r"\(\?[imsU]+\)")
-_TOKEN = re.compile(r"\\Q.*?(?:\\E|$)|\\u[0-9A-Fa-f]{4}|\\.|\[:\^?\w+:\]|\[\^?\]?|.", re.DOTALL)
-_RETURNS = re.compile(rb"(?<!\r)\r+$", re.MULTILINE)
+_ENDS = r"(?:(?<!\\)\w|\\[wd])[+*?)]*$"
+_FLAGS = r"\(\?[imsU]+\)"
+_TOKEN = r"\\Q.*?(?:\\E|$)|\\u[0-9A-Fa-f]{4}|\\.|\[:\^?\w+:\]|\[\^?\]?|."
+_RETURNS = rb"(?<!\r)\r+$"
 
 _GROUPS = {
     "(?=": "look-ahead",
@@ -72,7 +72,7 @@ def compile_whole(pattern: str) -> "LinearPattern":
 def matching_lines(pattern: "LinearPattern", data: bytes) -> Iterator[tuple[int, bytes]]:
     """Lines of UTF-8 text that match, each with its number from 1; carriage returns at their ends do not belong to them."""
     number, place = 1, 0
-    data = _RETURNS.sub(b"", data)
+    data = re.sub(_RETURNS, b"", data, flags=re.MULTILINE)
     while place <= len(data) and (match := pattern.search(data, place)) is not None:
         start = data.rfind(b"\n", place, match.start()) + 1 or place
         end = data.find(b"\n", match.end())
@@ -132,9 +132,9 @@ def _for_unicode(pattern: str) -> str:
     """The pattern with classes and boundaries that know all letters."""
     parts: list[str] = []
     depth, in_class = 0, False
-    flags = _FLAGS.match(pattern)
+    flags = re.match(_FLAGS, pattern)
     first = flags.end() if flags is not None else 0
-    for token in _TOKEN.finditer(pattern):
+    for token in re.finditer(_TOKEN, pattern, re.DOTALL):
         text = token.group()
         if text == r"\C":
             raise ToolError(r"the pattern has what the search does not know, a single byte: \C")
@@ -156,8 +156,8 @@ def _for_unicode(pattern: str) -> str:
 
 def _boundary(pattern: str, token: "re.Match[str]", *, begins: bool) -> str:
     """A `\\b` at an end of an alternative takes in the character beyond it: for the question whether a line matches that is the same."""
-    if begins and _BEGINS.match(pattern, token.end()):
+    if begins and re.compile(_BEGINS).match(pattern, token.end()):
         return _BEFORE
-    if pattern[token.end() : token.end() + 1] in ("", "|") and _ENDS.search(pattern[max(token.start() - 20, 0) : token.start()]):
+    if pattern[token.end() : token.end() + 1] in ("", "|") and re.search(_ENDS, pattern[max(token.start() - 20, 0) : token.start()]):
         return _AFTER
     return r"\b"
