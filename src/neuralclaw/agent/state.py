@@ -24,9 +24,9 @@ from ..types.events import (
     TurnStarted,
     Unreadable,
 )
-from ..types.judging import Decision
 from ..types.messages import ToolCall, Usage
 from ..types.options import TurnOptions
+from ..types.risk import Decision
 from .inbox import Inbox
 
 REFUSERS = ("policy", "nobody")
@@ -251,7 +251,7 @@ class TurnState:
         return count
 
     def answers_for(self, call: CallState) -> Answers:
-        """The yeses to this very call, by the hash of what was shown. What a no means is `agent.asking`'s to say."""
+        """The yeses to this very call, by the hash of what was shown. What a no means is `agent.call_questions`' to say."""
         by_hash = {}
         for question in call.questions:
             resolved = self.answers.get(question.approval_id)

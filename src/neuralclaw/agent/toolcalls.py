@@ -1,31 +1,37 @@
-"""The calls of one reply: prepared, judged, run, recorded. Every call ends with exactly one result.
+"""The calls of one reply: prepared, judged, begun, run, recorded. Every call ends with exactly one result.
+
+The way of a call goes in one direction, and each step gives either what the next one takes or the call's end (`CallEnd`):
+
+    prepare -> Action -> authorize (ask) -> AllowedCall -> begin -> run_tool -> Outcome -> record
 
 Neighbouring LOW and MEDIUM calls run together unless one writes what the other touches; a HIGH or CRITICAL call, and one that a
-person was asked about, waits for those before it and holds those after it.
+person was asked about, waits for those before it and holds those after it. Only this module writes entries about calls;
+`call_questions` and `results` make them.
 """
 
-from typing import Any
+from contextlib import suppress
 
 import anyio
 import msgspec
 
-from ..errors import NeuralClawError, StoreError, ToolValidationError
-from ..types.actions import Action, Grant, StandingGrant, Verdict
+from ..errors import AlreadyAnswered, NeuralClawError, StoreError, ToolValidationError
+from ..types.actions import Action, Answer, Grant, Question, StandingGrant, Verdict
 from ..types.events import DecisionMade, ToolOutput, ToolStarted
-from ..types.judging import Decision, Effect, Risk
+from ..types.labels import join
 from ..types.logcontext import about
+from ..types.options import ApprovalsMode
+from ..types.risk import Decision, Effect, Risk
 from ..types.signals import Denied, Parked, Retry
 from ..types.tools import Show, ToolContext, ToolResult, ToolSpec, unseen
-from . import limits, results
-from .asking import ask, may_run_again
-from .liveoutput import LiveOutput
-from .places import conflict
-from .results import Outcome
-from .run import Run
+from . import call_questions, circuit_breakers, results
+from .call_conflicts import conflict
+from .live_output import LiveOutput
+from .results import CallEnd, Outcome
 from .state import CallState
+from .turn import Turn
 
 
-class Ready(msgspec.Struct, frozen=True):
+class AllowedCall(msgspec.Struct, frozen=True):
     """A call that may run. `by`: whose word lets it (`policy`, or the `by` of an answer)."""
 
     call: CallState
@@ -48,81 +54,86 @@ class Ready(msgspec.Struct, frozen=True):
         return self.verdict.risk >= Risk.HIGH or self.by != "policy"
 
 
-async def run_calls(run: Run) -> None:
-    """Bring every open call of the last reply to its result. Raises `Parked` when a person must answer and nobody is there now."""
-    state, breakers = run.state, run.options.limits
+async def run_calls(turn: Turn) -> None:
+    """Bring every open call of the last reply to its result.
+
+    Raises `Parked` when a person must answer and nobody is there now: the question is then on record, the call and those behind it stay open.
+    """
+    state, breakers = turn.state, turn.options.limits
     if state.messages[-1].stop == "length":
-        await results.not_run(run, state.open, "the reply was cut off before its end")
+        await stop_calls(turn, "the reply was cut off before its end")
         return
-    group: list[Ready] = []
+    group: list[AllowedCall] = []
     for call in tuple(state.open):
-        if limits.repeats(state, call, breakers):
-            await run_group(run, group)
-            await results.not_run(run, state.open, "the same call with the same arguments came again")
-            await run.journal.append(limits.repeated(state, call, breakers))
+        if circuit_breakers.repeats(state, call, breakers):
+            await run_group(turn, group)
+            await stop_calls(turn, "the same call with the same arguments came again")
+            await turn.journal.append(circuit_breakers.repeated(state, call, breakers))
             return
-        await admit(run, call, group)
-        if limits.too_many_errors(state, breakers):
+        await admit(turn, call, group)
+        if circuit_breakers.too_many_errors(state, breakers):
             break
-    await run_group(run, group)
-    await results.not_run(run, state.open, "too many errors before it")
+    await run_group(turn, group)
+    await stop_calls(turn, "too many errors before it")
 
 
-async def admit(run: Run, call: CallState, group: list[Ready]) -> None:
+async def stop_calls(turn: Turn, why: str) -> None:
+    """End every open call without running it, and first the questions about them; whoever just answered one was faster, and it changes nothing."""
+    calls = tuple(turn.state.open)
+    if not calls:
+        return
+    for withdrawn in call_questions.withdrawn(calls, turn.state.answers):
+        with suppress(AlreadyAnswered):
+            await turn.journal.append(withdrawn)
+    await record(turn, results.not_run(calls, why))
+
+
+async def record(turn: Turn, end: CallEnd) -> None:
+    """Write how a call ended."""
+    await turn.journal.append(*end.entries, labels=join(turn.journal.labels, end.labels), rows=end.rows, blobs=end.blobs)
+
+
+async def admit(turn: Turn, call: CallState, group: list[AllowedCall]) -> None:
     """Take the call into the group of those that run together, or run the group first where the call must wait for it.
 
     A call that waited is judged again: what ran before it may have changed what it touches.
     """
-    action = await prepare(run, call)
-    if action is None:
+    action = prepare(turn, call)
+    if isinstance(action, CallEnd):
+        await record(turn, action)
         return
     if group:
-        ready = await glance(run, call, action)
-        if ready is not None and not any(conflict(action, ready.grant, r.action, r.grant) for r in group):
-            group.append(ready)
+        beside = await authorize_beside(turn, call, action)
+        if beside is not None and not any(conflict(action, beside.grant, other.action, other.grant) for other in group):
+            group.append(beside)
             return
-        if ready is not None:
-            ready.grant.close()
-        await run_group(run, group)
-    ready = await authorize(run, call, action)
-    if ready is None:
+        if beside is not None:
+            beside.grant.close()
+        await run_group(turn, group)
+    allowed = await authorize(turn, call, action)
+    if isinstance(allowed, CallEnd):
+        await record(turn, allowed)
         return
-    group.append(ready)
-    if ready.alone:
-        await run_group(run, group)
+    group.append(allowed)
+    if allowed.alone:
+        await run_group(turn, group)
 
 
-async def prepare(run: Run, call: CallState) -> Action | None:
-    """The action the call stands for; what is wrong with the call becomes its result."""
-    spec = run.tools.find(call.call.name)
+def prepare(turn: Turn, call: CallState) -> Action | CallEnd:
+    """The action the call stands for; its end where something is wrong with the call."""
+    tools, options = turn.equipment.tools, turn.options
+    spec = tools.find(call.call.name)
     if spec is None:
-        await results.failed(run, call, unknown_tool(call.call.name, [d.name for d in run.definitions]))
-        return None
+        return results.unknown(call, [definition.name for definition in turn.equipment.definitions])
     if call.call.error is not None:
-        await results.failed(run, call, call.call.error)
-        return None
+        return results.failed(call, call.call.error)
     try:
-        arguments = run.tools.prepare(spec.name, call.call.arguments)
+        arguments = tools.prepare(spec.name, call.call.arguments)
     except ToolValidationError as error:
-        await results.failed(run, call, results.told(error))
-        return None
-    return _action(run, call, spec, arguments)
-
-
-def unknown_tool(name: str, names: list[str]) -> str:
-    """Says that there is no such tool, which are near to it in name, and which there are."""
-    import difflib  # costs start-up time, and few calls come here
-
-    near = difflib.get_close_matches(name.lower(), names, 3, 0.5)
-    meant = f"; did you mean {' or '.join(near)}?" if near else ";"
-    return f"there is no tool named {name[:80]!r}{meant} the tools are: {', '.join(sorted(names))}"
-
-
-def _action(run: Run, call: CallState, spec: ToolSpec, arguments: dict[str, Any]) -> Action:
-    options = run.options
+        return results.failed(call, results.told(error))
     return Action(
-        session=run.session,
-        turn=run.state.number,
+        session=turn.session,
+        turn=turn.state.number,
         call_id=call.call.id,
         spec=spec,
         arguments=arguments,
@@ -130,99 +141,122 @@ def _action(run: Run, call: CallState, spec: ToolSpec, arguments: dict[str, Any]
         trust=options.trust,
         origin=options.origin,
         soul=options.soul,
-        labels=run.journal.labels,
+        labels=turn.journal.labels,
     )
 
 
-async def glance(run: Run, call: CallState, action: Action) -> Ready | None:
-    """The call, if it may run beside its neighbours: LOW or MEDIUM, and nobody to ask. Records nothing."""
+async def authorize_beside(turn: Turn, call: CallState, action: Action) -> AllowedCall | None:
+    """The call, if it may run beside its neighbours: LOW or MEDIUM, and nobody to ask. Writes and asks nothing."""
     if call.started is not None:
         return None
     try:
-        ready = Ready(call, action, await run.gate.authorize(action, run.state.answers_for(call)))
+        allowed = AllowedCall(call, action, await turn.equipment.gate.authorize(action, turn.state.answers_for(call)))
     except (Denied, Parked):
         return None
-    if ready.alone:
-        ready.grant.close()
+    if allowed.alone:
+        allowed.grant.close()
         return None
-    return ready
+    return allowed
 
 
-async def authorize(run: Run, call: CallState, action: Action) -> Ready | None:
-    """The right to run the call, a person asked where policy wants it; None when the call got a result instead."""
-    again = "policy"
+async def authorize(turn: Turn, call: CallState, action: Action) -> AllowedCall | CallEnd:
+    """The right to run the call, a person asked where policy wants it; its end where it has none. Raises `Parked`, see `ask`."""
+    by = "policy"
     if call.started is not None:
-        said_again = await repeatable(run, call, action)
-        if said_again is None:
-            return None
-        again = said_again
+        repeat = await allow_repeat(turn, call, action)
+        if isinstance(repeat, CallEnd):
+            return repeat
+        by = repeat
     standing: tuple[StandingGrant, ...] | None = None
     while True:
-        answers = msgspec.structs.replace(run.state.answers_for(call), standing=standing or ())
+        answers = msgspec.structs.replace(turn.state.answers_for(call), standing=standing or ())
         try:
-            grant = await run.gate.authorize(action, answers)
+            grant = await turn.equipment.gate.authorize(action, answers)
             said = answers.by_hash.get(grant.hash)
-            return Ready(call, action, grant, said.by if said and again == "policy" else again)
+            return AllowedCall(call, action, grant, said.by if said and by == "policy" else by)
         except Denied as denied:
-            await results.refused(run, call, action, denied.verdict, results.No("policy"))
-            return None
+            return results.forbidden(call, action.spec.name, denied.verdict)
         except Parked as parked:
-            if standing is None:
-                standing = tuple(await run.store.grants(run.session, run.options.workspace))
-                if standing:
-                    continue
-            if await ask(run, call, action, parked.question) is None:
-                return None
+            question = msgspec.structs.replace(parked.question, arguments=action.arguments)
+        if standing is None:
+            standing = tuple(await turn.store.grants(turn.session, turn.options.workspace))
+            if standing:
+                continue
+        answer = await ask(turn, call, question, turn.options.approvals)
+        if call_questions.is_no(answer):
+            return results.refused(call, action.spec.name, question, answer)
 
 
-async def repeatable(run: Run, call: CallState, action: Action) -> str | None:
-    """Whose word lets a call run again that began in an earlier run and has no result (`policy`, or a person's); None: it gets its result here."""
+async def allow_repeat(turn: Turn, call: CallState, action: Action) -> str | CallEnd:
+    """Whose word lets a call run again that began in an earlier run and has no result (`policy`, or a person's), else its end. Raises `Parked`."""
     if action.spec.effect in (Effect.PURE, Effect.IDEMPOTENT):
         return "policy"
     if action.spec.effect is Effect.RECONCILABLE:
-        happened = await probe(run, call, action)
+        happened = await probe(turn, call, action)
         if isinstance(happened, ToolResult):
-            await results.record(run, Outcome(call, action.spec, happened))
-            return None
+            return end_of(turn, Outcome(call, action.spec, happened))
         if happened is False:
             return "policy"
-    return await may_run_again(run, call, action)
+    mode = turn.options.approvals
+    answer = await ask(turn, call, call_questions.repeat_question(call, action, turn.clock.now()), "none" if mode == "auto" else mode)
+    return results.left(call, answer) if call_questions.is_no(answer) else answer.by
 
 
-async def probe(run: Run, call: CallState, action: Action) -> ToolResult | bool | None:
+async def probe(turn: Turn, call: CallState, action: Action) -> ToolResult | bool | None:
     """What the tool can tell about a call that began: its result, False if it did not happen, None if that is unknown."""
     try:
-        grant = await run.gate.authorize(action, run.state.answers_for(call))
+        grant = await turn.equipment.gate.authorize(action, turn.state.answers_for(call))
     except (Denied, Parked):
         return None
     before = call.started.before if call.started else {}
     try:
-        return await run.tools.probe(grant, context(run, call, before))
+        return await turn.equipment.tools.probe(grant, context(turn, call, before))
     except NeuralClawError:
         return None
     finally:
         grant.close()
 
 
-async def run_group(run: Run, group: list[Ready]) -> None:
+async def ask(turn: Turn, call: CallState, question: Question, mode: ApprovalsMode) -> Answer:
+    """The answer that is on record, the mode's own, or a person's, for whom the turn's time stands still.
+
+    Raises `Parked` when a person must answer and nobody is there now: the question is then on record and waits.
+    """
+    settled = call_questions.settle(question, call.questions, turn.state.answers, mode)
+    if settled.entries:
+        try:
+            await turn.journal.append(*settled.entries)
+        except AlreadyAnswered:
+            await turn.journal.sync()
+            return call_questions.answer_of(turn.state.answers[settled.question.approval_id])
+    if settled.answer is not None:
+        return settled.answer
+    with turn.time.paused():
+        answer = await turn.asker.ask(turn.session, settled.question, mode)
+    await turn.journal.sync()
+    return answer
+
+
+async def run_group(turn: Turn, group: list[AllowedCall]) -> None:
     """Record that the group's calls begin, run them together, record each result as it comes. Leaves the group empty.
 
     The beginning of a call, each run of it anew, and the decision that allows it are one transaction, on the disk before any effect that is not `pure`.
     """
     if not group:
         return
-    await run.journal.append(*(entry for ready in group for entry in begin(ready)))
-    if any(ready.spec.effect is not Effect.PURE for ready in group):
-        await run.journal.barrier()
+    await turn.journal.append(*(entry for allowed in group for entry in begin(allowed)))
+    if any(allowed.spec.effect is not Effect.PURE for allowed in group):
+        await turn.journal.barrier()
     if len(group) == 1:
-        await run_one(run, group[0])
+        await run_one(turn, group[0])
     else:
-        await run_together(run, group)
+        await run_together(turn, group)
     group.clear()
 
 
-def begin(ready: Ready) -> tuple[DecisionMade, ToolStarted]:
-    verdict, name, call_id = ready.verdict, ready.spec.name, ready.call.call.id
+def begin(allowed: AllowedCall) -> tuple[DecisionMade, ToolStarted]:
+    """The entries of a call that begins."""
+    verdict, name, call_id = allowed.verdict, allowed.spec.name, allowed.call.call.id
     decision = DecisionMade(
         call_id=call_id,
         name=name,
@@ -230,46 +264,52 @@ def begin(ready: Ready) -> tuple[DecisionMade, ToolStarted]:
         risk=verdict.risk,
         tier=verdict.tier,
         reasons=tuple(r.reason for r in verdict.rules),
-        hash=ready.grant.hash,
-        by=ready.by,
+        hash=allowed.grant.hash,
+        by=allowed.by,
     )
     started = ToolStarted(
         call_id=call_id,
         name=name,
-        arguments=ready.grant.arguments,
+        arguments=allowed.grant.arguments,
         risk=verdict.risk,
         tier=verdict.tier,
-        effect=ready.spec.effect,
-        before=ready.grant.envelope.digests,
-        attempt=1 if ready.call.started is None else ready.call.started.attempt + 1,
+        effect=allowed.spec.effect,
+        before=allowed.grant.envelope.digests,
+        attempt=1 if allowed.call.started is None else allowed.call.started.attempt + 1,
     )
     return decision, started
 
 
-async def run_together(run: Run, group: list[Ready]) -> None:
+async def run_together(turn: Turn, group: list[AllowedCall]) -> None:
+    """Run the calls at once; a failure of the store or a tool that parks is raised when all have ended."""
     failures: list[StoreError | Parked] = []
 
-    async def one(ready: Ready) -> None:
+    async def one(allowed: AllowedCall) -> None:
         try:
-            await run_one(run, ready)
+            await run_one(turn, allowed)
         except (StoreError, Parked) as failure:
             failures.append(failure)
 
     async with anyio.create_task_group() as tasks:
-        for ready in group:
-            tasks.start_soon(one, ready)
+        for allowed in group:
+            tasks.start_soon(one, allowed)
     if failures:
         raise failures[0]
 
 
-async def run_one(run: Run, ready: Ready) -> None:
-    """Run one call under its grant and record its result; the grant is used up."""
-    begun = run.clock.monotonic()
-    call_id = ready.call.call.id
-    live = LiveOutput(run.redaction, lambda text: run.show(ToolOutput(call_id=call_id, text=text)))
+async def run_one(turn: Turn, allowed: AllowedCall) -> None:
+    """Run one call that has begun, and record its result."""
+    await record(turn, end_of(turn, await run_tool(turn, allowed)))
+
+
+async def run_tool(turn: Turn, allowed: AllowedCall) -> Outcome:
+    """What the tool gave back, its failure too; the grant is used up. Raises `StoreError` and `Parked`."""
+    begun = turn.clock.monotonic()
+    call_id = allowed.call.call.id
+    live = LiveOutput(turn.equipment.redaction, lambda text: turn.show(ToolOutput(call_id=call_id, text=text)))
     try:
         with about(call_id=call_id):
-            result = await run.tools.call(ready.grant, context(run, ready.call, {}, live.take))
+            result = await turn.equipment.tools.call(allowed.grant, context(turn, allowed.call, {}, live.take))
     except Retry as retry:
         result = ToolResult(ok=False, error=retry.text)
     except StoreError:
@@ -278,10 +318,18 @@ async def run_one(run: Run, ready: Ready) -> None:
         metadata = getattr(error, "metadata", {})
         result = ToolResult(ok=False, error=results.told(error), metadata={**metadata, "kind": error.kind})
     finally:
-        ready.grant.close()
+        allowed.grant.close()
         live.end()
-    await results.record(run, Outcome(ready.call, ready.spec, result, round((run.clock.monotonic() - begun) * 1000)))
+    return Outcome(allowed.call, allowed.spec, result, round((turn.clock.monotonic() - begun) * 1000))
 
 
-def context(run: Run, call: CallState, before: dict[str, str | None], show: Show = unseen) -> ToolContext:
-    return ToolContext(session=run.session, turn=run.state.number, call_id=call.call.id, workspace=run.options.workspace, before=before, show=show)
+def end_of(turn: Turn, outcome: Outcome) -> CallEnd:
+    """The end of a call that ran in this turn."""
+    equipment = turn.equipment
+    frame = results.ResultFrame(equipment.redaction, turn.options.limits.result_chars, equipment.tools.find("read_result"))
+    return results.finished(outcome, frame)
+
+
+def context(turn: Turn, call: CallState, before: dict[str, str | None], show: Show = unseen) -> ToolContext:
+    """What a tool is told of its call."""
+    return ToolContext(session=turn.session, turn=turn.state.number, call_id=call.call.id, workspace=turn.options.workspace, before=before, show=show)

@@ -6,14 +6,15 @@ from contextlib import suppress
 import anyio
 import msgspec
 
+from ..agent.circuit_breakers import RunningTime
 from ..agent.context import KINDS, Conversation, first_turn
 from ..agent.inbox import Waiting
 from ..agent.journal import Journal
-from ..agent.limits import RunningTime
 from ..agent.loop import run_turn
 from ..agent.redaction import NO_REDACTION, Searched, redacted
-from ..agent.run import Run
+from ..agent.sources import TurnSource
 from ..agent.state import TurnState
+from ..agent.turn import Equipment, Turn
 from ..errors import AgentError, AlreadyAnswered, NeuralClawError, StoreError, TurnSetAside
 from ..ports import Asker, Clock, Gate, Provider, Redaction, Source, Store, Toolset
 from ..types.entries import Draft, Entry
@@ -31,10 +32,10 @@ from ..types.events import (
     TurnStarted,
     Unreadable,
 )
-from ..types.labels import join
+from ..types.labels import AGENT, Labels, join
 from ..types.logcontext import about
 from ..types.options import ApprovalsMode, Limits, TurnOptions
-from ..types.rows import Lease
+from ..types.records import Lease
 from .asker import expired
 from .bus import Bus
 from .chosen import chosen
@@ -250,13 +251,13 @@ class Drive:
 
     async def _run(self, journal: Journal) -> None:
         """One run of the journal's current turn."""
-        run = await self._build(journal)
+        turn = await self._build(journal)
         journal.state.resumed = True
         with about(turn=journal.state.number), self._scope:
-            await run_turn(run)
+            await run_turn(turn)
         self._scope, self._wish = anyio.CancelScope(), Wish()
 
-    async def _build(self, journal: Journal) -> Run:
+    async def _build(self, journal: Journal) -> Turn:
         kit, state = self._kit, journal.state
         options = with_wish(state.options, self._wish, resumed=state.resumed)
         if state.cancelled_by is None:
@@ -268,28 +269,43 @@ class Drive:
         def show(body: Passing) -> None:
             kit.bus.show(self.session, state.number, body if isinstance(body, DELTAS) else redacted(body, kit.redaction))
 
-        return Run(
-            session=self.session,
-            options=options,
+        equipment = Equipment(
             provider=thinking.provider,
             model=thinking.model,
             tools=chosen(kit.tools, options.tools),
             gate=kit.gate,
-            asker=kit.asker,
-            clock=kit.clock,
-            journal=journal,
-            store=kit.store,
-            show=show,
-            time=RunningTime(kit.clock, state.ran_ms, options.limits.seconds),
             system=prompt.system,
             definitions=prompt.definitions,
             temperature=thinking.temperature,
             top_p=thinking.top_p,
             max_tokens=thinking.max_tokens,
-            model_timeout=thinking.timeout,
+            timeout=thinking.timeout,
             redaction=kit.redaction,
-            environment=kit.environment if thinking.provider.info(thinking.model).language else None,
+            before_last=before_last(kit, options.workspace) if thinking.provider.info(thinking.model).language else (),
         )
+        return Turn(
+            session=self.session,
+            options=options,
+            equipment=equipment,
+            journal=journal,
+            store=kit.store,
+            asker=kit.asker,
+            clock=kit.clock,
+            show=show,
+            time=RunningTime(kit.clock, state.ran_ms, options.limits.seconds),
+        )
+
+
+def before_last(kit: Kit, workspace: str) -> Sequence[TurnSource]:
+    """What a language model is told before its last message in a turn of this workspace."""
+    describe = kit.environment
+    if describe is None:
+        return ()
+
+    async def read() -> Sequence[tuple[str, Labels]]:
+        return [(await describe(workspace), AGENT)]
+
+    return (TurnSource(name="environment", read=read),)
 
 
 def beginning(message: Waiting, options: TurnOptions, digests: dict[str, str], stored: dict[str, str]) -> TurnStarted:
