@@ -12,7 +12,7 @@ from anyio.from_thread import start_blocking_portal
 from hypothesis.stateful import RuleBasedStateMachine, invariant
 
 from neuralclaw.errors import NeuralClawError
-from neuralclaw.types.rows import Lease
+from neuralclaw.types.records import Lease
 
 from ..store.kit import raw
 from .processes import Client, Home, fold_of, folded

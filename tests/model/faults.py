@@ -8,7 +8,7 @@ from neuralclaw.errors import StoreError
 from neuralclaw.store import SqliteStore
 from neuralclaw.types.entries import Draft, Entry
 from neuralclaw.types.events import ToolFinished, ToolStarted
-from neuralclaw.types.rows import Lease
+from neuralclaw.types.records import Lease
 
 
 @dataclass

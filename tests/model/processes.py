@@ -21,7 +21,7 @@ from neuralclaw.types.actions import Who
 from neuralclaw.types.entries import Draft, Entry
 from neuralclaw.types.events import Inbound, TurnFinished
 from neuralclaw.types.options import ApprovalsMode
-from neuralclaw.types.rows import Lease
+from neuralclaw.types.records import Lease
 
 from ..agent.kit import agent_over
 from ..store.kit import raw

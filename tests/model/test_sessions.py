@@ -32,7 +32,7 @@ def test_sessions_are_what_a_plain_reference_says_after_each_of_some_steps() -> 
 @pytest.mark.invariant("journal.one-result")
 @pytest.mark.invariant("sessions.one-turn")
 def test_sessions_are_what_a_plain_reference_says_after_each_of_many_steps() -> None:
-    run_state_machine_as_test(Sessions, settings=settings(BASE, max_examples=60, stateful_step_count=40))
+    run_state_machine_as_test(Sessions, settings=settings(BASE, max_examples=50, stateful_step_count=30))
 
 
 @pytest.mark.full
