@@ -12,11 +12,12 @@ ALLOWED: dict[str, frozenset[str]] = {
     "runtime": frozenset({"agent", "ports", "types", "errors"}),
     "agent": frozenset({"ports", "types", "errors"}),
     "safety": frozenset({"ports", "types", "errors"}),
+    "capability": frozenset({"ports", "tool", "types", "errors"}),
     "tool": frozenset({"types", "errors"}),
     "ports": frozenset({"types"}),
     "types": frozenset({"errors"}),
     "errors": frozenset(),
-} | dict.fromkeys(ADAPTERS, frozenset({"tool", "ports", "types", "errors"}))
+} | dict.fromkeys(ADAPTERS, frozenset({"capability", "tool", "ports", "types", "errors"}))
 # The composition root and what stands on it; the four that only they import know values and nothing above.
 ROOTS = frozenset({"cli", "app", "testing", "__main__", ""})
 SETTINGS = frozenset({"config", "log", "secrets", "plugins", "_version"})

@@ -23,16 +23,16 @@ from ..types.events import (
     TextDelta,
     TurnFinished,
 )
-from ..types.judging import Decision
-from ..types.messages import Failure, Finished, Notice, ReasoningPart, Reply, Request, Retrying, TextPart, ToolCall, Usage
-from ..types.rows import OutboxItem
+from ..types.messages import Failure, Finished, ModelReply, Notice, ReasoningPart, Request, Retrying, TextPart, ToolCall, Usage
+from ..types.records import OutboxItem
+from ..types.risk import Decision
 from ..types.signals import Parked
-from . import limits, results
+from . import circuit_breakers, results
 from .context import images_of, with_pictures
 from .prompt import GO_ON, promises_work
 from .redaction import SafeDeltas
-from .run import Run
 from .toolcalls import run_calls
+from .turn import Turn
 
 log = logging.getLogger(__name__)
 
@@ -40,122 +40,122 @@ STATUS_ORDER: tuple[Status, ...] = ("cancelled", "timed_out", "limit", "needs_ap
 """When several happened, the first of these is the turn's status (INTERFACE.md, exit codes)."""
 
 
-async def run_turn(run: Run) -> None:
+async def run_turn(turn: Turn) -> None:
     """Run the turn until it ends or parks; the journal has its `turn.finished` then.
 
     Raises `StoreError` when it could not be recorded. A cancellation that a `cancel` entry stands behind ends the turn and is passed on; any other
     leaves the turn unfinished for whoever goes on with it.
     """
     try:
-        with run.time.scope:
-            await go_on(run)
+        with turn.time.scope:
+            await go_on(turn)
             return
-        await run.journal.sync()
-        if run.state.finished is None:
-            await stop_late(run)
+        await turn.journal.sync()
+        if turn.state.finished is None:
+            await stop_late(turn)
     except anyio.get_cancelled_exc_class():
         with anyio.CancelScope(shield=True):
-            await run.journal.sync()
-            if run.state.cancelled_by is not None:
-                await stop_cancelled(run)
+            await turn.journal.sync()
+            if turn.state.cancelled_by is not None:
+                await stop_cancelled(turn)
         raise
 
 
-async def go_on(run: Run) -> None:
+async def go_on(turn: Turn) -> None:
     """One step after the other, each chosen from the state alone."""
-    state = run.state
+    state = turn.state
     while state.finished is None:
         if state.cancelled_by is not None:
-            await stop_cancelled(run)
+            await stop_cancelled(turn)
         elif state.limit is not None:
-            await finish(run, "timed_out" if state.limit.kind == "time" else "limit", state.limit.text)
+            await finish(turn, "timed_out" if state.limit.kind == "time" else "limit", state.limit.text)
         elif state.open:
             try:
-                await run_calls(run)
+                await run_calls(turn)
             except Parked as parked:
-                await finish(run, "needs_approval", "", waiting=(parked.question.approval_id,))
+                await finish(turn, "needs_approval", "", waiting=(parked.question.approval_id,))
                 return
         elif state.error is not None:
             kept = state.messages[-1].text if state.messages and state.messages[-1].stop == "error" else ""
-            await finish(run, "failed", kept, error=ErrorInfo(state.error.kind, state.error.text))
-        elif (limit := limits.fired(state, run.options.limits)) is not None:
-            await run.journal.append(limit)
+            await finish(turn, "failed", kept, error=ErrorInfo(state.error.kind, state.error.text))
+        elif (limit := circuit_breakers.fired(state, turn.options.limits)) is not None:
+            await turn.journal.append(limit)
         elif (answer := state.answer) is None:
-            await think(run)
-        elif not state.nudged and promises_work(answer.text) and run.definitions and run.provider.info(run.model).language:
-            await run.journal.append(Nudge(text=GO_ON))
+            await think(turn)
+        elif not state.nudged and promises_work(answer.text) and turn.equipment.definitions and turn.equipment.provider.info(turn.equipment.model).language:
+            await turn.journal.append(Nudge(text=GO_ON))
         else:
-            await finish(run, "done", answer.text)
+            await finish(turn, "done", answer.text)
 
 
-async def think(run: Run) -> None:
+async def think(turn: Turn) -> None:
     """One model call, streamed: its parts are passing events, the finished reply is an entry."""
-    blind(run)
-    environment = run.redaction.redact(await run.environment(run.options.workspace)) if run.environment is not None else ""
-    run.heard.seen, run.heard.environment, run.heard.model = run.state.last_entry, environment, ""
-    reply = await stream(run, await build_request(run, environment))
+    blind(turn)
+    environment = turn.equipment.redaction.redact(await turn.equipment.environment()) if turn.equipment.environment is not None else ""
+    turn.heard.seen, turn.heard.environment, turn.heard.model = turn.state.last_entry, environment, ""
+    reply = await stream(turn, await build_request(turn, environment))
     if reply.failure is not None:
         if reply.failure.detail:
-            run.show(Debug(text=run.redaction.redact(reply.failure.detail)))
-        error = ErrorEvent(kind=reply.failure.kind, text=reply.failure.text, hint=reply.failure.hint or next_step(run, reply.failure))
+            turn.show(Debug(text=turn.equipment.redaction.redact(reply.failure.detail)))
+        error = ErrorEvent(kind=reply.failure.kind, text=reply.failure.text, hint=reply.failure.hint or next_step(turn, reply.failure))
         if reply.failure.answered:
-            await record_reply(run, reply, error)
+            await record_reply(turn, reply, error)
             return
-        run.heard.forget()
-        await run.journal.append(error)
+        turn.heard.forget()
+        await turn.journal.append(error)
         return
-    await record_reply(run, msgspec.structs.replace(reply, tool_calls=await unique_ids(run, reply.tool_calls)))
+    await record_reply(turn, msgspec.structs.replace(reply, tool_calls=await unique_ids(turn, reply.tool_calls)))
 
 
-def next_step(run: Run, failure: Failure) -> str:
+def next_step(turn: Turn, failure: Failure) -> str:
     """What a person can do after the last attempt, where the failure may pass; else ""."""
-    return f'try again later: neuralclaw run --resume {run.session} "go on"; or use another model: --model P:M' if failure.retryable else ""
+    return f'try again later: neuralclaw run --resume {turn.session} "go on"; or use another model: --model P:M' if failure.retryable else ""
 
 
-async def record_reply(run: Run, reply: Reply, *after: Durable) -> None:
+async def record_reply(turn: Turn, reply: ModelReply, *after: Durable) -> None:
     """Write a reply with the environment that its request held, and what follows from it in the same step."""
-    environment = run.heard.environment.encode()
+    environment = turn.heard.environment.encode()
     message = Message(
         text=reply.text,
         tool_calls=reply.tool_calls,
         stop=reply.stop,
-        model=reply.by or run.heard.model or run.options.model,
-        served=served(run, reply),
+        model=reply.by or turn.heard.model or turn.options.model,
+        served=served(turn, reply),
         usage=reply.usage,
         reasoning=reply.reasoning,
         state=reply.state,
-        seen=run.heard.seen,
-        ran_ms=run.time.ms,
+        seen=turn.heard.seen,
+        ran_ms=turn.time.ms,
         environment=blob_digest(environment) if environment else "",
     )
-    run.heard.forget()
-    await run.journal.append(message, *after, blobs=[environment] if environment else [])
+    turn.heard.forget()
+    await turn.journal.append(message, *after, blobs=[environment] if environment else [])
 
 
-def served(run: Run, reply: Reply) -> str:
+def served(turn: Turn, reply: ModelReply) -> str:
     """The service's own name of the model that replied, "" where it is the name that was asked."""
-    return "" if reply.model in (run.model, (reply.by or run.options.model).partition(":")[2]) else reply.model
+    return "" if reply.model in (turn.equipment.model, (reply.by or turn.options.model).partition(":")[2]) else reply.model
 
 
-def full_name(run: Run, model: str) -> str:
+def full_name(turn: Turn, model: str) -> str:
     """`P:M` for what a provider calls a model: a chain says `P:M`, a provider alone the name within it."""
-    service = run.options.model.partition(":")[0]
-    return run.options.model if model in ("", run.model) else model if ":" in model else f"{service}:{model}"
+    service = turn.options.model.partition(":")[0]
+    return turn.options.model if model in ("", turn.equipment.model) else model if ":" in model else f"{service}:{model}"
 
 
-def blind(run: Run) -> None:
+def blind(turn: Turn) -> None:
     """Say once, at the turn's first call, that the model cannot see the pictures that came with the task."""
-    started = run.state.started
-    if started is not None and started.images and not run.state.messages and not run.provider.info(run.model).images:
-        run.show(StatusEvent(text=f"{run.options.model} takes no pictures: it is told their names only"))
+    started = turn.state.started
+    if started is not None and started.images and not turn.state.messages and not turn.equipment.provider.info(turn.equipment.model).images:
+        turn.show(StatusEvent(text=f"{turn.options.model} takes no pictures: it is told their names only"))
 
 
-async def stream(run: Run, request: Request) -> Reply:
+async def stream(turn: Turn, request: Request) -> ModelReply:
     """The finished reply. The guard around providers: one that raises instead of failing by value ends its own turn and no other."""
-    reply = Reply(stop="error", failure=Failure("LLMUnavailableError", "the model's stream ended without a reply"))
-    deltas = SafeDeltas(run.redaction, lambda delta: hear(run, delta))
+    reply = ModelReply(stop="error", failure=Failure("LLMUnavailableError", "the model's stream ended without a reply"))
+    deltas = SafeDeltas(turn.equipment.redaction, lambda delta: hear(turn, delta))
     try:
-        async with run.provider.stream(request) as events:
+        async with turn.equipment.provider.stream(request) as events:
             async for event in events:
                 match event:
                     case TextPart(text):
@@ -165,26 +165,26 @@ async def stream(run: Run, request: Request) -> Reply:
                     case Retrying(attempt, wait_ms, reason, model, discard):
                         if discard:
                             deltas.discard()
-                            run.heard.forget()
-                        asked = run.heard.model = full_name(run, model)
-                        await run.journal.append(RetryEvent(attempt=attempt, wait_ms=wait_ms, reason=reason, model=asked, discard=discard))
+                            turn.heard.forget()
+                        asked = turn.heard.model = full_name(turn, model)
+                        await turn.journal.append(RetryEvent(attempt=attempt, wait_ms=wait_ms, reason=reason, model=asked, discard=discard))
                     case Notice(text, model):
-                        run.heard.model = model or run.heard.model
-                        run.show(StatusEvent(text=text))
+                        turn.heard.model = model or turn.heard.model
+                        turn.show(StatusEvent(text=text))
                     case Finished(finished):
                         deltas.end()
                         reply = finished
     except StoreError:
         raise
     except NeuralClawError as error:
-        return Reply(stop="error", failure=Failure(error.kind, error.text, error.hint))
+        return ModelReply(stop="error", failure=Failure(error.kind, error.text, error.hint))
     except anyio.get_cancelled_exc_class():
         if cancelled():
             raise
-        return Reply(stop="error", failure=Failure("LLMError", "the provider failed: it was cancelled from within"))
+        return ModelReply(stop="error", failure=Failure("LLMError", "the provider failed: it was cancelled from within"))
     except Exception as error:
-        log.error("the provider of %s failed", run.options.model, exc_info=True)
-        return Reply(stop="error", failure=Failure("LLMError", f"the provider failed: {type(error).__name__}: {error}"))
+        log.error("the provider of %s failed", turn.options.model, exc_info=True)
+        return ModelReply(stop="error", failure=Failure("LLMError", f"the provider failed: {type(error).__name__}: {error}"))
     return reply
 
 
@@ -194,81 +194,81 @@ def cancelled() -> bool:
     return anyio.current_effective_deadline() == -math.inf or (task is not None and task.cancelling() > 0)
 
 
-def hear(run: Run, delta: Passing) -> None:
+def hear(turn: Turn, delta: Passing) -> None:
     """Show a piece of the reply, and remember the text: a reply that is cut off keeps it."""
     if isinstance(delta, TextDelta):
-        run.heard.pieces.append(delta.text)
-    run.show(delta)
+        turn.heard.pieces.append(delta.text)
+    turn.show(delta)
 
 
-async def build_request(run: Run, environment: str) -> Request:
+async def build_request(turn: Turn, environment: str) -> Request:
     """What the model is asked: instructions, tools, the history within its window of turns, and behind it the environment of this moment."""
-    breakers = run.options.limits
-    conversation = run.journal.conversation
+    breakers = turn.options.limits
+    conversation = turn.journal.conversation
     messages = conversation.messages(max_messages=breakers.max_messages)
     if breakers.max_messages and conversation.length > len(messages):
-        run.show(StatusEvent(text=f"at most the newest {breakers.max_messages} messages are sent to the model (agent.max_conversation_messages)"))
+        turn.show(StatusEvent(text=f"at most the newest {breakers.max_messages} messages are sent to the model (agent.max_conversation_messages)"))
     digests = [image.digest for message in messages for image in images_of(message) if not image.data]
-    if digests and run.provider.info(run.model).images:
-        messages = with_pictures(messages, await run.journal.pictures(digests))
+    if digests and turn.equipment.provider.info(turn.equipment.model).images:
+        messages = with_pictures(messages, await turn.journal.pictures(digests))
     return Request(
-        model=run.model,
+        model=turn.equipment.model,
         messages=messages,
-        system=run.system,
-        tools=run.definitions,
-        temperature=run.temperature,
-        top_p=run.top_p,
-        max_tokens=run.max_tokens,
-        timeout=run.model_timeout,
+        system=turn.equipment.system,
+        tools=turn.equipment.definitions,
+        temperature=turn.equipment.temperature,
+        top_p=turn.equipment.top_p,
+        max_tokens=turn.equipment.max_tokens,
+        timeout=turn.equipment.timeout,
         environment=environment,
     )
 
 
-async def unique_ids(run: Run, calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
+async def unique_ids(turn: Turn, calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
     """The calls under ids that no other call of the session has: the provider's where that is free."""
     if not calls:
         return calls
-    taken = await run.store.known_calls(run.session, [c.id for c in calls])
+    taken = await turn.store.known_calls(turn.session, [c.id for c in calls])
     out = []
     for place, call in enumerate(calls, 1):
         if not call.id or call.id in taken:
-            call = msgspec.structs.replace(call, id=f"{call.id or 'call'}-{run.state.number}.{len(run.state.messages) + 1}.{place}")
+            call = msgspec.structs.replace(call, id=f"{call.id or 'call'}-{turn.state.number}.{len(turn.state.messages) + 1}.{place}")
         taken.add(call.id)
         out.append(call)
     return tuple(out)
 
 
-async def stop_cancelled(run: Run) -> None:
+async def stop_cancelled(turn: Turn) -> None:
     """Close what is open, keep what the model had said, and end the turn as cancelled, unless it has ended."""
-    if run.state.finished is None:
-        if run.heard.text:
-            await record_reply(run, cut_off(run))
-        await results.not_run(run, run.state.open, "cancelled")
-        await finish(run, "cancelled", f"Cancelled. So far: {run.state.done_so_far()}.")
+    if turn.state.finished is None:
+        if turn.heard.text:
+            await record_reply(turn, cut_off(turn))
+        await results.not_run(turn, turn.state.open, "cancelled")
+        await finish(turn, "cancelled", f"Cancelled. So far: {turn.state.done_so_far()}.")
 
 
-async def stop_late(run: Run) -> None:
+async def stop_late(turn: Turn) -> None:
     """The same for a turn whose time is up."""
-    await results.not_run(run, run.state.open, "the turn's time was up")
-    limit = limits.out_of_time(run.state, run.options.limits)
-    if run.heard.text:
-        await record_reply(run, cut_off(run), limit)
+    await results.not_run(turn, turn.state.open, "the turn's time was up")
+    limit = circuit_breakers.out_of_time(turn.state, turn.options.limits)
+    if turn.heard.text:
+        await record_reply(turn, cut_off(turn), limit)
     else:
-        await run.journal.append(limit)
-    await finish(run, "timed_out", run.state.limit_text)
+        await turn.journal.append(limit)
+    await finish(turn, "timed_out", turn.state.limit_text)
 
 
-def cut_off(run: Run) -> Reply:
+def cut_off(turn: Turn) -> ModelReply:
     """The reply as far as it came. What it cost is not known, unless the model is free."""
-    price = run.provider.info(run.model).price
+    price = turn.equipment.provider.info(turn.equipment.model).price
     free = price is not None and not price.input and not price.output
-    return Reply(text=run.heard.text, stop="cancelled", usage=Usage(usd=0.0 if free else None))
+    return ModelReply(text=turn.heard.text, stop="cancelled", usage=Usage(usd=0.0 if free else None))
 
 
-async def finish(run: Run, status: Status, text: str, *, waiting: tuple[str, ...] = (), error: ErrorInfo | None = None) -> None:
+async def finish(turn: Turn, status: Status, text: str, *, waiting: tuple[str, ...] = (), error: ErrorInfo | None = None) -> None:
     """End this run of the turn. A refusal on the way decides the status before a plain end does, where it counts."""
-    refused = run.state.refused
-    counted = refused if run.options.refusals == "count" else ()
+    refused = turn.state.refused
+    counted = refused if turn.options.refusals == "count" else ()
     happened: set[Status] = {status}
     if any(r.decision is Decision.ASK for r in counted):
         happened.add("needs_approval")
@@ -277,13 +277,13 @@ async def finish(run: Run, status: Status, text: str, *, waiting: tuple[str, ...
     body = TurnFinished(
         status=next(s for s in STATUS_ORDER if s in happened),
         text=text,
-        model=run.state.model,
-        models=run.state.models,
-        usage=run.state.usage,
-        duration_ms=run.time.ms,
+        model=turn.state.model,
+        models=turn.state.models,
+        usage=turn.state.usage,
+        duration_ms=turn.time.ms,
         refused=refused,
         waiting=waiting,
         error=error,
     )
-    rows = [OutboxItem(run.outbox, text)] if run.outbox and not waiting else []
-    await run.journal.append(body, rows=rows)
+    rows = [OutboxItem(turn.outbox, text)] if turn.outbox and not waiting else []
+    await turn.journal.append(body, rows=rows)

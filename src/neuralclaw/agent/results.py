@@ -11,14 +11,14 @@ from ..types.actions import Action, Verdict
 from ..types.content import text_of
 from ..types.entries import blob_digest, detached
 from ..types.events import ApprovalResolved, DecisionMade, ToolFinished
-from ..types.judging import Decision
 from ..types.labels import AGENT, NONE, Labels, external, join
 from ..types.messages import ContentPart, ImageContent
-from ..types.rows import Result
+from ..types.records import StoredResult
+from ..types.risk import Decision
 from ..types.tools import ToolResult, ToolSpec
 from .redaction import redacted
-from .run import Run
 from .state import REFUSERS, CallState
+from .turn import Turn
 
 MAY_HAVE_HAPPENED = "may have happened: the program stopped while this call ran; it was not run again. Check before you repeat it."
 
@@ -37,11 +37,11 @@ class Outcome(msgspec.Struct, frozen=True):
     ms: int = 0
 
 
-async def record(run: Run, outcome: Outcome) -> None:
+async def record(turn: Turn, outcome: Outcome) -> None:
     """Write the result of a call that ran."""
-    result, spec = redacted(outcome.result, run.redaction), outcome.spec  # before it is cut: half a secret is none that is found
+    result, spec = redacted(outcome.result, turn.equipment.redaction), outcome.spec  # before it is cut: half a secret is none that is found
     whole = model_text(result)
-    limit = min(run.options.limits.result_chars, spec.max_chars or run.options.limits.result_chars)
+    limit = min(turn.options.limits.result_chars, spec.max_chars or turn.options.limits.result_chars)
     fitting = fit(outcome.result, whole, limit, spec)
     content = shorten(whole, fitting.chars, spec)
     metadata, left_out = bounded(result.metadata, limit)
@@ -58,13 +58,13 @@ async def record(run: Run, outcome: Outcome) -> None:
         truncated=content is not whole,
         parts=parts,
         changes=result.changes,
-        note=note_of(run, outcome, result.note, whole, fitting),
+        note=note_of(turn, outcome, result.note, whole, fitting),
         first_line=fitting.first_line,
         line_count=fitting.line_count,
     )
-    rows = [Result(outcome.call.call.id, whole)] if body.truncated else []
+    rows = [StoredResult(outcome.call.call.id, whole)] if body.truncated else []
     blobs = [*pictures, *([left_out] if left_out else [])]
-    await run.journal.append(body, labels=join(run.journal.labels, labels_of(result, spec)), rows=rows, blobs=blobs)
+    await turn.journal.append(body, labels=join(turn.journal.labels, labels_of(result, spec)), rows=rows, blobs=blobs)
 
 
 def model_text(result: ToolResult) -> str:
@@ -123,7 +123,7 @@ def fit(result: ToolResult, whole: str, limit: int, spec: ToolSpec) -> Fitting:
     return Fitting(limit, result.first_line, result.line_count)
 
 
-def note_of(run: Run, outcome: Outcome, note: str, whole: str, fitting: Fitting) -> str:
+def note_of(turn: Turn, outcome: Outcome, note: str, whole: str, fitting: Fitting) -> str:
     """What stands behind the result for the model: the tool's own note, and of one that was shortened the call that shows the rest.
 
     The tool's note is left out where it says how to go on behind what is left out.
@@ -136,7 +136,7 @@ def note_of(run: Run, outcome: Outcome, note: str, whole: str, fitting: Fitting)
         if fitting.within:
             return f"[cut off within line {last}; go on with {spec.name} and offset={last}]"
         return f"[cut off after line {last}; go on with {spec.name} and offset={last + 1}]"
-    reader = run.tools.find("read_result")
+    reader = turn.equipment.tools.find("read_result")
     if reader is None or "call_id" not in reader.input_schema.get("properties", {}):  # it was left out, or is a program's own of that name
         return note
     rest = f'[to see what was left out: read_result with call_id="{call.id}", offset={begin_of(fitting.chars, spec)}]'
@@ -185,12 +185,12 @@ def labels_of(result: ToolResult, spec: ToolSpec) -> Labels:
     return join(result.labels, source if spec.source == "external" or not result.labels else NONE, ("private",) if not result.labels else NONE)
 
 
-async def failed(run: Run, call: CallState, text: str) -> None:
+async def failed(turn: Turn, call: CallState, text: str) -> None:
     """A call that could not even be judged: unknown name, arguments that do not fit."""
-    await run.journal.append(_error(call, text))
+    await turn.journal.append(_error(call, text))
 
 
-class No(msgspec.Struct, frozen=True):
+class CallRefusal(msgspec.Struct, frozen=True):
     """Who or what kept a call from running: `by` policy, nobody, or a person, with the person's words; `summary` is what was asked about."""
 
     by: str
@@ -198,7 +198,7 @@ class No(msgspec.Struct, frozen=True):
     summary: str = ""
 
 
-async def refused(run: Run, call: CallState, action: Action, verdict: Verdict, no: No) -> None:
+async def refused(turn: Turn, call: CallState, action: Action, verdict: Verdict, no: CallRefusal) -> None:
     """A call that policy forbids, that nobody could be asked about, or that a person said no to."""
     by = no.by
     reasons = (no.text, *verdict.reasons) if by == "nobody" and no.text else verdict.reasons
@@ -208,12 +208,12 @@ async def refused(run: Run, call: CallState, action: Action, verdict: Verdict, n
     body = _error(call, refusal_text(verdict, no), name=action.spec.name, refused=verdict.decision if by in REFUSERS else None)
     body = msgspec.structs.replace(body, note=AFTER_REFUSAL) if by in REFUSERS else msgspec.structs.replace(body, note=AFTER_NO, metadata={"no_by": by})
     if call.started is not None:  # it began in an earlier run: that stays on record, only its repetition is refused
-        await run.journal.append(_error(call, f"{MAY_HAVE_HAPPENED} ({refusal_text(verdict, no)})", name=action.spec.name))
+        await turn.journal.append(_error(call, f"{MAY_HAVE_HAPPENED} ({refusal_text(verdict, no)})", name=action.spec.name))
         return
-    await run.journal.append(decision, body)
+    await turn.journal.append(decision, body)
 
 
-def refusal_text(verdict: Verdict, no: No) -> str:
+def refusal_text(verdict: Verdict, no: CallRefusal) -> str:
     """What the model reads, and a person too."""
     why = "; ".join(verdict.reasons) or "no rule allows it"
     instead = next((f" Instead: {r.alternative}" for r in verdict.rules if r.decision is verdict.decision and r.alternative), "")
@@ -241,19 +241,19 @@ _NOT_ANSWERED = {
 """Why a question got no answer of a person, by who closed it."""
 
 
-async def not_run(run: Run, calls: Sequence[CallState], why: str) -> None:
+async def not_run(turn: Turn, calls: Sequence[CallState], why: str) -> None:
     """Close calls that will not run any more; one that had begun may have done its work in part."""
     bodies = [_stopped(c, why) for c in calls]
     if bodies:
-        await _close_questions(run, calls)
-        await run.journal.append(*bodies)
+        await _close_questions(turn, calls)
+        await turn.journal.append(*bodies)
 
 
-async def _close_questions(run: Run, calls: Sequence[CallState]) -> None:
+async def _close_questions(turn: Turn, calls: Sequence[CallState]) -> None:
     """Nobody need answer for a call that will not run; whoever just did was faster, and it changes nothing."""
-    for question in [q for call in calls for q in call.questions if q.approval_id not in run.state.answers]:
+    for question in [q for call in calls for q in call.questions if q.approval_id not in turn.state.answers]:
         with suppress(AlreadyAnswered):
-            await run.journal.append(ApprovalResolved(approval_id=question.approval_id, decision="no", by="cancelled"))
+            await turn.journal.append(ApprovalResolved(approval_id=question.approval_id, decision="no", by="cancelled"))
 
 
 def told(error: NeuralClawError) -> str:
@@ -263,10 +263,10 @@ def told(error: NeuralClawError) -> str:
     return f"{error.text.removesuffix('.')}{'.' if error.hint[0].isupper() else ';'} {error.hint}"
 
 
-async def left(run: Run, call: CallState, no: No) -> None:
+async def left(turn: Turn, call: CallState, no: CallRefusal) -> None:
     """A `once` call that began in an earlier run and that nobody said to repeat."""
     said = f" ({no.text})" if no.by == "nobody" else f" The person says: {no.text}"
-    await run.journal.append(_error(call, f"{MAY_HAVE_HAPPENED}{said}" if no.text else MAY_HAVE_HAPPENED, bare=True))
+    await turn.journal.append(_error(call, f"{MAY_HAVE_HAPPENED}{said}" if no.text else MAY_HAVE_HAPPENED, bare=True))
 
 
 def _stopped(call: CallState, why: str) -> ToolFinished:

@@ -12,17 +12,17 @@ import msgspec
 from ..errors import NeuralClawError, StoreError, ToolValidationError
 from ..types.actions import Action, Grant, StandingGrant, Verdict
 from ..types.events import DecisionMade, ToolOutput, ToolStarted
-from ..types.judging import Decision, Effect, Risk
 from ..types.logcontext import about
+from ..types.risk import Decision, Effect, Risk
 from ..types.signals import Denied, Parked, Retry
 from ..types.tools import Show, ToolContext, ToolResult, ToolSpec, unseen
-from . import limits, results
+from . import circuit_breakers, results
 from .asking import ask, may_run_again
-from .liveoutput import LiveOutput
-from .places import conflict
+from .call_conflicts import conflict
+from .live_output import LiveOutput
 from .results import Outcome
-from .run import Run
 from .state import CallState
+from .turn import Turn
 
 
 class Ready(msgspec.Struct, frozen=True):
@@ -48,65 +48,65 @@ class Ready(msgspec.Struct, frozen=True):
         return self.verdict.risk >= Risk.HIGH or self.by != "policy"
 
 
-async def run_calls(run: Run) -> None:
+async def run_calls(turn: Turn) -> None:
     """Bring every open call of the last reply to its result. Raises `Parked` when a person must answer and nobody is there now."""
-    state, breakers = run.state, run.options.limits
+    state, breakers = turn.state, turn.options.limits
     if state.messages[-1].stop == "length":
-        await results.not_run(run, state.open, "the reply was cut off before its end")
+        await results.not_run(turn, state.open, "the reply was cut off before its end")
         return
     group: list[Ready] = []
     for call in tuple(state.open):
-        if limits.repeats(state, call, breakers):
-            await run_group(run, group)
-            await results.not_run(run, state.open, "the same call with the same arguments came again")
-            await run.journal.append(limits.repeated(state, call, breakers))
+        if circuit_breakers.repeats(state, call, breakers):
+            await run_group(turn, group)
+            await results.not_run(turn, state.open, "the same call with the same arguments came again")
+            await turn.journal.append(circuit_breakers.repeated(state, call, breakers))
             return
-        await admit(run, call, group)
-        if limits.too_many_errors(state, breakers):
+        await admit(turn, call, group)
+        if circuit_breakers.too_many_errors(state, breakers):
             break
-    await run_group(run, group)
-    await results.not_run(run, state.open, "too many errors before it")
+    await run_group(turn, group)
+    await results.not_run(turn, state.open, "too many errors before it")
 
 
-async def admit(run: Run, call: CallState, group: list[Ready]) -> None:
+async def admit(turn: Turn, call: CallState, group: list[Ready]) -> None:
     """Take the call into the group of those that run together, or run the group first where the call must wait for it.
 
     A call that waited is judged again: what ran before it may have changed what it touches.
     """
-    action = await prepare(run, call)
+    action = await prepare(turn, call)
     if action is None:
         return
     if group:
-        ready = await glance(run, call, action)
+        ready = await glance(turn, call, action)
         if ready is not None and not any(conflict(action, ready.grant, r.action, r.grant) for r in group):
             group.append(ready)
             return
         if ready is not None:
             ready.grant.close()
-        await run_group(run, group)
-    ready = await authorize(run, call, action)
+        await run_group(turn, group)
+    ready = await authorize(turn, call, action)
     if ready is None:
         return
     group.append(ready)
     if ready.alone:
-        await run_group(run, group)
+        await run_group(turn, group)
 
 
-async def prepare(run: Run, call: CallState) -> Action | None:
+async def prepare(turn: Turn, call: CallState) -> Action | None:
     """The action the call stands for; what is wrong with the call becomes its result."""
-    spec = run.tools.find(call.call.name)
+    spec = turn.equipment.tools.find(call.call.name)
     if spec is None:
-        await results.failed(run, call, unknown_tool(call.call.name, [d.name for d in run.definitions]))
+        await results.failed(turn, call, unknown_tool(call.call.name, [d.name for d in turn.equipment.definitions]))
         return None
     if call.call.error is not None:
-        await results.failed(run, call, call.call.error)
+        await results.failed(turn, call, call.call.error)
         return None
     try:
-        arguments = run.tools.prepare(spec.name, call.call.arguments)
+        arguments = turn.equipment.tools.prepare(spec.name, call.call.arguments)
     except ToolValidationError as error:
-        await results.failed(run, call, results.told(error))
+        await results.failed(turn, call, results.told(error))
         return None
-    return _action(run, call, spec, arguments)
+    return _action(turn, call, spec, arguments)
 
 
 def unknown_tool(name: str, names: list[str]) -> str:
@@ -118,11 +118,11 @@ def unknown_tool(name: str, names: list[str]) -> str:
     return f"there is no tool named {name[:80]!r}{meant} the tools are: {', '.join(sorted(names))}"
 
 
-def _action(run: Run, call: CallState, spec: ToolSpec, arguments: dict[str, Any]) -> Action:
-    options = run.options
+def _action(turn: Turn, call: CallState, spec: ToolSpec, arguments: dict[str, Any]) -> Action:
+    options = turn.options
     return Action(
-        session=run.session,
-        turn=run.state.number,
+        session=turn.session,
+        turn=turn.state.number,
         call_id=call.call.id,
         spec=spec,
         arguments=arguments,
@@ -130,16 +130,16 @@ def _action(run: Run, call: CallState, spec: ToolSpec, arguments: dict[str, Any]
         trust=options.trust,
         origin=options.origin,
         soul=options.soul,
-        labels=run.journal.labels,
+        labels=turn.journal.labels,
     )
 
 
-async def glance(run: Run, call: CallState, action: Action) -> Ready | None:
+async def glance(turn: Turn, call: CallState, action: Action) -> Ready | None:
     """The call, if it may run beside its neighbours: LOW or MEDIUM, and nobody to ask. Records nothing."""
     if call.started is not None:
         return None
     try:
-        ready = Ready(call, action, await run.gate.authorize(action, run.state.answers_for(call)))
+        ready = Ready(call, action, await turn.equipment.gate.authorize(action, turn.state.answers_for(call)))
     except (Denied, Parked):
         return None
     if ready.alone:
@@ -148,76 +148,76 @@ async def glance(run: Run, call: CallState, action: Action) -> Ready | None:
     return ready
 
 
-async def authorize(run: Run, call: CallState, action: Action) -> Ready | None:
+async def authorize(turn: Turn, call: CallState, action: Action) -> Ready | None:
     """The right to run the call, a person asked where policy wants it; None when the call got a result instead."""
     again = "policy"
     if call.started is not None:
-        said_again = await repeatable(run, call, action)
+        said_again = await repeatable(turn, call, action)
         if said_again is None:
             return None
         again = said_again
     standing: tuple[StandingGrant, ...] | None = None
     while True:
-        answers = msgspec.structs.replace(run.state.answers_for(call), standing=standing or ())
+        answers = msgspec.structs.replace(turn.state.answers_for(call), standing=standing or ())
         try:
-            grant = await run.gate.authorize(action, answers)
+            grant = await turn.equipment.gate.authorize(action, answers)
             said = answers.by_hash.get(grant.hash)
             return Ready(call, action, grant, said.by if said and again == "policy" else again)
         except Denied as denied:
-            await results.refused(run, call, action, denied.verdict, results.No("policy"))
+            await results.refused(turn, call, action, denied.verdict, results.CallRefusal("policy"))
             return None
         except Parked as parked:
             if standing is None:
-                standing = tuple(await run.store.grants(run.session, run.options.workspace))
+                standing = tuple(await turn.store.grants(turn.session, turn.options.workspace))
                 if standing:
                     continue
-            if await ask(run, call, action, parked.question) is None:
+            if await ask(turn, call, action, parked.question) is None:
                 return None
 
 
-async def repeatable(run: Run, call: CallState, action: Action) -> str | None:
+async def repeatable(turn: Turn, call: CallState, action: Action) -> str | None:
     """Whose word lets a call run again that began in an earlier run and has no result (`policy`, or a person's); None: it gets its result here."""
     if action.spec.effect in (Effect.PURE, Effect.IDEMPOTENT):
         return "policy"
     if action.spec.effect is Effect.RECONCILABLE:
-        happened = await probe(run, call, action)
+        happened = await probe(turn, call, action)
         if isinstance(happened, ToolResult):
-            await results.record(run, Outcome(call, action.spec, happened))
+            await results.record(turn, Outcome(call, action.spec, happened))
             return None
         if happened is False:
             return "policy"
-    return await may_run_again(run, call, action)
+    return await may_run_again(turn, call, action)
 
 
-async def probe(run: Run, call: CallState, action: Action) -> ToolResult | bool | None:
+async def probe(turn: Turn, call: CallState, action: Action) -> ToolResult | bool | None:
     """What the tool can tell about a call that began: its result, False if it did not happen, None if that is unknown."""
     try:
-        grant = await run.gate.authorize(action, run.state.answers_for(call))
+        grant = await turn.equipment.gate.authorize(action, turn.state.answers_for(call))
     except (Denied, Parked):
         return None
     before = call.started.before if call.started else {}
     try:
-        return await run.tools.probe(grant, context(run, call, before))
+        return await turn.equipment.tools.probe(grant, context(turn, call, before))
     except NeuralClawError:
         return None
     finally:
         grant.close()
 
 
-async def run_group(run: Run, group: list[Ready]) -> None:
+async def run_group(turn: Turn, group: list[Ready]) -> None:
     """Record that the group's calls begin, run them together, record each result as it comes. Leaves the group empty.
 
     The beginning of a call, each run of it anew, and the decision that allows it are one transaction, on the disk before any effect that is not `pure`.
     """
     if not group:
         return
-    await run.journal.append(*(entry for ready in group for entry in begin(ready)))
+    await turn.journal.append(*(entry for ready in group for entry in begin(ready)))
     if any(ready.spec.effect is not Effect.PURE for ready in group):
-        await run.journal.barrier()
+        await turn.journal.barrier()
     if len(group) == 1:
-        await run_one(run, group[0])
+        await run_one(turn, group[0])
     else:
-        await run_together(run, group)
+        await run_together(turn, group)
     group.clear()
 
 
@@ -246,12 +246,12 @@ def begin(ready: Ready) -> tuple[DecisionMade, ToolStarted]:
     return decision, started
 
 
-async def run_together(run: Run, group: list[Ready]) -> None:
+async def run_together(turn: Turn, group: list[Ready]) -> None:
     failures: list[StoreError | Parked] = []
 
     async def one(ready: Ready) -> None:
         try:
-            await run_one(run, ready)
+            await run_one(turn, ready)
         except (StoreError, Parked) as failure:
             failures.append(failure)
 
@@ -262,14 +262,14 @@ async def run_together(run: Run, group: list[Ready]) -> None:
         raise failures[0]
 
 
-async def run_one(run: Run, ready: Ready) -> None:
+async def run_one(turn: Turn, ready: Ready) -> None:
     """Run one call under its grant and record its result; the grant is used up."""
-    begun = run.clock.monotonic()
+    begun = turn.clock.monotonic()
     call_id = ready.call.call.id
-    live = LiveOutput(run.redaction, lambda text: run.show(ToolOutput(call_id=call_id, text=text)))
+    live = LiveOutput(turn.equipment.redaction, lambda text: turn.show(ToolOutput(call_id=call_id, text=text)))
     try:
         with about(call_id=call_id):
-            result = await run.tools.call(ready.grant, context(run, ready.call, {}, live.take))
+            result = await turn.equipment.tools.call(ready.grant, context(turn, ready.call, {}, live.take))
     except Retry as retry:
         result = ToolResult(ok=False, error=retry.text)
     except StoreError:
@@ -280,8 +280,8 @@ async def run_one(run: Run, ready: Ready) -> None:
     finally:
         ready.grant.close()
         live.end()
-    await results.record(run, Outcome(ready.call, ready.spec, result, round((run.clock.monotonic() - begun) * 1000)))
+    await results.record(turn, Outcome(ready.call, ready.spec, result, round((turn.clock.monotonic() - begun) * 1000)))
 
 
-def context(run: Run, call: CallState, before: dict[str, str | None], show: Show = unseen) -> ToolContext:
-    return ToolContext(session=run.session, turn=run.state.number, call_id=call.call.id, workspace=run.options.workspace, before=before, show=show)
+def context(turn: Turn, call: CallState, before: dict[str, str | None], show: Show = unseen) -> ToolContext:
+    return ToolContext(session=turn.session, turn=turn.state.number, call_id=call.call.id, workspace=turn.options.workspace, before=before, show=show)

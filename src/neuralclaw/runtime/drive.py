@@ -6,14 +6,14 @@ from contextlib import suppress
 import anyio
 import msgspec
 
+from ..agent.circuit_breakers import RunningTime
 from ..agent.context import KINDS, Conversation, first_turn
 from ..agent.inbox import Waiting
 from ..agent.journal import Journal
-from ..agent.limits import RunningTime
 from ..agent.loop import run_turn
 from ..agent.redaction import NO_REDACTION, Searched, redacted
-from ..agent.run import Run
 from ..agent.state import TurnState
+from ..agent.turn import Equipment, Turn
 from ..errors import AgentError, AlreadyAnswered, NeuralClawError, StoreError, TurnSetAside
 from ..ports import Asker, Clock, Gate, Provider, Redaction, Source, Store, Toolset
 from ..types.entries import Draft, Entry
@@ -34,7 +34,7 @@ from ..types.events import (
 from ..types.labels import join
 from ..types.logcontext import about
 from ..types.options import ApprovalsMode, Limits, TurnOptions
-from ..types.rows import Lease
+from ..types.records import Lease
 from .asker import expired
 from .bus import Bus
 from .chosen import chosen
@@ -250,13 +250,13 @@ class Drive:
 
     async def _run(self, journal: Journal) -> None:
         """One run of the journal's current turn."""
-        run = await self._build(journal)
+        turn = await self._build(journal)
         journal.state.resumed = True
         with about(turn=journal.state.number), self._scope:
-            await run_turn(run)
+            await run_turn(turn)
         self._scope, self._wish = anyio.CancelScope(), Wish()
 
-    async def _build(self, journal: Journal) -> Run:
+    async def _build(self, journal: Journal) -> Turn:
         kit, state = self._kit, journal.state
         options = with_wish(state.options, self._wish, resumed=state.resumed)
         if state.cancelled_by is None:
@@ -268,27 +268,31 @@ class Drive:
         def show(body: Passing) -> None:
             kit.bus.show(self.session, state.number, body if isinstance(body, DELTAS) else redacted(body, kit.redaction))
 
-        return Run(
-            session=self.session,
-            options=options,
+        describe, workspace = kit.environment, options.workspace
+        equipment = Equipment(
             provider=thinking.provider,
             model=thinking.model,
             tools=chosen(kit.tools, options.tools),
             gate=kit.gate,
-            asker=kit.asker,
-            clock=kit.clock,
-            journal=journal,
-            store=kit.store,
-            show=show,
-            time=RunningTime(kit.clock, state.ran_ms, options.limits.seconds),
             system=prompt.system,
             definitions=prompt.definitions,
             temperature=thinking.temperature,
             top_p=thinking.top_p,
             max_tokens=thinking.max_tokens,
-            model_timeout=thinking.timeout,
+            timeout=thinking.timeout,
             redaction=kit.redaction,
-            environment=kit.environment if thinking.provider.info(thinking.model).language else None,
+            environment=(lambda: describe(workspace)) if describe is not None and thinking.provider.info(thinking.model).language else None,
+        )
+        return Turn(
+            session=self.session,
+            options=options,
+            equipment=equipment,
+            journal=journal,
+            store=kit.store,
+            asker=kit.asker,
+            clock=kit.clock,
+            show=show,
+            time=RunningTime(kit.clock, state.ran_ms, options.limits.seconds),
         )
 
 

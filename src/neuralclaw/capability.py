@@ -1,0 +1,176 @@
+"""`Capability`: all that one folder brings to the program, as one value. Built-in ones and those that others install are the same.
+
+A package installs one by an entry point of the group `neuralclaw` that names such a value; it is loaded where `capabilities.enabled` names it.
+Every part is optional. `docs/capabilities.md` has a whole example.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from .ports import Channel, Clock, Desk, Provider, Rows, Store
+from .types.actions import Who
+from .types.entries import HOME, Entry
+from .types.events import Body
+from .types.labels import AGENT, Labels
+from .types.options import TurnOptions
+
+Place = Literal["system", "before_last"]
+ColumnType = Literal["text", "integer", "real", "blob"]
+PRIVATE: Labels = AGENT | frozenset({"private"})
+"""The labels of what a capability records without a word about where it came from."""
+
+
+class CapabilityContext(Protocol):
+    """What the code of a capability works with: its settings, the desk, the store of the home.
+
+    `workspace`: absolute and real, that of the client, "" where there is none. `who`: for whom the client works.
+    """
+
+    @property
+    def settings(self) -> Any:
+        """The capability's section, as a value of its `settings` struct. Raises `ConfigError` with file and line where it does not fit, or names a
+        variable that is not set."""
+        ...
+
+    @property
+    def desk(self) -> Desk: ...
+    @property
+    def store(self) -> Store: ...
+    @property
+    def clock(self) -> Clock: ...
+    @property
+    def workspace(self) -> str: ...
+    @property
+    def who(self) -> Who: ...
+
+    async def record(self, *bodies: Body, session: str = HOME, turn: int = 0, labels: Labels = PRIVATE) -> Sequence[Entry]:
+        """Write events of the capability's kinds, in one transaction; they survive `kill -9` when this returns, and subscribers have them.
+
+        A tool gives the session and turn of its call. Raises `StoreError`.
+        """
+        ...
+
+
+class TurnContext(msgspec.Struct, frozen=True, kw_only=True):
+    """The turn that something is made for. `window`: tokens of the model's context window, 0 where it is not known."""
+
+    session: str
+    options: TurnOptions
+    window: int = 0
+
+
+class Verb(msgspec.Struct, frozen=True, kw_only=True):
+    """One command, the same for every client: a subcommand, a slash command, `agent.do(name, …)` and `Desk.do(name, …)`.
+
+    `run` is `async def run(context: CapabilityContext, …)`. Its typed parameters are the command's arguments: positional ones are given by place,
+    keyword-only ones as options (`--max-age`), a `bool` is a switch, a parameter with a default may be left out. They are checked before `run` is
+    called. What it returns, a msgspec struct, a list of them or plain JSON values, is what `--json` prints and `agent.do` gives.
+    """
+
+    name: str
+    """`noun.verb`, or a noun alone: `reading.add` is `neuralclaw reading add` and `/reading add`."""
+    summary: str
+    """One sentence for `--help`."""
+    run: Callable[..., Awaitable[Any]]
+    example: str = ""
+    help: Mapping[str, str] = {}
+    """Argument -> a phrase for `--help`."""
+    columns: Sequence[str] = ()
+    """Fields of a listed row that people see, in this order; all where none is named."""
+    render: Callable[[Any], str] | None = None
+    """Makes the text that people read of the value, in place of a table."""
+    reads: bool = False
+    """It writes nothing of the record: it works on a full disk and on a read-only home."""
+
+
+class EventKind(msgspec.Struct, frozen=True, kw_only=True):
+    """A durable kind of event. `body` is a subclass of `types.events.Body` whose tag, `CAPABILITY.NAME`, is the kind.
+
+    `version` rises when the shape of the body changes; `upcasts[v]` turns the fields of version `v` into those of `v + 1`. Stored bytes are never rewritten.
+    """
+
+    body: type[Body]
+    sentence: Callable[[Any], str]
+    """What happened, for a person, from the body."""
+    version: int = 1
+    upcasts: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+
+    @property
+    def kind(self) -> str:
+        return str(self.body.__struct_config__.tag)
+
+
+class Table(msgspec.Struct, frozen=True, kw_only=True):
+    """A table that is derived from entries, kept in their transactions and made anew from them by `doctor --rebuild`.
+
+    `fold` is called with each entry of `kinds`, in the order of the record, and changes `rows`. It must be a pure function of both: it is called
+    again when the table is rebuilt, which happens by itself when anything here but `fold` changes: raise `version` where `fold` does. An entry whose
+    body was erased or cannot be read is not folded.
+    """
+
+    name: str
+    """Unique over all capabilities: it begins with the capability's name and `_`, or is the capability's name."""
+    columns: Mapping[str, ColumnType]
+    key: Sequence[str]
+    kinds: Sequence[str]
+    fold: Callable[[Entry, Rows], None]
+    indexes: Sequence[Sequence[str]] = ()
+    version: int = 1
+
+
+class ContextSource(msgspec.Struct, frozen=True, kw_only=True):
+    """Tells the model something. `system`: read when a turn begins, stands in the system prompt of all its requests. `before_last`: read anew before each
+    call of the model, stands before the last message, where it leaves the prompt cache alone.
+    """
+
+    name: str
+    read: Callable[[CapabilityContext, TurnContext, int], Awaitable[Sequence[tuple[str, Labels]]]]
+    """Gives texts with their labels, at most as many bytes in all as the last argument says. What is longer is cut."""
+    place: Place = "system"
+    share: float = 0.125
+    """The part of the model's window that it may fill."""
+
+
+class DoctorCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """What a check of `doctor` found. `fix`: how to mend it, for a person. `needed`: the agent cannot work without it."""
+
+    check: str
+    ok: bool
+    text: str
+    fix: str | None = None
+    needed: bool = False
+
+
+class Service(msgspec.Struct, frozen=True, kw_only=True):
+    """Work in the background, in one process of a home at a time: where the lease `service:NAME` is free, `run` is started.
+
+    It runs until it is cancelled or returns; after an error, which is logged, it is started again a while later.
+    """
+
+    name: str
+    run: Callable[[CapabilityContext], Awaitable[None]]
+
+
+class Capability(msgspec.Struct, frozen=True, kw_only=True):
+    """See the module. `name` is an identifier; it names the section of the settings, the nouns of verbs begin with what the capability chooses."""
+
+    name: str
+    summary: str
+    version: str = ""
+    settings: type[msgspec.Struct] | None = None
+    """The section `name` of `config.yaml`: a frozen struct with a default for each key, and a docstring under each; decoded when it is first used."""
+    verbs: Sequence[Verb] = ()
+    events: Sequence[EventKind] = ()
+    tables: Sequence[Table] = ()
+    tools: Callable[[CapabilityContext, TurnContext], Awaitable[Sequence[Any]]] | None = None
+    """The tools of a turn, asked for when it begins: `@tool` functions, or objects with `name`, `description`, `input_schema` and `execute`. A turn has
+    one list from its beginning to its end."""
+    sources: Sequence[ContextSource] = ()
+    wrap: Callable[[CapabilityContext, TurnContext, Provider], Provider] | None = None
+    """A provider around the turn's own; the first capability of the table is the innermost."""
+    checks: Callable[[CapabilityContext], AsyncIterator[DoctorCheck]] | None = None
+    services: Sequence[Service] = ()
+    channels: Mapping[str, Callable[[CapabilityContext], Channel]] = {}
+    """Name of a channel -> makes it. Messages of the channel carry that name, and answers to them are delivered by it."""
