@@ -233,7 +233,9 @@ def test_code_is_coloured_also_where_a_string_or_comment_goes_over_lines() -> No
     assert "\x1b[35mlet\x1b[0m" in script
 
 
-@pytest.mark.parametrize("name", ["python", "js", "html", "yaml", "json", "bash", "c", "diff", "markdown", "php", "erb", "console", "sml", "mcschema", "no-such", "PY{.x}"])
+@pytest.mark.parametrize(
+    "name", ["python", "js", "html", "yaml", "json", "bash", "c", "diff", "markdown", "php", "erb", "console", "sml", "mcschema", "no-such", "PY{.x}"]
+)
 def test_code_in_any_language_keeps_its_text(name: str) -> None:
     code = "a = {'x': [1, 2.5]} # c\n\n<a href='b'>&amp; $x `y` ${z}</a>\n/* open\n-- x */\n\t@d def f(): pass \\\n<?php echo 1 ?>\n"
     assert shown(f"```{name}\n{code}```", 200) == "".join(f"  {line}".rstrip() + "\n" for line in code.expandtabs(4).split("\n")[:-1])

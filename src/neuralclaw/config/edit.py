@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ..errors import ConfigError
-from .document import Node, Source, node_of
+from .document import LayerSource, Node, node_of
 from .yamldoc import read_yaml
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9._/-]*")
@@ -39,13 +39,13 @@ def set_yaml(text: str, values: Mapping[str, Any]) -> str:
     """
     import ruamel.yaml as library
 
-    wanted, edited = _plain(read_yaml(text, Source("the file", ""), [])), text
+    wanted, edited = _plain(read_yaml(text, LayerSource("the file", ""), [])), text
     for key, value in values.items():
-        wanted = _with(wanted, split_key(key), _plain(node_of(value, Source("", ""))))
+        wanted = _with(wanted, split_key(key), _plain(node_of(value, LayerSource("", ""))))
     try:
         for key, value in values.items():
             edited = _set_one(library, edited, split_key(key), value)
-        same = _plain(read_yaml(edited, Source("", ""), [])) == wanted
+        same = _plain(read_yaml(edited, LayerSource("", ""), [])) == wanted
     except (library.error.YAMLError, ConfigError):
         same = False
     if not same:
