@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuralclaw.app.parts import beside
+from neuralclaw.app.home import beside
 from neuralclaw.safety import bounds
 from neuralclaw.safety.bounds import Bounds, Exceeded
 from neuralclaw.safety.gate import Gate

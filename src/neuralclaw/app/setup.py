@@ -18,8 +18,8 @@ from ..safety.gate import Gate
 from ..sandbox.facts import SystemFacts
 from ..types.messages import Failure, Finished, Notice, Reply, Request, Retrying, UserMessage
 from .clock import SystemClock
+from .home import read_command
 from .models import OWN, Models
-from .parts import read_command
 from .setup_find import Found, find, local_engine, providers
 from .setup_reach import Listing, listing
 
@@ -239,17 +239,17 @@ async def call(models: Models, name: str, tell: Tell) -> Called:
     full = models.full_name(name)
     if full.partition(":")[0] in OWN:
         return Called(model=full, text="no language model: there is nothing to call")
-    thinking = await models.thinking(full)
+    chosen = await models.chosen(full)
     request = Request(
-        model=thinking.model,
+        model=chosen.model,
         messages=(UserMessage(QUESTION),),
-        temperature=thinking.temperature,
-        top_p=thinking.top_p,
+        temperature=chosen.temperature,
+        top_p=chosen.top_p,
         max_tokens=CALL_TOKENS,
-        timeout=thinking.timeout,
+        timeout=chosen.timeout,
     )
     started = time.monotonic()
-    reply = await replied(thinking.provider, request, tell)
+    reply = await replied(chosen.provider, request, tell)
     ms = round(1000 * (time.monotonic() - started))
     return Called(model=full, text=" ".join(reply.text.split()), ms=ms, failure=reply.failure and advised(reply.failure, full))
 
