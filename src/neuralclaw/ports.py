@@ -4,15 +4,15 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Literal, Protocol
 
-from .desk import Channel as Channel
-from .desk import Desk as Desk
-from .desk import Subscriber as Subscriber
-from .desk import TurnEvents as TurnEvents
+from .desk_ports import Channel as Channel
+from .desk_ports import Desk as Desk
+from .desk_ports import Subscriber as Subscriber
+from .desk_ports import TurnEvents as TurnEvents
 from .types.actions import Action, Answer, Answers, FactSheet, Grant, Question, StandingGrant, Verdict, Wants
 from .types.entries import Draft, Entry
 from .types.messages import ModelEvent, ModelInfo, Request
 from .types.options import ApprovalsMode
-from .types.rows import Lease, NewSession, OpenQuestion, OutboxItem, Result, SessionRow, VerifyReport
+from .types.records import Lease, NewSession, OpenQuestion, OutboxItem, SessionRow, StoredResult, VerifyReport
 from .types.tools import FileChange, ToolContext, ToolResult, ToolSpec, Watched
 
 
@@ -209,7 +209,7 @@ class Store(Protocol):
     """The journal and what is derived from it. Any number of processes may have one home open."""
 
     async def append(
-        self, session: str, drafts: Sequence[Draft], *, lease: Lease | None = None, rows: Sequence[NewSession | OutboxItem | Result] = ()
+        self, session: str, drafts: Sequence[Draft], *, lease: Lease | None = None, rows: Sequence[NewSession | OutboxItem | StoredResult] = ()
     ) -> list[Entry]:
         """Write the drafts in one transaction; they survive `kill -9` when this returns.
 

@@ -10,8 +10,8 @@ import anyio
 from neuralclaw import Agent
 from neuralclaw.app.assembly import open_desk
 from neuralclaw.app.clock import SystemClock
-from neuralclaw.app.given import load_settings
 from neuralclaw.app.home import Home
+from neuralclaw.app.option_checks import load_settings
 from neuralclaw.app.toolbox import Toolbox
 from neuralclaw.store import SqliteStore
 from neuralclaw.testing import EventCapture, Reply, ScriptedProvider

@@ -23,12 +23,12 @@ from ..types.events import (
     TextDelta,
     TurnFinished,
 )
-from ..types.judging import Decision
 from ..types.labels import AGENT, Labels, join
-from ..types.messages import Failure, Finished, Notice, ReasoningPart, Reply, Request, Retrying, TextPart, ToolCall, Usage
-from ..types.rows import OutboxItem
+from ..types.messages import Failure, Finished, ModelReply, Notice, ReasoningPart, Request, Retrying, TextPart, ToolCall, Usage
+from ..types.records import OutboxItem
+from ..types.risk import Decision
 from ..types.signals import Parked
-from . import limits, results
+from . import circuit_breakers, results
 from .context import images_of, with_pictures
 from .prompt import GO_ON, promises_work
 from .redaction import SafeDeltas
@@ -80,7 +80,7 @@ async def go_on(turn: Turn) -> None:
         elif state.error is not None:
             kept = state.messages[-1].text if state.messages and state.messages[-1].stop == "error" else ""
             await finish(turn, "failed", kept, error=ErrorInfo(state.error.kind, state.error.text))
-        elif (limit := limits.fired(state, turn.options.limits)) is not None:
+        elif (limit := circuit_breakers.fired(state, turn.options.limits)) is not None:
             await turn.journal.append(limit)
         elif (answer := state.answer) is None:
             await think(turn)
@@ -96,7 +96,7 @@ async def think(turn: Turn) -> None:
     told = await read_sources(turn.equipment.before_last, turn.equipment.redaction)
     for name, why in told.failed:
         turn.show(StatusEvent(text=f"the model is not told of {name}, which could not be read: {why}"))
-    turn.reply.begin(turn.state.last_entry, told.text, told.labels)
+    turn.partial.begin(turn.state.last_entry, told.text, told.labels)
     reply = await stream(turn, await build_request(turn, told.text))
     if reply.failure is not None:
         if reply.failure.detail:
@@ -105,7 +105,7 @@ async def think(turn: Turn) -> None:
         if reply.failure.answered:
             await record_reply(turn, reply, error)
             return
-        turn.reply.clear()
+        turn.partial.clear()
         await turn.journal.append(error, labels=labels_of_call(turn))
         return
     await record_reply(turn, msgspec.structs.replace(reply, tool_calls=await unique_ids(turn, reply.tool_calls)))
@@ -116,32 +116,32 @@ def next_step(turn: Turn, failure: Failure) -> str:
     return f'try again later: neuralclaw run --resume {turn.session} "go on"; or use another model: --model P:M' if failure.retryable else ""
 
 
-async def record_reply(turn: Turn, reply: Reply, *after: Durable) -> None:
+async def record_reply(turn: Turn, reply: ModelReply, *after: Durable) -> None:
     """Write a reply with the environment that its request held, and what follows from it in the same step."""
-    environment = turn.reply.environment.encode()
+    environment = turn.partial.environment.encode()
     message = Message(
         text=reply.text,
         tool_calls=reply.tool_calls,
         stop=reply.stop,
-        model=reply.by or turn.reply.model or turn.options.model,
+        model=reply.by or turn.partial.model or turn.options.model,
         served=served(turn, reply),
         usage=reply.usage,
         reasoning=reply.reasoning,
         state=reply.state,
-        seen=turn.reply.seen,
+        seen=turn.partial.seen,
         ran_ms=turn.time.ms,
         environment=blob_digest(environment) if environment else "",
     )
-    turn.reply.clear()
+    turn.partial.clear()
     await turn.journal.append(message, *after, labels=labels_of_call(turn), blobs=[environment] if environment else [])
 
 
 def labels_of_call(turn: Turn) -> Labels:
     """The labels of what a model call leads to: of all that the session holds, and of what stood before its last message."""
-    return join(turn.journal.labels, turn.reply.labels, AGENT)
+    return join(turn.journal.labels, turn.partial.labels, AGENT)
 
 
-def served(turn: Turn, reply: Reply) -> str:
+def served(turn: Turn, reply: ModelReply) -> str:
     """The service's own name of the model that replied, "" where it is the name that was asked."""
     return "" if reply.model in (turn.equipment.model, (reply.by or turn.options.model).partition(":")[2]) else reply.model
 
@@ -159,9 +159,9 @@ def warn_of_pictures(turn: Turn) -> None:
         turn.show(StatusEvent(text=f"{turn.options.model} takes no pictures: it is told their names only"))
 
 
-async def stream(turn: Turn, request: Request) -> Reply:
+async def stream(turn: Turn, request: Request) -> ModelReply:
     """The finished reply. The guard around providers: one that raises instead of failing by value ends its own turn and no other."""
-    reply = Reply(stop="error", failure=Failure("LLMUnavailableError", "the model's stream ended without a reply"))
+    reply = ModelReply(stop="error", failure=Failure("LLMUnavailableError", "the model's stream ended without a reply"))
     deltas = SafeDeltas(turn.equipment.redaction, lambda delta: hear(turn, delta))
     try:
         async with turn.equipment.provider.stream(request) as events:
@@ -174,12 +174,12 @@ async def stream(turn: Turn, request: Request) -> Reply:
                     case Retrying(attempt, wait_ms, reason, model, discard):
                         if discard:
                             deltas.discard()
-                            turn.reply.clear()
-                        asked = turn.reply.model = full_name(turn, model)
+                            turn.partial.clear()
+                        asked = turn.partial.model = full_name(turn, model)
                         entry = RetryEvent(attempt=attempt, wait_ms=wait_ms, reason=reason, model=asked, discard=discard)
                         await turn.journal.append(entry, labels=labels_of_call(turn))
                     case Notice(text, model):
-                        turn.reply.model = model or turn.reply.model
+                        turn.partial.model = model or turn.partial.model
                         turn.show(StatusEvent(text=text))
                     case Finished(finished):
                         deltas.end()
@@ -187,14 +187,14 @@ async def stream(turn: Turn, request: Request) -> Reply:
     except StoreError:
         raise
     except NeuralClawError as error:
-        return Reply(stop="error", failure=Failure(error.kind, error.text, error.hint))
+        return ModelReply(stop="error", failure=Failure(error.kind, error.text, error.hint))
     except anyio.get_cancelled_exc_class():
         if cancelled():
             raise
-        return Reply(stop="error", failure=Failure("LLMError", "the provider failed: it was cancelled from within"))
+        return ModelReply(stop="error", failure=Failure("LLMError", "the provider failed: it was cancelled from within"))
     except Exception as error:
         log.error("the provider of %s failed", turn.options.model, exc_info=True)
-        return Reply(stop="error", failure=Failure("LLMError", f"the provider failed: {type(error).__name__}: {error}"))
+        return ModelReply(stop="error", failure=Failure("LLMError", f"the provider failed: {type(error).__name__}: {error}"))
     return reply
 
 
@@ -207,7 +207,7 @@ def cancelled() -> bool:
 def hear(turn: Turn, delta: Passing) -> None:
     """Show a piece of the reply, and remember the text: a reply that is cut off keeps it."""
     if isinstance(delta, TextDelta):
-        turn.reply.pieces.append(delta.text)
+        turn.partial.pieces.append(delta.text)
     turn.show(delta)
 
 
@@ -251,7 +251,7 @@ async def unique_ids(turn: Turn, calls: tuple[ToolCall, ...]) -> tuple[ToolCall,
 async def stop_cancelled(turn: Turn) -> None:
     """Close what is open, keep what the model had said, and end the turn as cancelled, unless it has ended."""
     if turn.state.finished is None:
-        if turn.reply.text:
+        if turn.partial.text:
             await record_reply(turn, cut_off(turn))
         await results.not_run(turn, turn.state.open, "cancelled")
         await finish(turn, "cancelled", f"Cancelled. So far: {turn.state.done_so_far()}.")
@@ -260,19 +260,19 @@ async def stop_cancelled(turn: Turn) -> None:
 async def stop_late(turn: Turn) -> None:
     """The same for a turn whose time is up."""
     await results.not_run(turn, turn.state.open, "the turn's time was up")
-    limit = limits.out_of_time(turn.state, turn.options.limits)
-    if turn.reply.text:
+    limit = circuit_breakers.out_of_time(turn.state, turn.options.limits)
+    if turn.partial.text:
         await record_reply(turn, cut_off(turn), limit)
     else:
         await turn.journal.append(limit)
     await finish(turn, "timed_out", turn.state.limit_text)
 
 
-def cut_off(turn: Turn) -> Reply:
+def cut_off(turn: Turn) -> ModelReply:
     """The reply as far as it came. What it cost is not known, unless the model is free."""
     price = turn.equipment.provider.info(turn.equipment.model).price
     free = price is not None and not price.input and not price.output
-    return Reply(text=turn.reply.text, stop="cancelled", usage=Usage(usd=0.0 if free else None))
+    return ModelReply(text=turn.partial.text, stop="cancelled", usage=Usage(usd=0.0 if free else None))
 
 
 async def finish(turn: Turn, status: Status, text: str, *, waiting: tuple[str, ...] = (), error: ErrorInfo | None = None) -> None:

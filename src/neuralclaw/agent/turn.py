@@ -9,8 +9,8 @@ from ..types.events import Passing
 from ..types.labels import NONE, Labels
 from ..types.messages import ToolDef
 from ..types.options import TurnOptions
+from .circuit_breakers import RunningTime
 from .journal import Journal
-from .limits import RunningTime
 from .redaction import NO_REDACTION
 from .sources import TurnSource
 from .state import TurnState
@@ -78,7 +78,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     clock: Clock
     show: Callable[[Passing], None]
     time: RunningTime
-    reply: PartialReply = msgspec.field(default_factory=PartialReply)
+    partial: PartialReply = msgspec.field(default_factory=PartialReply)
     outbox: str | None = None
 
     @property

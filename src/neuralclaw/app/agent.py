@@ -8,29 +8,29 @@ import anyio
 import msgspec
 
 from .. import config
-from ..config import process
+from ..config import process_environment
 from ..errors import AgentError, UsageError
 from ..ports import TurnEvents
 from ..runtime.desk import SessionDesk
 from ..runtime.following import leaf
-from ..runtime.verbs import find_session
+from ..runtime.record_verbs import find_session
 from ..types.entries import Event
 from ..types.events import Inbound, TurnFinished
 from ..types.ids import new_id
 from ..types.messages import Image
 from ..types.options import ApprovalsMode, StartOptions, TurnOptions
+from .agent_task import AgentTask
 from .assembly import open_desk
-from .calls import call_of, called
-from .confined import refuse_unconfined
 from .defaults import defaults_of, start_options, turn_options
 from .eventlog import Leaving
-from .given import checked_name, checked_text, continued, load_settings, name_of, new_session
-from .held import Held
 from .home import Home
-from .opening import checked_options, opened_with
+from .option_checks import checked_name, checked_text, continued, load_settings, name_of, new_session
+from .option_types import AskOptions, OpeningOptions
 from .pictures import Given, mentioned, pictures
+from .sandbox_selection import refuse_unconfined
+from .section_options import checked_options, opened_with
+from .tool_call_turns import call_of, called
 from .toolbox import Toolbox
-from .typed import AskOptions, OpeningOptions
 
 
 class Agent:
@@ -39,7 +39,7 @@ class Agent:
     def __init__(self, home: Home, desk: SessionDesk, defaults: TurnOptions, start: StartOptions) -> None:
         self._home, self._desk, self._defaults, self._start = home, desk, defaults, start
         self.settings = home.loaded
-        self._held: Held[Agent] | None = None
+        self._held: AgentTask[Agent] | None = None
         self._closed = False
 
     @staticmethod
@@ -58,7 +58,7 @@ class Agent:
         options = opened_with(given)
         checked_options(options)
         environ, approver = options.get("environ"), options.get("approver")
-        loaded = load_settings(options.get("home"), process.environ if environ is None else environ, options.get("settings"))
+        loaded = load_settings(options.get("home"), process_environment.environ if environ is None else environ, options.get("settings"))
         if options.get("thinks", True):
             config.refuse_caps(loaded)
         toolbox = Toolbox(given=options.get("tools", ()), builtin=options.get("builtin"))
@@ -91,7 +91,7 @@ class Agent:
 
         An agent that is forgotten is closed when its event loop or the program ends; turns that ran are then unfinished, and can be gone on with.
         """
-        held = Held(Agent.open(**options))
+        held = AgentTask(Agent.open(**options))
         agent = await held.enter()
         agent._held = held
         return agent
@@ -249,7 +249,7 @@ class Agent:
             told.append(f"The workspace {workspace} is more than one task should write to: it is read-only. Name another with --workspace DIR.")
         if defaults.approvals == "auto":
             told.append("Approvals: auto. What asks for risk up to HIGH, its tier up to execute, or a program off the list runs without asking in this run.")
-        if defaults.approvals == "ask" and not defaults.origin.present and not process.ours:  # the program tells each question on stderr
+        if defaults.approvals == "ask" and not defaults.origin.present and not process_environment.ours:  # the program tells each question on stderr
             days = self.settings.settings.approvals.expire_days
             told.append(f"Approvals: ask, and nobody is here to ask. A question waits up to {days:g} days for its answer: neuralclaw approvals answer.")
         return tuple(told)

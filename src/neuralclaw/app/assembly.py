@@ -12,12 +12,12 @@ from ..runtime.equipping import RuntimePorts
 from ..runtime.sessions import Sessions
 from ..types.options import StartOptions, TurnOptions
 from .approver import Approver, asked
-from .calling import call_verb
 from .equip import equip, resolve
 from .eventlog import EventLog
 from .home import Home
 from .session_verbs import session_verbs
 from .turn_verbs import turn_verbs
+from .verb_calls import call_verb
 from .verbs import agent_verbs
 
 

@@ -8,11 +8,11 @@ import msgspec
 from .. import config
 from ..types.actions import Origin
 from ..types.options import ApprovalsMode, StartOptions, TurnOptions
-from .given import checked_who, count, known_only, mode_of, name_of, of_new_turns, real_directory, refusals_of, seconds, tool_names, trust_of
-from .typed import OpeningOptions
+from .option_checks import checked_who, count, known_only, mode_of, name_of, of_new_turns, real_directory, refusals_of, seconds, tool_names, trust_of
+from .option_types import OpeningOptions
 
 
-def defaults_of(loaded: config.Loaded, options: OpeningOptions) -> tuple[TurnOptions, StartOptions]:
+def defaults_of(loaded: config.LoadedSettings, options: OpeningOptions) -> tuple[TurnOptions, StartOptions]:
     """The options of an agent's turns, and of turns that it goes on with, checked. A model that nobody named is "". Raises `UsageError` and `AgentError`.
 
     Nobody's approvals mode takes the place of a recorded one unless it was asked for, or somebody is there.

@@ -15,8 +15,8 @@ from ..types.events import TurnStarted
 from ..types.labels import NONE, Labels
 from ..types.messages import ToolDef
 from ..types.options import TurnOptions
-from .given import still_there, tools_of
 from .home import Home
+from .option_checks import still_there, tools_of
 from .turn_tools import TurnTools
 
 BYTES_PER_TOKEN = 4

@@ -10,14 +10,14 @@ from ..agent.inbox import Inbox
 from ..errors import AgentError, ConfigError, SessionBusy
 from ..ports import Desk, Store, TurnEvents
 from ..runtime.desk import Verb
+from ..runtime.record_verbs import find_session
 from ..runtime.sessions import lease_name
-from ..runtime.verbs import find_session
 from ..types.entries import Event
 from ..types.events import Cancel, Inbound, TurnFinished
 from ..types.ids import new_id
 from ..types.options import StartOptions, TurnOptions
-from ..types.rows import SessionRow
-from .given import checked_name, checked_text, continued
+from ..types.records import SessionRow
+from .option_checks import checked_name, checked_text, continued
 
 PATIENCE = 5.0
 """Seconds that a turn may take to stop, or its process to let the session go, before the caller is told that it has not."""
@@ -25,7 +25,7 @@ _LOOK = 0.05
 """Seconds between two looks at a session that another process holds."""
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
+class MessageReceipt(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a message. `steered`: a turn that runs sees it before its next model call; else `finished` is the end of the turn it began.
 
     `holder`: who runs the turn, where it is another process.
@@ -38,7 +38,7 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     finished: dict[str, Any] | None = None
 
 
-class Stopped(msgspec.Struct, frozen=True, kw_only=True):
+class StopReceipt(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a cancel. `turn` is null and `cancelled` false where nothing ran; `ended` false: `holder` has not ended the turn yet."""
 
     session: str
@@ -75,7 +75,7 @@ class SessionVerbs:
                     raise
             await anyio.sleep(_LOOK)
 
-    async def _steered(self, name: str, text: str, key: str) -> Told | None:
+    async def _steered(self, name: str, text: str, key: str) -> MessageReceipt | None:
         """Say it to the running turn; None where none runs. A turn that ended before it was said has not seen it: then it begins the next one, here."""
         row = await self._row(name)
         if row.state != "running" or not row.open_turn:
@@ -91,25 +91,25 @@ class SessionVerbs:
                 return await self._ended(name, self._turn(name, text, key))
             except SessionBusy:  # its process is on its way out, or goes on with this message
                 await anyio.sleep(_LOOK)
-        return Told(session=name, turn=stands, steered=True, holder=await self._holder(name))
+        return MessageReceipt(session=name, turn=stands, steered=True, holder=await self._holder(name))
 
     def _turn(self, name: str, text: str, key: str) -> AbstractAsyncContextManager[TurnEvents]:
         return self._desk.turn(name, Inbound(text=text, key=key, by=self._who, options=self._defaults))
 
-    async def _ended(self, name: str, turn: AbstractAsyncContextManager[TurnEvents]) -> Told:
+    async def _ended(self, name: str, turn: AbstractAsyncContextManager[TurnEvents]) -> MessageReceipt:
         last: Event | None = None
         async with turn as events:
             async for event in events:
                 last = event if isinstance(event.body, TurnFinished) else last
         if last is None:
             raise AgentError("the turn ended without a result; what was recorded is kept", hint="neuralclaw sessions list --unfinished")
-        return Told(session=name, turn=last.turn, steered=False, finished=last.to_dict())
+        return MessageReceipt(session=name, turn=last.turn, steered=False, finished=last.to_dict())
 
     async def cancel(self, *, session: str) -> dict[str, Any]:
         """Stop the session's turn, wherever it runs; one that is parked or was interrupted ends here, and what waits behind it is withdrawn."""
         row = await find_session(self._store, checked_name(session))
         if not row.open_turn and not row.pending:
-            return plain(Stopped(session=row.session))
+            return plain(StopReceipt(session=row.session))
         turn = row.open_turn or row.last_turn + 1
         if row.state != "running":
             await self._withdraw_waiting(row)
@@ -123,7 +123,7 @@ class SessionVerbs:
             await self._over(row.session, turn)
         left = await self._row(row.session)
         ended = left.open_turn != turn
-        return plain(Stopped(session=row.session, turn=turn, cancelled=True, ended=ended, holder=None if ended else await self._holder(row.session)))
+        return plain(StopReceipt(session=row.session, turn=turn, cancelled=True, ended=ended, holder=None if ended else await self._holder(row.session)))
 
     async def _withdraw_waiting(self, row: SessionRow) -> None:
         """Withdraw the messages that wait behind the turn that is cancelled: no turn begins with them."""
@@ -150,7 +150,7 @@ class SessionVerbs:
         return await self._store.holder(lease_name(name))
 
 
-def plain(value: Told | Stopped) -> dict[str, Any]:
+def plain(value: MessageReceipt | StopReceipt) -> dict[str, Any]:
     """A verb's value as JSON types."""
     said: dict[str, Any] = msgspec.to_builtins(value)
     return said

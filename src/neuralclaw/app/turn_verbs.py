@@ -9,9 +9,9 @@ from ..types.events import Debug, Inbound, TurnFinished
 from ..types.ids import new_id
 from ..types.options import ApprovalsMode, StartOptions, TurnOptions
 from .defaults import start_options, turn_options
-from .given import checked_text, new_session
+from .option_checks import checked_text, new_session
+from .option_types import AskOptions
 from .pictures import pictures
-from .typed import AskOptions
 
 
 def turn_verbs(desk: Desk, defaults: TurnOptions, start: StartOptions) -> dict[str, Verb]:

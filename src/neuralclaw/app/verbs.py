@@ -10,19 +10,19 @@ from ..errors import AgentError, ToolNotFoundError
 from ..plugins import load
 from ..ports import Desk, Toolset
 from ..runtime.desk import SessionDesk, Verb
-from ..runtime.verbs import answering_verbs, reading_verbs
+from ..runtime.record_verbs import answering_verbs, reading_verbs
 from ..types.actions import Action, Origin
 from ..types.events import ToolFinished
-from ..types.judging import Trust
 from ..types.labels import NONE
 from ..types.options import ApprovalsMode, TurnOptions
+from ..types.risk import Trust
 from ..types.tools import ToolSpec
-from .calls import call_of, called
 from .config_verbs import config_verbs
 from .defaults import turn_options
-from .given import RESERVED, new_session
 from .home import Home
+from .option_checks import RESERVED, new_session
 from .policy_verbs import PolicyVerbs
+from .tool_call_turns import call_of, called
 
 
 def agent_verbs(home: Home, desk: SessionDesk, defaults: TurnOptions) -> dict[str, Verb]:

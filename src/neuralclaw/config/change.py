@@ -5,15 +5,15 @@ from typing import Any, NamedTuple
 
 from ..errors import ConfigError, UsageError
 from .describe import is_secret, like_a_key, masked
-from .document import Node, Source, merge, node_of, read_json, read_text
+from .document import LayerSource, Node, merge, node_of, read_json, read_text
 from .edit import split_key
-from .fit import ABSENT, Fit
-from .kept import status
-from .load import Asked, Loaded, load, sentence, target
+from .load import LoadedSettings, SettingsRequest, load, sentence, target
 from .save import changed, locked, write
 from .semantics import check
 from .services import service_problems
+from .setting_support import status
 from .settings import Settings
+from .settings_fitter import ABSENT, SettingsFitter
 from .yamldoc import read_yaml
 
 
@@ -26,7 +26,7 @@ class Set(NamedTuple):
     notices: tuple[str, ...]
 
 
-def set_key(asked: Asked, key: str, value: Any, known: Callable[[], Collection[str]]) -> Set:
+def set_key(asked: SettingsRequest, key: str, value: Any, known: Callable[[], Collection[str]]) -> Set:
     """Set `key` to `value` (text is read as YAML) in the configuration file of a home, which is made where there is none.
 
     Raises `UsageError` for what is no key or no YAML, and `ConfigError` for a key that does not exist or a value that does not fit; then nothing was
@@ -45,7 +45,7 @@ def set_key(asked: Asked, key: str, value: Any, known: Callable[[], Collection[s
     return Set(key, masked(".".join(path), chosen), file, tuple(notices(asked, key, path, chosen, file)))
 
 
-def load_env(asked: Asked) -> dict[str, str]:
+def load_env(asked: SettingsRequest) -> dict[str, str]:
     """The variables that references in the file mean; the environment alone where the configuration cannot be read as it is."""
     try:
         return load(home=asked.home, environ=asked.environ).env
@@ -56,7 +56,7 @@ def load_env(asked: Asked) -> dict[str, str]:
 def tree_of(file: str, text: str) -> Node:
     """The tree of the file's text. Raises `ConfigError` where it cannot be read at all."""
     problems: list[str] = []
-    source = Source(file, file, expand=True)
+    source = LayerSource(file, file, expand=True)
     if not text.strip():
         return Node({}, source)
     return (read_json if file.endswith(".json") else read_yaml)(text, source, problems)
@@ -87,7 +87,7 @@ def parsed(text: str) -> Any:
 
 def _new(path: list[str], value: Any, below: Node, env: dict[str, str], known: Callable[[], Collection[str]], before: list[str]) -> list[str]:
     """The problems that the file has with this value and not without it."""
-    node = node_of(value, Source("config set", "config set", expand=True))
+    node = node_of(value, LayerSource("config set", "config set", expand=True))
     for name in reversed(path):
         node = Node({name: node}, node.source)
     return [problem for problem in problems_of(merge(below, node), env, known) if problem not in before]
@@ -96,16 +96,16 @@ def _new(path: list[str], value: Any, below: Node, env: dict[str, str], known: C
 def problems_of(tree: Node, env: dict[str, str], known: Callable[[], Collection[str]]) -> list[str]:
     """All that is wrong with a configuration as this tree."""
     problems: list[str] = []
-    fit = Fit(env, Settings, problems)
+    fit = SettingsFitter(env, Settings, problems)
     settings = fit.fit(Settings, tree, "")
     if problems or settings is ABSENT:
         return problems
-    loaded = Loaded(settings, "", env)
+    loaded = LoadedSettings(settings, "", env)
     loaded.nodes, loaded.unset = fit.nodes, fit.unset
     return [*check(settings, fit.nodes, fit.unset), *service_problems(loaded, known)]
 
 
-def notices(asked: Asked, key: str, path: list[str], value: Any, file: str) -> list[str]:
+def notices(asked: SettingsRequest, key: str, path: list[str], value: Any, file: str) -> list[str]:
     """What the person should know after the key was set."""
     told = []
     plain = ".".join(path)

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Collection, Mapping
 
 from ..errors import ConfigError
-from .kept import unkept
-from .load import Asked, Loaded, load, places, sentence
+from .load import LoadedSettings, SettingsRequest, load, places, sentence
 from .semantics import check
 from .services import service_problems
+from .setting_support import unkept
 from .settings import Settings
 
 
-def effective(asked: Asked, known: Callable[[], Collection[str]]) -> Loaded:
+def effective(asked: SettingsRequest, known: Callable[[], Collection[str]]) -> LoadedSettings:
     """A whole `Settings` value, or what files and environment say with `settings` on top.
 
     `known` names the services that are built in; it is asked only where the settings name one. Raises `ConfigError`.
@@ -25,10 +25,10 @@ def effective(asked: Asked, known: Callable[[], Collection[str]]) -> Loaded:
     return loaded
 
 
-def _given(settings: Settings, home: str | None, environ: Mapping[str, str]) -> Loaded:
+def _given(settings: Settings, home: str | None, environ: Mapping[str, str]) -> LoadedSettings:
     """A value that a program made itself: its parts fit their types, what needs more than one of them is checked here."""
     problems = check(settings, {}, {})
     if problems:
         raise ConfigError(sentence(problems))
     folder, _ = places(home, environ)
-    return Loaded(settings, folder, {name: value for name, value in environ.items() if value})
+    return LoadedSettings(settings, folder, {name: value for name, value in environ.items() if value})

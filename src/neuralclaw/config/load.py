@@ -18,10 +18,10 @@ import msgspec
 
 from ..errors import ConfigError
 from .describe import masked, names_secret, suggest_key
-from .document import Node, Source, merge, node_of, open_to_others, read_dotenv, read_json, read_text
-from .fit import ABSENT, Fit
+from .document import LayerSource, Node, merge, node_of, open_to_others, read_dotenv, read_json, read_text
 from .semantics import check
 from .settings import Settings
+from .settings_fitter import ABSENT, SettingsFitter
 from .yamldoc import read_yaml
 
 PREFIX = "NEURALCLAW_"
@@ -31,7 +31,7 @@ TELEGRAM = {"bot_token": "TELEGRAM_BOT_TOKEN", "authorized_user_ids": "TELEGRAM_
 """Variables that fill the telegram section where the file does not."""
 
 
-class Value(NamedTuple):
+class SettingValue(NamedTuple):
     """One line of `config show`: a key, its effective value with secrets masked, and where that comes from."""
 
     key: str
@@ -39,7 +39,7 @@ class Value(NamedTuple):
     origin: str
 
 
-class Asked(NamedTuple):
+class SettingsRequest(NamedTuple):
     """What settings were asked for: `--home`, the environment, and a whole `Settings` value or values above those of the files."""
 
     home: str | None
@@ -47,7 +47,7 @@ class Asked(NamedTuple):
     settings: Settings | Mapping[str, Any] | None = None
 
 
-class Loaded:
+class LoadedSettings:
     """The effective settings and where they come from.
 
     `home` is the absolute data directory (it may not exist yet), `file` the configuration file that was read or None, `env` the
@@ -64,7 +64,7 @@ class Loaded:
         self.unset: dict[str, str] = {}
         self.dotenv: dict[str, int] = {}
         self.nodes: dict[str, Node] = {}
-        self.asked = Asked(home, env)
+        self.asked = SettingsRequest(home, env)
 
     def variable_origin(self, name: str) -> str:
         """Where a variable of `env` comes from: `.env:3` or `environment NAME`."""
@@ -98,10 +98,10 @@ class Loaded:
         return node.source.label.removeprefix("environment ") if node.source.text else key
 
     @property
-    def values(self) -> tuple[Value, ...]:
+    def values(self) -> tuple[SettingValue, ...]:
         """Every effective key, in the order of the settings."""
         secrets = [value for name, value in self.env.items() if names_secret(name) and len(value) >= 8]
-        return tuple(Value(key, masked(key, value, secrets), self.origins.get(key, "default")) for key, value in flat(self.settings, ""))
+        return tuple(SettingValue(key, masked(key, value, secrets), self.origins.get(key, "default")) for key, value in flat(self.settings, ""))
 
     def require(self, prefix: str) -> None:
         """Call before a lazy section is used (`telegram`, `llm.providers.NAME`, `mcp.servers.NAME`).
@@ -124,7 +124,7 @@ def flat(value: Any, key: str) -> Iterator[tuple[str, Any]]:
         yield from flat(inner, f"{key}.{name}" if key else name)
 
 
-def load(*, home: str | None, environ: Mapping[str, str], overrides: Mapping[str, Any] | None = None) -> Loaded:
+def load(*, home: str | None, environ: Mapping[str, str], overrides: Mapping[str, Any] | None = None) -> LoadedSettings:
     """The settings in effect. `overrides`: values of the command line by dotted key (or nested); None in them is a value.
 
     Raises `ConfigError` that names every problem with its file, line and key.
@@ -138,13 +138,13 @@ def load(*, home: str | None, environ: Mapping[str, str], overrides: Mapping[str
         notices.append(f"{dotenv_path} holds keys and can be read by others on this machine: chmod 600 {dotenv_path}")
     env = {name: value for name, (value, _) in dotenv.items() if value} | {name: value for name, value in environ.items() if value}
     tree = layered(tree, variables(dotenv, dotenv_path, environ), overrides or {})
-    loaded = Loaded(Settings(), data, env)
+    loaded = LoadedSettings(Settings(), data, env)
     loaded.dotenv = {name: line for name, (value, line) in dotenv.items() if value and not environ.get(name)}
     if tree is None and "TELEGRAM_BOT_TOKEN" not in env and "TELEGRAM_USER_ID" not in env:
         loaded.notices = tuple(notices)
         return loaded
-    fit = Fit(env, Settings, problems)
-    root = Node({}, Source("defaults", "default")) if tree is None else tree
+    fit = SettingsFitter(env, Settings, problems)
+    root = Node({}, LayerSource("defaults", "default")) if tree is None else tree
     settings = fit.fit(Settings, merge(telegram(environ, dotenv, dotenv_path), root), "")
     if not problems:
         problems += check(settings, fit.nodes, fit.unset)
@@ -208,7 +208,7 @@ def config_file(folders: list[str], problems: list[str], notices: list[str]) -> 
         return None, None
     path, text = readings[0]
     notices.extend(f"{ignored} is not read: {path} comes first" for ignored, _ in readings[1:])
-    source = Source(path, posixpath.basename(path), expand=True)
+    source = LayerSource(path, posixpath.basename(path), expand=True)
     return (read_yaml if path.endswith(".yaml") else read_json)(text, source, problems), path
 
 
@@ -226,10 +226,10 @@ def variables(dotenv: Mapping[str, tuple[str, int]], path: str, environ: Mapping
     """The settings in variables, as (key parts, node), weakest first."""
     for name, (value, line) in dotenv.items():
         if value and name.startswith(PREFIX) and "__" in name:
-            yield key_parts(name), Node(value, Source(path, ".env", text=True), line)
+            yield key_parts(name), Node(value, LayerSource(path, ".env", text=True), line)
     for name, value in environ.items():
         if value and name.startswith(PREFIX) and "__" in name:
-            yield key_parts(name), Node(value, Source(f"environment {name}", f"environment {name}", text=True))
+            yield key_parts(name), Node(value, LayerSource(f"environment {name}", f"environment {name}", text=True))
 
 
 def key_parts(name: str) -> list[str]:
@@ -239,7 +239,7 @@ def key_parts(name: str) -> list[str]:
 
 def layered(tree: Node | None, variables: Iterator[tuple[list[str], Node]], overrides: Mapping[str, Any]) -> Node | None:
     """The file's tree with variables and command line above it; None when nobody said anything."""
-    line = Source("command line", "command line")
+    line = LayerSource("command line", "command line")
     layers = [*variables, *((key.split("."), node_of(value, line)) for key, value in overrides.items())]
     for parts, node in layers:
         for part in reversed(parts):
@@ -253,8 +253,8 @@ def telegram(environ: Mapping[str, str], dotenv: Mapping[str, tuple[str, int]], 
     section: dict[str, Node] = {}
     for key, name in TELEGRAM.items():
         if environ.get(name):
-            section[key] = Node(environ[name], Source(f"environment {name}", f"environment {name}", text=True))
+            section[key] = Node(environ[name], LayerSource(f"environment {name}", f"environment {name}", text=True))
         elif name in dotenv and dotenv[name][0]:
-            section[key] = Node(dotenv[name][0], Source(path, ".env", text=True), dotenv[name][1])
-    source = Source("defaults", "default")
+            section[key] = Node(dotenv[name][0], LayerSource(path, ".env", text=True), dotenv[name][1])
+    source = LayerSource("defaults", "default")
     return Node({"telegram": Node(section, source)} if section else {}, source)

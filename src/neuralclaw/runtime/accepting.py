@@ -10,7 +10,7 @@ from ..ports import Redaction, Store
 from ..types.entries import NEXT, Draft, Entry, detached
 from ..types.events import ApprovalResolved, Inbound, Message, TurnFinished, TurnStarted
 from ..types.labels import AGENT, OWNER, join
-from ..types.rows import Accepted, DuplicateInbound, NewSession, SessionRow
+from ..types.records import Accepted, DuplicateInbound, NewSession, SessionRow
 
 
 class Acceptance:

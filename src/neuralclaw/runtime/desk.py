@@ -16,13 +16,13 @@ from ..types.entries import HOME, Draft, Entry, Event, rfc3339
 from ..types.events import ApprovalResolved, Cancel, Inbound, StatusEvent
 from ..types.labels import AGENT, OWNER
 from ..types.options import StartOptions
-from ..types.rows import Accepted, Lease, SessionRow
+from ..types.records import Accepted, Lease, SessionRow
 from .accepting import Acceptance
 from .asker import expired
 from .bus import Subscription
 from .equipping import Resolve, RuntimePorts
 from .following import Following
-from .recovering import recovered
+from .recovery import recovered
 from .sessions import Sessions
 from .turnstream import TurnStream
 

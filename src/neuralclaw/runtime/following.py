@@ -11,7 +11,7 @@ from ..errors import AgentError, NeuralClawError, UsageError
 from ..ports import Store
 from ..types.entries import Entry
 from ..types.events import ApprovalRequested, TurnFinished
-from ..types.rows import SessionRow
+from ..types.records import SessionRow
 from .turnstream import TurnStream
 
 LEAVE_SECONDS = 3.0

@@ -6,10 +6,10 @@ from contextlib import suppress
 import anyio
 import msgspec
 
+from ..agent.circuit_breakers import RunningTime
 from ..agent.context import KINDS, Conversation, first_turn
 from ..agent.inbox import Waiting
 from ..agent.journal import Journal
-from ..agent.limits import RunningTime
 from ..agent.loop import run_turn
 from ..agent.redaction import redacted
 from ..agent.state import TurnState
@@ -35,7 +35,7 @@ from ..types.labels import NONE, Labels, join
 from ..types.logcontext import about
 from ..types.messages import Usage
 from ..types.options import Limits, StartOptions, TurnOptions
-from ..types.rows import Lease
+from ..types.records import Lease
 from .asker import expired
 from .equipping import Equipped, RuntimePorts
 

@@ -16,7 +16,7 @@ from ..errors import AgentError, NeuralClawError, SessionBusy, StoreError
 from ..types.entries import Entry
 from ..types.logcontext import about
 from ..types.options import StartOptions
-from ..types.rows import Lease
+from ..types.records import Lease
 from .equipping import RuntimePorts
 from .session_run import SessionRun
 
