@@ -4,17 +4,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from neuralclaw.agent.circuit_breakers import RunningTime
 from neuralclaw.agent.context import Conversation
 from neuralclaw.agent.journal import Journal
-from neuralclaw.agent.limits import RunningTime
 from neuralclaw.agent.loop import run_turn
 from neuralclaw.agent.redaction import NO_REDACTION, Searched
+from neuralclaw.agent.sources import TurnSource
 from neuralclaw.agent.state import TurnState
 from neuralclaw.agent.turn import Equipment, Turn
 from neuralclaw.app.clock import SystemClock
 from neuralclaw.ports import Provider, Redaction, Store
 from neuralclaw.runtime.asker import JournalAsker
-from neuralclaw.safety.gate import Gate
+from neuralclaw.safety.gate import PolicyGate
 from neuralclaw.safety.shell import analyse
 from neuralclaw.sandbox.facts import SystemFacts
 from neuralclaw.tools.registry import Registry
@@ -36,9 +37,10 @@ async def begin_turn(
     shown: list[Passing] | None = None,
     redaction: Redaction = NO_REDACTION,
     options: TurnOptions | None = None,
-    **more: Any,
+    before_last: Sequence[TurnSource] = (),
+    outbox: tuple[str, str] | None = None,
 ) -> Turn:
-    """The first turn of the session `s`, begun and not run. `more`: fields of the equipment; `options` of the turn."""
+    """The first turn of the session `s`, begun and not run."""
     options = options or TurnOptions(model="test:model", workspace=str(Path(store.home)))  # type: ignore[attr-defined]
     lease = await store.acquire("session:s")
     assert lease is not None
@@ -49,8 +51,10 @@ async def begin_turn(
     journal.begin(TurnState.fold(1, entries), Conversation.of(entries), OWNER)
     registry = Registry(tools)
     definitions = tuple(ToolDef(spec.name, spec.description, spec.input_schema) for spec in registry.tools())
-    gate = Gate(Policy(), SystemFacts(Policy(), lambda: "process", "/usr/bin:/bin"), CLOCK, analyse)
-    equipment = Equipment(provider=provider, model="model", tools=registry, gate=gate, system="Be brief.", definitions=definitions, redaction=redaction, **more)
+    gate = PolicyGate(Policy(), SystemFacts(Policy(), lambda: "process", "/usr/bin:/bin"), CLOCK, analyse)
+    equipment = Equipment(
+        provider=provider, model="model", tools=registry, gate=gate, system="Be brief.", definitions=definitions, redaction=redaction, before_last=before_last
+    )
     show: Callable[[Passing], None] = [].append if shown is None else shown.append
     return Turn(
         session="s",
@@ -62,6 +66,7 @@ async def begin_turn(
         clock=CLOCK,
         show=show,
         time=RunningTime(CLOCK, 0, options.limits.seconds),
+        outbox=outbox,
     )
 
 

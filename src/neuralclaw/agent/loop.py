@@ -28,12 +28,12 @@ from ..types.messages import Failure, Finished, ModelReply, Notice, ReasoningPar
 from ..types.records import OutboxItem
 from ..types.risk import Decision
 from ..types.signals import Parked
-from . import circuit_breakers, results
+from . import circuit_breakers
 from .context import images_of, with_pictures
 from .prompt import GO_ON, promises_work
 from .redaction import SafeDeltas
 from .sources import read_sources
-from .toolcalls import run_calls
+from .toolcalls import run_calls, stop_calls
 from .turn import Turn
 
 log = logging.getLogger(__name__)
@@ -253,13 +253,13 @@ async def stop_cancelled(turn: Turn) -> None:
     if turn.state.finished is None:
         if turn.partial.text:
             await record_reply(turn, cut_off(turn))
-        await results.not_run(turn, turn.state.open, "cancelled")
+        await stop_calls(turn, "cancelled")
         await finish(turn, "cancelled", f"Cancelled. So far: {turn.state.done_so_far()}.")
 
 
 async def stop_late(turn: Turn) -> None:
     """The same for a turn whose time is up."""
-    await results.not_run(turn, turn.state.open, "the turn's time was up")
+    await stop_calls(turn, "the turn's time was up")
     limit = circuit_breakers.out_of_time(turn.state, turn.options.limits)
     if turn.partial.text:
         await record_reply(turn, cut_off(turn), limit)
@@ -295,5 +295,12 @@ async def finish(turn: Turn, status: Status, text: str, *, waiting: tuple[str, .
         waiting=waiting,
         error=error,
     )
-    rows = [OutboxItem(turn.outbox, text)] if turn.outbox and not waiting else []
-    await turn.journal.append(body, rows=rows)
+    await turn.journal.append(body, rows=[] if waiting else deliveries(turn, text or (error.text if error is not None else "")))
+
+
+def deliveries(turn: Turn, text: str) -> list[OutboxItem]:
+    """What is delivered when the turn ends: its text, or the error in place of one, where its message named an address for the answer."""
+    if turn.outbox is None or not text:
+        return []
+    channel, address = turn.outbox
+    return [OutboxItem(address, text, channel)]

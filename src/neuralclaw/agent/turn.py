@@ -66,7 +66,7 @@ class Equipment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
-    """One run of a turn. `show` publishes passing events; `outbox` is the address the answer is delivered to."""
+    """One run of a turn. `show` publishes passing events."""
 
     session: str
     options: TurnOptions
@@ -79,7 +79,8 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     show: Callable[[Passing], None]
     time: RunningTime
     partial: PartialReply = msgspec.field(default_factory=PartialReply)
-    outbox: str | None = None
+    outbox: tuple[str, str] | None = None
+    """Channel and address that the answer is delivered to; None: whoever reads the events."""
 
     @property
     def state(self) -> TurnState:
