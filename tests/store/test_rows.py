@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from neuralclaw.store import queries
+from neuralclaw.store.queries import Wanted
+from neuralclaw.types.codec import BUILT_IN
 from neuralclaw.types.entries import Entry
 from neuralclaw.types.records import NewSession, OutboxItem, StoredResult
 
@@ -49,7 +51,7 @@ async def test_columns_are_known_by_their_names(home: Path) -> None:
                 await store.questions(open_only=False),
                 await store.question("work-Q1"),
                 await store.grants("work", "/w"),
-                await store.known_calls("work", ["c1"]),
+                await store.rows("calls", {"session": "work", "call_id": ["c1"]}),
                 await store.result("work", "c1"),
                 await store.verify(),
             ]
@@ -114,7 +116,7 @@ async def test_reading_some_kinds_reads_no_body_of_another(home: Path) -> None:
 
     def read(from_turn: int) -> list[Entry]:
         touched.clear()
-        return queries.entries_after(c, "a", after=0, from_turn=from_turn, kinds=("inbound",), limit=-1)
+        return queries.entries_after(c, BUILT_IN, Wanted("a", from_turn=from_turn, kinds=("inbound",)), -1)
 
     for from_turn, expected in ((0, 50), (41, 10)):
         entries = read(from_turn)
@@ -128,7 +130,7 @@ async def test_entries_of_late_turns_are_found_by_their_turn(home: Path) -> None
     c = kit.raw(home)
     statements: list[str] = []
     c.set_trace_callback(statements.append)
-    assert [e.turn for e in queries.entries_after(c, "a", after=0, from_turn=99, kinds=("message",), limit=128)] == [99, 100]
+    assert [e.turn for e in queries.entries_after(c, BUILT_IN, Wanted("a", from_turn=99, kinds=("message",)), 128)] == [99, 100]
     c.set_trace_callback(None)
     steps = plan(c, statements[0], ())
     assert any("entries_turn (session=? AND turn>?)" in step for step in steps), steps

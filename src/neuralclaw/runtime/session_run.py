@@ -233,14 +233,14 @@ class SessionRun:
             outbox=await self._reply_to(state),
         )
 
-    async def _reply_to(self, state: TurnState) -> str | None:
-        """The address that the message which began the turn wants its answer at."""
+    async def _reply_to(self, state: TurnState) -> tuple[str, str] | None:
+        """Channel and address that the message which began the turn wants its answer at."""
         message, self._message = self._message, None
         if message is None and state.started is not None:
             entry = state.started.inbound
             found = await self._store.read(self.session, after=entry - 1, kinds=("inbound",))
             message = next((e.body for e in found if e.entry == entry and isinstance(e.body, Inbound)), None)
-        return message.reply_to if message is not None else None
+        return (message.channel, message.reply_to) if message is not None and message.channel and message.reply_to else None
 
 
 def beginning(message: Waiting, options: TurnOptions, digests: dict[str, str], stored: dict[str, str]) -> TurnStarted:
