@@ -208,6 +208,10 @@ class SessionDesk:
     def events(self, session: str, *, after: int | None = None) -> AbstractAsyncContextManager[Subscription]:
         return self._bus.subscribe(session, after=after or 0)
 
+    def listen(self, listener: Callable[[Sequence[Entry]], None]) -> None:
+        """Hand every new entry of every session to `listener`, some twice. It must return at once."""
+        self._bus.listen(listener)
+
     async def do(self, verb: str, /, **arguments: Any) -> Any:
         return await self._run_verb(verb, arguments)
 
