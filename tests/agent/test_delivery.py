@@ -12,9 +12,10 @@ from typing import Any
 import anyio
 import pytest
 
-from neuralclaw.app.assembly import run_services
+from neuralclaw.app.background_work import run_services
 from neuralclaw.app.capability_parts import Nothing
 from neuralclaw.capability import Service
+from neuralclaw.errors import UsageError
 from neuralclaw.ports import Channel
 from neuralclaw.testing import QueueChannel
 
@@ -90,8 +91,9 @@ PROGRAM = """
 import sys, anyio
 sys.path.insert(0, sys.argv[1])
 from pathlib import Path
-from neuralclaw.app.assembly import run_services
+from neuralclaw.app.background_work import run_services
 from neuralclaw.capability import Service
+from neuralclaw.errors import UsageError
 from neuralclaw.testing import QueueChannel
 from tests.agent.kit import agent
 from tests.agent.test_delivery import Background
@@ -190,3 +192,14 @@ async def test_a_service_that_fails_is_started_again_and_one_that_returns_is_not
         assert await a._home.store.holder("service:failing") is None
     assert twice.is_set()
     assert sorted(runs) == ["brief", "failing", "failing"]
+
+
+async def test_an_agent_opened_with_services_ends_with_them(home: Path) -> None:
+    async with agent(home, "done", services=True) as a:
+        assert (await a.ask("go", session="s")).text == "done"
+
+
+async def test_services_is_true_or_false(home: Path) -> None:
+    with pytest.raises(UsageError, match="services"):
+        async with agent(home, services="yes"):
+            pass

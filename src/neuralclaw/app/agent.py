@@ -10,6 +10,7 @@ import msgspec
 from .. import config
 from ..config import process_environment
 from ..errors import AgentError, UsageError
+from ..plugins import load
 from ..ports import TurnEvents
 from ..runtime.desk import SessionDesk
 from ..runtime.following import leaf
@@ -20,7 +21,7 @@ from ..types.ids import new_id
 from ..types.messages import Image
 from ..types.options import ApprovalsMode, StartOptions, TurnOptions
 from .agent_task import AgentTask
-from .assembly import open_desk, run_services
+from .assembly import open_desk
 from .defaults import defaults_of, start_options, turn_options
 from .eventlog import Leaving
 from .home import Home
@@ -74,7 +75,7 @@ class Agent:
                     tasks.start_soon(desk.follow)
                     agent = Agent(home, desk, defaults, start)
                     if options.get("services"):
-                        tasks.start_soon(run_services, home, desk)
+                        tasks.start_soon(load("services.run"), home, desk)
                     if options.get("recover"):
                         await desk.take_over()
                     try:

@@ -6,9 +6,7 @@ from anyio.abc import TaskGroup
 
 from ..agent.redaction import Searched
 from ..runtime.asker import JournalAsker
-from ..runtime.background import BackgroundJob, BackgroundJobs
 from ..runtime.bus import Bus
-from ..runtime.delivery import Delivery
 from ..runtime.desk import SessionDesk, Verb
 from ..runtime.equipping import RuntimePorts
 from ..runtime.sessions import Sessions
@@ -44,14 +42,3 @@ def open_desk(home: Home, defaults: TurnOptions, start: StartOptions, tasks: Tas
     verbs.update(session_verbs(home.store, desk, defaults, start))
     verbs.update(agent_verbs(home, desk, defaults))
     return desk
-
-
-async def run_services(home: Home, desk: SessionDesk) -> None:
-    """Run what works in the background: services, channels, and the delivery to channels. Until it is cancelled; each in one process of the home."""
-    jobs = [BackgroundJob(lease=f"service:{service.name}", run=partial(service.run, context)) for service, context in home.brought.services()]
-    for name, channel in home.brought.channels().items():
-        delivery = Delivery(home.store, home.clock, name, channel)
-        desk.listen(delivery.notice)
-        jobs.append(BackgroundJob(lease=f"channel:{name}", run=partial(channel.serve, desk)))
-        jobs.append(BackgroundJob(lease=f"delivery:{name}", run=delivery.run))
-    await BackgroundJobs(home.store, home.clock).run(jobs)
