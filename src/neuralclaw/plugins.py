@@ -43,6 +43,7 @@ PARTS = {
     "policy_file": "neuralclaw.config.policyfile:check",
     "shell": "neuralclaw.safety.shell:analyse",
     "rules": "neuralclaw.safety.catalogue:rules",
+    "services.run": "neuralclaw.app.background_work:run_services",
     "status": "neuralclaw.app.status:Status",
     "doctor": "neuralclaw.app.health_checks:checks",
     "models.unknown": "neuralclaw.app.model_names:unknown_model",

@@ -1,5 +1,6 @@
 """What an agent is opened with: its options, and the sections of the settings among them."""
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
@@ -8,6 +9,7 @@ import msgspec
 from .. import config
 from ..config.describe import keys
 from ..errors import UsageError
+from .approver import checked_approver
 from .option_checks import count, refused, seconds
 from .option_types import AgentOptions, OpeningOptions, only_known
 
@@ -40,6 +42,26 @@ def opened_with(options: OpeningOptions) -> OpeningOptions:
     settings = options.get("settings")
     laid = _over_whole(settings, given) if isinstance(settings, config.Settings | config.LoadedSettings) else _over_values(settings, given)
     return cast(OpeningOptions, rest | {"settings": laid})
+
+
+def checked_options(options: OpeningOptions) -> None:
+    """Refuse options of another kind than they are. Raises `UsageError`, with nothing opened."""
+    kinds = {name: kind for name, kind in OpeningOptions.__annotations__.items() if kind is bool}
+    paths: dict[str, Any] = dict.fromkeys(("home", "workspace"), str | os.PathLike | None)
+    others = {"settings": config.LoadedSettings | config.Settings | Mapping | None, "environ": Mapping | None}
+    for name, kind in (paths | others | kinds).items():
+        value = dict(options).get(name, False if name in kinds else None)
+        if not isinstance(value, kind):
+            wanted = {"settings": "a Settings value, or values by key", "environ": "names with their values"}
+            raise refused(name, value, wanted.get(name, "true or false" if name in kinds else "a path"))
+    checked_approver(options.get("approver"))
+    if options.get("approver") is not None and options.get("approvals") not in (None, "ask"):
+        raise UsageError(
+            f"an approver is asked where approvals is 'ask', and it is {options.get('approvals')!r:.80}; nothing was recorded",
+            hint="leave approvals out, which means 'ask' here; agent.ask(…, approvals=…) chooses another way for one turn",
+        )
+    if options.get("provider") is not None and not hasattr(options["provider"], "stream"):
+        raise refused("provider", options["provider"], "an object with stream, info and count; FunctionProvider makes one of a function")
 
 
 def _no_key(options: Iterable[str]) -> None:

@@ -5,6 +5,7 @@ from typing import Any, Literal
 import msgspec
 
 from ..errors import StoreError
+from .entries import Entry
 from .events import ApprovalRequested, ApprovalResolved
 from .labels import NONE, Labels
 
@@ -66,6 +67,18 @@ class OpenQuestion(msgspec.Struct, frozen=True):
     answer: ApprovalResolved | None = None
 
 
+class Accepted(msgspec.Struct, frozen=True):
+    """A message on record: its entry and the turn it belongs to. `waits`: the session is parked, and the message waits for the answer too.
+
+    `before`: its key was accepted before, as this entry; `turn` is then what it began or was seen by, None where it waits still.
+    """
+
+    entry: int
+    turn: int | None
+    waits: bool = False
+    before: Entry | None = None
+
+
 class StoredResult(msgspec.Struct, frozen=True):
     """The whole text of a result that was shortened for the model; written beside its `tool.finished`."""
 
@@ -85,7 +98,9 @@ OutboxState = Literal["pending", "delivered", "failed"]
 
 
 class OutboxRow(msgspec.Struct, frozen=True, kw_only=True):
-    """Something to deliver, and how far that is. `next_try`: epoch seconds before which it is not tried again, 0: at once.
+    """Something to deliver, and how far that is. `record`: the place of its `turn.finished` in the home's one chain.
+
+    `next_try`: epoch seconds before which it is not tried again, 0: at once.
 
     `attempts` were made so far; `error` is what went wrong with the last one, `tried` (RFC 3339) when that was, both "" where there is none. `failed`:
     it was given up.
@@ -93,6 +108,7 @@ class OutboxRow(msgspec.Struct, frozen=True, kw_only=True):
 
     id: int
     session: str
+    record: int
     channel: str
     address: str
     text: str

@@ -1,0 +1,47 @@
+"""What capabilities bring to a client of the home: to its turns, and in the background."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from ..capability import CapabilityContext, ContextSource, Service, TurnContext
+from ..ports import Channel, Provider
+
+
+class CapabilityParts(Protocol):
+    """What capabilities bring."""
+
+    def sources(self) -> Sequence[tuple[ContextSource, CapabilityContext]]: ...
+    async def tools(self, turn: TurnContext) -> Sequence[tuple[str, Sequence[Any]]]:
+        """The tools of a turn, by the name of their capability. A capability that fails brings none."""
+        ...
+
+    def wrap(self, turn: TurnContext, provider: Provider) -> Provider:
+        """The turn's provider inside those of capabilities."""
+        ...
+
+    def services(self) -> Sequence[tuple[Service, CapabilityContext]]: ...
+    def channels(self) -> Mapping[str, Channel]:
+        """The channels by name, made."""
+        ...
+
+
+class Nothing:
+    """No capability takes part."""
+
+    def sources(self) -> Sequence[tuple[ContextSource, CapabilityContext]]:
+        return ()
+
+    async def tools(self, turn: TurnContext) -> Sequence[tuple[str, Sequence[Any]]]:
+        return ()
+
+    def wrap(self, turn: TurnContext, provider: Provider) -> Provider:
+        return provider
+
+    def services(self) -> Sequence[tuple[Service, CapabilityContext]]:
+        return ()
+
+    def channels(self) -> Mapping[str, Channel]:
+        return {}
+
+
+NOTHING: CapabilityParts = Nothing()
