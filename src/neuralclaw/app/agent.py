@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
 import anyio
 import msgspec
@@ -11,6 +11,7 @@ from anyio.abc import TaskGroup
 from .. import config
 from ..config import process
 from ..errors import AgentError, SessionBusy, UsageError
+from ..ports import Desk
 from ..runtime.asker import JournalAsker
 from ..runtime.bus import Bus
 from ..runtime.desk import SessionDesk, Verb
@@ -27,6 +28,7 @@ from ..types.options import ApprovalsMode, TurnOptions
 from .approver import Approver, asked
 from .calling import call_verb
 from .calls import DIRECT, called, for_call, spelled
+from .capability_context import CapabilityClient
 from .confined import refuse_unconfined
 from .eventlog import EventLog, Leaving
 from .given import (
@@ -383,4 +385,6 @@ def assemble(parts: Parts, seat: Seat, tasks: TaskGroup, approver: Approver | No
     verbs.update(turn_verbs(agent.turn, agent.recover))
     verbs.update(session_verbs(parts.store, desk, seat.who, (agent.turn, agent.resume, agent.go_on)))
     verbs.update(agent_verbs(parts, desk, agent.call, seat))
+    client = CapabilityClient(parts.loaded, cast(Desk, desk), parts.store, parts.clock, desk.notify, seat.workspace, seat.who, parts.redactor)
+    verbs.update(parts.capabilities.for_client(client).verbs())
     return agent

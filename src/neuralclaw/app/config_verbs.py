@@ -7,6 +7,7 @@ import anyio.to_thread
 from .. import config
 from ..errors import UsageError
 from ..plugins import load
+from .capabilities import Capabilities
 from .confined import refuse_unconfined, sandbox_of
 
 
@@ -18,7 +19,7 @@ class ConfigVerbs:
 
     def loaded(self) -> config.Loaded:
         """The settings in effect now. Raises `ConfigError`."""
-        return config.effective(self._asked, lambda: load("provider.known"))
+        return config.effective(self._asked, lambda: load("provider.known"), Capabilities.load)
 
     async def show(self) -> dict[str, Any]:
         """Every key with its effective value, secrets masked, and where that comes from."""
@@ -27,6 +28,7 @@ class ConfigVerbs:
     async def check(self) -> dict[str, Any]:
         """Whether a turn can begin under this configuration. Raises `ConfigError` that names every problem with file, line and key."""
         loaded = self.loaded()
+        loaded.check_sections()
         config.refuse_caps(loaded, "no turn can begin")
         await refuse_unconfined(loaded, lambda: sandbox_of(loaded))
         return {"ok": True, "file": loaded.file, "notices": list(loaded.notices)}
@@ -49,7 +51,7 @@ class ConfigVerbs:
         """Set a key in the configuration file; text is read as YAML. It holds from the next start. Raises `ConfigError`, with nothing changed."""
         if not isinstance(key, str):
             raise UsageError(f"key cannot be {key!r:.80}; nothing was changed", hint="key is a text such as llm.temperature")
-        done = await anyio.to_thread.run_sync(lambda: load("config.set")(self._asked, key, value, lambda: load("provider.known")))
+        done = await anyio.to_thread.run_sync(lambda: load("config.set")(self._asked, key, value, lambda: load("provider.known"), Capabilities.load))
         return {**done._asdict(), "notices": list(done.notices)}
 
 

@@ -27,6 +27,7 @@ from ..tools.instructions import WorkspaceInstructions
 from ..tools.registry import Registry
 from ..tools.terminal import TerminalSettings
 from ..types.options import Policy
+from .capabilities import capabilities_of
 from .clock import SystemClock
 from .confined import sandbox_of
 from .eventlog import open_book
@@ -44,6 +45,7 @@ class Parts:
     def __init__(self, loaded: config.Loaded, store: SqliteStore, clock: Clock, *, provider: Provider | None, tools: Toolbox) -> None:
         settings, env = loaded.settings, loaded.env
         self.loaded, self.store, self.clock = loaded, store, clock
+        self.capabilities = capabilities_of(loaded)
         self.redactor = Redactor(config.secret_values(loaded))
         self.policy: Policy = config.policy(settings, home=loaded.home, person_home=env.get("HOME", ""))
         self.sandbox = LateSandbox(lambda: sandbox_of(loaded))

@@ -9,6 +9,7 @@ import anyio
 
 from .. import config
 from ..app import reader
+from ..app.capabilities import Capabilities
 from ..config.process import environ
 from ..plugins import load
 from . import output
@@ -107,7 +108,7 @@ def values(home: str | None, kind: str) -> list[str]:
     if kind == "models":
         return models(home)
     if kind == "settings":
-        return [value.key for value in config.load(home=home, environ=environ).values]
+        return [value.key for value in config.load(home=home, environ=environ, extensions=Capabilities.load).values]
     return anyio.run(_recorded, home, kind)
 
 
@@ -120,7 +121,7 @@ async def _recorded(home: str | None, kind: str) -> list[str]:
 
 def models(home: str | None) -> list[str]:
     """The models that are set, and the default of each service that is ready. No service is asked, so that it is known at once."""
-    loaded = config.load(home=home, environ=environ)
+    loaded = config.load(home=home, environ=environ, extensions=Capabilities.load)
     providers = {name: {"models": told.models} for name, told in loaded.settings.llm.providers.items()}
     known = load("provider.known")
     names = [f"{name}:{model}" for name, told in providers.items() for model in told["models"] or {}]

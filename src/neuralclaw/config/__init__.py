@@ -7,11 +7,14 @@ from .effective import effective
 from .kept import refuse_caps
 from .load import Asked, Loaded, Value, load, places, target
 from .secretvalues import secret_values
+from .sections import Extensions, LeftOut
 from .settings import Settings
 from .translate import absolute, limits, policy
 
 __all__ = [
     "Asked",
+    "Extensions",
+    "LeftOut",
     "Loaded",
     "Settings",
     "Value",

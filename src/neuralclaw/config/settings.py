@@ -232,6 +232,13 @@ class Approvals(Section, frozen=True, kw_only=True):
     expire_days: Seconds = 7
 
 
+class Capabilities(Section, frozen=True, kw_only=True):
+    """Which installed capabilities take part."""
+
+    enabled: tuple[str, ...] = ()
+    """Names of capabilities that installed packages bring; `neuralclaw doctor` lists them."""
+
+
 class Settings(Section, frozen=True, kw_only=True):
     """All settings of NeuralClaw, as `config.yaml` holds them."""
 
@@ -248,8 +255,9 @@ class Settings(Section, frozen=True, kw_only=True):
     logging: Logging = Logging()
     prompts: Prompts = Prompts()
     approvals: Approvals = Approvals()
+    capabilities: Capabilities = Capabilities()
 
 
-def schema() -> dict[str, Any]:
+def schema(root: type[msgspec.Struct] = Settings) -> dict[str, Any]:
     """The JSON Schema of `config.yaml`, for editors and `config schema`. `${NAME}` stands only where text may stand."""
-    return msgspec.json.schema(Settings)
+    return msgspec.json.schema(root)
