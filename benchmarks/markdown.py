@@ -10,7 +10,7 @@ import json
 import time
 from collections.abc import Callable
 
-from neuralclaw.channels.markdown import StreamedMarkdown
+from neuralclaw.channels.markdown.stream import StreamedMarkdown
 
 LENGTH = 100_000
 WIDTH, LINES = 80, 20

@@ -19,9 +19,9 @@ from neuralclaw.store import SqliteStore
 from neuralclaw.types.actions import Shown
 from neuralclaw.types.entries import Draft
 from neuralclaw.types.events import ApprovalRequested, Inbound, TurnFinished
-from neuralclaw.types.judging import Risk, Tier
 from neuralclaw.types.labels import OWNER
-from neuralclaw.types.rows import NewSession
+from neuralclaw.types.records import NewSession
+from neuralclaw.types.risk import Risk, Tier
 
 FEW = 20
 

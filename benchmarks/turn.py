@@ -94,7 +94,7 @@ async def sdk_raw(url: str) -> AsyncGenerator[Turn]:
     """The SDK for endpoint, authentication and errors, its raw bytes decoded by our own code, over its aiohttp transport."""
     import openai
 
-    from neuralclaw.providers.chat_reply import ChatParts
+    from neuralclaw.providers.chat_completions_reply import ChatParts
     from neuralclaw.providers.sse import SSEDecoder
     from neuralclaw.types.messages import ModelInfo
 
@@ -124,22 +124,22 @@ async def sdk_raw(url: str) -> AsyncGenerator[Turn]:
 @asynccontextmanager
 async def thin(url: str) -> AsyncGenerator[Turn]:
     """Our provider alone, retries around it and a grant before it, in a bare loop."""
-    from neuralclaw.providers.chat import ChatProvider
+    from neuralclaw.providers.chat_completions import ChatProvider
+    from neuralclaw.providers.model_service import ModelEndpoint
     from neuralclaw.providers.retry import RetryProvider
-    from neuralclaw.providers.service import Service
     from neuralclaw.sandbox.net import HttpNet
     from neuralclaw.testing import FakeClock
     from neuralclaw.types.actions import Envelope, Grant
-    from neuralclaw.types.messages import AssistantMessage, ChatMessage, Finished, Reply, Request, ToolDef, ToolMessage, UserMessage
+    from neuralclaw.types.messages import AssistantMessage, ChatMessage, Finished, ModelReply, Request, ToolDef, ToolMessage, UserMessage
 
     tools = (ToolDef("calculate", "Calculate.", SCHEMA),)
-    service = Service(name="instant", base_url=url)
+    service = ModelEndpoint(name="instant", base_url=url)
     envelope = Envelope(hosts=(service.host,), network=True)
     grant = Grant(session="home", call_id="", tool="", arguments={}, workspace="/", hash="", envelope=envelope)
     net = HttpNet()
     provider = RetryProvider(ChatProvider(net, grant, service), FakeClock())
 
-    async def ask(request: Request) -> Reply:
+    async def ask(request: Request) -> ModelReply:
         async with provider.stream(request) as events:
             async for event in events:
                 if isinstance(event, Finished):

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from neuralclaw.app.eventlog import EventLog
-from neuralclaw.log import LogBook
+from neuralclaw.log import LogWriter
 from neuralclaw.types.entries import Entry, Header
 from neuralclaw.types.events import Body, DecisionMade, LimitHit, ToolFinished, TurnFinished
-from neuralclaw.types.judging import Decision, Risk, Tier
+from neuralclaw.types.risk import Decision, Risk, Tier
 
 
 def entry(session: str, number: int, body: Body) -> Entry:
@@ -25,13 +25,13 @@ def done(call_id: str) -> ToolFinished:
     return ToolFinished(call_id=call_id, name="echo", ok=True, content="")
 
 
-def book(tmp_path: Path, level: str = "INFO") -> LogBook:
-    opened = LogBook(str(tmp_path / "logs"), level=level, max_bytes=100_000_000, backups=1, redact=str)
+def book(tmp_path: Path, level: str = "INFO") -> LogWriter:
+    opened = LogWriter(str(tmp_path / "logs"), level=level, max_bytes=100_000_000, backups=1, redact=str)
     opened.open(whole_process=False)
     return opened
 
 
-def lines(kept: LogBook) -> list[dict[str, Any]]:
+def lines(kept: LogWriter) -> list[dict[str, Any]]:
     kept.close()
     return [json.loads(line) for line in Path(kept.path).read_bytes().splitlines()]
 

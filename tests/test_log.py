@@ -16,8 +16,8 @@ import anyio.to_thread
 import pytest
 
 from neuralclaw import Agent, tool
-from neuralclaw.log import LogBook
-from neuralclaw.log.book import LONGEST, QUEUE
+from neuralclaw.log import LogWriter
+from neuralclaw.log.log_writer import LONGEST, QUEUE
 from neuralclaw.secrets import Redactor
 from neuralclaw.testing import Reply, ScriptedProvider
 from neuralclaw.types.logcontext import about
@@ -34,25 +34,25 @@ def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_bytes().splitlines()]
 
 
-def book(folder: Path, *, level: str = "INFO", max_bytes: int = MEGABYTE, backups: int = 5) -> LogBook:
-    return LogBook(str(folder), level=level, max_bytes=max_bytes, backups=backups, redact=Redactor([("KEY", "qT7-vv81_kkZp03xYw")]).redact)
+def book(folder: Path, *, level: str = "INFO", max_bytes: int = MEGABYTE, backups: int = 5) -> LogWriter:
+    return LogWriter(str(folder), level=level, max_bytes=max_bytes, backups=backups, redact=Redactor([("KEY", "qT7-vv81_kkZp03xYw")]).redact)
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> Iterator[LogBook]:
+def kept(tmp_path: Path) -> Iterator[LogWriter]:
     opened = book(tmp_path / "logs")
     opened.open(whole_process=False)
     yield opened
     opened.close()
 
 
-def written(kept: LogBook) -> list[dict[str, Any]]:
+def written(kept: LogWriter) -> list[dict[str, Any]]:
     """Its lines, once it is closed."""
     kept.close()
     return lines(Path(kept.path))
 
 
-def test_a_line_has_its_time_its_place_and_what_it_is_about(kept: LogBook) -> None:
+def test_a_line_has_its_time_its_place_and_what_it_is_about(kept: LogWriter) -> None:
     with about(session="s1", turn=3):
         say.warning("%d things", 3, extra={"fields": {"ms": 12, "names": ["a", "b"], "odd": object()}})
     (line,) = written(kept)
@@ -62,7 +62,7 @@ def test_a_line_has_its_time_its_place_and_what_it_is_about(kept: LogBook) -> No
     assert line == expected | {"ms": 12, "names": ["a", "b"], "odd": "<object>"}
 
 
-def test_an_error_is_one_field_of_one_line_with_its_traceback(kept: LogBook) -> None:
+def test_an_error_is_one_field_of_one_line_with_its_traceback(kept: LogWriter) -> None:
     try:
         raise ValueError("no use: qT7-vv81_kkZp03xYw\nsecond line")
     except ValueError:
@@ -74,7 +74,7 @@ def test_an_error_is_one_field_of_one_line_with_its_traceback(kept: LogBook) -> 
     assert "qT7-vv81" not in line["error"].replace('raise ValueError("no use: qT7', "")
 
 
-def test_no_text_of_a_line_keeps_a_secret_and_none_is_endless(kept: LogBook) -> None:
+def test_no_text_of_a_line_keeps_a_secret_and_none_is_endless(kept: LogWriter) -> None:
     say.warning("key %s", "qT7-vv81_kkZp03xYw", extra={"fields": {"env": {"qT7-vv81_kkZp03xYw": ["x qT7-vv81_\nkkZp03xYw"]}, "long": "a" * 50_000}})
     (line,) = written(kept)
     assert line["message"] == "key [REDACTED:KEY]"
@@ -82,7 +82,7 @@ def test_no_text_of_a_line_keeps_a_secret_and_none_is_endless(kept: LogBook) -> 
     assert len(line["long"]) < LONGEST + 100
 
 
-def test_what_is_no_text_and_what_does_not_fit_is_still_a_line(kept: LogBook) -> None:
+def test_what_is_no_text_and_what_does_not_fit_is_still_a_line(kept: LogWriter) -> None:
     say.warning("half a pair \ud83d", extra={"fields": {"big": 10**30}})
     kept.handle(logging.LogRecord("x", logging.WARNING, "", 1, "%d", ("no number",), None))
     first, second = written(kept)
@@ -104,7 +104,7 @@ def test_below_the_level_nothing_is_written_and_the_loggers_are_left_as_they_wer
     assert (above.level, above.handlers) == before
 
 
-def test_only_the_person_reads_the_log(kept: LogBook) -> None:
+def test_only_the_person_reads_the_log(kept: LogWriter) -> None:
     path = Path(kept.path)
     assert [oct(p.stat().st_mode & 0o777) for p in (path, path.parent)] == ["0o600", "0o700"]
 
@@ -144,7 +144,7 @@ def test_processes_that_write_and_rotate_one_log_at_once_lose_no_line(tmp_path: 
     assert sorted(told) == sorted((str(who), number) for who in range(4) for number in range(300))
 
 
-def held(kept: LogBook) -> int:
+def held(kept: LogWriter) -> int:
     """A lock that keeps every writer of this log waiting, as a disk that does not answer would."""
     lock = os.open(Path(kept.path).parent / ".neuralclaw.jsonl.lock", os.O_RDWR)
     fcntl.flock(lock, fcntl.LOCK_EX)
@@ -168,7 +168,7 @@ def test_a_disk_that_does_not_answer_costs_only_what_waits_too_long(tmp_path: Pa
     assert {rest for _, _, rest in words} == {"records were lost: the disk was too slow or full"}
 
 
-async def test_the_event_loop_runs_on_while_the_disk_does_not(kept: LogBook) -> None:
+async def test_the_event_loop_runs_on_while_the_disk_does_not(kept: LogWriter) -> None:
     lock = held(kept)
     with anyio.fail_after(2):
         for _ in range(100):

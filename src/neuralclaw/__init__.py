@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from . import errors
     from .app import Agent
     from .app.approver import Approver, Ask
+    from .app.option_types import AgentOptions, AskOptions, RunOptions
     from .app.script import run
-    from .app.typed import AgentOptions, AskOptions, RunOptions
     from .config import Settings
     from .errors import ConfigError, NeuralClawError, StoreError, ToolError, UsageError
     from .ports import Provider
@@ -47,7 +47,7 @@ _NAMES = {
     "app": "Agent",
     "app.approver": "Approver Ask",
     "app.script": "run",
-    "app.typed": "AgentOptions AskOptions RunOptions",
+    "app.option_types": "AgentOptions AskOptions RunOptions",
     "config": "Settings",
     "errors": "ConfigError NeuralClawError StoreError ToolError UsageError",
     "ports": "Provider",

@@ -9,7 +9,7 @@ from .types.entries import Draft, Entry, Event
 from .types.events import Inbound
 from .types.messages import ModelEvent, ModelInfo, Request
 from .types.options import ApprovalsMode
-from .types.rows import Lease, NewSession, OpenQuestion, OutboxItem, Result, SessionRow, VerifyReport
+from .types.records import Lease, NewSession, OpenQuestion, OutboxItem, SessionRow, StoredResult, VerifyReport
 from .types.tools import FileChange, ToolContext, ToolResult, ToolSpec, Watched
 
 
@@ -206,7 +206,7 @@ class Store(Protocol):
     """The journal and what is derived from it. Any number of processes may have one home open."""
 
     async def append(
-        self, session: str, drafts: Sequence[Draft], *, lease: Lease | None = None, rows: Sequence[NewSession | OutboxItem | Result] = ()
+        self, session: str, drafts: Sequence[Draft], *, lease: Lease | None = None, rows: Sequence[NewSession | OutboxItem | StoredResult] = ()
     ) -> list[Entry]:
         """Write the drafts in one transaction; they survive `kill -9` when this returns.
 

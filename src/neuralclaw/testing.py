@@ -56,11 +56,11 @@ class FunctionProvider:
         yield m.Finished(finished(reply, request.model, len(self.requests)))
 
 
-def finished(reply: Reply, model: str, nth: int) -> m.Reply:
+def finished(reply: Reply, model: str, nth: int) -> m.ModelReply:
     """The reply as a provider hands it over."""
     calls = tuple(_call(c, nth, i) for i, c in enumerate(reply.tool_calls))
     stop = reply.stop or ("error" if reply.failure else "tools" if calls else "end")
-    return m.Reply(text=reply.text, tool_calls=calls, stop=stop, model=model, usage=reply.usage, failure=reply.failure, reasoning=reply.reasoning)
+    return m.ModelReply(text=reply.text, tool_calls=calls, stop=stop, model=model, usage=reply.usage, failure=reply.failure, reasoning=reply.reasoning)
 
 
 def _call(call: Mapping[str, Any], nth: int, place: int) -> m.ToolCall:

@@ -10,13 +10,13 @@ import anyio
 from neuralclaw import Agent
 from neuralclaw.app.agent import assemble
 from neuralclaw.app.clock import SystemClock
-from neuralclaw.app.given import load_settings
+from neuralclaw.app.option_checks import load_settings
 from neuralclaw.app.parts import Parts
 from neuralclaw.app.seat import Seat
 from neuralclaw.app.toolbox import Toolbox
 from neuralclaw.store import SqliteStore
 from neuralclaw.testing import EventCapture, Reply, ScriptedProvider
-from neuralclaw.types.judging import Trust
+from neuralclaw.types.risk import Trust
 
 
 def call(tool: str, _id: str | None = None, /, **arguments: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from neuralclaw import tool
-from neuralclaw.agent.limits import too_many_errors
+from neuralclaw.agent.circuit_breakers import too_many_errors
 from neuralclaw.agent.state import TurnState
 from neuralclaw.testing import FunctionProvider, Reply, ScriptedProvider
 from neuralclaw.types.events import Message

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from neuralclaw import Agent
-from neuralclaw.providers.chat_request import encode
+from neuralclaw.providers.chat_completions_request import encode
 from neuralclaw.testing import Reply, ScriptedProvider
-from neuralclaw.tools.environment import Environment, plain
+from neuralclaw.tools.machine_context import MachineContext, plain
 from neuralclaw.types.messages import ModelInfo, Price
 
 pytestmark = pytest.mark.anyio
@@ -57,7 +57,7 @@ async def test_what_is_no_language_model_is_not_told(home: Path) -> None:
 async def test_processes_are_named_without_their_arguments_and_at_most_twenty(home: Path) -> None:
     with subprocess.Popen(["sleep", "987654"]) as child:
         try:
-            found = told(await Environment(lambda: 0.0).describe(str(home)))
+            found = told(await MachineContext(lambda: 0.0).describe(str(home)))
         finally:
             child.kill()
     assert isinstance(found["processes"], list)
@@ -73,7 +73,7 @@ def test_a_process_cannot_say_a_sentence_with_its_name() -> None:
 
 async def test_one_look_at_the_machine_serves_all_who_ask_within_two_seconds(home: Path) -> None:
     now = [0.0]
-    environment = Environment(lambda: now[0])
+    environment = MachineContext(lambda: now[0])
 
     async def processes() -> object:
         return told(await environment.describe(str(home)))["processes"]

@@ -8,7 +8,7 @@ import anyio.to_thread
 import pytest
 
 from neuralclaw import Agent, tool
-from neuralclaw.agent.liveoutput import PIECE, LiveOutput
+from neuralclaw.agent.live_output import PIECE, LiveOutput
 from neuralclaw.secrets import Redactor
 from neuralclaw.types.events import ToolFinished, ToolOutput
 from neuralclaw.types.tools import ToolContext

@@ -16,7 +16,7 @@ from neuralclaw.store import SqliteStore
 from neuralclaw.testing import FunctionProvider, Reply
 from neuralclaw.types.entries import Entry
 from neuralclaw.types.messages import Request
-from neuralclaw.types.rows import Lease
+from neuralclaw.types.records import Lease
 
 from ..waiting import until
 from .kit import agent, agent_over, call, calls, events

@@ -9,7 +9,7 @@ from neuralclaw import Agent, tool
 from neuralclaw.errors import UsageError
 from neuralclaw.testing import EventCapture, FunctionProvider, Reply
 from neuralclaw.types.messages import Request
-from neuralclaw.types.rows import NewSession
+from neuralclaw.types.records import NewSession
 
 from ..waiting import until
 from .kit import agent, call, calls, events

@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from neuralclaw.channels.cards import duration, question_card, status_line, tool_card
 from neuralclaw.types.actions import Covers, Shown
 from neuralclaw.types.events import ApprovalRequested, ToolFinished, ToolStarted
-from neuralclaw.types.judging import Decision, Risk, Tier
+from neuralclaw.types.risk import Decision, Risk, Tier
 
 SGR = re.compile(r"\x1b\[[0-9;]*m")
 NASTY = st.lists(st.sampled_from(["\x1b[2J", "\x07", "\r", "\n", "\t", "日本", "👩‍👧", "\u202e", "\u2028", "\ud800", "word ", "x" * 30, "  "]), max_size=8).map(

@@ -7,10 +7,10 @@ import select
 import struct
 import termios
 
-from neuralclaw.channels.cells import cells
-from neuralclaw.channels.controls import colourless
-from neuralclaw.channels.folding import Flowing, folded, table
+from neuralclaw.channels.control_characters import colourless
+from neuralclaw.channels.markdown.styled_text import cells
 from neuralclaw.channels.screen import Screen
+from neuralclaw.channels.text_layout import Flowing, folded, table
 
 URL = "https://example.org/a/rather/long/address?with=parameters"
 TEXT = f"    The quick brown fox reads {URL} and 東京都の天気は晴れです today.\nshort\n\n  - a list item that is somewhat longer than the screen\n"

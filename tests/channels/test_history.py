@@ -8,8 +8,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from neuralclaw.channels.history import Remembered
-from neuralclaw.channels.historyfile import LIMIT, HistoryFile
+from neuralclaw.channels.history_file import LIMIT, HistoryFile
+from neuralclaw.channels.input_history import InputHistory
 from neuralclaw.secrets import Redactor
 
 pytestmark = pytest.mark.anyio
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 SECRET = "correct-horse-battery-staple-77"
 CHAT = """
 import sys
-from neuralclaw.channels.history import Remembered
+from neuralclaw.channels.input_history import Remembered
 name, file, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 chat = Remembered()
 chat.begin(file, str)
@@ -47,7 +47,7 @@ async def test_two_chats_that_write_and_rewrite_at_once_lose_nothing(tmp_path: P
 async def test_no_configured_secret_stands_in_the_file(tmp_path: Path) -> None:
     file = tmp_path / "chat_history"
     file.write_text(json.dumps(f"before it was configured: {SECRET}") + "\n")
-    chat = Remembered()
+    chat = InputHistory()
     chat.whole = lambda text: text.replace("[pasted]", SECRET)
     chat.append_string(f"typed early: {SECRET}")
     chat.begin(str(file), Redactor([("llm.key", SECRET)]).redact)
@@ -85,7 +85,7 @@ async def test_a_line_that_was_cut_off_takes_no_other_with_it(tmp_path: Path) ->
 
 
 async def test_a_home_that_cannot_be_written_to_lets_the_chat_go_on(tmp_path: Path) -> None:
-    chat = Remembered()
+    chat = InputHistory()
     chat.begin(str(tmp_path / "nowhere" / "chat_history"), str)
     chat.append_string("hello")
     chat.end()

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from neuralclaw.channels.markdown import StreamedMarkdown
+from neuralclaw.channels.markdown.stream import StreamedMarkdown
 
 SGR = re.compile(r"\x1b\[[0-9;]*m")
 SAMPLE = """\

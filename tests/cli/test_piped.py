@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from neuralclaw.agent.prompt import SYSTEM
-from neuralclaw.cli.piped import attached
+from neuralclaw.cli.piped_input import attached
 
 from .model import served
 from .program import PYTHON, Claw

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 import anyio
 import pytest
 
-from neuralclaw.channels.lines import Lines
-from neuralclaw.channels.questions import Questions, Reply
+from neuralclaw.channels.line_reader import LineReader
+from neuralclaw.channels.question_prompts import QuestionPrompts, TypedAnswer
 from neuralclaw.channels.screen import Screen, exact, spoken
-from neuralclaw.channels.terminal import View
+from neuralclaw.channels.terminal_view import TerminalView
 from neuralclaw.types.actions import Covers, Shown
 from neuralclaw.types.entries import Event
 from neuralclaw.types.events import (
@@ -30,8 +30,8 @@ from neuralclaw.types.events import (
     ToolStarted,
     TurnFinished,
 )
-from neuralclaw.types.judging import Decision, Risk, Tier
 from neuralclaw.types.messages import ToolCall, Usage
+from neuralclaw.types.risk import Decision, Risk, Tier
 
 pytestmark = pytest.mark.anyio
 
@@ -81,7 +81,7 @@ def test_a_screen_that_cannot_show_signs_gets_words_and_never_crashes() -> None:
 
 def test_over_a_pipe_the_answer_is_printed_once_and_nothing_else() -> None:
     out, err = stream(), stream()
-    view = View(Screen(out), Screen(err), tools=False, verbose=False)
+    view = TerminalView(Screen(out), Screen(err), tools=False, verbose=False)
     for body in (
         TextDelta(text="par"),
         RetryEvent(attempt=1, wait_ms=2000, reason="429 too many requests", model="m", discard=True),
@@ -115,7 +115,7 @@ def lines_of(screen: int, count: int) -> list[str]:
 
 def test_at_a_terminal_the_answer_streams_and_what_was_retried_is_void() -> None:
     with terminal() as (out, screen):
-        view = View(Screen(out, plain=True), Screen(out, plain=True), tools=False, verbose=False)
+        view = TerminalView(Screen(out, plain=True), Screen(out, plain=True), tools=False, verbose=False)
         view.show(event(TextDelta(text="wro")))
         view.show(event(RetryEvent(attempt=1, wait_ms=10, reason="cut", model="m", discard=True)))
         view.show(event(TextDelta(text="rig")))
@@ -133,7 +133,7 @@ def test_at_a_terminal_the_answer_streams_and_what_was_retried_is_void() -> None
 def test_a_call_is_shown_with_what_the_model_wrote_and_no_default() -> None:
     for written_by_model, line in {("path",): "> read_file a.txt", ("path", "offset"): "> read_file path=a.txt, offset=1"}.items():
         out, err = stream(), stream()
-        view = View(Screen(out), Screen(err), tools=True, verbose=False)
+        view = TerminalView(Screen(out), Screen(err), tools=True, verbose=False)
         filled = {"path": "a.txt", "offset": 1}
         call = ToolCall("c", "read_file", {name: filled[name] for name in written_by_model})
         view.show(event(Message(text="", tool_calls=(call,), stop="tools", model="m", usage=Usage())))
@@ -160,7 +160,7 @@ def question(number: int, show: str = "rm x") -> ApprovalRequested:
 
 def test_questions_are_asked_one_at_a_time_with_the_exact_command_and_change() -> None:
     err = stream()
-    questions = Questions(Screen(err))
+    questions = QuestionPrompts(Screen(err))
     questions.add(question(1, "rm \u202etxt.x \u200b"))
     questions.add(question(2, "rm second"))
     first = written(err)
@@ -173,7 +173,7 @@ def test_questions_are_asked_one_at_a_time_with_the_exact_command_and_change() -
     assert "second" not in first
     assert questions.read("?") is None
     assert "it deletes" in written(err)
-    assert questions.read(" Y ") == Reply("once")
+    assert questions.read(" Y ") == TypedAnswer("once")
     assert questions.drop("q1")
     assert "rm second" in written(err)
     assert not questions.drop("q1")
@@ -181,12 +181,12 @@ def test_questions_are_asked_one_at_a_time_with_the_exact_command_and_change() -
 
 def test_what_is_typed_at_a_question_is_a_key_or_a_no_with_these_words() -> None:
     err = stream()
-    questions = Questions(Screen(err))
+    questions = QuestionPrompts(Screen(err))
     questions.add(question(1))
     for word, decision in (("y", "once"), ("yes", "once"), ("once", "once"), ("S", "session"), ("session", "session"), ("n", "no"), ("No", "no"), ("", "no")):
-        assert questions.read(word) == Reply(decision), word
+        assert questions.read(word) == TypedAnswer(decision), word
     for text in ("no, move it to the trash", "x", "y but only the first"):
-        assert questions.read(f" {text} ") == Reply("no", text)
+        assert questions.read(f" {text} ") == TypedAnswer("no", text)
     for word in ("a", "always"):
         assert questions.read(word) is None, "a key that is not offered is no text"
     assert "does not offer [a] always" in written(err)
@@ -194,7 +194,7 @@ def test_what_is_typed_at_a_question_is_a_key_or_a_no_with_these_words() -> None
 
 def test_a_question_that_is_answered_elsewhere_leaves_the_screen_and_says_who_answered() -> None:
     err = stream()
-    questions = Questions(Screen(err))
+    questions = QuestionPrompts(Screen(err))
     questions.add(question(1))
     questions.add(question(2, "rm second"))
     assert questions.resolved(ApprovalResolved(approval_id="q1", decision="no", by="owner", text="keep it"))
@@ -211,7 +211,7 @@ def test_what_a_person_agrees_to_has_no_hidden_characters() -> None:
 
 async def test_lines_arrive_whole_and_none_is_lost_when_a_wait_is_given_up() -> None:
     reading, writing = os.pipe()
-    lines = Lines(reading)
+    lines = LineReader(reading)
     os.write(writing, b"half")
     with anyio.move_on_after(0.01) as given_up:
         await lines.next()
@@ -226,5 +226,5 @@ async def test_lines_come_from_a_file_too(tmp_path: os.PathLike[str]) -> None:
     with open(os.path.join(tmp_path, "in"), "w+b") as file:  # noqa: PTH118, PTH123
         file.write(b"one\ntwo\n")
         file.seek(0)
-        lines = Lines(file.fileno())
+        lines = LineReader(file.fileno())
         assert [await lines.next() for _ in range(3)] == ["one", "two", None]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from neuralclaw import config
-from neuralclaw.providers import known
+from neuralclaw.providers import known_services
 
 
 class Asked:
@@ -24,7 +24,7 @@ class Asked:
 def choose(home: Path, text: str = "", env: dict[str, str] | None = None, *, ollama: Asked | None = None) -> tuple[str, str]:
     if text:
         (home / "config.yaml").write_text(text)
-    return config.choose_model(config.load(home=str(home), environ=env or {}), known.with_key, ollama or Asked(False))
+    return config.choose_model(config.load(home=str(home), environ=env or {}), known_services.with_key, ollama or Asked(False))
 
 
 @pytest.mark.parametrize(

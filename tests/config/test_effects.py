@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from neuralclaw import Agent, config
-from neuralclaw.config import Asked, kept
-from neuralclaw.providers.known import KNOWN
+from neuralclaw.config import SettingsRequest, setting_support
+from neuralclaw.providers.known_services import KNOWN
 from neuralclaw.testing import FunctionProvider
 from neuralclaw.types.messages import Request
 from tests.providers.loopback import LoopbackServer, Response, loopback
@@ -67,14 +67,14 @@ SHOWN = {
 
 
 def test_every_setting_that_counts_as_read_is_shown_here_to_change_something() -> None:
-    read = {key.partition("[")[0] for key in LEAVES if kept.status(key) == "read"}
+    read = {key.partition("[")[0] for key in LEAVES if setting_support.status(key) == "read"}
     assert {*TRANSLATED, *ASKED, *SHOWN} == read
 
 
 @pytest.mark.parametrize("key", TRANSLATED)
 def test_limits_and_policy_hold_the_setting(home: Path, key: str) -> None:
     def held(overrides: dict[str, Any]) -> object:
-        settings = config.effective(Asked(str(home), {}, overrides), lambda: KNOWN).settings
+        settings = config.effective(SettingsRequest(str(home), {}, overrides), lambda: KNOWN).settings
         return config.limits(settings), config.policy(settings, home="/h", person_home="")
 
     assert held({key: TRANSLATED[key]}) != held({})

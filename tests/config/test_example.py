@@ -13,7 +13,7 @@ from neuralclaw.config.describe import keys
 from neuralclaw.config.example import example, of_table
 from neuralclaw.config.settings import Settings
 from neuralclaw.errors import ConfigError
-from neuralclaw.providers.known import KNOWN
+from neuralclaw.providers.known_services import KNOWN
 
 from .sample import SAMPLE
 

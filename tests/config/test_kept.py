@@ -8,11 +8,11 @@ import pytest
 
 import neuralclaw
 from neuralclaw import Agent, config
-from neuralclaw.config import Asked, Settings, kept
+from neuralclaw.config import Settings, SettingsRequest, setting_support
 from neuralclaw.config.describe import keys
-from neuralclaw.config.settings import Mcp, McpServer
+from neuralclaw.config.settings import McpSection, McpServerSection
 from neuralclaw.errors import ConfigError
-from neuralclaw.providers.known import KNOWN
+from neuralclaw.providers.known_services import KNOWN
 
 pytestmark = pytest.mark.anyio
 SOURCE = Path(neuralclaw.__file__).parent
@@ -21,9 +21,9 @@ BESIDE = {f"{SOURCE}/config/{name}.py" for name in ("settings", "kept", "example
 """What only tells of settings: to stand there is not to be read."""
 
 
-def loaded(home: Path, text: str, env: dict[str, str] | None = None) -> config.Loaded:
+def loaded(home: Path, text: str, env: dict[str, str] | None = None) -> config.LoadedSettings:
     (home / "config.yaml").write_text(text)
-    return config.effective(Asked(str(home), env or {}), lambda: KNOWN)
+    return config.effective(SettingsRequest(str(home), env or {}), lambda: KNOWN)
 
 
 def words_read() -> set[str]:
@@ -41,14 +41,14 @@ def words_read() -> set[str]:
 
 
 def test_every_key_has_exactly_one_status_and_no_status_stands_for_a_key_that_is_gone() -> None:
-    assert {kept.status(key) for key in LEAVES} == {"read", "refused", "notice"}
+    assert {setting_support.status(key) for key in LEAVES} == {"read", "refused", "notice"}
     known = set(keys(Settings))
-    assert [key for key in kept.KEPT if key not in known] == []
+    assert [key for key in setting_support.KEPT if key not in known] == []
 
 
 def test_every_key_that_counts_as_read_is_read_outside_the_settings() -> None:
     read = words_read()
-    assert [key for key in LEAVES if kept.status(key) == "read" and key.rpartition(".")[2] not in read] == []
+    assert [key for key in LEAVES if setting_support.status(key) == "read" and key.rpartition(".")[2] not in read] == []
 
 
 @pytest.mark.parametrize("key", ["turn_usd", "session_usd", "day_usd", "turn_tokens"])
@@ -153,6 +153,6 @@ def test_what_may_work_is_accepted(home: Path, text: str) -> None:
 
 
 def test_a_settings_value_is_checked_like_a_file(home: Path) -> None:
-    bad = Settings(mcp=Mcp(servers={"a": McpServer(transport="http")}))
+    bad = Settings(mcp=McpSection(servers={"a": McpServerSection(transport="http")}))
     with pytest.raises(ConfigError, match=r"mcp\.servers\.a\.url"):
-        config.effective(Asked(str(home), {}, bad), lambda: KNOWN)
+        config.effective(SettingsRequest(str(home), {}, bad), lambda: KNOWN)

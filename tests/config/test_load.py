@@ -12,15 +12,15 @@ import pytest
 import yaml
 
 from neuralclaw import config
-from neuralclaw.config import Loaded, Settings
+from neuralclaw.config import LoadedSettings, Settings
 from neuralclaw.errors import ConfigError
-from neuralclaw.types.judging import Decision, Risk, Tier
 from neuralclaw.types.options import Limits, OwnerRule, Policy
+from neuralclaw.types.risk import Decision, Risk, Tier
 
 from .sample import SAMPLE
 
 
-def load(home: Path, text: str = "", env: dict[str, str] | None = None, *, dotenv: str = "", **overrides: Any) -> Loaded:
+def load(home: Path, text: str = "", env: dict[str, str] | None = None, *, dotenv: str = "", **overrides: Any) -> LoadedSettings:
     """The settings of a home with this config.yaml and .env. `a__b=1` overrides `a.b`."""
     if text:
         (home / "config.yaml").write_text(text)

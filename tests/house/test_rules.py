@@ -12,23 +12,23 @@ GATE = "safety/gate.py"
 # Top-level guards: {"room/file.py:Class.function": "why everything is caught there"}.
 CATCH_ALL: dict[str, str] = {
     "agent/loop.py:stream": "a provider is foreign code: one that raises fails its own turn",
-    "providers/local.py:Job._run": "a model library is foreign code in a thread: whatever it raises is the end of its generation",
+    "providers/local.py:Generation._run": "a model library is foreign code in a thread: whatever it raises is the end of its generation",
     "runtime/asker.py:JournalAsker._decided": "an approver is foreign code: one that fails is nobody, and nobody means no",
     "runtime/sessions.py:Sessions._drive": "a defect in one session's turn reaches its followers and no other session",
-    "app/trials/running.py:judged": "a check reads what a model left, which may be anything: what it raises is why that task failed, and no other",
     "app/capabilities.py:_loaded": "a package is foreign code: what it raises while it is imported is why it is left out",
     "app/capabilities.py:ClientCapabilities._asked": "a capability is foreign code: one that fails brings no tools, and is logged",
     "app/capabilities.py:ClientCapabilities._checked": "a capability is foreign code: what its check raises is a failed check",
+    "app/trials/trial_runner.py:judged": "a check reads what a model left, which may be anything: what it raises is why that task failed, and no other",
     "cli/main.py:main": "the program's top: every failure becomes one clear line and an exit code",
     "cli/policy.py:_one": "a line of policy explain --batch: any failure inside is forbid",
-    "safety/gate.py:Gate._guarded": "the kernel's guard: whatever fails while judging means no",
+    "safety/gate.py:PolicyGate._guarded": "the kernel's guard: whatever fails while judging means no",
     "store/connection.py:open_writer": "closes the connection, then raises again",
     "store/writer.py:Writer._guard": "the writer thread: a failed batch is told to those who wait for it",
     "tools/registry.py:_guarded": "a tool is foreign code: whatever it raises becomes the result of its call",
 }
 LOOSE_TASKS = {"create_task", "gather", "ensure_future"}
 # Where a task stands alone: {"room/file.py": "why"}.
-MAY_START_ALONE = {"app/held.py": "an agent started in one task and closed in another is entered and left by a task of its own"}
+MAY_START_ALONE = {"app/agent_task.py": "an agent started in one task and closed in another is entered and left by a task of its own"}
 # A model service is a thing of its own; a name that only ends so says nothing.
 VAGUE = re.compile(r"\w(Manager|Handler|Service|Factory|Helper)$")
 ENVIRONMENT = {"environ", "environb", "getenv", "getenvb", "putenv", "unsetenv", "expandvars"}

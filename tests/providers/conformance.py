@@ -19,8 +19,8 @@ from neuralclaw.types.messages import (
     Finished,
     Image,
     ModelEvent,
+    ModelReply,
     ReasoningPart,
-    Reply,
     Request,
     Retrying,
     TextPart,
@@ -135,13 +135,13 @@ class Bench:
         async with (provider or self.provider).stream(request) as events:
             return [event async for event in events]
 
-    async def reply(self, request: Request = REQUEST) -> Reply:
+    async def reply(self, request: Request = REQUEST) -> ModelReply:
         """The finished reply, which must be an answer."""
         reply = await self.finished(request)
         assert reply.failure is None
         return reply
 
-    async def finished(self, request: Request = REQUEST) -> Reply:
+    async def finished(self, request: Request = REQUEST) -> ModelReply:
         """The finished reply, answer or failure; its text and reasoning must be what the parts said."""
         events = await self.events(request)
         last = events[-1]
@@ -152,7 +152,7 @@ class Bench:
         assert (last.reply.failure is not None) == (last.reply.stop == "error")
         return last.reply
 
-    async def fails(self, kind: str, *, retryable: bool) -> Reply:
+    async def fails(self, kind: str, *, retryable: bool) -> ModelReply:
         """The reply is a failure of that kind, has no calls and does not show the key."""
         reply = await self.finished()
         assert reply.failure is not None, reply

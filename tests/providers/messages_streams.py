@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from neuralclaw.types.messages import ReasoningState, Reply, StopReason, ToolCall, Usage
+from neuralclaw.types.messages import ModelReply, ReasoningState, StopReason, ToolCall, Usage
 
 USAGE = {"input_tokens": 300, "cache_creation_input_tokens": 100, "cache_read_input_tokens": 600, "output_tokens": 1}
 """1,000 prompt tokens: 600 from the cache, 100 written into it."""
@@ -60,7 +60,7 @@ PING = event("ping")
 class Recorded:
     """A stream: its events, the reply. `standard` ones are what the official SDK understands too."""
 
-    def __init__(self, events: Sequence[bytes], reply: Reply, *, standard: bool = True) -> None:
+    def __init__(self, events: Sequence[bytes], reply: ModelReply, *, standard: bool = True) -> None:
         self.events = list(events)
         self.reply = reply
         self.standard = standard
@@ -72,9 +72,9 @@ class Recorded:
 
 def _reply(
     said: str = "", *calls: ToolCall, stop: StopReason = "end", reasoning: str = "", items: tuple[dict[str, Any], ...] = (), usage: Usage = COUNTED
-) -> Reply:
+) -> ModelReply:
     state = ReasoningState("messages", "m", items) if items else None
-    return Reply(text=said, tool_calls=calls, stop="tools" if calls else stop, model="m-2026", reasoning=reasoning, state=state, usage=usage)
+    return ModelReply(text=said, tool_calls=calls, stop="tools" if calls else stop, model="m-2026", reasoning=reasoning, state=state, usage=usage)
 
 
 _WEATHER = ToolCall("toolu_a", "weather", {"city": "Köln 🌧", "days": [1, 2]})

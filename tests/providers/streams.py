@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from neuralclaw.types.messages import Reply, ToolCall, Usage
+from neuralclaw.types.messages import ModelReply, ToolCall, Usage
 
 
 def chunk(delta: dict[str, Any] | None = None, finish: str | None = None, **more: Any) -> dict[str, Any]:
@@ -28,7 +28,7 @@ COUNTED = Usage(1000, 600, 20, 0.0)
 class Recorded:
     """A stream: its chunks, the reply. `standard` ones are what the official SDK understands too."""
 
-    def __init__(self, chunks: Sequence[dict[str, Any]], reply: Reply, *, standard: bool = True, done: bool = True) -> None:
+    def __init__(self, chunks: Sequence[dict[str, Any]], reply: ModelReply, *, standard: bool = True, done: bool = True) -> None:
         self.chunks = list(chunks)
         self.reply = reply
         self.standard = standard
@@ -41,8 +41,8 @@ class Recorded:
         return b"".join(self.events)
 
 
-def _reply(text: str = "", *calls: ToolCall, stop: Any = None, reasoning: str = "", usage: Usage = COUNTED) -> Reply:
-    return Reply(text=text, tool_calls=calls, stop=stop or ("tools" if calls else "end"), model="m-2026", reasoning=reasoning, usage=usage)
+def _reply(text: str = "", *calls: ToolCall, stop: Any = None, reasoning: str = "", usage: Usage = COUNTED) -> ModelReply:
+    return ModelReply(text=text, tool_calls=calls, stop=stop or ("tools" if calls else "end"), model="m-2026", reasoning=reasoning, usage=usage)
 
 
 _WEATHER = ToolCall("call_a", "weather", {"city": "Köln 🌧", "days": [1, 2]})

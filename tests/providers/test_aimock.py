@@ -11,15 +11,15 @@ import openai
 import pytest
 
 from neuralclaw.ports import Net
-from neuralclaw.providers.chat import ChatProvider
+from neuralclaw.providers.anthropic_messages import MessagesProvider
+from neuralclaw.providers.chat_completions import ChatProvider
 from neuralclaw.providers.http import HttpProvider
-from neuralclaw.providers.messages import MessagesProvider
+from neuralclaw.providers.model_service import ModelEndpoint
 from neuralclaw.providers.ollama import OllamaProvider
 from neuralclaw.providers.responses import ResponsesProvider
 from neuralclaw.providers.retry import RetryProvider
-from neuralclaw.providers.service import Service
 from neuralclaw.testing import FakeClock
-from neuralclaw.types.messages import AssistantMessage, Finished, ModelEvent, Reply, Request, Retrying, TextPart, ToolDef, ToolMessage, UserMessage
+from neuralclaw.types.messages import AssistantMessage, Finished, ModelEvent, ModelReply, Request, Retrying, TextPart, ToolDef, ToolMessage, UserMessage
 
 from ..parts import node, npm_package
 from ..waiting import until
@@ -105,7 +105,7 @@ TOOLS = (ToolDef("weather", "The weather.", {"type": "object"}), ToolDef("time",
 @pytest.fixture(params=SPOKEN)
 def made(request: pytest.FixtureRequest, address: str, connections: Net) -> HttpProvider:
     kind, path, model = SPOKEN[request.param]
-    service = Service(name="peer", base_url=address + path, api_key="sk-peer", key_name="PEER_API_KEY", default_model=model, api=request.param)
+    service = ModelEndpoint(name="peer", base_url=address + path, api_key="sk-peer", key_name="PEER_API_KEY", default_model=model, api=request.param)
     return kind(connections, grant_for(service.host), service)
 
 
@@ -118,7 +118,7 @@ async def events_of(made: HttpProvider | RetryProvider, request: Request) -> lis
         return [event async for event in events]
 
 
-async def reply_of(made: HttpProvider | RetryProvider, request: Request) -> Reply:
+async def reply_of(made: HttpProvider | RetryProvider, request: Request) -> ModelReply:
     last = (await events_of(made, request))[-1]
     assert isinstance(last, Finished)
     return last.reply

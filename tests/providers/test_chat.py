@@ -12,9 +12,9 @@ import pytest
 from openai.lib.streaming.chat import ChatCompletionStreamState
 
 from neuralclaw.ports import Net, Provider
-from neuralclaw.providers.chat import ChatProvider
-from neuralclaw.providers.chat_reply import ChatParts
-from neuralclaw.providers.service import Service
+from neuralclaw.providers.chat_completions import ChatProvider
+from neuralclaw.providers.chat_completions_reply import ChatParts
+from neuralclaw.providers.model_service import ModelEndpoint
 from neuralclaw.providers.sse import SSEDecoder
 from neuralclaw.types.messages import ModelInfo, Price
 
@@ -32,8 +32,8 @@ def refused(status: int, error: object, **headers: str) -> Response:
     return Response([msgspec.json.encode(error)], status=status, kind="application/json", headers=headers)
 
 
-def service(server: LoopbackServer, **more: Any) -> Service:
-    return Service(name="mine", base_url=server.url, api_key=KEY, key_name="MINE_API_KEY", **more)
+def service(server: LoopbackServer, **more: Any) -> ModelEndpoint:
+    return ModelEndpoint(name="mine", base_url=server.url, api_key=KEY, key_name="MINE_API_KEY", **more)
 
 
 class ChatWire(EventStreamWire):
@@ -340,7 +340,7 @@ async def test_a_used_up_grant_is_a_failure_that_is_not_tried_again(bench: Bench
 @pytest.mark.anyio
 async def test_a_service_without_a_key_gets_no_authorization(bench: Bench) -> None:
     bench.server.says(Response(STREAMS["text"].events))
-    told = Service(name="mine", base_url=bench.server.url)
+    told = ModelEndpoint(name="mine", base_url=bench.server.url)
     async with net() as connections:
         bench.provider = ChatProvider(connections, grant_for(told.host), told)
         await bench.reply()

@@ -4,7 +4,7 @@ from typing import Literal
 
 import pytest
 
-from neuralclaw.providers.direct import DirectProvider
+from neuralclaw.providers.direct_call import DirectProvider
 from neuralclaw.types.messages import AssistantMessage, Request, ToolCall, ToolMessage, UserMessage
 
 TASK = UserMessage('{"tool": "echo", "arguments": {"text": "hi"}}')

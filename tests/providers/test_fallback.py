@@ -38,7 +38,7 @@ def chain(*providers: FunctionProvider, clock: FakeClock | None = None) -> Fallb
     return FallbackProvider([(provider, f"m{i}", f"p{i}:m{i}") for i, provider in enumerate(providers)], clock or FakeClock())
 
 
-async def ask(provider: FallbackProvider) -> tuple[list[m.ModelEvent], m.Reply]:
+async def ask(provider: FallbackProvider) -> tuple[list[m.ModelEvent], m.ModelReply]:
     async with provider.stream(m.Request(model="m0", messages=(m.UserMessage("hi"),))) as events:
         seen = [event async for event in events]
     last = seen.pop()
@@ -68,7 +68,7 @@ async def test_what_a_model_said_before_it_broke_off_is_void_and_its_tokens_coun
     class Cut(FunctionProvider):
         async def _events(self, request: m.Request) -> AsyncGenerator[m.ModelEvent]:
             yield m.TextPart("Hal")
-            yield m.Finished(m.Reply(text="Hal", stop="error", usage=m.Usage(10, 0, 2, 0.5), failure=m.Failure("LLMUnavailableError", "cut")))
+            yield m.Finished(m.ModelReply(text="Hal", stop="error", usage=m.Usage(10, 0, 2, 0.5), failure=m.Failure("LLMUnavailableError", "cut")))
 
     seen, reply = await ask(chain(Cut(lambda _: None), model(Reply("Hello.", usage=m.Usage(5, 0, 1, 0.25)))))  # type: ignore[arg-type, return-value]
     assert [event.discard for event in seen if isinstance(event, m.Retrying)] == [True]

@@ -6,13 +6,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from neuralclaw.providers import errors
-from neuralclaw.providers.chat import ChatProvider
-from neuralclaw.providers.messages import MessagesProvider
+from neuralclaw.providers import service_errors
+from neuralclaw.providers.anthropic_messages import MessagesProvider
+from neuralclaw.providers.chat_completions import ChatProvider
+from neuralclaw.providers.model_service import ModelEndpoint
 from neuralclaw.providers.ollama import OllamaProvider
 from neuralclaw.providers.responses import ResponsesProvider
-from neuralclaw.providers.service import Service
-from neuralclaw.types.messages import Finished, Reply
+from neuralclaw.types.messages import Finished, ModelReply
 
 from .conformance import KEY, REQUEST
 from .loopback import Response, grant_for, loopback, net
@@ -24,13 +24,13 @@ HALF = b'"\\ud800"'
 """The first half of a character, alone: JSON, but no text that can be written again."""
 
 
-async def reply_to(api: str, *events: bytes, status: int = 200, headers: dict[str, str] | None = None) -> Reply:
+async def reply_to(api: str, *events: bytes, status: int = 200, headers: dict[str, str] | None = None) -> ModelReply:
     """What the provider makes of these events."""
     pieces = [event + b"\n" if api == "ollama" else b"data: " + event + b"\n\n" for event in events]
     async with loopback() as server, net() as connections:
         kind = "application/json" if status != 200 else "application/x-ndjson" if api == "ollama" else "text/event-stream"
         server.says(Response(pieces if status == 200 else events, status=status, headers=headers, kind=kind))
-        service = Service(name="mine", base_url=server.url, api_key=KEY, key_name="MINE_API_KEY", api=api)
+        service = ModelEndpoint(name="mine", base_url=server.url, api_key=KEY, key_name="MINE_API_KEY", api=api)
         async with PROVIDERS[api](connections, grant_for(service.host), service).stream(REQUEST) as parts:
             last = [part async for part in parts][-1]
     assert isinstance(last, Finished)
@@ -114,17 +114,17 @@ async def test_an_absurd_wait_is_at_most_a_day(date: str) -> None:
 
 
 def test_a_complaint_of_megabytes_holds_nothing_up() -> None:
-    service = Service(name="mine", base_url="http://127.0.0.1", api_key=KEY)
+    service = ModelEndpoint(name="mine", base_url="http://127.0.0.1", api_key=KEY)
     before = time.process_time()
-    failure = errors.failure(errors.complaint_of(0, {"message": "model " * 2_000_000}), service, "m")
+    failure = service_errors.failure(service_errors.complaint_of(0, {"message": "model " * 2_000_000}), service, "m")
     assert time.process_time() - before < 0.5  # 10 s where all of it is searched
     assert len(failure.text) < 500
 
 
 @pytest.mark.parametrize("form", [0, 400])
 def test_a_key_that_is_cut_in_two_is_not_shown(form: int) -> None:
-    service = Service(name="mine", base_url="http://127.0.0.1", api_key=KEY)
+    service = ModelEndpoint(name="mine", base_url="http://127.0.0.1", api_key=KEY)
     for spaces in (1990, 7990):
         text = " " * spaces + KEY + " " * 9000
-        found = errors.complaint(400, b"x" + text.encode()) if form else errors.complaint_of(0, {"message": text})
-        assert KEY[:8] not in errors.failure(found, service, "m").text
+        found = service_errors.complaint(400, b"x" + text.encode()) if form else service_errors.complaint_of(0, {"message": text})
+        assert KEY[:8] not in service_errors.failure(found, service, "m").text

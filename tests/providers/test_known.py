@@ -5,15 +5,15 @@ from typing import Any
 import pytest
 
 from neuralclaw.errors import ConfigError
-from neuralclaw.providers.known import KNOWN, is_local, names, resolve, with_key
+from neuralclaw.providers.known_services import KNOWN, is_local, names, resolve, with_key
+from neuralclaw.providers.model_service import ModelEndpoint
 from neuralclaw.providers.models import info, refused_parameters
-from neuralclaw.providers.service import Service
 from neuralclaw.types.messages import ModelInfo, Price
 
 SECRET = "sk-secret"
 
 
-@pytest.mark.parametrize("name", [name for name, known in KNOWN.items() if known.keys and not is_local(Service(name="", base_url=known.base_url).host)])
+@pytest.mark.parametrize("name", [name for name, known in KNOWN.items() if known.keys and not is_local(ModelEndpoint(name="", base_url=known.base_url).host)])
 def test_a_known_service_needs_its_key_and_nothing_else(name: str) -> None:
     known = KNOWN[name]
     for variable in known.keys:

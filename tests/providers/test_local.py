@@ -14,7 +14,7 @@ import pytest
 from neuralclaw.errors import ConfigError
 from neuralclaw.providers.local import LocalProvider
 from neuralclaw.providers.local_file import read_model_file
-from neuralclaw.providers.plain_tools import PlainTools
+from neuralclaw.providers.plain_tools.wrapper import PlainTools
 from neuralclaw.types import messages as m
 
 from ..cli.program import Claw
@@ -67,7 +67,7 @@ def test_a_name_is_a_path_or_a_file_of_the_home(tmp_path: Path, monkeypatch: pyt
         provider.file("none.gguf")
 
 
-async def reply_of(provider: Any, **request: Any) -> tuple[list[m.ModelEvent], m.Reply]:
+async def reply_of(provider: Any, **request: Any) -> tuple[list[m.ModelEvent], m.ModelReply]:
     asked = m.Request(**{"messages": (m.UserMessage("What is the capital of France?"),), "temperature": 0.0, "max_tokens": 40, **request})
     async with provider.stream(asked) as events:
         seen = [event async for event in events]

@@ -10,9 +10,9 @@ from anthropic.types.message_create_params import MessageCreateParamsStreaming
 from pydantic import TypeAdapter
 
 from neuralclaw.ports import Net, Provider
-from neuralclaw.providers.messages import VERSION, MessagesFormat, MessagesProvider
-from neuralclaw.providers.messages_reply import MessagesParts
-from neuralclaw.providers.service import Service
+from neuralclaw.providers.anthropic_messages import VERSION, MessagesFormat, MessagesProvider
+from neuralclaw.providers.anthropic_messages_reply import MessagesParts
+from neuralclaw.providers.model_service import ModelEndpoint
 from neuralclaw.providers.sse import SSEDecoder
 from neuralclaw.types.messages import (
     AssistantMessage,
@@ -46,8 +46,8 @@ def refused(status: int, kind: str, message: str, **headers: str) -> Response:
     return Response([msgspec.json.encode(body)], status=status, kind="application/json", headers=headers)
 
 
-def service(server: LoopbackServer, **more: Any) -> Service:
-    return Service(name="mine", base_url=base(server), api_key=KEY, key_name="MINE_API_KEY", api="messages", **more)
+def service(server: LoopbackServer, **more: Any) -> ModelEndpoint:
+    return ModelEndpoint(name="mine", base_url=base(server), api_key=KEY, key_name="MINE_API_KEY", api="messages", **more)
 
 
 class MessagesWire(EventStreamWire):
@@ -466,6 +466,6 @@ async def test_only_the_services_own_address_gets_the_key_in_its_own_form_alone(
 
 
 def test_a_tool_without_words_has_no_description() -> None:
-    told = Service(name="mine", base_url="http://x", api="messages")
+    told = ModelEndpoint(name="mine", base_url="http://x", api="messages")
     body = MessagesFormat().body(Request(model="m", messages=(), tools=(ToolDef("t", "", {}),)), ModelInfo(), told, frozenset())
     assert msgspec.json.decode(body)["tools"] == [{"name": "t", "input_schema": {"type": "object"}, **CACHED}]

@@ -11,10 +11,10 @@ import pytest
 
 from neuralclaw import plugins
 from neuralclaw.providers import models
-from neuralclaw.providers.assembly import priced
-from neuralclaw.providers.known import KNOWN, resolve
+from neuralclaw.providers.known_services import KNOWN, resolve
+from neuralclaw.providers.model_service import ModelEndpoint
 from neuralclaw.providers.models import info, shipped, successor
-from neuralclaw.providers.service import Service
+from neuralclaw.providers.reply_assembly import priced
 from neuralclaw.providers.withdrawn import WITHDRAWN
 from neuralclaw.types.messages import ModelInfo, Price
 
@@ -77,7 +77,7 @@ def test_an_edition_of_a_model_is_found_under_its_name(service: str, name: str, 
 @pytest.mark.parametrize("name", ["gpt-4other", "gpt-4o-next", "gpt-5.4-huge", "gpt", "", "gpt-4o-", "models/gpt-4o"])
 def test_another_model_is_not_taken_for_one_that_begins_like_it(name: str) -> None:
     assert shipped("openai", name) is None
-    assert info(Service(name="openai", base_url="http://x", own=True), name) == ModelInfo()
+    assert info(ModelEndpoint(name="openai", base_url="http://x", own=True), name) == ModelInfo()
 
 
 def test_at_another_address_a_model_is_what_it_is_and_its_price_is_unknown() -> None:
@@ -113,7 +113,7 @@ def test_a_long_prompt_costs_the_dearer_price_for_all_its_tokens() -> None:
 
 def test_reading_the_table_takes_little_time_and_waits_until_a_model_is_asked_for() -> None:
     program = (
-        "import sys, time, neuralclaw.providers.models as m, neuralclaw.providers.known as k\n"
+        "import sys, time, neuralclaw.providers.models as m, neuralclaw.providers.known_services as k\n"
         "k.resolve('groq', {}, {'GROQ_API_KEY': 'k'})\n"
         "assert m.table.cache_info().currsize == 0\n"
         "def took():\n"

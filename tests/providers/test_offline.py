@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuralclaw.providers.offline import OfflineProvider
-from neuralclaw.types.messages import AssistantMessage, ChatMessage, Finished, ModelEvent, Reply, Request, TextPart, ToolDef, ToolMessage, UserMessage
+from neuralclaw.types.messages import AssistantMessage, ChatMessage, Finished, ModelEvent, ModelReply, Request, TextPart, ToolDef, ToolMessage, UserMessage
 from tests.agent.kit import agent
 from tests.agent.kit import events as turn_events
 
@@ -33,13 +33,13 @@ async def events(asked: Request) -> list[ModelEvent]:
         return [event async for event in stream]
 
 
-async def reply(asked: Request) -> Reply:
+async def reply(asked: Request) -> ModelReply:
     finished = (await events(asked))[-1]
     assert isinstance(finished, Finished)
     return finished.reply
 
 
-async def ask(text: str, *, tools: list[str] | None = None) -> Reply:
+async def ask(text: str, *, tools: list[str] | None = None) -> ModelReply:
     return await reply(request(UserMessage(text), tools=tools))
 
 
@@ -54,7 +54,7 @@ async def proposals(text: str) -> list[tuple[str, dict[str, object]]]:
     return calls
 
 
-def took(answer: Reply, *contents: str, ok: bool | None = None) -> list[ChatMessage]:
+def took(answer: ModelReply, *contents: str, ok: bool | None = None) -> list[ChatMessage]:
     """The reply and the results of its calls as the next request holds them."""
     results = [ToolMessage(call.id, call.name, content, ok) for call, content in zip(answer.tool_calls, contents, strict=True)]
     return [AssistantMessage(answer.text, answer.tool_calls), *results]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from neuralclaw.channels.completion import named
+from neuralclaw.channels.input_completion import named
 from neuralclaw.providers.offline.grammar import Step, parse
 
 RIGHT: dict[str, tuple[str, dict[str, Any]]] = {

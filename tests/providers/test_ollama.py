@@ -8,12 +8,12 @@ import pytest
 
 from neuralclaw.ports import Net, Provider
 from neuralclaw.providers.jsonlines import JSONLinesDecoder
-from neuralclaw.providers.known import resolve
+from neuralclaw.providers.known_services import resolve
+from neuralclaw.providers.model_service import ModelEndpoint
 from neuralclaw.providers.ollama import OllamaProvider
 from neuralclaw.providers.ollama_reply import OllamaParts
-from neuralclaw.providers.service import Service
 from neuralclaw.providers.sse import MAX_EVENT_BYTES, SSETooLarge
-from neuralclaw.types.messages import AssistantMessage, Image, ModelInfo, Price, Reply, Request, StopReason, ToolCall, ToolMessage, Usage, UserMessage
+from neuralclaw.types.messages import AssistantMessage, Image, ModelInfo, ModelReply, Price, Request, StopReason, ToolCall, ToolMessage, Usage, UserMessage
 
 from .conformance import KEY, REQUEST, Bench, ProviderConformance
 from .loopback import LoopbackServer, Response, Seen, grant_for, loopback, net
@@ -47,8 +47,8 @@ def refused(status: int, message: str, **more: Any) -> Response:
     return Response([msgspec.json.encode({"error": message, **more})], status=status, kind="application/json; charset=utf-8")
 
 
-def service(server: LoopbackServer, **more: Any) -> Service:
-    return Service(name="mine", base_url=base(server), api_key=KEY, key_name="MINE_API_KEY", api="ollama", **more)
+def service(server: LoopbackServer, **more: Any) -> ModelEndpoint:
+    return ModelEndpoint(name="mine", base_url=base(server), api_key=KEY, key_name="MINE_API_KEY", api="ollama", **more)
 
 
 def value(arguments: str) -> Any:
@@ -138,12 +138,12 @@ async def asked(bench: Bench, request: Request, **more: Any) -> Seen:
 # --- streams ----------------------------------------------------------------------------------------------------------------
 
 
-def _reply(said: str = "", *calls: ToolCall, stop: StopReason = "end", reasoning: str = "", usage: Usage | None = None) -> Reply:
+def _reply(said: str = "", *calls: ToolCall, stop: StopReason = "end", reasoning: str = "", usage: Usage | None = None) -> ModelReply:
     counted = Usage(1000, 0, 20, 0.0) if usage is None else usage
-    return Reply(text=said, tool_calls=calls, stop="tools" if calls else stop, model="m-2026", reasoning=reasoning, usage=counted)
+    return ModelReply(text=said, tool_calls=calls, stop="tools" if calls else stop, model="m-2026", reasoning=reasoning, usage=counted)
 
 
-STREAMS: dict[str, tuple[list[bytes], Reply]] = {
+STREAMS: dict[str, tuple[list[bytes], ModelReply]] = {
     "text": ([say("Grüße, "), say("🌍 und\r\n"), say("¶ Ende"), end()], _reply("Grüße, 🌍 und\r\n¶ Ende")),
     "text in the last line": ([line(message={"role": "assistant", "content": "Hi"}, done=True, done_reason="stop", **COUNTS)], _reply("Hi")),
     "thinking": ([say(thinking="Hm, "), say(thinking="easy."), say("42"), end()], _reply("42", reasoning="Hm, easy.")),

@@ -1,6 +1,6 @@
 """Pieces that come faster than anybody reads are gathered; slow streams and beginnings are not held up."""
 
-from neuralclaw.providers.pace import GATHER_SECONDS, MANY_READS, Pace
+from neuralclaw.providers.stream_pacing import GATHER_SECONDS, MANY_READS, StreamPacer
 
 
 class Reads:
@@ -8,7 +8,7 @@ class Reads:
 
     def __init__(self) -> None:
         self.now = 0.0
-        self.pace = Pace(lambda: self.now)
+        self.pace = StreamPacer(lambda: self.now)
 
     def come(self, count: int, *, apart: float, events: int = 1) -> list[bool]:
         waits = []

@@ -11,9 +11,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from neuralclaw import Agent
-from neuralclaw.providers.plain_tools import PlainTools
-from neuralclaw.providers.plain_tools_parse import Names
-from neuralclaw.providers.plain_tools_read import AnswerReader, CallReader
+from neuralclaw.providers.plain_tools.call_parser import ToolNames
+from neuralclaw.providers.plain_tools.reply_reader import AnswerReader, CallReader
+from neuralclaw.providers.plain_tools.wrapper import PlainTools
 from neuralclaw.testing import FunctionProvider, Reply
 from neuralclaw.types import messages as m
 
@@ -28,7 +28,7 @@ TOOLS = (
     ),
     m.ToolDef("files::list_files", "Lists.", {"type": "object", "properties": {}}),
 )
-NAMES = Names([tool.name for tool in TOOLS])
+NAMES = ToolNames([tool.name for tool in TOOLS])
 CALL = '{"tool": "read_file", "arguments": {"path": "a.txt"}}'
 READ = ("read_file", {"path": "a.txt"})
 
@@ -172,7 +172,7 @@ async def ask(provider: Any, **request: Any) -> list[m.ModelEvent]:
         return [event async for event in events]
 
 
-def reply_of(events: list[m.ModelEvent]) -> m.Reply:
+def reply_of(events: list[m.ModelEvent]) -> m.ModelReply:
     last = events[-1]
     assert isinstance(last, m.Finished)
     assert "".join(event.text for event in events if isinstance(event, m.TextPart)) == last.reply.text
@@ -268,7 +268,7 @@ async def test_what_a_discarded_attempt_said_is_forgotten() -> None:
             yield m.TextPart("Half of it " + CALL[:20])
             yield m.Retrying(1, 0, "cut", "x", True)
             yield m.TextPart("Whole.")
-            yield m.Finished(m.Reply(text="Whole."))
+            yield m.Finished(m.ModelReply(text="Whole."))
 
     events = await ask(PlainTools(Twice(lambda _: None, info=m.ModelInfo(tools=False))))  # type: ignore[arg-type, return-value]
     last = events[-1]

@@ -8,22 +8,11 @@ import openai
 import pytest
 
 from neuralclaw.ports import Net, Provider
+from neuralclaw.providers.model_service import ModelEndpoint
 from neuralclaw.providers.responses import ResponsesProvider
 from neuralclaw.providers.responses_reply import ResponseParts
-from neuralclaw.providers.service import Service
 from neuralclaw.providers.sse import SSEDecoder
-from neuralclaw.types.messages import (
-    AssistantMessage,
-    Image,
-    ModelInfo,
-    Price,
-    ReasoningState,
-    Reply,
-    Request,
-    ToolCall,
-    ToolMessage,
-    UserMessage,
-)
+from neuralclaw.types.messages import AssistantMessage, Image, ModelInfo, ModelReply, Price, ReasoningState, Request, ToolCall, ToolMessage, UserMessage
 
 from .conformance import KEY, REQUEST, Bench, EventStreamWire, ProviderConformance
 from .loopback import LoopbackServer, Response, Seen, grant_for, loopback, net
@@ -34,8 +23,8 @@ def refused(status: int, error: object) -> Response:
     return Response([msgspec.json.encode({"error": error})], status=status, kind="application/json")
 
 
-def service(server: LoopbackServer, **more: Any) -> Service:
-    return Service(name="mine", base_url=server.url, api_key=KEY, key_name="MINE_API_KEY", api="responses", **more)
+def service(server: LoopbackServer, **more: Any) -> ModelEndpoint:
+    return ModelEndpoint(name="mine", base_url=server.url, api_key=KEY, key_name="MINE_API_KEY", api="responses", **more)
 
 
 class ResponsesWire(EventStreamWire):
@@ -81,7 +70,7 @@ async def bench() -> AsyncGenerator[Bench]:
         yield Bench(ResponsesWire(), server, connections)
 
 
-def assembled(*pieces: bytes) -> Reply:
+def assembled(*pieces: bytes) -> ModelReply:
     """The reply from the bytes alone, without a network."""
     decoder, parts = SSEDecoder(), ResponseParts("m")
     for found in [found for piece in pieces for found in decoder.feed(piece)] + decoder.close():
@@ -217,7 +206,7 @@ async def test_pictures_go_along_or_are_named(bench: Bench, sees: bool) -> None:
         assert "cat.png" in content[0]["text"]
 
 
-def after(reply: Reply, model: str = "m", text: str | None = None) -> Request:
+def after(reply: ModelReply, model: str = "m", text: str | None = None) -> Request:
     """The next request of a turn whose model said `reply`."""
     said = AssistantMessage(reply.text if text is None else text, reply.tool_calls, reply.reasoning, reply.state)
     results = tuple(ToolMessage(made.id, made.name, "done") for made in reply.tool_calls)
@@ -228,7 +217,7 @@ def after(reply: Reply, model: str = "m", text: str | None = None) -> Request:
 async def test_reasoning_goes_back_to_the_model_that_made_it_before_the_calls_it_led_to(bench: Bench) -> None:
     bench.server.says(Response(SCRIPTS["sealed reasoning before each call"].events))
     reply = await bench.reply()
-    journal = msgspec.json.decode(msgspec.json.encode(reply), type=Reply)
+    journal = msgspec.json.decode(msgspec.json.encode(reply), type=ModelReply)
     body = await asked(bench, after(journal))
     assert [(item["type"], item.get("encrypted_content") or item.get("call_id")) for item in body["input"][1:]] == [
         ("reasoning", "AAA"),

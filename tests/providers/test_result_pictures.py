@@ -10,8 +10,8 @@ from openai.types.chat.completion_create_params import CompletionCreateParamsStr
 from openai.types.responses.response_create_params import ResponseCreateParamsStreaming
 from pydantic import TypeAdapter
 
-from neuralclaw.providers import chat_request, local, messages_request, ollama_request, responses_request
-from neuralclaw.providers.plain_tools import PlainTools
+from neuralclaw.providers import anthropic_messages_request, chat_completions_request, local, ollama_request, responses_request
+from neuralclaw.providers.plain_tools.wrapper import PlainTools
 from neuralclaw.testing import FunctionProvider, Reply
 from neuralclaw.types.messages import AssistantMessage, ChatMessage, Image, ModelInfo, Request, ToolCall, ToolDef, ToolMessage, UserMessage
 
@@ -31,11 +31,11 @@ TOOLS = (ToolDef("look", "Look.", {"type": "object", "properties": {}}),)
 
 
 def chat(request: Request, info: ModelInfo) -> bytes:
-    return chat_request.encode(request, info, without=frozenset())
+    return chat_completions_request.encode(request, info, without=frozenset())
 
 
 def messages(request: Request, info: ModelInfo) -> bytes:
-    return messages_request.encode(request, info, without=frozenset({"cache_control"}))
+    return anthropic_messages_request.encode(request, info, without=frozenset({"cache_control"}))
 
 
 def responses(request: Request, info: ModelInfo) -> bytes:

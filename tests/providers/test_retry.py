@@ -7,7 +7,7 @@ import pytest
 
 from neuralclaw.providers.retry import RetryPolicy, RetryProvider, spread
 from neuralclaw.testing import FakeClock
-from neuralclaw.types.messages import Failure, Finished, ModelEvent, ModelInfo, Reply, Request, Retrying, TextPart, UserMessage
+from neuralclaw.types.messages import Failure, Finished, ModelEvent, ModelInfo, ModelReply, Request, Retrying, TextPart, UserMessage
 
 pytestmark = pytest.mark.anyio
 REQUEST = Request(model="m", messages=(UserMessage("Hi"),))
@@ -45,7 +45,7 @@ class Scripted:
 
 
 def failed(wait: float | None = None, *, retryable: bool = True) -> Finished:
-    return Finished(Reply(stop="error", failure=Failure("LLMRateLimitError", "slow down", "", retryable, wait)))
+    return Finished(ModelReply(stop="error", failure=Failure("LLMRateLimitError", "slow down", "", retryable, wait)))
 
 
 async def events_of(inner: Scripted, clock: FakeClock, jitter: float = 0.0, **policy: float) -> list[ModelEvent]:
@@ -71,7 +71,7 @@ async def test_jitter_spreads_the_waits_and_keeps_the_bounds(jitter: float) -> N
 
 async def test_the_larger_of_backoff_and_the_services_wish_is_waited() -> None:
     clock = FakeClock()
-    got = await events_of(Scripted([failed(90.5)], [failed(1.0)], [Finished(Reply(text="ok"))]), clock)
+    got = await events_of(Scripted([failed(90.5)], [failed(1.0)], [Finished(ModelReply(text="ok"))]), clock)
     assert clock.slept == [90.5, 4]
     assert [event for event in got if isinstance(event, Retrying)] == [
         Retrying(1, 90_500, "slow down", "m", False),
@@ -80,9 +80,9 @@ async def test_the_larger_of_backoff_and_the_services_wish_is_waited() -> None:
 
 
 async def test_parts_of_a_failed_attempt_are_declared_void() -> None:
-    inner = Scripted([TextPart("half"), failed()], [TextPart("whole"), Finished(Reply(text="whole"))])
+    inner = Scripted([TextPart("half"), failed()], [TextPart("whole"), Finished(ModelReply(text="whole"))])
     got = await events_of(inner, FakeClock())
-    assert got == [TextPart("half"), Retrying(1, 2000, "slow down", "m", True), TextPart("whole"), Finished(Reply(text="whole"))]
+    assert got == [TextPart("half"), Retrying(1, 2000, "slow down", "m", True), TextPart("whole"), Finished(ModelReply(text="whole"))]
     assert inner.open == 0
 
 
@@ -99,7 +99,7 @@ async def test_a_stream_without_an_end_is_a_failure() -> None:
 
 
 async def test_leaving_early_closes_the_inner_stream() -> None:
-    inner = Scripted([TextPart("a"), TextPart("b"), Finished(Reply(text="ab"))])
+    inner = Scripted([TextPart("a"), TextPart("b"), Finished(ModelReply(text="ab"))])
     async with RetryProvider(inner, FakeClock()).stream(REQUEST) as events:
         assert await anext(events) == TextPart("a")
         assert inner.open == 1

@@ -8,10 +8,10 @@ import pytest
 
 from neuralclaw import plugins
 from neuralclaw.ports import Net
-from neuralclaw.providers.chat import ChatProvider
-from neuralclaw.providers.known import KNOWN, resolve
-from neuralclaw.providers.service import Service
-from neuralclaw.types.messages import AssistantMessage, Reply, Request, ToolCall, ToolMessage, Usage, UserMessage
+from neuralclaw.providers.chat_completions import ChatProvider
+from neuralclaw.providers.known_services import KNOWN, resolve
+from neuralclaw.providers.model_service import ModelEndpoint
+from neuralclaw.types.messages import AssistantMessage, ModelReply, Request, ToolCall, ToolMessage, Usage, UserMessage
 
 from .conformance import KEY, Bench
 from .loopback import LoopbackServer, Response, grant_for, loopback, net
@@ -37,7 +37,7 @@ def at_home(server: LoopbackServer, connections: Net, name: str) -> Bench:
     """A bench whose provider takes the server for that service's own address."""
     bench = Bench(ChatWire(), server, connections)
     known = KNOWN[name]
-    told = Service(
+    told = ModelEndpoint(
         name=name, base_url=server.url, api_key=KEY, key_name=known.keys[0], own=True, default_model=known.model, echo_reasoning=known.echo_reasoning
     )
     bench.provider = ChatProvider(connections, grant_for(told.host), told)
@@ -48,7 +48,7 @@ def said(*chunks: dict[str, Any]) -> Response:
     return Response([*(event(value) for value in chunks), b"data: [DONE]\n\n"])
 
 
-def after(reply: Reply, model: str) -> Request:
+def after(reply: ModelReply, model: str) -> Request:
     """The next request of a turn whose model said `reply`."""
     results = tuple(ToolMessage(made.id, made.name, "done") for made in reply.tool_calls)
     return Request(model=model, messages=(UserMessage("Go."), AssistantMessage(reply.text, reply.tool_calls, reply.reasoning, reply.state), *results))
@@ -85,7 +85,7 @@ async def test_google_numbers_every_call_0_or_not_at_all_counts_nothing_and_gets
     reply = await bench.reply(Request(model=model, messages=(UserMessage("Go."),)))
     assert reply.tool_calls == (ToolCall("jm4o", "weather", {"city": "Köln"}), ToolCall("x7pq", "time", {}))
     assert (reply.stop, reply.usage) == ("tools", Usage())
-    journal = msgspec.json.decode(msgspec.json.encode(reply), type=Reply)
+    journal = msgspec.json.decode(msgspec.json.encode(reply), type=ModelReply)
     await bench.finished(after(journal, model))
     first, second = server.seen[-1].json["messages"][1]["tool_calls"]
     assert first["extra_content"] == SIGNED
@@ -98,7 +98,7 @@ async def test_google_numbers_every_call_0_or_not_at_all_counts_nothing_and_gets
 
 @pytest.mark.anyio
 async def test_google_takes_calls_of_other_models_only_with_its_word_for_them(server: LoopbackServer, connections: Net) -> None:
-    history = after(Reply(tool_calls=(ToolCall("a", "weather"), ToolCall("b", "time"))), "m")
+    history = after(ModelReply(tool_calls=(ToolCall("a", "weather"), ToolCall("b", "time"))), "m")
     for name, dummy in (("google", {"google": {"thought_signature": "skip_thought_signature_validator"}}), ("groq", None)):
         server.says(Response(STREAMS["text"].events))
         await at_home(server, connections, name).reply(history)

@@ -10,7 +10,7 @@ import pytest
 from neuralclaw import Image, Request
 from neuralclaw.errors import AgentError, UsageError
 from neuralclaw.testing import FunctionProvider, Reply
-from neuralclaw.types.later import NOUNS, VERBS
+from neuralclaw.types.planned_commands import NOUNS, VERBS
 from tests.waiting import until
 
 from ..agent.kit import agent, call, calls

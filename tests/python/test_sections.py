@@ -7,8 +7,8 @@ import pytest
 
 import neuralclaw
 from neuralclaw import Agent, AgentOptions, Settings
-from neuralclaw.app.opening import SECTIONS
-from neuralclaw.config.settings import Llm
+from neuralclaw.app.section_options import SECTIONS
+from neuralclaw.config.settings import LlmSection
 from neuralclaw.errors import ConfigError, UsageError
 from neuralclaw.testing import ScriptedProvider
 
@@ -106,7 +106,7 @@ async def test_the_limits_of_the_agent_are_those_of_its_turns_unless_a_turn_has_
 
 
 async def test_limits_stand_beside_a_whole_settings_value(home: Path) -> None:
-    async with agent(home, calls(call("calculate", expression="1")), settings=Settings(llm=Llm(max_tokens=9)), max_iterations=1) as a:
+    async with agent(home, calls(call("calculate", expression="1")), settings=Settings(llm=LlmSection(max_tokens=9)), max_iterations=1) as a:
         assert (await a.ask("go")).status == "limit"
         assert (await a.do("config.show"))["llm.max_tokens"]["value"] == 9
 

@@ -3,11 +3,11 @@
 from posixpath import normpath
 from typing import Any, Literal
 
-from neuralclaw.safety.gate import Gate
+from neuralclaw.safety.gate import PolicyGate
 from neuralclaw.safety.shell import analyse
 from neuralclaw.types.actions import Action, Answer, Answers, FactSheet, PathFact, Question, StandingGrant, Verdict, Wants
-from neuralclaw.types.judging import Effect, Power, Risk, Trust
 from neuralclaw.types.options import Policy
+from neuralclaw.types.risk import Effect, Power, Risk, Trust
 from neuralclaw.types.tools import ToolSpec, Touch
 
 WORKSPACE = "/home/ann/project"
@@ -95,8 +95,8 @@ def action(tool: ToolSpec, *, workspace: str = WORKSPACE, trust: Trust = Trust.L
     return Action(session="s", turn=1, call_id="c1", spec=tool, arguments=arguments, workspace=workspace, trust=trust)
 
 
-def gate(policy: Policy = POLICY, facts: FakeFacts | None = None) -> Gate:
-    return Gate(policy, facts or FakeFacts(), FakeClock(), analyse, make_id=lambda: "Q123456789")
+def gate(policy: Policy = POLICY, facts: FakeFacts | None = None) -> PolicyGate:
+    return PolicyGate(policy, facts or FakeFacts(), FakeClock(), analyse, make_id=lambda: "Q123456789")
 
 
 async def judge(command: str, *, policy: Policy = POLICY, facts: FakeFacts | None = None, trust: Trust = Trust.LOW, workspace: str = WORKSPACE) -> Verdict:

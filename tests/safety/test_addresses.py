@@ -3,7 +3,7 @@
 import pytest
 
 from neuralclaw.types.actions import Answers
-from neuralclaw.types.judging import Decision
+from neuralclaw.types.risk import Decision
 
 from .parts import FETCH, FakeFacts, action, gate
 

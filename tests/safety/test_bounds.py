@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from neuralclaw.app.parts import beside
 from neuralclaw.safety import bounds
-from neuralclaw.safety.bounds import Bounds, Exceeded
-from neuralclaw.safety.gate import Gate
-from neuralclaw.safety.line import Line
+from neuralclaw.safety.bounds import AnalysisBounds, Exceeded
+from neuralclaw.safety.command_line import CommandLine
+from neuralclaw.safety.gate import PolicyGate
 from neuralclaw.safety.shell import analyse
 from neuralclaw.types.actions import Verdict
-from neuralclaw.types.judging import Decision, Risk, Trust
+from neuralclaw.types.risk import Decision, Risk, Trust
 
 from .hostile import DOUBLING, HEAVY, HOSTILE, LONG
 from .parts import POLICY, READ, TERMINAL, WORKSPACE, FakeClock, FakeFacts, action, judge
@@ -30,13 +30,13 @@ OVER = 2 * bounds.LENGTH
 """Steps by which the last count may pass the bound: an expansion that does not fit any more is never made."""
 
 
-def read(text: str, limit: Bounds) -> Line:
+def read(text: str, limit: AnalysisBounds) -> CommandLine:
     return analyse(text, cwd=WORKSPACE, workspace=WORKSPACE, policy=POLICY, env={}, bounds=limit)
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 async def test_what_would_keep_an_analysis_busy_ends_in_bounded_steps_and_is_not_understood(name: str) -> None:
-    limit = Bounds()
+    limit = AnalysisBounds()
     line = read(HOSTILE[name], limit)
     assert limit.steps > -OVER
     assert line.exceeded or line.broken
@@ -79,18 +79,18 @@ async def test_what_is_blocked_for_good_stays_so_beside_what_exceeds_a_bound(hid
 
 
 async def test_a_call_that_names_too_many_places_is_refused_in_words() -> None:
-    gate = Gate(POLICY, FakeFacts(), FakeClock(), analyse)
+    gate = PolicyGate(POLICY, FakeFacts(), FakeClock(), analyse)
     verdict = await gate.judge(action(READ, path=[f"f{n}" for n in range(3_000)]))
     assert [(rule.id, rule.reason) for rule in verdict.rules] == [
         ("shell.bounds", "what the call does cannot be worked out: it touches more than 2,000 places")
     ]
 
 
-def limited(steps: int) -> Callable[..., Line]:
+def limited(steps: int) -> Callable[..., CommandLine]:
     """The analysis with no more than these steps, however often it is tried."""
 
-    def read(text: str, **scene: Any) -> Line:
-        return analyse(text, **{**scene, "bounds": Bounds(steps=steps)})
+    def read(text: str, **scene: Any) -> CommandLine:
+        return analyse(text, **{**scene, "bounds": AnalysisBounds(steps=steps)})
 
     return read
 
@@ -100,7 +100,7 @@ def limited(steps: int) -> Callable[..., Line]:
 @given(st.lists(st.sampled_from(READS), min_size=1, max_size=40), st.integers(1, 60_000), st.sampled_from(list(Trust)))
 async def test_no_analysis_that_stopped_at_its_bound_is_allowed(reads: list[str], steps: int, trust: Trust) -> None:
     text = "\n".join(plain(read) for read in reads)
-    verdict: Verdict = await Gate(POLICY, FakeFacts(), FakeClock(), limited(steps)).judge(action(TERMINAL, command=text, trust=trust))
+    verdict: Verdict = await PolicyGate(POLICY, FakeFacts(), FakeClock(), limited(steps)).judge(action(TERMINAL, command=text, trust=trust))
     if limited(steps)(text, cwd=WORKSPACE, workspace=WORKSPACE, policy=POLICY, env={}).exceeded:
         assert verdict.decision is not Decision.ALLOW
         assert not verdict.understood
@@ -115,7 +115,7 @@ async def test_few_steps_stop_an_analysis_that_all_steps_allow() -> None:
 
 async def test_the_clock_ends_an_analysis_whose_steps_would_go_on() -> None:
     times = iter(range(1_000_000))
-    limit = Bounds(lambda: next(times) * 0.03)
+    limit = AnalysisBounds(lambda: next(times) * 0.03)
     with pytest.raises(Exceeded, match="more than 100 ms"):
         collections.deque((limit.step() for _ in range(100_000)), maxlen=0)
 
@@ -127,7 +127,7 @@ class Waits:
         self.go, self.begun = threading.Event(), threading.Event()
         self.threads: list[int] = []
 
-    def __call__(self, text: str, **scene: Any) -> Line:
+    def __call__(self, text: str, **scene: Any) -> CommandLine:
         self.threads.append(threading.get_ident())
         if len(self.threads) > 1:
             self.begun.set()
@@ -137,7 +137,7 @@ class Waits:
 
 async def test_others_go_on_while_a_hostile_command_is_analysed() -> None:
     shell = Waits()
-    gate = Gate(POLICY, FakeFacts(), FakeClock(), shell, beside=beside)
+    gate = PolicyGate(POLICY, FakeFacts(), FakeClock(), shell, beside=beside)
     verdicts: dict[str, Verdict] = {}
 
     async def one(command: str) -> None:
@@ -147,7 +147,7 @@ async def test_others_go_on_while_a_hostile_command_is_analysed() -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(one, DOUBLING)
             await anyio.to_thread.run_sync(shell.begun.wait)
-            other = await Gate(POLICY, FakeFacts(), FakeClock(), analyse, beside=beside).judge(action(TERMINAL, command="ls"))
+            other = await PolicyGate(POLICY, FakeFacts(), FakeClock(), analyse, beside=beside).judge(action(TERMINAL, command="ls"))
             assert other.decision is Decision.ALLOW
             assert not verdicts
             shell.go.set()
@@ -157,7 +157,7 @@ async def test_others_go_on_while_a_hostile_command_is_analysed() -> None:
 
 async def test_a_turn_can_be_cancelled_during_an_analysis() -> None:
     shell = Waits()
-    gate = Gate(POLICY, FakeFacts(), FakeClock(), shell, beside=beside)
+    gate = PolicyGate(POLICY, FakeFacts(), FakeClock(), shell, beside=beside)
     with anyio.fail_after(5):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(gate.judge, action(TERMINAL, command=DOUBLING))
@@ -171,7 +171,7 @@ async def test_an_ordinary_command_needs_no_other_thread() -> None:
     async def never(work: object) -> None:
         raise AssertionError("a thread for an ordinary command")
 
-    gate = Gate(POLICY, FakeFacts(), FakeClock(), analyse, beside=never)
+    gate = PolicyGate(POLICY, FakeFacts(), FakeClock(), analyse, beside=never)
     for text in READS:
         assert (await gate.judge(action(TERMINAL, command=plain(text)))).decision is Decision.ALLOW, text
 
@@ -181,10 +181,10 @@ async def test_an_ordinary_command_needs_no_other_thread() -> None:
     [("{01..03}", "01 02 03"), ("{08..10..2}", "08 10"), ("{-01..1}", "-01 000 001"), ("{c..a}", "c b a"), ("{9998..10001}", "9998 9999 10000 10001")],
 )
 def test_a_range_is_what_bash_makes_of_it(text: str, words: str) -> None:
-    assert read(f"echo {text}", Bounds()).commands[0].argv[1:] == tuple(words.split())
+    assert read(f"echo {text}", AnalysisBounds()).commands[0].argv[1:] == tuple(words.split())
 
 
 def test_all_lines_that_xargs_gets_are_judged() -> None:
     names = "\\n".join(f"f{n}" for n in range(30))
-    line = read(f"printf '{names}' | xargs -I{{}} cat {{}}", Bounds())
+    line = read(f"printf '{names}' | xargs -I{{}} cat {{}}", AnalysisBounds())
     assert [c.argv for c in line.commands if c.argv[0] == "cat"][-1] == ("cat", "f29")

@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuralclaw.safety.blocks import TABLE
-from neuralclaw.types.judging import Decision, Power, Risk, Tier, Trust
 from neuralclaw.types.options import Policy
+from neuralclaw.types.risk import Decision, Power, Risk, Tier, Trust
 
 from .parts import POLICY, WORKSPACE, FakeFacts, judge
 

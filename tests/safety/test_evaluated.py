@@ -3,7 +3,7 @@
 import pytest
 
 from neuralclaw.types.actions import Answers
-from neuralclaw.types.judging import Decision, Power, Risk
+from neuralclaw.types.risk import Decision, Power, Risk
 from neuralclaw.types.signals import Parked
 
 from .parts import TERMINAL, action, gate, judge, standing

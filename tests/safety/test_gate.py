@@ -10,11 +10,11 @@ import pytest
 
 import neuralclaw
 from neuralclaw.errors import PermissionDeniedError
-from neuralclaw.safety.gate import Gate
+from neuralclaw.safety.gate import PolicyGate
 from neuralclaw.safety.shell import analyse
 from neuralclaw.types.actions import Action, Answers, FactSheet, Scope, Wants
-from neuralclaw.types.judging import Decision, Risk, Tier, Trust
 from neuralclaw.types.options import OwnerRule, Policy
+from neuralclaw.types.risk import Decision, Risk, Tier, Trust
 from neuralclaw.types.signals import Denied, Parked
 
 from .parts import CALCULATE, DELETE, FETCH, POLICY, READ, TERMINAL, WORKSPACE, WRITE, FakeClock, FakeFacts, action, answered, gate, judge, spec, standing
@@ -109,7 +109,7 @@ async def test_a_question_shows_what_it_is_about_and_when_it_ends() -> None:
 
 
 async def test_approval_ids_are_ten_letters_and_digits() -> None:
-    judged = Gate(POLICY, FakeFacts(), FakeClock(), analyse)
+    judged = PolicyGate(POLICY, FakeFacts(), FakeClock(), analyse)
     with pytest.raises(Parked) as parked:
         await judged.authorize(action(DELETE, path="b"), NONE)
     id = parked.value.question.approval_id
@@ -205,7 +205,7 @@ class Silent:
 @pytest.mark.parametrize("facts", [Broken(), Silent()])
 @pytest.mark.invariant("gate.crash-refuses")
 async def test_a_check_that_fails_or_learns_nothing_means_no(facts: Any) -> None:
-    judged = Gate(POLICY, facts, FakeClock(), analyse)
+    judged = PolicyGate(POLICY, facts, FakeClock(), analyse)
     for call in (action(READ, path="a"), action(FETCH, url="https://example.com")):
         with pytest.raises(Denied) as denied:
             await judged.authorize(call, NONE)

@@ -3,8 +3,8 @@
 import pytest
 
 from neuralclaw.types.actions import Answers
-from neuralclaw.types.judging import Decision, Sink, Trust
 from neuralclaw.types.options import OwnerRule, Policy
+from neuralclaw.types.risk import Decision, Sink, Trust
 from neuralclaw.types.signals import Parked
 
 from .parts import LISTED, POLICY, TERMINAL, WORKSPACE, WRITE, FakeFacts, action, gate, judge

@@ -2,8 +2,8 @@
 
 import pytest
 
-from neuralclaw.types.judging import Decision, Power, Risk, Tier, Trust
 from neuralclaw.types.options import OwnerRule, Policy
+from neuralclaw.types.risk import Decision, Power, Risk, Tier, Trust
 
 from .parts import POLICY, READ, WORKSPACE, FakeFacts, action, gate, judge
 

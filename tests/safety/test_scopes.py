@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from neuralclaw.types.actions import Action, Answers, Question
-from neuralclaw.types.judging import Decision, Power, Risk
 from neuralclaw.types.options import Policy
+from neuralclaw.types.risk import Decision, Power, Risk
 from neuralclaw.types.signals import Parked
 
 from .parts import DELETE, FETCH, LISTED, POLICY, TERMINAL, WORKSPACE, WRITE, FakeFacts, action, gate, spec, standing

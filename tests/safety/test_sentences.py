@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from neuralclaw.types.actions import Action, Answers, FactSheet, Wants
-from neuralclaw.types.judging import Risk
 from neuralclaw.types.options import Policy
+from neuralclaw.types.risk import Risk
 from neuralclaw.types.signals import Parked
 
 from .parts import DELETE, FETCH, LISTED, POLICY, TERMINAL, WORKSPACE, WRITE, FakeFacts, action, gate, spec

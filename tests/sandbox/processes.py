@@ -7,15 +7,15 @@ from pathlib import Path
 
 from neuralclaw.ports import ExecResult, Sandbox
 from neuralclaw.sandbox.bubblewrap import Bubblewrap
-from neuralclaw.sandbox.limits import LIMITS, Limits
 from neuralclaw.sandbox.process import ProcessSandbox
+from neuralclaw.sandbox.resource_limits import LIMITS, ResourceLimits
 from neuralclaw.types.actions import Grant
 
 PATH = os.environ["PATH"]
 BWRAP = shutil.which("bwrap") or "/usr/bin/bwrap"
 
 
-def sandbox(name: str, limits: Limits = LIMITS, hidden: tuple[str, ...] = ()) -> Sandbox:
+def sandbox(name: str, limits: ResourceLimits = LIMITS, hidden: tuple[str, ...] = ()) -> Sandbox:
     return ProcessSandbox(limits) if name == "process" else Bubblewrap(BWRAP, hidden=hidden, limits=limits)
 
 

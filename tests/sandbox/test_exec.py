@@ -12,7 +12,7 @@ import pytest
 
 from neuralclaw.errors import PermissionDeniedError, ToolExecutionError
 from neuralclaw.ports import Sandbox
-from neuralclaw.sandbox.limits import CGROUPS, LIMITS, Group, Limits, sweep
+from neuralclaw.sandbox.resource_limits import CGROUPS, LIMITS, ProcessGroup, ResourceLimits, sweep
 
 from ..waiting import until
 from .grants import command_grant, grant
@@ -213,7 +213,7 @@ async def test_too_many_processes_are_refused_or_end_the_command(kind: str, tmp_
     mark = marker()
     spawn = f"import subprocess\nfor n in range(200): subprocess.Popen(['sleep', '{mark}']); open('made', 'w').write(str(n + 1))"
     (tmp_path / "spawn.py").write_text(spawn)
-    result = await sh(sandbox(kind, Limits(processes=40)), command_grant(tmp_path), f"exec {PYTHON} spawn.py")
+    result = await sh(sandbox(kind, ResourceLimits(processes=40)), command_grant(tmp_path), f"exec {PYTHON} spawn.py")
     assert result.exit_code != 0
     assert int((tmp_path / "made").read_text()) < 200
     assert running(mark) == []
@@ -222,7 +222,7 @@ async def test_too_many_processes_are_refused_or_end_the_command(kind: str, tmp_
 @pytest.mark.full
 async def test_a_command_has_at_most_512_processes(kind: str, tmp_path: Path) -> None:
     """Exactly, where the kernel counts; a plain process of an ordinary user is looked at every 50 ms, and may be a few over when it is ended."""
-    probe = Group.make(LIMITS)
+    probe = ProcessGroup.make(LIMITS)
     if probe:
         probe.remove()
     exact = kind == "bubblewrap" or probe is not None
@@ -242,21 +242,21 @@ async def test_more_memory_than_allowed_is_refused(box: Sandbox, tmp_path: Path)
 
 async def test_processes_that_together_take_too_much_memory_are_stopped(kind: str, tmp_path: Path) -> None:
     (tmp_path / "eat.py").write_text("import os\nos.fork(); os.fork()\nx = bytearray(b'x') * (40 << 20)\nimport signal; signal.pause()")
-    result = await sh(sandbox(kind, Limits(memory=120 << 20)), command_grant(tmp_path), f"exec {PYTHON} eat.py", timeout=10)
+    result = await sh(sandbox(kind, ResourceLimits(memory=120 << 20)), command_grant(tmp_path), f"exec {PYTHON} eat.py", timeout=10)
     assert result.exit_code == 137
     assert result.stderr.decode().splitlines()[-1] == "stopped: more than 120 MB of memory"
 
 
 async def test_shared_memory_counts_too(kind: str, tmp_path: Path) -> None:
     (tmp_path / "eat.py").write_text("import mmap, signal\nm = mmap.mmap(-1, 200 << 20)\nm.write(b'x' * (200 << 20))\nsignal.pause()")
-    limited = sandbox(kind, Limits(memory=120 << 20, file_size=1 << 30))
+    limited = sandbox(kind, ResourceLimits(memory=120 << 20, file_size=1 << 30))
     result = await sh(limited, command_grant(tmp_path), f"exec {PYTHON} eat.py", timeout=10)
     assert not result.timed_out
     assert result.exit_code != 0
 
 
 async def test_a_file_larger_than_allowed_ends_the_program(kind: str, tmp_path: Path) -> None:
-    result = await sh(sandbox(kind, Limits(file_size=1 << 20)), command_grant(tmp_path), "exec head -c 2000000 /dev/zero > big")
+    result = await sh(sandbox(kind, ResourceLimits(file_size=1 << 20)), command_grant(tmp_path), "exec head -c 2000000 /dev/zero > big")
     assert result.exit_code == 128 + signal.SIGXFSZ
     assert (tmp_path / "big").stat().st_size == 1 << 20
 

@@ -10,8 +10,8 @@ import pytest
 
 from neuralclaw.sandbox.facts import SystemFacts
 from neuralclaw.types.actions import Action, FactSheet, PathWant, Wants
-from neuralclaw.types.judging import Power
 from neuralclaw.types.options import Policy
+from neuralclaw.types.risk import Power
 from neuralclaw.types.tools import ToolSpec, Touch
 
 pytestmark = pytest.mark.anyio

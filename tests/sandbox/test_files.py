@@ -17,7 +17,7 @@ import anyio
 import pytest
 
 from neuralclaw.errors import PermissionDeniedError, ToolExecutionError
-from neuralclaw.sandbox.files import ConfinedFiles
+from neuralclaw.sandbox.confined_files import ConfinedFiles
 from neuralclaw.types.actions import Grant
 
 from .grants import grant
@@ -216,7 +216,7 @@ FULL = """
 import sys, anyio
 from pathlib import Path
 from neuralclaw.errors import ToolExecutionError
-from neuralclaw.sandbox.files import ConfinedFiles
+from neuralclaw.sandbox.confined_files import ConfinedFiles
 from tests.sandbox.grants import grant
 disk = Path(sys.argv[1])
 (disk / "f").write_text("old")

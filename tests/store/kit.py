@@ -17,11 +17,11 @@ from neuralclaw.types import chain
 from neuralclaw.types import events as ev
 from neuralclaw.types.actions import Covers, Shown
 from neuralclaw.types.entries import Draft, detached
-from neuralclaw.types.judging import Risk, Tier
 from neuralclaw.types.labels import OWNER
 from neuralclaw.types.messages import Image, ToolCall, Usage
 from neuralclaw.types.options import TurnOptions
-from neuralclaw.types.rows import NewSession, SessionRow
+from neuralclaw.types.records import NewSession, SessionRow
+from neuralclaw.types.risk import Risk, Tier
 
 ROOT = Path(__file__).parents[2]
 

@@ -8,7 +8,7 @@ from neuralclaw.errors import StoreError
 from neuralclaw.types import events as ev
 from neuralclaw.types.entries import Draft, blob_digest
 from neuralclaw.types.messages import Image, ImageContent
-from neuralclaw.types.rows import BadRecord, VerifyReport
+from neuralclaw.types.records import BadRecord, VerifyReport
 
 from . import kit
 

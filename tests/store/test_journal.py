@@ -10,7 +10,7 @@ from neuralclaw.errors import AlreadyAnswered, StoreError, UnknownQuestion
 from neuralclaw.testing import FakeClock
 from neuralclaw.types import chain
 from neuralclaw.types.entries import HOME
-from neuralclaw.types.rows import DuplicateInbound, OutboxItem, Result
+from neuralclaw.types.records import DuplicateInbound, OutboxItem, StoredResult
 
 from ..waiting import until
 from . import kit
@@ -106,7 +106,7 @@ async def test_the_first_answer_wins_and_one_to_no_question_is_named(home: Path)
 async def test_rows_stand_beside_their_entries(home: Path) -> None:
     async with kit.opened(home) as store:
         whole = "é" * 100_000 + "\ud800"
-        await store.append("a", [kit.tool_finished("c9")], rows=[Result("c9", whole), OutboxItem("telegram:1", "fine")])
+        await store.append("a", [kit.tool_finished("c9")], rows=[StoredResult("c9", whole), OutboxItem("telegram:1", "fine")])
         assert await store.result("a", "c9") == whole
         assert await store.result("b", "c9") is None
     assert kit.raw(home).execute("SELECT address, text, state FROM outbox").fetchall() == [("telegram:1", "fine", "pending")]

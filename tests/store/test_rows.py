@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from neuralclaw.store import reading
+from neuralclaw.store import queries
 from neuralclaw.types.entries import Entry
-from neuralclaw.types.rows import NewSession, OutboxItem, Result
+from neuralclaw.types.records import NewSession, OutboxItem, StoredResult
 
 from . import kit
 
@@ -56,7 +56,7 @@ async def test_columns_are_known_by_their_names(home: Path) -> None:
 
     async with kit.opened(home) as store:
         await kit.a_life(store)
-        await store.append("work", [kit.picture(b"png"), kit.tool_finished()], rows=[Result("c1", "all"), OutboxItem("x:1", "fine")])
+        await store.append("work", [kit.picture(b"png"), kit.tool_finished()], rows=[StoredResult("c1", "all"), OutboxItem("x:1", "fine")])
     before = await all_of_it()
     rearrange(home)
     assert await all_of_it() == before
@@ -64,7 +64,7 @@ async def test_columns_are_known_by_their_names(home: Path) -> None:
         await store.rebuild()
         assert await all_of_it() == before
         new = NewSession(origin="owner", workspace="/w", parent="work", soul="s")
-        await store.append("other", [kit.inbound(turn=None, key="k"), kit.picture(b"gif"), kit.asked("Q2")], rows=[new, Result("c2", "x")])
+        await store.append("other", [kit.inbound(turn=None, key="k"), kit.picture(b"gif"), kit.asked("Q2")], rows=[new, StoredResult("c2", "x")])
         lease = await store.acquire("session:other")
         assert lease is not None
         await store.start_turn(lease, "other", 1)
@@ -114,7 +114,7 @@ async def test_reading_some_kinds_reads_no_body_of_another(home: Path) -> None:
 
     def read(from_turn: int) -> list[Entry]:
         touched.clear()
-        return reading.entries_after(c, "a", after=0, from_turn=from_turn, kinds=("inbound",), limit=-1)
+        return queries.entries_after(c, "a", after=0, from_turn=from_turn, kinds=("inbound",), limit=-1)
 
     for from_turn, expected in ((0, 50), (41, 10)):
         entries = read(from_turn)
@@ -128,7 +128,7 @@ async def test_entries_of_late_turns_are_found_by_their_turn(home: Path) -> None
     c = kit.raw(home)
     statements: list[str] = []
     c.set_trace_callback(statements.append)
-    assert [e.turn for e in reading.entries_after(c, "a", after=0, from_turn=99, kinds=("message",), limit=128)] == [99, 100]
+    assert [e.turn for e in queries.entries_after(c, "a", after=0, from_turn=99, kinds=("message",), limit=128)] == [99, 100]
     c.set_trace_callback(None)
     steps = plan(c, statements[0], ())
     assert any("entries_turn (session=? AND turn>?)" in step for step in steps), steps
@@ -141,6 +141,6 @@ async def test_a_question_is_found_without_a_scan(home: Path) -> None:
     c = kit.raw(home)
     statements: list[str] = []
     c.set_trace_callback(statements.append)
-    assert reading.question_row(c, "Q1") is not None
+    assert queries.question_row(c, "Q1") is not None
     c.set_trace_callback(None)
     assert not any(step.startswith("SCAN") for step in plan(c, statements[0], ()))

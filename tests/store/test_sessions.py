@@ -7,13 +7,13 @@ import anyio
 import pytest
 
 from neuralclaw.errors import LeaseLost, SessionNotFound
-from neuralclaw.runtime.verbs import reading_verbs
+from neuralclaw.runtime.record_verbs import reading_verbs
 from neuralclaw.store import SqliteStore
 from neuralclaw.testing import FakeClock
 from neuralclaw.types.actions import Scope
 from neuralclaw.types.entries import Draft
 from neuralclaw.types.events import GrantRevoked
-from neuralclaw.types.rows import Lease, NewSession, Result, SessionRow
+from neuralclaw.types.records import Lease, NewSession, SessionRow, StoredResult
 
 from . import kit
 
@@ -277,7 +277,7 @@ async def test_rebuilding_and_erasing_amid_many_writers_spoils_nothing(home: Pat
 async def test_erasing_takes_bodies_keys_and_results_and_leaves_a_record_that_verifies(home: Path) -> None:
     secret = "the-secret-word"
     async with kit.opened(home) as store:
-        await store.append("a", [kit.inbound(secret), kit.message(secret), kit.tool_finished("c1")], rows=[Result("c1", secret)])
+        await store.append("a", [kit.inbound(secret), kit.message(secret), kit.tool_finished("c1")], rows=[StoredResult("c1", secret)])
         await store.append("b", [kit.inbound(secret[::-1])])
         erased = await store.erase("a", [1, 3], "owner")
         assert erased is not None

@@ -7,7 +7,7 @@ import pytest
 
 from neuralclaw.errors import StoreError
 from neuralclaw.types.entries import NEXT, Draft
-from neuralclaw.types.rows import NewSession
+from neuralclaw.types.records import NewSession
 
 from . import kit
 

@@ -10,9 +10,9 @@ import pytest
 from neuralclaw.errors import StoreError
 from neuralclaw.types import events as ev
 from neuralclaw.types.entries import Draft, Entry, decode_body, event_of
-from neuralclaw.types.judging import Effect, Risk, Tier
 from neuralclaw.types.options import Limits, TurnOptions
-from neuralclaw.types.rows import BadRecord, Result
+from neuralclaw.types.records import BadRecord, StoredResult
+from neuralclaw.types.risk import Effect, Risk, Tier
 
 from . import kit
 
@@ -173,7 +173,7 @@ async def test_a_damaged_header_harms_no_other_entry(home: Path, column: str, va
 
 async def test_a_damaged_result_is_not_shown_as_if_it_were_good(home: Path) -> None:
     async with kit.opened(home) as store:
-        await store.append("a", [kit.tool_finished("c1"), kit.tool_finished("c2")], rows=[Result("c1", "the whole text"), Result("c2", "another")])
+        await store.append("a", [kit.tool_finished("c1"), kit.tool_finished("c2")], rows=[StoredResult("c1", "the whole text"), StoredResult("c2", "another")])
         for data in (b"the whole lie", b"\xff"):
             kit.raw(home).execute("UPDATE results SET data = ? WHERE call_id = 'c1'", (data,))
             assert await store.result("a", "c1") is None

@@ -9,7 +9,7 @@ import pytest
 from neuralclaw.types import chain
 from neuralclaw.types.entries import Header
 from neuralclaw.types.events import Unreadable
-from neuralclaw.types.rows import BadRecord, Result, VerifyReport
+from neuralclaw.types.records import BadRecord, StoredResult, VerifyReport
 
 from . import kit
 
@@ -26,7 +26,7 @@ async def record(home: Path) -> None:
     async with kit.opened(home) as store:
         await kit.a_life(store, "work")
         await kit.a_life(store, "other")
-        await store.append("work", [kit.tool_finished("big")], rows=[Result("big", "the whole text")])
+        await store.append("work", [kit.tool_finished("big")], rows=[StoredResult("big", "the whole text")])
 
 
 TAMPERED: list[tuple[str, str, int, str]] = [

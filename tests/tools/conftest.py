@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from neuralclaw.sandbox.confined_files import ConfinedFiles
 from neuralclaw.sandbox.converter import ChildConverter
 from neuralclaw.sandbox.environment import clean_env
-from neuralclaw.sandbox.files import ConfinedFiles
 from neuralclaw.sandbox.process import ProcessSandbox
 from neuralclaw.tools.builtin import own_tools, workspace_tools
 from neuralclaw.tools.registry import Registry

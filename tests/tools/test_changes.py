@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neuralclaw.tools.changes import bounded_diff
+from neuralclaw.tools.diffs import bounded_diff
 from neuralclaw.tools.registry import Registry
 
 from .grants import call

@@ -20,17 +20,17 @@ import pypdf
 import pytest
 
 from neuralclaw.errors import ToolError, ToolTimeoutError
-from neuralclaw.safety.gate import Gate
+from neuralclaw.safety.gate import PolicyGate
 from neuralclaw.safety.shell import analyse
-from neuralclaw.sandbox.converter import Bounds, ChildConverter
+from neuralclaw.sandbox.confined_files import ConfinedFiles
+from neuralclaw.sandbox.converter import ChildConverter, ConversionBounds
 from neuralclaw.sandbox.facts import SystemFacts
-from neuralclaw.sandbox.files import ConfinedFiles
 from neuralclaw.tools.documents import extractor
 from neuralclaw.tools.files import read_file
 from neuralclaw.tools.registry import Registry
 from neuralclaw.types.actions import Action, Answers
-from neuralclaw.types.judging import Risk, Trust
 from neuralclaw.types.options import Policy
+from neuralclaw.types.risk import Risk, Trust
 from neuralclaw.types.signals import Parked
 
 from ..waiting import until
@@ -98,7 +98,7 @@ async def read(registry: Registry, workspace: Path, name: str, data: bytes, **ar
     return (await call(registry, workspace, "read_file", path=name, **arguments)).content
 
 
-def reader(workspace: Path, bounds: Bounds) -> Registry:
+def reader(workspace: Path, bounds: ConversionBounds) -> Registry:
     """`read_file` with other bounds than the usual ones."""
     return Registry([read_file(ConfinedFiles(str(workspace.parent / "pre")), ChildConverter(bounds))])
 
@@ -261,11 +261,11 @@ async def test_an_entity_never_brings_in_a_file(registry: Registry, workspace: P
 async def test_a_document_that_takes_too_long_is_given_up_and_its_process_is_gone(workspace: Path) -> None:
     started = time.monotonic()
     with pytest.raises(ToolTimeoutError, match=r"a\.pdf could not be read: it takes too long") as caught:
-        await read(reader(workspace, Bounds(seconds=1.0)), workspace, "a.pdf", SLOW)
+        await read(reader(workspace, ConversionBounds(seconds=1.0)), workspace, "a.pdf", SLOW)
     assert time.monotonic() - started < 4
     assert "pdftotext" in caught.value.hint
     with pytest.raises(ToolTimeoutError, match="takes too long"):
-        await read(reader(workspace, Bounds(cpu=1)), workspace, "a.pdf", SLOW)
+        await read(reader(workspace, ConversionBounds(cpu=1)), workspace, "a.pdf", SLOW)
     assert children() == []
 
 
@@ -273,9 +273,9 @@ async def test_a_document_that_needs_too_much_memory_is_given_up(workspace: Path
     noise = random.Random(2)
     large = samples.body("".join(f'<w:p a{noise.randrange(10**6)}="{noise.randrange(10**9)}"/>' for _ in range(300_000)))
     with pytest.raises(ToolError, match="needs more memory than a document may take"):
-        await read(reader(workspace, Bounds(memory=150 * 1024**2)), workspace, "a.docx", samples.package(large))
+        await read(reader(workspace, ConversionBounds(memory=150 * 1024**2)), workspace, "a.docx", samples.package(large))
     with pytest.raises(ToolError, match="needs more memory than a document may take"):
-        await read(reader(workspace, Bounds(output=1_000)), workspace, "a.docx", samples.package(samples.body(samples.paragraph("x" * 2_000))))
+        await read(reader(workspace, ConversionBounds(output=1_000)), workspace, "a.docx", samples.package(samples.body(samples.paragraph("x" * 2_000))))
     assert children() == []
 
 
@@ -352,7 +352,7 @@ async def test_a_word_document_is_replaced_like_any_file(registry: Registry, wor
 
 async def test_who_is_asked_about_a_word_document_sees_the_change_of_its_text(registry: Registry, workspace: Path) -> None:
     policy = Policy(require_confirmation_for=(Risk.MEDIUM,))
-    gate = Gate(policy, SystemFacts(policy, lambda: "process", os.defpath, extract=extractor(ChildConverter())), Wall(), analyse)
+    gate = PolicyGate(policy, SystemFacts(policy, lambda: "process", os.defpath, extract=extractor(ChildConverter())), Wall(), analyse)
     spec = registry.find("write_file")
     assert spec is not None
 

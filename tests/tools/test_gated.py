@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from neuralclaw.safety.gate import Gate
+from neuralclaw.safety.gate import PolicyGate
 from neuralclaw.safety.shell import analyse
 from neuralclaw.sandbox.choice import ChosenSandbox
+from neuralclaw.sandbox.confined_files import ConfinedFiles
 from neuralclaw.sandbox.converter import ChildConverter
 from neuralclaw.sandbox.environment import clean_env
 from neuralclaw.sandbox.facts import SystemFacts
-from neuralclaw.sandbox.files import ConfinedFiles
 from neuralclaw.tools.builtin import own_tools, workspace_tools
 from neuralclaw.tools.registry import Registry
 from neuralclaw.types.actions import Action, Answer, Answers, Grant
-from neuralclaw.types.judging import Trust
 from neuralclaw.types.options import Policy
+from neuralclaw.types.risk import Trust
 from neuralclaw.types.signals import Parked
 from neuralclaw.types.tools import ToolResult
 
@@ -48,7 +48,7 @@ class Gated:
         self.sandbox = ChosenSandbox("auto", path_env=environment["PATH"])
         policy = Policy(programs=("cat", "echo", "ls", "wc"), allowed_paths=())
         facts = SystemFacts(policy, lambda: self.sandbox.name, environment["PATH"])
-        self.gate = Gate(policy, facts, Wall(), analyse)
+        self.gate = PolicyGate(policy, facts, Wall(), analyse)
         self.registry = Registry([*workspace_tools(ConfinedFiles(str(data)), self.sandbox, environment, converter=ChildConverter()), *own_tools(kept, dict)])
         self.workspace = workspace
         self.asked = 0

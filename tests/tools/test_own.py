@@ -10,7 +10,7 @@ import pytest
 from neuralclaw.errors import ToolError, ToolExecutionError, ToolValidationError
 from neuralclaw.tools.about import about_me
 from neuralclaw.tools.registry import Registry
-from neuralclaw.types.judging import Effect, Risk, Sink
+from neuralclaw.types.risk import Effect, Risk, Sink
 
 from .conftest import LONG
 from .grants import call

@@ -26,8 +26,8 @@ from neuralclaw.tools.calculate import calculate
 from neuralclaw.tools.echo import echo
 from neuralclaw.tools.registry import Registry
 from neuralclaw.types.actions import Grant
-from neuralclaw.types.judging import Effect, Risk, Sink
 from neuralclaw.types.messages import Image, ImageContent, StructuredContent, TextContent
+from neuralclaw.types.risk import Effect, Risk, Sink
 from neuralclaw.types.signals import Retry
 from neuralclaw.types.tools import FileChange, ToolContext, ToolResult, Touch
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from neuralclaw.app.trials.correcting import corrects
+from neuralclaw.app.trials.correction_check import corrects
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from neuralclaw.app.trials.folder import remove, snapshot
-from neuralclaw.app.trials.keeping import directory_of
-from neuralclaw.app.trials.running import judged
-from neuralclaw.app.trials.task import Case, Outcome
+from neuralclaw.app.trials.folder_snapshot import remove, snapshot
+from neuralclaw.app.trials.task import Case, TaskOutcome
+from neuralclaw.app.trials.trial_runner import judged
+from neuralclaw.app.trials.workspaces import directory_of
 from neuralclaw.errors import LLMAuthError, UsageError
 
 from ..providers.loopback import Response, loopback
@@ -55,7 +55,7 @@ async def test_a_path_too_long_to_read_fails_its_task_and_is_removed(tmp_path: P
 
 
 async def test_a_check_that_raises_is_why_its_task_failed(tmp_path: Path) -> None:
-    async def check(outcome: Outcome) -> str:
+    async def check(outcome: TaskOutcome) -> str:
         (outcome.folder / "gone" / "probe.py").write_text("")
         return ""
 

@@ -8,8 +8,8 @@ import msgspec
 from ..errors import AlreadyAnswered
 from ..types.actions import Action, Answer, Question, Shown, Verdict
 from ..types.events import ApprovalRequested, ApprovalResolved
-from ..types.judging import Decision
 from ..types.options import ApprovalsMode
+from ..types.risk import Decision
 from . import results
 from .state import CallState
 from .turn import Turn
@@ -28,7 +28,7 @@ async def ask(turn: Turn, call: CallState, action: Action, question: Question) -
     answer = await _settle(turn, call, question, earlier, mode)
     if answer.decision in ("no", None):
         assert question.verdict is not None, "the gate's questions carry its verdict"
-        await results.refused(turn, call, action, question.verdict, results.No(answer.by, answer.text or "", question.summary))
+        await results.refused(turn, call, action, question.verdict, results.CallRefusal(answer.by, answer.text or "", question.summary))
         return None
     return answer
 
@@ -40,7 +40,7 @@ async def may_run_again(turn: Turn, call: CallState, action: Action) -> str | No
     earlier = next((q for q in call.questions if q.hash == question.hash), None)
     answer = await _settle(turn, call, question, earlier, mode)
     if answer.decision in ("no", None):
-        await results.left(turn, call, results.No(answer.by, answer.text or ""))
+        await results.left(turn, call, results.CallRefusal(answer.by, answer.text or ""))
         return None
     return answer.by
 

@@ -9,7 +9,7 @@ from ..ports import Store
 from ..types.entries import Draft, Entry
 from ..types.events import Durable
 from ..types.labels import AGENT, Labels, join
-from ..types.rows import Lease, OutboxItem, Result
+from ..types.records import Lease, OutboxItem, StoredResult
 from .context import Conversation
 from .redaction import Searched, redacted
 from .state import TurnState
@@ -38,7 +38,12 @@ class Journal:
         self.state, self.conversation, self.labels = state, conversation, labels
 
     async def append(
-        self, *bodies: Durable, labels: Labels | None = None, rows: Sequence[OutboxItem | Result] = (), blobs: Sequence[bytes] = (), turn: int | None = None
+        self,
+        *bodies: Durable,
+        labels: Labels | None = None,
+        rows: Sequence[OutboxItem | StoredResult] = (),
+        blobs: Sequence[bytes] = (),
+        turn: int | None = None,
     ) -> None:
         """Write the bodies in one transaction, then fold and publish them.
 

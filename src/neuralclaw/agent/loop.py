@@ -23,11 +23,11 @@ from ..types.events import (
     TextDelta,
     TurnFinished,
 )
-from ..types.judging import Decision
-from ..types.messages import Failure, Finished, Notice, ReasoningPart, Reply, Request, Retrying, TextPart, ToolCall, Usage
-from ..types.rows import OutboxItem
+from ..types.messages import Failure, Finished, ModelReply, Notice, ReasoningPart, Request, Retrying, TextPart, ToolCall, Usage
+from ..types.records import OutboxItem
+from ..types.risk import Decision
 from ..types.signals import Parked
-from . import limits, results
+from . import circuit_breakers, results
 from .context import images_of, with_pictures
 from .prompt import GO_ON, promises_work
 from .redaction import SafeDeltas
@@ -78,7 +78,7 @@ async def go_on(turn: Turn) -> None:
         elif state.error is not None:
             kept = state.messages[-1].text if state.messages and state.messages[-1].stop == "error" else ""
             await finish(turn, "failed", kept, error=ErrorInfo(state.error.kind, state.error.text))
-        elif (limit := limits.fired(state, turn.options.limits)) is not None:
+        elif (limit := circuit_breakers.fired(state, turn.options.limits)) is not None:
             await turn.journal.append(limit)
         elif (answer := state.answer) is None:
             await think(turn)
@@ -112,7 +112,7 @@ def next_step(turn: Turn, failure: Failure) -> str:
     return f'try again later: neuralclaw run --resume {turn.session} "go on"; or use another model: --model P:M' if failure.retryable else ""
 
 
-async def record_reply(turn: Turn, reply: Reply, *after: Durable) -> None:
+async def record_reply(turn: Turn, reply: ModelReply, *after: Durable) -> None:
     """Write a reply with the environment that its request held, and what follows from it in the same step."""
     environment = turn.heard.environment.encode()
     message = Message(
@@ -132,7 +132,7 @@ async def record_reply(turn: Turn, reply: Reply, *after: Durable) -> None:
     await turn.journal.append(message, *after, blobs=[environment] if environment else [])
 
 
-def served(turn: Turn, reply: Reply) -> str:
+def served(turn: Turn, reply: ModelReply) -> str:
     """The service's own name of the model that replied, "" where it is the name that was asked."""
     return "" if reply.model in (turn.equipment.model, (reply.by or turn.options.model).partition(":")[2]) else reply.model
 
@@ -150,9 +150,9 @@ def blind(turn: Turn) -> None:
         turn.show(StatusEvent(text=f"{turn.options.model} takes no pictures: it is told their names only"))
 
 
-async def stream(turn: Turn, request: Request) -> Reply:
+async def stream(turn: Turn, request: Request) -> ModelReply:
     """The finished reply. The guard around providers: one that raises instead of failing by value ends its own turn and no other."""
-    reply = Reply(stop="error", failure=Failure("LLMUnavailableError", "the model's stream ended without a reply"))
+    reply = ModelReply(stop="error", failure=Failure("LLMUnavailableError", "the model's stream ended without a reply"))
     deltas = SafeDeltas(turn.equipment.redaction, lambda delta: hear(turn, delta))
     try:
         async with turn.equipment.provider.stream(request) as events:
@@ -177,14 +177,14 @@ async def stream(turn: Turn, request: Request) -> Reply:
     except StoreError:
         raise
     except NeuralClawError as error:
-        return Reply(stop="error", failure=Failure(error.kind, error.text, error.hint))
+        return ModelReply(stop="error", failure=Failure(error.kind, error.text, error.hint))
     except anyio.get_cancelled_exc_class():
         if cancelled():
             raise
-        return Reply(stop="error", failure=Failure("LLMError", "the provider failed: it was cancelled from within"))
+        return ModelReply(stop="error", failure=Failure("LLMError", "the provider failed: it was cancelled from within"))
     except Exception as error:
         log.error("the provider of %s failed", turn.options.model, exc_info=True)
-        return Reply(stop="error", failure=Failure("LLMError", f"the provider failed: {type(error).__name__}: {error}"))
+        return ModelReply(stop="error", failure=Failure("LLMError", f"the provider failed: {type(error).__name__}: {error}"))
     return reply
 
 
@@ -250,7 +250,7 @@ async def stop_cancelled(turn: Turn) -> None:
 async def stop_late(turn: Turn) -> None:
     """The same for a turn whose time is up."""
     await results.not_run(turn, turn.state.open, "the turn's time was up")
-    limit = limits.out_of_time(turn.state, turn.options.limits)
+    limit = circuit_breakers.out_of_time(turn.state, turn.options.limits)
     if turn.heard.text:
         await record_reply(turn, cut_off(turn), limit)
     else:
@@ -258,11 +258,11 @@ async def stop_late(turn: Turn) -> None:
     await finish(turn, "timed_out", turn.state.limit_text)
 
 
-def cut_off(turn: Turn) -> Reply:
+def cut_off(turn: Turn) -> ModelReply:
     """The reply as far as it came. What it cost is not known, unless the model is free."""
     price = turn.equipment.provider.info(turn.equipment.model).price
     free = price is not None and not price.input and not price.output
-    return Reply(text=turn.heard.text, stop="cancelled", usage=Usage(usd=0.0 if free else None))
+    return ModelReply(text=turn.heard.text, stop="cancelled", usage=Usage(usd=0.0 if free else None))
 
 
 async def finish(turn: Turn, status: Status, text: str, *, waiting: tuple[str, ...] = (), error: ErrorInfo | None = None) -> None:

@@ -1,6 +1,6 @@
 """The built-in system prompt. What changes from call to call does not belong here: the prefix stays the same for a session."""
 
-from ..types.names import one_line
+from ..types.quoted_names import one_line
 
 SYSTEM = """\
 You are {name}, a personal agent. You work for one owner on their own computer, through the tools you are given. What you do is on record.

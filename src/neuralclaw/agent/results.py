@@ -11,10 +11,10 @@ from ..types.actions import Action, Verdict
 from ..types.content import text_of
 from ..types.entries import blob_digest, detached
 from ..types.events import ApprovalResolved, DecisionMade, ToolFinished
-from ..types.judging import Decision
 from ..types.labels import AGENT, NONE, Labels, external, join
 from ..types.messages import ContentPart, ImageContent
-from ..types.rows import Result
+from ..types.records import StoredResult
+from ..types.risk import Decision
 from ..types.tools import ToolResult, ToolSpec
 from .redaction import redacted
 from .state import REFUSERS, CallState
@@ -62,7 +62,7 @@ async def record(turn: Turn, outcome: Outcome) -> None:
         first_line=fitting.first_line,
         line_count=fitting.line_count,
     )
-    rows = [Result(outcome.call.call.id, whole)] if body.truncated else []
+    rows = [StoredResult(outcome.call.call.id, whole)] if body.truncated else []
     blobs = [*pictures, *([left_out] if left_out else [])]
     await turn.journal.append(body, labels=join(turn.journal.labels, labels_of(result, spec)), rows=rows, blobs=blobs)
 
@@ -190,7 +190,7 @@ async def failed(turn: Turn, call: CallState, text: str) -> None:
     await turn.journal.append(_error(call, text))
 
 
-class No(msgspec.Struct, frozen=True):
+class CallRefusal(msgspec.Struct, frozen=True):
     """Who or what kept a call from running: `by` policy, nobody, or a person, with the person's words; `summary` is what was asked about."""
 
     by: str
@@ -198,7 +198,7 @@ class No(msgspec.Struct, frozen=True):
     summary: str = ""
 
 
-async def refused(turn: Turn, call: CallState, action: Action, verdict: Verdict, no: No) -> None:
+async def refused(turn: Turn, call: CallState, action: Action, verdict: Verdict, no: CallRefusal) -> None:
     """A call that policy forbids, that nobody could be asked about, or that a person said no to."""
     by = no.by
     reasons = (no.text, *verdict.reasons) if by == "nobody" and no.text else verdict.reasons
@@ -213,7 +213,7 @@ async def refused(turn: Turn, call: CallState, action: Action, verdict: Verdict,
     await turn.journal.append(decision, body)
 
 
-def refusal_text(verdict: Verdict, no: No) -> str:
+def refusal_text(verdict: Verdict, no: CallRefusal) -> str:
     """What the model reads, and a person too."""
     why = "; ".join(verdict.reasons) or "no rule allows it"
     instead = next((f" Instead: {r.alternative}" for r in verdict.rules if r.decision is verdict.decision and r.alternative), "")
@@ -263,7 +263,7 @@ def told(error: NeuralClawError) -> str:
     return f"{error.text.removesuffix('.')}{'.' if error.hint[0].isupper() else ';'} {error.hint}"
 
 
-async def left(turn: Turn, call: CallState, no: No) -> None:
+async def left(turn: Turn, call: CallState, no: CallRefusal) -> None:
     """A `once` call that began in an earlier run and that nobody said to repeat."""
     said = f" ({no.text})" if no.by == "nobody" else f" The person says: {no.text}"
     await turn.journal.append(_error(call, f"{MAY_HAVE_HAPPENED}{said}" if no.text else MAY_HAVE_HAPPENED, bare=True))

@@ -24,9 +24,9 @@ from ..types.events import (
     TurnStarted,
     Unreadable,
 )
-from ..types.judging import Decision
 from ..types.messages import ToolCall, Usage
 from ..types.options import TurnOptions
+from ..types.risk import Decision
 from .inbox import Inbox
 
 REFUSERS = ("policy", "nobody")

@@ -12,14 +12,14 @@ import msgspec
 from ..errors import NeuralClawError, StoreError, ToolValidationError
 from ..types.actions import Action, Grant, StandingGrant, Verdict
 from ..types.events import DecisionMade, ToolOutput, ToolStarted
-from ..types.judging import Decision, Effect, Risk
 from ..types.logcontext import about
+from ..types.risk import Decision, Effect, Risk
 from ..types.signals import Denied, Parked, Retry
 from ..types.tools import Show, ToolContext, ToolResult, ToolSpec, unseen
-from . import limits, results
+from . import circuit_breakers, results
 from .asking import ask, may_run_again
-from .liveoutput import LiveOutput
-from .places import conflict
+from .call_conflicts import conflict
+from .live_output import LiveOutput
 from .results import Outcome
 from .state import CallState
 from .turn import Turn
@@ -56,13 +56,13 @@ async def run_calls(turn: Turn) -> None:
         return
     group: list[Ready] = []
     for call in tuple(state.open):
-        if limits.repeats(state, call, breakers):
+        if circuit_breakers.repeats(state, call, breakers):
             await run_group(turn, group)
             await results.not_run(turn, state.open, "the same call with the same arguments came again")
-            await turn.journal.append(limits.repeated(state, call, breakers))
+            await turn.journal.append(circuit_breakers.repeated(state, call, breakers))
             return
         await admit(turn, call, group)
-        if limits.too_many_errors(state, breakers):
+        if circuit_breakers.too_many_errors(state, breakers):
             break
     await run_group(turn, group)
     await results.not_run(turn, state.open, "too many errors before it")
@@ -164,7 +164,7 @@ async def authorize(turn: Turn, call: CallState, action: Action) -> Ready | None
             said = answers.by_hash.get(grant.hash)
             return Ready(call, action, grant, said.by if said and again == "policy" else again)
         except Denied as denied:
-            await results.refused(turn, call, action, denied.verdict, results.No("policy"))
+            await results.refused(turn, call, action, denied.verdict, results.CallRefusal("policy"))
             return None
         except Parked as parked:
             if standing is None:

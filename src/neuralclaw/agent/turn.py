@@ -8,13 +8,13 @@ from ..ports import Asker, Clock, Gate, Provider, Redaction, Store, Toolset
 from ..types.events import Passing
 from ..types.messages import ToolDef
 from ..types.options import TurnOptions
+from .circuit_breakers import RunningTime
 from .journal import Journal
-from .limits import RunningTime
 from .redaction import NO_REDACTION
 from .state import TurnState
 
 
-class Heard:
+class PartialReply:
     """What a model has said of a reply that is not finished, as far as it was shown."""
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     clock: Clock
     show: Callable[[Passing], None]
     time: RunningTime
-    heard: Heard = msgspec.field(default_factory=Heard)
+    heard: PartialReply = msgspec.field(default_factory=PartialReply)
     outbox: str | None = None
 
     @property

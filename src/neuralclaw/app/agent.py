@@ -9,29 +9,27 @@ import msgspec
 from anyio.abc import TaskGroup
 
 from .. import config
-from ..config import process
+from ..config import process_environment
 from ..errors import AgentError, SessionBusy, UsageError
 from ..ports import Desk
 from ..runtime.asker import JournalAsker
 from ..runtime.bus import Bus
 from ..runtime.desk import SessionDesk, Verb
 from ..runtime.drive import Kit, Wish
+from ..runtime.record_verbs import find_session
 from ..runtime.sessions import Sessions
 from ..runtime.turnstream import TurnStream
-from ..runtime.verbs import find_session
 from ..types.actions import Origin
 from ..types.entries import Event
 from ..types.events import Inbound, TurnFinished
 from ..types.ids import new_id
 from ..types.messages import Image
 from ..types.options import ApprovalsMode, TurnOptions
+from .agent_task import AgentTask
 from .approver import Approver, asked
-from .calling import call_verb
-from .calls import DIRECT, called, for_call, spelled
 from .capability_context import CapabilityClient
-from .confined import refuse_unconfined
 from .eventlog import EventLog, Leaving
-from .given import (
+from .option_checks import (
     checked_name,
     checked_text,
     continued,
@@ -48,17 +46,19 @@ from .given import (
     tools_of,
     trust_of,
 )
-from .held import Held
-from .opening import opened_with
+from .option_types import AskOptions, OpeningOptions
 from .parts import Parts
 from .pictures import Given, mentioned, pictures
-from .recovering import recovered
+from .recovery import recovered
+from .sandbox_selection import refuse_unconfined
 from .seat import Seat, checked_options, seat_of
+from .section_options import opened_with
 from .session_verbs import session_verbs
+from .tool_call_turns import DIRECT, called, for_call, spelled
 from .toolbox import Toolbox
 from .turn_verbs import turn_verbs
 from .turns import Turns, leaf
-from .typed import AskOptions, OpeningOptions
+from .verb_calls import call_verb
 from .verbs import agent_verbs
 
 
@@ -70,7 +70,7 @@ class Agent:
         self._desk, self._verbs = desk, dict[str, Verb]()
         self.settings = parts.loaded
         self._turns = Turns(parts, desk, bus, sessions, seat.who)
-        self._held: Held[Agent] | None = None
+        self._held: AgentTask[Agent] | None = None
         self._closed = False
 
     @staticmethod
@@ -89,7 +89,7 @@ class Agent:
         options = opened_with(given)
         checked_options(options)
         environ, approver = options.get("environ"), options.get("approver")
-        loaded = load_settings(options.get("home"), process.environ if environ is None else environ, options.get("settings"))
+        loaded = load_settings(options.get("home"), process_environment.environ if environ is None else environ, options.get("settings"))
         if options.get("thinks", True):
             config.refuse_caps(loaded)
         toolbox = Toolbox(given=options.get("tools", ()), builtin=options.get("builtin"))
@@ -121,7 +121,7 @@ class Agent:
 
         An agent that is forgotten is closed when its event loop or the program ends; turns that ran are then unfinished, and can be gone on with.
         """
-        held = Held(Agent.open(**options))
+        held = AgentTask(Agent.open(**options))
         agent = await held.enter()
         agent._held = held
         return agent
@@ -277,7 +277,7 @@ class Agent:
             told.append(f"The workspace {workspace} is more than one task should write to: it is read-only. Name another with --workspace DIR.")
         if self._seat.approvals == "auto":
             told.append("Approvals: auto. What asks for risk up to HIGH, its tier up to execute, or a program off the list runs without asking in this run.")
-        if self._seat.approvals == "ask" and not self._seat.present and not process.ours:  # the program tells each question on stderr
+        if self._seat.approvals == "ask" and not self._seat.present and not process_environment.ours:  # the program tells each question on stderr
             days = self.settings.settings.approvals.expire_days
             told.append(f"Approvals: ask, and nobody is here to ask. A question waits up to {days:g} days for its answer: neuralclaw approvals answer.")
         return tuple(told)

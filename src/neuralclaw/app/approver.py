@@ -9,10 +9,10 @@ import anyio.to_thread
 import msgspec
 
 from ..types.actions import AnswerDecision, Question, Shown
-from .given import refused
+from .option_checks import refused
 
 
-class Call(msgspec.Struct, frozen=True):
+class ProposedCall(msgspec.Struct, frozen=True):
     """The call an approver is asked about."""
 
     name: str
@@ -23,7 +23,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     """What an approver gets: the call, what it would do exactly, why it is asked, and where its content came from."""
 
     session: str
-    call: Call
+    call: ProposedCall
     action: Shown
     reasons: tuple[str, ...]
     sources: tuple[str, ...]
@@ -64,7 +64,7 @@ def asked(approver: Approver) -> Callable[[str, Question], Awaitable[AnswerDecis
     awaits = inspect.iscoroutinefunction(plain) or inspect.iscoroutinefunction(getattr(type(plain), "__call__", None))  # noqa: B004  # asked of the class
 
     async def ask(session: str, question: Question) -> AnswerDecision:
-        call = Call(question.action.tool, question.arguments)
+        call = ProposedCall(question.action.tool, question.arguments)
         about = Ask(session=session, call=call, action=question.action, reasons=question.reasons, sources=question.sources, question=question)
         # Left behind when the question is answered elsewhere: a thread cannot be stopped, and the turn must not wait for it.
         said: Any = approver(about) if awaits else await anyio.to_thread.run_sync(approver, about, abandon_on_cancel=True)

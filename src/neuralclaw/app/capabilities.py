@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ..capability import Capability, CapabilityContext, ContextSource, DoctorCheck, EventKind, Service, Table, TurnContext, Verb
-from ..config import LeftOut, Loaded
+from ..config import LeftOut, LoadedSettings
 from ..plugins import CAPABILITIES, BuiltInCapability, InstalledCapability, installed, load, load_target
 from ..ports import Channel, Provider
 from .capability_context import CapabilityClient, ClientContext
@@ -107,7 +107,7 @@ class Capabilities:
         return ClientCapabilities(self, client)
 
 
-def capabilities_of(loaded: Loaded) -> Capabilities:
+def capabilities_of(loaded: LoadedSettings) -> Capabilities:
     """The capabilities that take part under these settings: those that were loaded with them, else loaded now."""
     if isinstance(loaded.extensions, Capabilities):
         return loaded.extensions

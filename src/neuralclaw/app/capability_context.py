@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from ..agent.redaction import NO_REDACTION, redacted
 from ..capability import PRIVATE, Capability
-from ..config import Loaded
+from ..config import LoadedSettings
 from ..errors import UsageError
 from ..ports import Clock, Desk, Redaction, Store
 from ..types.actions import Who
@@ -20,7 +20,7 @@ class CapabilityClient(NamedTuple):
     `workspace`: absolute and real, "" where there is none.
     """
 
-    loaded: Loaded
+    loaded: LoadedSettings
     desk: Desk
     store: Store
     clock: Clock

@@ -12,9 +12,9 @@ from ..capability import Capability, ContextSource, EventKind, Service, Table, V
 from ..config.describe import unfit_type
 from ..plugins import NOUNS
 from ..types.events import AnyBody, Body
-from ..types.later import NOUNS as PLANNED
+from ..types.planned_commands import NOUNS as PLANNED
 from .capability_verbs import parameters_of
-from .typed import OpeningOptions
+from .option_types import OpeningOptions
 
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _VERB = re.compile(r"[a-z][a-z0-9_-]*(\.[a-z][a-z0-9_-]*)?")

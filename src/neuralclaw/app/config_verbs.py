@@ -8,16 +8,16 @@ from .. import config
 from ..errors import UsageError
 from ..plugins import load
 from .capabilities import Capabilities
-from .confined import refuse_unconfined, sandbox_of
+from .sandbox_selection import refuse_unconfined, sandbox_of
 
 
 class ConfigVerbs:
     """What can be asked of the configuration of one home, and the setting of a key."""
 
-    def __init__(self, asked: config.Asked) -> None:
+    def __init__(self, asked: config.SettingsRequest) -> None:
         self._asked = asked
 
-    def loaded(self) -> config.Loaded:
+    def loaded(self) -> config.LoadedSettings:
         """The settings in effect now. Raises `ConfigError`."""
         return config.effective(self._asked, lambda: load("provider.known"), Capabilities.load)
 
@@ -55,7 +55,7 @@ class ConfigVerbs:
         return {**done._asdict(), "notices": list(done.notices)}
 
 
-def config_verbs(asked: config.Asked) -> dict[str, Any]:
+def config_verbs(asked: config.SettingsRequest) -> dict[str, Any]:
     """The verbs of the configuration, for the table."""
     verbs = ConfigVerbs(asked)
     names = ("show", "check", "path", "schema", "example", "set")

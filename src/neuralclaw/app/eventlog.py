@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from .. import config
 from .._version import __version__
 from ..errors import NeuralClawError
-from ..log import LogBook
+from ..log import LogWriter
 from ..secrets import Redactor
 from ..types.entries import Entry, Event, event_of
 from ..types.events import (
@@ -30,7 +30,7 @@ LOGGER = "neuralclaw.events"
 MEGABYTE = 1_000_000
 
 
-class Told(NamedTuple):
+class LogMessage(NamedTuple):
     """An event as a line: how weighty it is, what happened, the numbers."""
 
     level: int
@@ -38,12 +38,12 @@ class Told(NamedTuple):
     fields: dict[str, Any]
 
 
-def open_book(loaded: config.Loaded, redactor: Redactor) -> LogBook:
+def open_book(loaded: config.LoadedSettings, redactor: Redactor) -> LogWriter:
     """The log of this home, opened; `problem` says why it is not kept where it cannot be written."""
     settings = loaded.settings.logging
     folder = config.absolute(settings.log_dir, loaded.env.get("HOME", ""), loaded.home) if settings.log_dir else f"{loaded.home}/logs"
-    book = LogBook(folder, level=settings.level, max_bytes=settings.max_file_size_mb * MEGABYTE, backups=settings.backup_count, redact=redactor.redact)
-    book.open(whole_process=config.process.ours)
+    book = LogWriter(folder, level=settings.level, max_bytes=settings.max_file_size_mb * MEGABYTE, backups=settings.backup_count, redact=redactor.redact)
+    book.open(whole_process=config.process_environment.ours)
     book.note(logging.INFO, "neuralclaw.app", "process started", version=__version__, home=loaded.home, config=loaded.file)
     for kind, why in redactor.left_out:
         book.note(logging.DEBUG, "neuralclaw.secrets", f"the value of {kind} is not looked for in texts: it is {why}")
@@ -53,7 +53,7 @@ def open_book(loaded: config.Loaded, redactor: Redactor) -> LogBook:
 class Leaving:
     """Around an agent's life: an error that ends it stands in the log in full, and goes on without a secret in its sentence."""
 
-    def __init__(self, book: LogBook, redact: Callable[[str], str]) -> None:
+    def __init__(self, book: LogWriter, redact: Callable[[str], str]) -> None:
         self._book, self._redact = book, redact
 
     def __enter__(self) -> None:
@@ -70,7 +70,7 @@ class Leaving:
                 error.text, error.hint = self._redact(error.text), self._redact(error.hint)
 
 
-class _Told:
+class _SessionProgress:
     """What was told of one session: up to which entry, when that was written, and the decisions on calls that are not finished."""
 
     __slots__ = ("before", "decisions", "entry")
@@ -86,9 +86,9 @@ class EventLog:
     REMEMBERED = 1_000
     """Sessions that are kept in mind; beyond that the one told of longest ago that is not driven any more is forgotten."""
 
-    def __init__(self, book: LogBook, driving: Callable[[str], bool]) -> None:
+    def __init__(self, book: LogWriter, driving: Callable[[str], bool]) -> None:
         self._book, self._driving = book, driving
-        self._sessions: dict[str, _Told] = {}  # the one told of last stands last
+        self._sessions: dict[str, _SessionProgress] = {}  # the one told of last stands last
 
     def entries(self, entries: Sequence[Entry]) -> None:
         for entry in entries:
@@ -104,13 +104,13 @@ class EventLog:
             if event is not None:
                 self._note(event, told, ms)
 
-    def _new(self, entry: Entry) -> _Told:
+    def _new(self, entry: Entry) -> _SessionProgress:
         if len(self._sessions) >= self.REMEMBERED:
             for session in [name for name in self._sessions if not self._driving(name)][: len(self._sessions) - self.REMEMBERED + 1]:
                 del self._sessions[session]
-        return _Told(entry.header.time)
+        return _SessionProgress(entry.header.time)
 
-    def _note(self, event: Event, told: _Told, ms: int) -> None:
+    def _note(self, event: Event, told: _SessionProgress, ms: int) -> None:
         body = event.body
         decision = None
         if isinstance(body, DecisionMade):
@@ -124,43 +124,45 @@ class EventLog:
             self._book.note(written.level, LOGGER, written.message, session=event.session, turn=event.turn, entry=event.entry, **written.fields)
 
 
-def line(event: Event, *, ms: int, decision: DecisionMade | None = None) -> Told | None:
+def line(event: Event, *, ms: int, decision: DecisionMade | None = None) -> LogMessage | None:
     """The line of an event; None for what needs none. `ms`: since the entry before it; `decision`: the one on a finished call."""
     match event.body:
         case TurnStarted(model=model, origin=origin, options=options, digests=digests):
             started = {"model": model, "origin": origin, "approvals": options.approvals, "settings": digests.get("settings", "")[:12]}
-            return Told(logging.INFO, "turn started", started)
+            return LogMessage(logging.INFO, "turn started", started)
         case Message(model=model, usage=usage, stop=stop, tool_calls=calls):
-            return Told(logging.INFO, "model replied", {"model": model, "stop": stop, "calls": len(calls), "ms": ms, **tokens(usage)})
+            return LogMessage(logging.INFO, "model replied", {"model": model, "stop": stop, "calls": len(calls), "ms": ms, **tokens(usage)})
         case RetryEvent(attempt=attempt, wait_ms=wait, reason=reason, model=model):
-            return Told(logging.WARNING, "model call failed, another try follows", {"model": model, "attempt": attempt, "wait_ms": wait, "reason": reason})
+            return LogMessage(
+                logging.WARNING, "model call failed, another try follows", {"model": model, "attempt": attempt, "wait_ms": wait, "reason": reason}
+            )
         case ToolStarted(call_id=call_id, name=name, risk=risk, tier=tier):
-            return Told(logging.DEBUG, "tool call started", {"call_id": call_id, "tool": name, "risk": str(risk), "tier": str(tier)})
+            return LogMessage(logging.DEBUG, "tool call started", {"call_id": call_id, "tool": name, "risk": str(risk), "tier": str(tier)})
         case ToolFinished():
             return finished_call(event.body, decision)
         case ApprovalRequested(approval_id=approval_id, call_id=call_id, risk=risk):
-            return Told(logging.INFO, "a person is asked", {"call_id": call_id, "approval_id": approval_id, "risk": str(risk)})
+            return LogMessage(logging.INFO, "a person is asked", {"call_id": call_id, "approval_id": approval_id, "risk": str(risk)})
         case ApprovalResolved(approval_id=approval_id, decision=said, by=by):
-            return Told(logging.INFO, "the question is answered", {"approval_id": approval_id, "decision": said, "by": by})
+            return LogMessage(logging.INFO, "the question is answered", {"approval_id": approval_id, "decision": said, "by": by})
         case Cancel(by=by):
-            return Told(logging.INFO, "cancel", {"by": by})
+            return LogMessage(logging.INFO, "cancel", {"by": by})
         case LimitHit(kind=kind, text=text):
-            return Told(logging.WARNING, text, {"limit": kind})
+            return LogMessage(logging.WARNING, text, {"limit": kind})
         case ErrorEvent(kind=kind, text=text, recoverable=recoverable):
-            return Told(logging.WARNING if recoverable else logging.ERROR, text, {"kind": kind})
+            return LogMessage(logging.WARNING if recoverable else logging.ERROR, text, {"kind": kind})
         case TurnFinished(status=status, usage=usage, duration_ms=duration, waiting=waiting):
             level = logging.INFO if status in ("done", "needs_approval", "cancelled") else logging.WARNING
-            return Told(level, "turn parked" if waiting else "turn finished", {"status": status, "ms": duration, **tokens(usage)})
+            return LogMessage(level, "turn parked" if waiting else "turn finished", {"status": status, "ms": duration, **tokens(usage)})
     return None
 
 
-def finished_call(body: ToolFinished, decision: DecisionMade | None) -> Told:
+def finished_call(body: ToolFinished, decision: DecisionMade | None) -> LogMessage:
     fields: dict[str, Any] = {"call_id": body.call_id, "tool": body.name, "ok": body.ok, "ms": body.duration_ms, "chars": len(body.content)}
     if decision is not None:
         fields |= {"decision": str(decision.decision), "by": decision.by, "risk": str(decision.risk), "tier": str(decision.tier)}
     if not body.ok and "kind" in body.metadata:
         fields["kind"] = body.metadata["kind"]
-    return Told(logging.INFO, "tool call finished", fields)
+    return LogMessage(logging.INFO, "tool call finished", fields)
 
 
 def tokens(usage: Usage) -> dict[str, Any]:

@@ -6,17 +6,17 @@ from typing import Any
 import msgspec
 
 from ..errors import ToolNotFoundError, ToolValidationError, UsageError
-from ..runtime.verbs import find_session
-from ..safety.gate import Gate
+from ..runtime.record_verbs import find_session
+from ..safety.gate import PolicyGate
 from ..sandbox.facts import SystemFacts
 from ..types.actions import Action, Origin, Verdict, Who
 from ..types.entries import Entry
 from ..types.events import ToolStarted, TurnStarted
-from ..types.judging import Power, Risk, Trust
 from ..types.labels import NONE, Labels
 from ..types.messages import ToolCall
+from ..types.risk import Power, Risk, Trust
 from ..types.tools import ToolSpec, Touch
-from .given import checked_who, real_directory
+from .option_checks import checked_who, real_directory
 from .parts import Parts, beside, read_command
 
 TARGETS = ("command", "url", "path", "tool", "call_id")
@@ -39,7 +39,7 @@ LATER = {"soul": "souls are", "channel": "chat channels are", "label": "rules ab
 """What a question may name and this version does not have."""
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ExplainRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What may be asked, as in INTERFACE.md. `resolve`: one list of addresses for each look-up of a host, instead of DNS."""
 
     workspace: str | None = None
@@ -58,7 +58,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     label: list[str] | None = None
 
 
-class Around(msgspec.Struct, frozen=True, kw_only=True):
+class CallCircumstances(msgspec.Struct, frozen=True, kw_only=True):
     """What a call is judged in: where, under what trust, for whom, and after what was read."""
 
     workspace: str
@@ -67,7 +67,7 @@ class Around(msgspec.Struct, frozen=True, kw_only=True):
     labels: Labels = NONE
 
 
-class Answered:
+class GivenResolver:
     """A resolver with given answers: the first list of a host for the first look-up, and so on; `host` stands for any host."""
 
     def __init__(self, answers: Mapping[str, Sequence[Sequence[str]]]) -> None:
@@ -86,19 +86,19 @@ async def explain(parts: Parts, asked: Mapping[str, Any], *, workspace: str, tru
     Raises `UsageError` for a question that cannot be answered: it names nothing, or something that is not there.
     """
     try:
-        question = msgspec.convert(dict(asked), Asked)
+        question = msgspec.convert(dict(asked), ExplainRequest)
     except msgspec.ValidationError as error:
         raise UsageError(f"that cannot be explained: {error}") from error
     _fits(question)
-    action, session = await _action(parts, question, Around(workspace=workspace, trust=trust))
+    action, session = await _action(parts, question, CallCircumstances(workspace=workspace, trust=trust))
     standing = await parts.store.grants(session, action.workspace)
     if question.resolve is None:
         return await parts.gate.judge(action, standing)
-    facts = SystemFacts(parts.policy, lambda: parts.sandbox.name, parts.loaded.env.get("PATH", ""), Answered(question.resolve))
-    return await Gate(parts.policy, facts, parts.clock, read_command, beside=beside).judge(action, standing)
+    facts = SystemFacts(parts.policy, lambda: parts.sandbox.name, parts.loaded.env.get("PATH", ""), GivenResolver(question.resolve))
+    return await PolicyGate(parts.policy, facts, parts.clock, read_command, beside=beside).judge(action, standing)
 
 
-def _fits(asked: Asked) -> None:
+def _fits(asked: ExplainRequest) -> None:
     """Refuse what would not count."""
     for name, are in LATER.items():
         if getattr(asked, name) is not None:
@@ -116,7 +116,7 @@ def _fits(asked: Asked) -> None:
         raise UsageError(f"--path wants --op, one of {', '.join(BY_OP)}", hint=f"neuralclaw policy explain --path {asked.path} --op read")
 
 
-async def _action(parts: Parts, asked: Asked, around: Around) -> tuple[Action, str]:
+async def _action(parts: Parts, asked: ExplainRequest, around: CallCircumstances) -> tuple[Action, str]:
     """The call that stands for what is asked, and the session whose grants count."""
     session = ""
     if asked.call_id is not None:
@@ -137,13 +137,13 @@ async def _action(parts: Parts, asked: Asked, around: Around) -> tuple[Action, s
         raise UsageError(error.text, hint=f"neuralclaw tools show {spec.name}") from error
 
 
-def _given(asked: Asked, around: Around) -> Around:
+def _given(asked: ExplainRequest, around: CallCircumstances) -> CallCircumstances:
     """The surroundings with what the question says of them."""
     if asked.origin in ("schedule", "agent"):
         raise UsageError(f"--origin {asked.origin}: {'schedules' if asked.origin == 'schedule' else 'delegated tasks'} are not available yet")
     if asked.origin not in (None, "owner", "program"):
         raise UsageError(f"{asked.origin!r} is no origin", hint="owner or program")
-    return Around(
+    return CallCircumstances(
         workspace=around.workspace if asked.workspace is None else real_directory(asked.workspace),
         trust=asked.trust or around.trust,
         who=around.who if asked.origin is None else checked_who(asked.origin),
@@ -158,7 +158,7 @@ def _tool(parts: Parts, name: str) -> ToolSpec:
     return spec
 
 
-def _made(spec: ToolSpec, arguments: dict[str, Any], around: Around) -> Action:
+def _made(spec: ToolSpec, arguments: dict[str, Any], around: CallCircumstances) -> Action:
     return Action(
         session="explain",
         turn=0,
@@ -172,15 +172,15 @@ def _made(spec: ToolSpec, arguments: dict[str, Any], around: Around) -> Action:
     )
 
 
-class Recorded(msgspec.Struct, frozen=True):
+class RecordedCall(msgspec.Struct, frozen=True):
     """A call of the record, and what its turn ran under."""
 
     call: ToolCall
-    around: Around | None
+    around: CallCircumstances | None
     session: str = ""
 
 
-async def _recorded(parts: Parts, name: str) -> Recorded:
+async def _recorded(parts: Parts, name: str) -> RecordedCall:
     """The call of that id, or `SESSION/CALL_ID` where several sessions have one. Raises `UsageError`, which names the candidates."""
     session, slash, call_id = name.partition("/")
     if slash:
@@ -197,17 +197,17 @@ async def _recorded(parts: Parts, name: str) -> Recorded:
     return msgspec.structs.replace(found, session=having[0])
 
 
-def _call(entries: Sequence[Entry], call_id: str) -> Recorded | None:
+def _call(entries: Sequence[Entry], call_id: str) -> RecordedCall | None:
     """The call as it ran, else as it was proposed."""
-    around: Around | None = None
-    found: Recorded | None = None
+    around: CallCircumstances | None = None
+    found: RecordedCall | None = None
     for entry in entries:
         body = entry.body
         if isinstance(body, TurnStarted):
             options = body.options
-            around = Around(workspace=options.workspace, trust=options.trust, who=options.origin.who, labels=frozenset(entry.header.labels))
+            around = CallCircumstances(workspace=options.workspace, trust=options.trust, who=options.origin.who, labels=frozenset(entry.header.labels))
         elif isinstance(body, ToolStarted) and body.call_id == call_id:
-            found = Recorded(ToolCall(call_id, body.name, body.arguments), around)
+            found = RecordedCall(ToolCall(call_id, body.name, body.arguments), around)
         for call in getattr(body, "tool_calls", ()):
-            found = Recorded(call, around) if call.id == call_id and found is None else found
+            found = RecordedCall(call, around) if call.id == call_id and found is None else found
     return found

@@ -8,17 +8,17 @@ import msgspec
 
 from ..errors import ConfigError, LLMAuthError, LLMError, LLMModelError, LLMRateLimitError, LLMTimeoutError, LLMUnavailableError
 from ..plugins import load
-from .models import GIVEN, OWN
+from .model_resolver import GIVEN, OWN
 from .parts import Parts
-from .setup import LOCAL, OFFLINE, alone, call, missing_for, opened_models
-from .setup_find import local_engine, providers
-from .setup_reach import Listing, counted, has_model, listing, shown
+from .setup.discovery import local_engine, providers
+from .setup.model_listing import ModelListing, counted, has_model, listing, shown
+from .setup.procedure import LOCAL, OFFLINE, alone, call, missing_for, opened_models
 
 REACH_SECONDS = 4.0
 """How long a service may take to send the list of its models."""
 
 
-class Check(msgspec.Struct, frozen=True, kw_only=True):
+class ModelCheck(msgspec.Struct, frozen=True, kw_only=True):
     """One line of `doctor`. `fix`: the command, or the exact edit, that mends it. `needed` false: the agent works without it."""
 
     check: str
@@ -64,7 +64,7 @@ class Mend:
         return f"write the line {names[0]}=YOUR-KEY into {os.path.join(folder, '.env')}"  # noqa: PTH118
 
 
-async def model_checks(parts: Parts, *, real_call: bool) -> list[Check]:
+async def model_checks(parts: Parts, *, real_call: bool) -> list[ModelCheck]:
     """Which model is chosen and why, whether it can be asked, and the same of every model it falls back on.
 
     The free list of models is asked for at the services that are configured for use, nowhere else; a model is called only with
@@ -82,18 +82,18 @@ async def model_checks(parts: Parts, *, real_call: bool) -> list[Check]:
         found += [msgspec.structs.replace(one, needed=False) for one in more]
     engine = local_engine()
     text = f"{engine} is installed" if engine else "nothing is installed that runs a model in this process"
-    return [*found, Check(check="local", ok=bool(engine), text=text, fix=missing_for(LOCAL) or None, needed=False)]
+    return [*found, ModelCheck(check="local", ok=bool(engine), text=text, fix=missing_for(LOCAL) or None, needed=False)]
 
 
-async def _of_model(parts: Parts, name: str, mend: Mend, how: tuple[str, bool]) -> list[Check]:
+async def _of_model(parts: Parts, name: str, mend: Mend, how: tuple[str, bool]) -> list[ModelCheck]:
     """The checks of one model, up to the first that makes the others pointless. `how`: what they are called, and whether to call it for real."""
     check, real_call = how
     service = name.partition(":")[0]
     try:
         full = parts.models.full_name(name)
     except ConfigError as error:
-        return [Check(check=check, ok=False, text=error.text, fix=mend.key(service, name))]
-    found = [Check(check=check, ok=True, text=full), *_of_key(parts, service, f"{check}.key")]
+        return [ModelCheck(check=check, ok=False, text=error.text, fix=mend.key(service, name))]
+    found = [ModelCheck(check=check, ok=True, text=full), *_of_key(parts, service, f"{check}.key")]
     answer = None
     if service not in (*OWN, GIVEN, LOCAL):
         more, answer = await _of_service(parts, full, mend, check)
@@ -106,24 +106,24 @@ async def _of_model(parts: Parts, name: str, mend: Mend, how: tuple[str, bool]) 
     return [*found, called]
 
 
-def _of_key(parts: Parts, service: str, check: str) -> list[Check]:
+def _of_key(parts: Parts, service: str, check: str) -> list[ModelCheck]:
     """Where the service's key comes from; nothing for one that takes none."""
     known, env = load("provider.known").get(service), parts.loaded.env
     variable = next((name for name in known.keys if env.get(name, "").strip()), "") if known is not None else ""
-    return [Check(check=check, ok=True, text=f"{variable} is set ({parts.loaded.variable_origin(variable)})")] if variable else []
+    return [ModelCheck(check=check, ok=True, text=f"{variable} is set ({parts.loaded.variable_origin(variable)})")] if variable else []
 
 
-async def _of_service(parts: Parts, full: str, mend: Mend, check: str) -> tuple[list[Check], Listing]:
+async def _of_service(parts: Parts, full: str, mend: Mend, check: str) -> tuple[list[ModelCheck], ModelListing]:
     """Whether the service is there, takes the key, and has the model; and what it said."""
     name, _, model = full.partition(":")
     service = load("provider.resolve")(name, providers(parts.loaded), parts.loaded.env)
     answer = await listing(parts.gate, service, REACH_SECONDS)
-    reached = Check(check=f"{check}.service", ok=answer.ok, text=answer.text, fix=None if answer.ok else _service_fix(service, full, mend, answer))
+    reached = ModelCheck(check=f"{check}.service", ok=answer.ok, text=answer.text, fix=None if answer.ok else _service_fix(service, full, mend, answer))
     known = _of_name(service, model, mend, answer) if answer.ok else None
     return ([reached] if known is None else [reached, msgspec.structs.replace(known, check=f"{check}.name")]), answer
 
 
-def _service_fix(service: Any, full: str, mend: Mend, answer: Listing) -> str:
+def _service_fix(service: Any, full: str, mend: Mend, answer: ModelListing) -> str:
     if answer.refused:
         return mend.key(service.name, full)
     if service.name == "ollama":
@@ -131,22 +131,22 @@ def _service_fix(service: Any, full: str, mend: Mend, answer: Listing) -> str:
     return f"curl -sS {shown(service)}/models"
 
 
-def _of_name(service: Any, model: str, mend: Mend, answer: Listing) -> Check | None:
+def _of_name(service: Any, model: str, mend: Mend, answer: ModelListing) -> ModelCheck | None:
     """Whether the model is among those of the service, or known to be withdrawn; None where that cannot be told."""
     if answer.models is not None and has_model(answer.models, model):
-        return Check(check="name", ok=True, text=f"{service.name} has {model}")
+        return ModelCheck(check="name", ok=True, text=f"{service.name} has {model}")
     successor = load("provider.successor")(service.name, model) if answer.models is not None or service.own else None
     if successor:
         text = f"{service.name} has withdrawn {model}; its successor is {successor}"
-        return Check(check="name", ok=False, text=text, fix=mend.model(f"{service.name}:{successor}"))
+        return ModelCheck(check="name", ok=False, text=text, fix=mend.model(f"{service.name}:{successor}"))
     if answer.models is None or model == "default":
         return None
     text = f"{model} is not among the {counted(answer.models)} of {service.name}" if answer.models else f"{service.name} has no models"
     if service.name == "ollama":
-        return Check(check="name", ok=False, text=text, fix=f"ollama pull {model}")
+        return ModelCheck(check="name", ok=False, text=text, fix=f"ollama pull {model}")
     near = _nearest(model, answer.models, service.default_model)
     fix = mend.model(f"{service.name}:{near}") if near else f"curl -sS {shown(service)}/models"
-    return Check(check="name", ok=False, text=text, fix=fix, needed=False)
+    return ModelCheck(check="name", ok=False, text=text, fix=fix, needed=False)
 
 
 def _nearest(model: str, models: tuple[str, ...], default: str) -> str:
@@ -158,7 +158,7 @@ def _nearest(model: str, models: tuple[str, ...], default: str) -> str:
     return next(iter((*near, *others)), default if default != model else "")
 
 
-def _call_fix(error: LLMError, full: str, mend: Mend, answer: Listing | None) -> str:
+def _call_fix(error: LLMError, full: str, mend: Mend, answer: ModelListing | None) -> str:
     """The command after a call that failed: a model that the service lists, a new key, or the call once more."""
     service, _, model = full.partition(":")
     if isinstance(error, LLMAuthError):
@@ -170,11 +170,11 @@ def _call_fix(error: LLMError, full: str, mend: Mend, answer: Listing | None) ->
     return mend.model(f"{service}:{near}") if near else "neuralclaw init"
 
 
-async def _called(parts: Parts, name: str, check: str, fix: Callable[[LLMError], str]) -> Check:
+async def _called(parts: Parts, name: str, check: str, fix: Callable[[LLMError], str]) -> ModelCheck:
     """One real call, through the provider that turns use."""
     async with opened_models(alone(parts.loaded), parts.gate) as models:
         done = await call(models, name, lambda _: None)
     error = done.error()
     if error is None:
-        return Check(check=check, ok=True, text=f"answered {done.text[:60]!r} after {done.ms} ms")
-    return Check(check=check, ok=False, text=error.text, fix=fix(error))
+        return ModelCheck(check=check, ok=True, text=f"answered {done.text[:60]!r} after {done.ms} ms")
+    return ModelCheck(check=check, ok=False, text=error.text, fix=fix(error))

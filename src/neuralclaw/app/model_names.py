@@ -7,10 +7,10 @@ from typing import Any
 from ..config.services import OLLAMA_TAG
 from ..errors import ConfigError
 from ..plugins import load
-from .listed import Listed
+from .service_models import ServiceModels
 
 
-def unknown_model(model: str, providers: Mapping[str, Mapping[str, Any]], listed: Listed) -> ConfigError:
+def unknown_model(model: str, providers: Mapping[str, Mapping[str, Any]], listed: ServiceModels) -> ConfigError:
     """`model` is no service, and no service that can be used has a model of that name. `listed`: what services were asked for."""
     services = [name for name in load("provider.having")(model, providers) if load("provider.known")[name].keys]
     if services:
@@ -29,7 +29,7 @@ def unknown_model(model: str, providers: Mapping[str, Mapping[str, Any]], listed
     return ConfigError(f"unknown provider {name!r}; there are {', '.join(known)}", hint=hint)
 
 
-def _near(model: str, known: list[str], providers: Mapping[str, Mapping[str, Any]], listed: Listed) -> list[str]:
+def _near(model: str, known: list[str], providers: Mapping[str, Mapping[str, Any]], listed: ServiceModels) -> list[str]:
     """The nearest service, else the nearest model as `P:M`."""
     if near := get_close_matches(model, known, n=1):
         return near

@@ -12,13 +12,13 @@ from ..plugins import load
 from ..types.messages import ModelInfo, Price
 from .capabilities import Capabilities
 from .clock import SystemClock
-from .models import GIVEN, LOCAL, OWN, Models
+from .model_resolver import GIVEN, LOCAL, OWN, ModelResolver
 
 
 class ModelVerbs:
     """What can be asked about the models of one home."""
 
-    def __init__(self, models: Models, loaded: config.Loaded) -> None:
+    def __init__(self, models: ModelResolver, loaded: config.LoadedSettings) -> None:
         self._models, self._loaded = models, loaded
         self.notice = ""
         """What the last list could not tell, a sentence for a person."""
@@ -97,10 +97,10 @@ class ModelVerbs:
 
 
 @asynccontextmanager
-async def reading(asked: config.Asked) -> AsyncIterator[ModelVerbs]:
+async def reading(asked: config.SettingsRequest) -> AsyncIterator[ModelVerbs]:
     """The verbs over a configuration alone: works without a home that can be written. Raises `ConfigError`."""
     loaded = config.effective(asked, lambda: load("provider.known"), Capabilities.load)
-    models = Models(loaded, load("gate.standing")(loaded), SystemClock(), given=None)
+    models = ModelResolver(loaded, load("gate.standing")(loaded), SystemClock(), given=None)
     try:
         yield ModelVerbs(models, loaded)
     finally:

@@ -14,25 +14,25 @@ from ..agent.prompt import system_prompt
 from ..errors import NeuralClawError
 from ..plugins import load
 from ..ports import Clock, Provider
-from ..safety.gate import Gate
+from ..safety.gate import PolicyGate
+from ..sandbox.confined_files import ConfinedFiles
 from ..sandbox.environment import clean_env
 from ..sandbox.facts import SystemFacts
-from ..sandbox.files import ConfinedFiles
 from ..secrets import Redactor
 from ..store.sqlite import SqliteStore
 from ..tools.builtin import own_tools, workspace_tools
 from ..tools.documents import extractor
-from ..tools.environment import Environment
 from ..tools.instructions import WorkspaceInstructions
+from ..tools.machine_context import MachineContext
 from ..tools.registry import Registry
 from ..tools.terminal import TerminalSettings
 from ..types.options import Policy
 from .capabilities import capabilities_of
 from .clock import SystemClock
-from .confined import sandbox_of
 from .eventlog import open_book
-from .late import LateConverter, LateSandbox
-from .models import Models
+from .lazy_parts import LazyConverter, LazySandbox
+from .model_resolver import ModelResolver
+from .sandbox_selection import sandbox_of
 from .toolbox import Toolbox
 
 CLOSE_SECONDS = 0.05
@@ -42,17 +42,17 @@ CLOSE_SECONDS = 0.05
 class Parts:
     """Everything of one home that lives as long as the agent, wired and open."""
 
-    def __init__(self, loaded: config.Loaded, store: SqliteStore, clock: Clock, *, provider: Provider | None, tools: Toolbox) -> None:
+    def __init__(self, loaded: config.LoadedSettings, store: SqliteStore, clock: Clock, *, provider: Provider | None, tools: Toolbox) -> None:
         settings, env = loaded.settings, loaded.env
         self.loaded, self.store, self.clock = loaded, store, clock
         self.capabilities = capabilities_of(loaded)
         self.redactor = Redactor(config.secret_values(loaded))
         self.policy: Policy = config.policy(settings, home=loaded.home, person_home=env.get("HOME", ""))
-        self.sandbox = LateSandbox(lambda: sandbox_of(loaded))
-        converter = LateConverter(lambda: load("converter")())
+        self.sandbox = LazySandbox(lambda: sandbox_of(loaded))
+        converter = LazyConverter(lambda: load("converter")())
         facts = SystemFacts(self.policy, lambda: self.sandbox.name, env.get("PATH", ""), extract=extractor(converter))
-        self.gate = Gate(self.policy, facts, clock, read_command, beside=beside)
-        self.models = Models(loaded, self.gate, clock, given=provider)
+        self.gate = PolicyGate(self.policy, facts, clock, read_command, beside=beside)
+        self.models = ModelResolver(loaded, self.gate, clock, given=provider)
         self.files = ConfinedFiles(os.path.join(loaded.home, "preimages"))  # noqa: PTH118
         terminal = settings.tools.terminal
         terminal_settings = TerminalSettings(working_dir=terminal.working_dir, timeout=terminal.default_timeout_seconds, max_chars=terminal.max_output_chars)
@@ -64,13 +64,13 @@ class Parts:
                 ]
             )
         )
-        self.environment = Environment(clock.monotonic).describe if settings.agent.environment_snapshot else None
+        self.environment = MachineContext(clock.monotonic).describe if settings.agent.environment_snapshot else None
         self.instructions = WorkspaceInstructions(env.get("HOME", "")) if settings.agent.project_instructions else None
         self._digests: dict[str, str] = {}
         self.book = open_book(loaded, self.redactor)
 
     @classmethod
-    async def open(cls, loaded: config.Loaded, *, provider: Provider | None, tools: Toolbox, readonly: bool = False) -> "Parts":
+    async def open(cls, loaded: config.LoadedSettings, *, provider: Provider | None, tools: Toolbox, readonly: bool = False) -> "Parts":
         """Open the store and put everything on it. Raises `StoreError`, `ConfigError`, and `UsageError` for a tool that is not there."""
         clock = SystemClock()
         store = await SqliteStore.open(loaded.home, clock=clock, readonly=readonly)

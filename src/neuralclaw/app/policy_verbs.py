@@ -7,13 +7,13 @@ from typing import Any
 import anyio
 import msgspec
 
-from ..config import process
+from ..config import process_environment
 from ..plugins import load
 from ..runtime.desk import Verb
 from ..store.sqlite import SqliteStore
-from ..types.judging import Trust
+from ..types.risk import Trust
 from .clock import SystemClock
-from .given import load_settings, real_directory, trust_of
+from .option_checks import load_settings, real_directory, trust_of
 from .parts import Parts
 from .reader import ReadingDesk
 from .toolbox import Toolbox
@@ -50,7 +50,7 @@ async def judging(
     home: str | None = None, *, workspace: str | None = None, trust: str | None = None, environ: Mapping[str, str] | None = None
 ) -> AsyncIterator[ReadingDesk]:
     """The policy verbs of a home that is opened for reading alone."""
-    loaded = load_settings(home, process.environ if environ is None else environ, None)
+    loaded = load_settings(home, process_environment.environ if environ is None else environ, None)
     level = trust_of(trust if trust is not None else loaded.settings.agent.default_trust_level)
     directory = real_directory(workspace)
     parts = Parts(loaded, await SqliteStore.open(loaded.home, clock=SystemClock(), readonly=True), SystemClock(), provider=None, tools=Toolbox())

@@ -5,13 +5,13 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from .. import config
-from ..config import process
+from ..config import process_environment
 from ..runtime.desk import Verb
-from ..runtime.verbs import reading_verbs
+from ..runtime.record_verbs import reading_verbs
 from ..store.sqlite import SqliteStore
-from .calling import call_verb
 from .clock import SystemClock
-from .given import RESERVED
+from .option_checks import RESERVED
+from .verb_calls import call_verb
 
 
 class ReadingDesk:
@@ -28,7 +28,7 @@ class ReadingDesk:
 @asynccontextmanager
 async def reader(home: str | None = None, *, workspace: str = "", environ: Mapping[str, str] | None = None) -> AsyncIterator[ReadingDesk]:
     """The reading desk of a home. It does not need a configuration that can be read. `workspace`: a real path, whose newest session is meant by none."""
-    folder, _ = config.places(home, environ if environ is not None else process.environ)
+    folder, _ = config.places(home, environ if environ is not None else process_environment.environ)
     store = await SqliteStore.open(folder, clock=SystemClock(), readonly=True)
     try:
         yield ReadingDesk(reading_verbs(store, workspace, left_out=RESERVED))

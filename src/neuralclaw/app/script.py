@@ -8,8 +8,8 @@ import anyio
 from ..errors import UsageError
 from ..types.events import TurnFinished
 from .agent import Agent
-from .opening import LIMITS
-from .typed import AgentOptions, RunOptions, only_known
+from .option_types import AgentOptions, RunOptions, only_known
+from .section_options import LIMITS
 
 
 def run(task: str, **options: Unpack[RunOptions]) -> TurnFinished:

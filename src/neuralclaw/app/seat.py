@@ -9,11 +9,11 @@ import msgspec
 from .. import config
 from ..errors import UsageError
 from ..types.actions import Who
-from ..types.judging import Trust
 from ..types.options import ApprovalsMode
+from ..types.risk import Trust
 from .approver import checked_approver
-from .given import checked_who, mode_of, name_of, real_directory, refused, trust_of
-from .typed import OpeningOptions
+from .option_checks import checked_who, mode_of, name_of, real_directory, refused, trust_of
+from .option_types import OpeningOptions
 
 
 class Seat(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,7 +33,7 @@ def checked_options(options: OpeningOptions) -> None:
     """Refuse options of another kind than they are. Raises `UsageError`, with nothing opened."""
     kinds = {name: kind for name, kind in OpeningOptions.__annotations__.items() if kind is bool}
     paths: dict[str, Any] = dict.fromkeys(("home", "workspace"), str | os.PathLike | None)
-    others = {"settings": config.Loaded | config.Settings | Mapping | None, "environ": Mapping | None}
+    others = {"settings": config.LoadedSettings | config.Settings | Mapping | None, "environ": Mapping | None}
     for name, kind in (paths | others | kinds).items():
         value = dict(options).get(name, False if name in kinds else None)
         if not isinstance(value, kind):
@@ -49,7 +49,7 @@ def checked_options(options: OpeningOptions) -> None:
         raise refused("provider", options["provider"], "an object with stream, info and count; FunctionProvider makes one of a function")
 
 
-def seat_of(loaded: config.Loaded, options: OpeningOptions) -> Seat:
+def seat_of(loaded: config.LoadedSettings, options: OpeningOptions) -> Seat:
     """For whom and where the agent works, checked. Raises `UsageError` and `AgentError`."""
     approvals, trust, approver = options.get("approvals"), options.get("trust"), options.get("approver")
     return Seat(

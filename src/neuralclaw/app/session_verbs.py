@@ -11,14 +11,14 @@ from ..agent.inbox import Inbox
 from ..errors import AgentError, ConfigError, SessionBusy
 from ..ports import Store
 from ..runtime.desk import SessionDesk, Verb
+from ..runtime.record_verbs import find_session
 from ..runtime.sessions import lease_name
-from ..runtime.verbs import find_session
 from ..types.actions import Who
 from ..types.entries import Event
 from ..types.events import Cancel, TurnFinished
 from ..types.ids import new_id
-from ..types.rows import SessionRow
-from .given import checked_name, checked_text, continued
+from ..types.records import SessionRow
+from .option_checks import checked_name, checked_text, continued
 
 Turn = Callable[..., AbstractAsyncContextManager[AsyncIterator[Event]]]
 Ways = tuple[Turn, Turn, Turn]
@@ -29,7 +29,7 @@ _LOOK = 0.05
 """Seconds between two looks at a session that another process holds."""
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
+class MessageReceipt(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a message. `steered`: a turn that runs sees it before its next model call; else `finished` is the end of the turn it began.
 
     `holder`: who runs the turn, where it is another process.
@@ -42,7 +42,7 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     finished: dict[str, Any] | None = None
 
 
-class Stopped(msgspec.Struct, frozen=True, kw_only=True):
+class StopReceipt(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a cancel. `turn` is null and `cancelled` false where nothing ran; `ended` false: `holder` has not ended the turn yet."""
 
     session: str
@@ -79,7 +79,7 @@ class SessionVerbs:
                     raise
             await anyio.sleep(_LOOK)
 
-    async def _steered(self, name: str, text: str, key: str) -> Told | None:
+    async def _steered(self, name: str, text: str, key: str) -> MessageReceipt | None:
         """Say it to the running turn; None where none runs. A turn that ended before it was said has not seen it: then it begins the next one, here."""
         row = await self._row(name)
         if row.state != "running" or not row.open_turn:
@@ -95,22 +95,22 @@ class SessionVerbs:
                 return await self._ended(name, self._turn(text, session=name, key=key))
             except SessionBusy:  # its process is on its way out, or goes on with this message
                 await anyio.sleep(_LOOK)
-        return Told(session=name, turn=stands, steered=True, holder=await self._holder(name))
+        return MessageReceipt(session=name, turn=stands, steered=True, holder=await self._holder(name))
 
-    async def _ended(self, name: str, turn: AbstractAsyncContextManager[AsyncIterator[Event]]) -> Told:
+    async def _ended(self, name: str, turn: AbstractAsyncContextManager[AsyncIterator[Event]]) -> MessageReceipt:
         last: Event | None = None
         async with turn as events:
             async for event in events:
                 last = event if isinstance(event.body, TurnFinished) else last
         if last is None:
             raise AgentError("the turn ended without a result; what was recorded is kept", hint="neuralclaw sessions list --unfinished")
-        return Told(session=name, turn=last.turn, steered=False, finished=last.to_dict())
+        return MessageReceipt(session=name, turn=last.turn, steered=False, finished=last.to_dict())
 
     async def cancel(self, *, session: str) -> dict[str, Any]:
         """Stop the session's turn, wherever it runs; one that is parked or was interrupted ends here, and what waits behind it is withdrawn."""
         row = await find_session(self._store, checked_name(session))
         if not row.open_turn and not row.pending:
-            return plain(Stopped(session=row.session))
+            return plain(StopReceipt(session=row.session))
         turn = row.open_turn or row.last_turn + 1
         if row.state != "running":
             await self._withdraw_waiting(row)
@@ -123,7 +123,7 @@ class SessionVerbs:
             await self._over(row.session, turn)
         left = await self._row(row.session)
         ended = left.open_turn != turn
-        return plain(Stopped(session=row.session, turn=turn, cancelled=True, ended=ended, holder=None if ended else await self._holder(row.session)))
+        return plain(StopReceipt(session=row.session, turn=turn, cancelled=True, ended=ended, holder=None if ended else await self._holder(row.session)))
 
     async def _withdraw_waiting(self, row: SessionRow) -> None:
         """Withdraw the messages that wait behind the turn that is cancelled: no turn begins with them."""
@@ -150,7 +150,7 @@ class SessionVerbs:
         return await self._store.holder(lease_name(name))
 
 
-def plain(value: Told | Stopped) -> dict[str, Any]:
+def plain(value: MessageReceipt | StopReceipt) -> dict[str, Any]:
     """A verb's value as JSON types."""
     said: dict[str, Any] = msgspec.to_builtins(value)
     return said

@@ -5,7 +5,7 @@ from typing import Any
 import anyio.to_thread
 
 from ..errors import NeuralClawError, SessionNotFound
-from ..runtime.verbs import find_session
+from ..runtime.record_verbs import find_session
 from .parts import Parts
 from .seat import Seat
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from ..errors import ConfigError, UsageError
 from ..tool import AnyTool, FunctionTool, as_tool
-from ..types.likeness import did_you_mean
+from ..types.suggestions import did_you_mean
 
 
 class Toolbox:

@@ -9,7 +9,7 @@ from ..runtime.desk import Verb
 from ..types.entries import Event
 from ..types.events import Debug, TurnFinished
 from ..types.options import ApprovalsMode
-from .typed import AskOptions
+from .option_types import AskOptions
 
 Turn = Callable[..., AbstractAsyncContextManager[AsyncIterator[Event]]]
 

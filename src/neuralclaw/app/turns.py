@@ -15,7 +15,7 @@ from ..runtime.turnstream import TurnStream
 from ..types.actions import Who
 from ..types.entries import Entry, Event, rfc3339
 from ..types.events import ApprovalRequested, Inbound, StatusEvent, TurnFinished
-from ..types.rows import SessionRow
+from ..types.records import SessionRow
 from .parts import Parts
 
 WAITS = "the session waits for an answer; this message is kept, waits for it too, and is taken up when the session goes on"

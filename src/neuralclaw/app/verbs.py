@@ -9,16 +9,16 @@ import msgspec
 from ..errors import AgentError, ToolNotFoundError
 from ..plugins import load
 from ..runtime.desk import SessionDesk, Verb
-from ..runtime.verbs import answering_verbs, reading_verbs
+from ..runtime.record_verbs import answering_verbs, reading_verbs
 from ..types.actions import Action, Origin
 from ..types.entries import Event
 from ..types.events import ToolFinished
-from ..types.judging import Trust
 from ..types.labels import NONE
 from ..types.options import ApprovalsMode
+from ..types.risk import Trust
 from ..types.tools import ToolSpec
 from .config_verbs import config_verbs
-from .given import RESERVED
+from .option_checks import RESERVED
 from .parts import Parts
 from .policy_verbs import PolicyVerbs
 from .seat import Seat

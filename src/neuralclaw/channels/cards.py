@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..types.events import ApprovalRequested, ToolFinished, ToolStarted
-from .cells import Line, Wrap, chop, fit, harmless, paint, width_of
-from .cells import cells as cells_of
-from .controls import exact
-from .questions import about, choices, heading, outcome
+from .control_characters import exact
+from .markdown.styled_text import Line, LineWrapper, chop, fit, harmless, paint, width_of
+from .markdown.styled_text import cells as cells_of
+from .question_prompts import about, choices, heading, outcome
 
 _DIFF_LINES, _HEAD_LINES, _TAIL_LINES, _REASON_LINES = 24, 3, 5, 6
 _TELLING = ("command", "path", "url", "query", "pattern", "name")
@@ -210,7 +210,7 @@ def _whole(line: str, style: str, width: int) -> list[Line]:
 
 
 def _wrapped(text: str, style: str, width: int) -> list[Line]:
-    wrap = Wrap()
+    wrap = LineWrapper()
     wrap.add([(text, style)], width)
     wrap.end(width)
     return wrap.lines

@@ -27,12 +27,12 @@ from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
 
-from .controls import colourless, visible
-from .frames import Frames, Unhurried
+from .control_characters import colourless, visible
+from .frames import FrameOutput, PacedApplication
 from .keys import bindings
-from .outflow import Outflow
+from .nonblocking_output import NonblockingOutput
 from .pager import Pager
-from .pasted import Pasted
+from .paste_placeholders import PastePlaceholders
 
 _FRAME = 1 / 30
 """Seconds between two frames at least while text streams; the first is drawn at once."""
@@ -46,14 +46,14 @@ _SEQUENCE = 0.1
 _STYLE = Style.from_dict({"prompt": "bold ansicyan", "status": "ansibrightblack", "bottom-toolbar": "noreverse"})
 
 
-class Kind(NamedTuple):
+class TerminalKind(NamedTuple):
     """What the terminal is: the value of `TERM`, and whether colours are wanted."""
 
     term: str
     colour: bool = True
 
 
-class Drawing:
+class LiveRegion:
     """What the lower part shows. `live` gives at most so many lines of so many cells; `status` one line; `busy`: it changes with time."""
 
     def settle(self) -> None:
@@ -87,7 +87,7 @@ class Drawing:
 class Console:
     """The terminal of one conversation. `run` shows it until `close`; what is typed comes out of `next`."""
 
-    def __init__(self, drawing: Drawing, completer: Completer, history: History, *, streams: tuple[TextIO, Outflow], kind: Kind) -> None:
+    def __init__(self, drawing: LiveRegion, completer: Completer, history: History, *, streams: tuple[TextIO, NonblockingOutput], kind: TerminalKind) -> None:
         self._drawing, self._colour = drawing, kind.colour
         self._input, self._flow = streams
         stdout = self._flow.out
@@ -103,7 +103,7 @@ class Console:
         """What Ctrl-C does where it does not clear the input."""
         self.halt: Callable[[], None] = _nothing
         """What Esc does while a turn runs."""
-        self.pasted, self.pager = Pasted(), Pager()
+        self.pasted, self.pager = PastePlaceholders(), Pager()
         self.open = True
         self.modes: list[Any] = []
         """The terminal's modes before the chat, for `let_go`."""
@@ -113,8 +113,8 @@ class Console:
         self.buffer.on_completions_changed += self._offered
         self.buffer.on_text_changed += self._edited
         self._measured = _size(stdout)
-        self._out = Frames(stdout, lambda: _size(stdout), term=kind.term or None, enable_cpr=False, enable_bell=False)
-        self._app = Unhurried(
+        self._out = FrameOutput(stdout, lambda: _size(stdout), term=kind.term or None, enable_cpr=False, enable_bell=False)
+        self._app = PacedApplication(
             self._room_or_later,
             layout=self._layout(),
             key_bindings=bindings(self),

@@ -11,7 +11,7 @@ _ESCAPE = 0.05
 """Seconds after which an Esc that nothing followed is the key itself, and no Alt: the two bytes of an Alt arrive together."""
 
 
-class Frames(Vt100_Output):
+class FrameOutput(Vt100_Output):
     """Keeps back what is written until the frame is complete."""
 
     held = False
@@ -21,7 +21,7 @@ class Frames(Vt100_Output):
             super().flush()
 
 
-class Unhurried(Application[None]):
+class PacedApplication(Application[None]):
     """Draws no frame while `room` says that the terminal has not taken those before; waits for a key after Esc only as long as one key takes."""
 
     def __init__(self, room: Callable[[], bool], **how: Any) -> None:

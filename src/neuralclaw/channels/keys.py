@@ -9,14 +9,14 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 from .pager import Pager
-from .pasted import Pasted
+from .paste_placeholders import PastePlaceholders
 
 
-class Typing(Protocol):
+class KeyContext(Protocol):
     """What the keys act on."""
 
     buffer: Buffer
-    pasted: Pasted
+    pasted: PastePlaceholders
     pager: Pager
 
     @property
@@ -30,7 +30,7 @@ class Typing(Protocol):
     def fold(self) -> None: ...
 
 
-def bindings(typing: Typing) -> KeyBindings:
+def bindings(typing: KeyContext) -> KeyBindings:
     """Enter sends; Alt-Enter and Ctrl-J begin a line; Ctrl-C, Ctrl-D and Ctrl-Z as ever; Esc stops, Ctrl-O shows what is folded; a large paste is short."""
     keys = KeyBindings()
     idle = ~is_searching
@@ -84,7 +84,7 @@ def bindings(typing: Typing) -> KeyBindings:
     return keys
 
 
-def _scrolling(keys: KeyBindings, typing: Typing) -> None:
+def _scrolling(keys: KeyBindings, typing: KeyContext) -> None:
     """The keys while a text stands on a screen of its own. They go before all others, and any that is not named here does nothing."""
     pager = typing.pager
     paging = Condition(lambda: pager.open)

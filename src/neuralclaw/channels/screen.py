@@ -6,9 +6,9 @@ from typing import TextIO
 
 from .. import errors
 from ..errors import NeuralClawError
-from .controls import exact as exact
-from .controls import visible as visible
-from .folding import Flowing, folded
+from .control_characters import exact as exact
+from .control_characters import visible as visible
+from .text_layout import Flowing, folded
 
 _STYLES = {"dim": "2", "bold": "1", "red": "31", "yellow": "33"}
 _COLOURS = ("red", "yellow")

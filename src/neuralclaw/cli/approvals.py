@@ -4,13 +4,13 @@ import argparse
 
 import msgspec
 
-from ..channels.commands import typed
-from ..channels.questions import about, answered, heading, why
+from ..channels.command_hints import typed
+from ..channels.question_prompts import about, answered, heading, why
 from ..channels.screen import exact
 from ..types.events import ApprovalRequested, ApprovalResolved
 from . import output, verbs
 from .parsing import Command, choice, clean, with_json
-from .people import local
+from .table_text import local
 
 _DECISIONS = ("once", "session", "always", "no")
 

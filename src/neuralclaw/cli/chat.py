@@ -7,13 +7,13 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
-from ..channels.lines import Lines
-from ..channels.outflow import Outflow
+from ..channels.line_reader import LineReader
+from ..channels.nonblocking_output import NonblockingOutput
 from ..plugins import load
 from . import output
+from .interrupts import CANCELLED, StopRequest, stoppable
+from .option_choices import APPROVALS, TRUST
 from .parsing import Command, choice, directory
-from .stopping import CANCELLED, Stop, stoppable
-from .words import APPROVALS, TRUST
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
@@ -31,8 +31,8 @@ def _run(args: argparse.Namespace) -> int:
     if sys.stdin is None:
         return 0
     out, err = output.out(), output.err()
-    lines = Lines(sys.stdin.fileno())
-    with Outflow(sys.stdout, sys.stderr) as flow:
+    lines = LineReader(sys.stdin.fileno())
+    with NonblockingOutput(sys.stdout, sys.stderr) as flow:
         if not (lines.tty and out.styled and err.tty):
             return anyio.run(stoppable, lambda stop: load("chat.talk")(args, stop, lines, None, flow), flow)
         with load("chat.quiet")(sys.stdin.fileno()) as (early, modes):
@@ -43,7 +43,7 @@ def _run(args: argparse.Namespace) -> int:
         return code
 
 
-async def _live(args: argparse.Namespace, stop: Stop, lines: Lines, live: Any, flow: Outflow) -> int:
+async def _live(args: argparse.Namespace, stop: StopRequest, lines: LineReader, live: Any, flow: NonblockingOutput) -> int:
     code = CANCELLED
     async with anyio.create_task_group() as group:
         group.start_soon(live.serve, group)

@@ -10,10 +10,10 @@ import anyio
 from .. import config
 from ..app import reader
 from ..app.capabilities import Capabilities
-from ..config.process import environ
+from ..config.process_environment import environ
 from ..plugins import load
 from . import output
-from .completionscripts import SCRIPTS
+from .completion_scripts import SCRIPTS
 from .main import GROUPS
 from .parsing import Command, choice
 
@@ -35,36 +35,36 @@ KINDS = (*_RECORDED, "models", "settings")
 """Values that are looked up when they are completed."""
 
 
-class Value(NamedTuple):
+class CompletedValue(NamedTuple):
     """What can stand in one place: `kind` is `words`, `files`, `dirs`, one of `KINDS`, or "" for any text."""
 
     kind: str
     words: tuple[str, ...] = ()
 
 
-class Option(NamedTuple):
+class CompletedOption(NamedTuple):
     """An option with its spellings; `value` None: it takes none."""
 
     names: tuple[str, ...]
-    value: Value | None
+    value: CompletedValue | None
     help: str
 
 
-class Offer(NamedTuple):
+class CompletedCommand(NamedTuple):
     """A command as completion sees it."""
 
     name: str
     summary: str
-    options: tuple[Option, ...]
-    places: tuple[Value, ...]
+    options: tuple[CompletedOption, ...]
+    places: tuple[CompletedValue, ...]
 
 
-def offers() -> list[Offer]:
+def offers() -> list[CompletedCommand]:
     """Every command with its options and the values of its places."""
     return [_offer(command) for file in GROUPS.values() for command in import_module(f"{__package__}.{file}").COMMANDS]
 
 
-def _offer(command: Command) -> Offer:
+def _offer(command: Command) -> CompletedCommand:
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument("--help", action="store_true", help="options and an example")
     parser.add_argument("--home", metavar="DIR", help="the data directory")
@@ -72,15 +72,15 @@ def _offer(command: Command) -> Offer:
     if command.options is not None:
         command.options(parser)
     shown = [action for action in parser._actions if action.help != argparse.SUPPRESS]
-    options = tuple(Option(tuple(one.option_strings), None if one.nargs == 0 else _value(one), one.help or "") for one in shown if one.option_strings)
-    return Offer(command.name, command.summary, options, tuple(_value(one) for one in shown if not one.option_strings))
+    options = tuple(CompletedOption(tuple(one.option_strings), None if one.nargs == 0 else _value(one), one.help or "") for one in shown if one.option_strings)
+    return CompletedCommand(command.name, command.summary, options, tuple(_value(one) for one in shown if not one.option_strings))
 
 
-def _value(action: argparse.Action) -> Value:
+def _value(action: argparse.Action) -> CompletedValue:
     metavar = str(action.metavar or "")
     if _WORDS.fullmatch(metavar):
-        return Value("words", tuple(metavar.split("|")))
-    return Value(_BY_NAME.get(action.dest) or _BY_METAVAR.get(metavar, ""))
+        return CompletedValue("words", tuple(metavar.split("|")))
+    return CompletedValue(_BY_NAME.get(action.dest) or _BY_METAVAR.get(metavar, ""))
 
 
 def _options(parser: argparse.ArgumentParser) -> None:

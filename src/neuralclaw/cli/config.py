@@ -6,14 +6,14 @@ from typing import Any
 import anyio
 
 from .. import config
-from ..config.process import environ
+from ..config.process_environment import environ
 from ..plugins import load
 from . import output
 from .parsing import Command, clean, with_json
 
 
 def _verbs(args: argparse.Namespace) -> Any:
-    return load("config.verbs")(config.Asked(args.home, environ))
+    return load("config.verbs")(config.SettingsRequest(args.home, environ))
 
 
 def _tell(notices: tuple[str, ...]) -> None:

@@ -9,22 +9,22 @@ from typing import Any
 import anyio
 
 from ..app import Agent
-from ..channels import folding
-from ..channels.commands import typed
-from ..channels.outflow import Outflow
-from ..channels.questions import LETTERS
+from ..channels import text_layout
+from ..channels.command_hints import typed
+from ..channels.nonblocking_output import NonblockingOutput
+from ..channels.question_prompts import LETTERS
 from ..errors import AlreadyAnswered, NeuralClawError, SessionNotFound, TurnSetAside, UsageError
 from ..types.entries import Event
 from ..types.events import ApprovalRequested, ApprovalResolved, Message, TurnFinished, TurnStarted
 from ..types.ids import new_id
-from ..types.likeness import did_you_mean
-from . import offer
-from .face import Face
+from ..types.suggestions import did_you_mean
+from . import setup_offer
+from .chat_interface import ChatInterface
 from .failure import code_of
+from .interrupts import leave_at_once
 from .output import plain
 from .parsing import clean
-from .standing import first_line
-from .stopping import leave_at_once
+from .status_text import first_line
 
 LATER = frozenset("fork soul personality mode mcp memory compact plan undo diff tasks schedule export".split())
 """Commands that are promised and not there yet."""
@@ -50,7 +50,7 @@ class SlashCommand:
 class Chat:
     """The conversation of one person (or a pipe) with the agent, in one session at a time."""
 
-    def __init__(self, face: Face, flow: Outflow, *, asks: bool, commands: Mapping[str, SlashCommand]) -> None:
+    def __init__(self, face: ChatInterface, flow: NonblockingOutput, *, asks: bool, commands: Mapping[str, SlashCommand]) -> None:
         self.face, self._flow, self.asks, self.commands = face, flow, asks, commands
         self.agent: Agent
         self.session: str | None = None
@@ -109,20 +109,20 @@ class Chat:
             return
         told = await self.agent.do("models.show", model=None)
         if told["model"].startswith("offline:"):
-            self.face.say(typed(offer.NAMED), "yellow")
-            self._offered = self.face.live and not offer.asked_before(self.agent.settings.home)
+            self.face.say(typed(setup_offer.NAMED), "yellow")
+            self._offered = self.face.live and not setup_offer.asked_before(self.agent.settings.home)
             if self._offered:
-                self.face.say(offer.QUESTION, "bold")
+                self.face.say(setup_offer.QUESTION, "bold")
 
     async def _accepts(self, text: str) -> bool:
         """Whether the text is the answer to the offer; a yes sets up a model, here and now."""
         self._offered = False
         word, home = text.strip().lower(), self.agent.settings.home
-        offer.remember(home)
+        setup_offer.remember(home)
         if word in ("y", "yes"):
             self._deaf = math.inf
             async with self.face.aside():
-                self.again = await offer.run_init(home)
+                self.again = await setup_offer.run_init(home)
             self._deaf = time.monotonic() + _AFTERWARDS  # the same Ctrl-C may have ended it and still be on its way here
         return word in ("y", "yes", "n", "no", "")
 
@@ -357,7 +357,7 @@ class Chat:
 
     def table(self, rows: Sequence[Sequence[str]], *, drop: Sequence[int] = ()) -> None:
         """Show rows as wide as the screen; where it is narrow without the columns `drop`, the first of them first."""
-        self.face.say("\n".join(folding.table(rows, self.face.screen.width, drop=drop)))
+        self.face.say("\n".join(text_layout.table(rows, self.face.screen.width, drop=drop)))
 
 
 def _first(group: BaseExceptionGroup[NeuralClawError]) -> NeuralClawError:

@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from ..channels.commands import typed
+from ..channels.command_hints import typed
 from ..errors import ConfigError, StoreError
 from . import output, verbs
 from .parsing import Command, not_yet, with_json

@@ -7,7 +7,7 @@ import sys
 import traceback
 from itertools import pairwise
 
-from ..channels.commands import typed
+from ..channels.command_hints import typed
 from ..errors import ConfigError, NeuralClawError, SecurityError, SessionNotFound, StoreError, ToolNotFoundError, UnknownQuestion, UsageError
 from ..types.events import TurnFinished
 from . import output

@@ -7,16 +7,16 @@ from typing import Any
 import anyio
 import msgspec
 
-from ..app.setup import Called, Choice, Setup, missing_for
-from ..app.setup_fetch import DEFAULT_URL, Fetched, fetch
-from ..channels.commands import typed
-from ..config.process import environ
+from ..app.setup.model_download import DEFAULT_URL, FetchedFile, fetch
+from ..app.setup.procedure import FirstCall, Setup, SetupChoice, missing_for
+from ..channels.command_hints import typed
+from ..config.process_environment import environ
 from ..errors import ConfigError, UsageError
 from . import output
-from .asking import Left, Talk
+from .interrupts import CANCELLED
 from .interview import Interview, choice_of
+from .line_prompts import InputEnded, LinePrompts
 from .parsing import Command, with_json
-from .stopping import CANCELLED
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
@@ -37,15 +37,15 @@ def _init(args: argparse.Namespace) -> int:
     if args.base_url and ":" not in (args.model or ""):
         raise UsageError("--base-url wants --model NAME:MODEL")
     setup = Setup(args.home, environ)
-    talk = Talk(quiet=args.json and bool(args.model or args.yes or args.fetch_model))
+    talk = LinePrompts(quiet=args.json and bool(args.model or args.yes or args.fetch_model))
     try:
         return _done(args, setup, talk, *_chosen(args, setup, talk))
-    except (Left, KeyboardInterrupt):
+    except (InputEnded, KeyboardInterrupt):
         talk.screen.line("Left: nothing was changed.")
         return CANCELLED
 
 
-def _chosen(args: argparse.Namespace, setup: Setup, talk: Talk) -> tuple[Choice, list[Called], Fetched | None]:
+def _chosen(args: argparse.Namespace, setup: Setup, talk: LinePrompts) -> tuple[SetupChoice, list[FirstCall], FetchedFile | None]:
     """What was decided, the calls that showed that it works, and the file that was fetched for it."""
     fetched = _fetched(args, setup, talk) if args.fetch_model else None
     if args.model or fetched or args.yes:
@@ -56,23 +56,23 @@ def _chosen(args: argparse.Namespace, setup: Setup, talk: Talk) -> tuple[Choice,
     return choice, calls, interview.fetched
 
 
-def _fetched(args: argparse.Namespace, setup: Setup, talk: Talk) -> Fetched:
+def _fetched(args: argparse.Namespace, setup: Setup, talk: LinePrompts) -> FetchedFile:
     talk.tell(f"fetching {args.fetch_model}")
     file = anyio.run(fetch, setup.gate, args.fetch_model, setup.loaded.home, talk.tell)
     talk.tell(f"{'already there' if file.already else 'fetched'}: {file.path}, {file.size:,} bytes, SHA-256 {file.sha256}")
     return file
 
 
-def _from_options(args: argparse.Namespace, setup: Setup, talk: Talk, fetched: Fetched | None) -> Choice:
+def _from_options(args: argparse.Namespace, setup: Setup, talk: LinePrompts, fetched: FetchedFile | None) -> SetupChoice:
     """The choice that the options spell out, or the proposal."""
     if args.model:
         choice = anyio.run(setup.named, msgspec.structs.replace(choice_of(args.model), base_url=args.base_url or ""))
     elif fetched:
-        choice = Choice(service="local", model=fetched.path)
+        choice = SetupChoice(service="local", model=fetched.path)
     else:
         found = anyio.run(setup.find)
         proposed = Interview(setup, talk, check=False).proposal(found, unasked=True)
-        choice = Choice(service=proposed, model=setup.default_model(proposed, found))
+        choice = SetupChoice(service=proposed, model=setup.default_model(proposed, found))
     key = ""
     if args.key_stdin:
         key = sys.stdin.readline().strip() if sys.stdin else ""
@@ -84,7 +84,7 @@ def _from_options(args: argparse.Namespace, setup: Setup, talk: Talk, fetched: F
     return setup.complete(msgspec.structs.replace(choice, key=key, base_url=args.base_url or "", fallback=fallback))
 
 
-def checked(setup: Setup, choice: Choice, talk: Talk) -> list[Called]:
+def checked(setup: Setup, choice: SetupChoice, talk: LinePrompts) -> list[FirstCall]:
     """The real calls. Raises the failure of the first that fails: then nothing is saved."""
     if missing := missing_for(choice.service):
         raise ConfigError("no library that runs a model in this process is installed; nothing was saved", hint=missing)
@@ -95,7 +95,7 @@ def checked(setup: Setup, choice: Choice, talk: Talk) -> list[Called]:
     return calls
 
 
-def _done(args: argparse.Namespace, setup: Setup, talk: Talk, choice: Choice, calls: list[Called], fetched: Fetched | None) -> int:
+def _done(args: argparse.Namespace, setup: Setup, talk: LinePrompts, choice: SetupChoice, calls: list[FirstCall], fetched: FetchedFile | None) -> int:
     """Save, and say what next."""
     existed = setup.exists
     written = setup.save(choice)

@@ -6,12 +6,12 @@ from textwrap import wrap
 import anyio
 import msgspec
 
-from ..app.setup import LOCAL, OFFLINE, Called, Choice, Setup, missing_for
-from ..app.setup_fetch import DEFAULT_URL, Fetched, fetch
-from ..app.setup_find import Found, local_engine
+from ..app.setup.discovery import SetupFindings, local_engine
+from ..app.setup.model_download import DEFAULT_URL, FetchedFile, fetch
+from ..app.setup.procedure import LOCAL, OFFLINE, FirstCall, Setup, SetupChoice, missing_for
 from ..errors import ConfigError, NeuralClawError
-from ..types.likeness import did_you_mean
-from .asking import Left, Talk
+from ..types.suggestions import did_you_mean
+from .line_prompts import InputEnded, LinePrompts
 
 SHOWN = 12
 """Model names that are listed at once."""
@@ -21,12 +21,12 @@ _NAME = re.compile(r"[a-z][a-z0-9_-]{0,30}")
 class Interview:
     """One conversation. It changes nothing; `fetched` is the model file that the person had fetched in it."""
 
-    def __init__(self, setup: Setup, talk: Talk, *, check: bool) -> None:
+    def __init__(self, setup: Setup, talk: LinePrompts, *, check: bool) -> None:
         self._setup, self._talk, self._check = setup, talk, check
         self._key_refused = ""
-        self.fetched: Fetched | None = None
+        self.fetched: FetchedFile | None = None
 
-    def run(self) -> tuple[Choice, list[Called]]:
+    def run(self) -> tuple[SetupChoice, list[FirstCall]]:
         """The choice, and the calls that showed that it works (none where the person saves without)."""
         found = anyio.run(self._setup.find)
         services = self._show(found)
@@ -46,7 +46,7 @@ class Interview:
             proposed = choice.service
             answer = self._talk.ask("That did not work. Enter: choose again; s: save all the same; q: leave").lower()
             if answer.startswith("q"):
-                raise Left
+                raise InputEnded
             if answer.startswith("s"):
                 return choice, []
 
@@ -55,7 +55,7 @@ class Interview:
         if error.hint:
             self._talk.tell(f"   {error.hint}", "dim")
 
-    def proposal(self, found: Found, *, unasked: bool = False) -> str:
+    def proposal(self, found: SetupFindings, *, unasked: bool = False) -> str:
         """The best of what is there: what is configured, a service with a key, Ollama, a model file, else no language model.
 
         `unasked`: nobody sees the proposal before it is taken, so a configured `offline` gives way to any language model.
@@ -69,7 +69,7 @@ class Interview:
             return "ollama"
         return LOCAL if found.files and local_engine() else OFFLINE
 
-    def _show(self, found: Found) -> list[str]:
+    def _show(self, found: SetupFindings) -> list[str]:
         """Tell what was found; the services in the order of their numbers."""
         say = self._talk.tell
         rows = [(key.service, f"key in {key.variable} ({key.origin})" if key.variable else f"configured ({key.origin})") for key in found.keys]
@@ -90,7 +90,7 @@ class Interview:
         say("or fetch (downloads a small model, 145 MB, from huggingface.co: it answers, but is weak with tools).")
         return [name for name, _ in rows]
 
-    def _service(self, services: list[str], proposed: str) -> Choice:
+    def _service(self, services: list[str], proposed: str) -> SetupChoice:
         """Ask until the answer names a service."""
         while True:
             answer = self._talk.ask("Service", proposed)
@@ -107,20 +107,20 @@ class Interview:
                 return choice
             self._talk.tell(f"There is no service {choice.service!r}{did_you_mean(choice.service, self._setup.services()) or '.'}", "yellow")
 
-    def _fetch(self) -> Choice:
+    def _fetch(self) -> SetupChoice:
         self._talk.tell(f"fetching {DEFAULT_URL}")
         self.fetched = anyio.run(fetch, self._setup.gate, DEFAULT_URL, self._setup.loaded.home, self._talk.tell)
         self._talk.tell(f"fetched: {self.fetched.path}, SHA-256 {self.fetched.sha256}")
-        return Choice(service=LOCAL, model=self.fetched.path)
+        return SetupChoice(service=LOCAL, model=self.fetched.path)
 
-    def _own(self, url: str) -> Choice:
+    def _own(self, url: str) -> SetupChoice:
         while True:
             name = self._talk.ask("A name for it", "own").lower()
             if _NAME.fullmatch(name) and name not in (*self._setup.services(), LOCAL, "direct", "given"):
-                return Choice(service=name, base_url=url)
+                return SetupChoice(service=name, base_url=url)
             self._talk.tell("A name of small letters and digits that no other service has, please.", "yellow")
 
-    def _rest(self, choice: Choice, found: Found) -> Choice:
+    def _rest(self, choice: SetupChoice, found: SetupFindings) -> SetupChoice:
         """Key, model and fallback of the service."""
         if choice.service == OFFLINE:
             return choice
@@ -134,14 +134,14 @@ class Interview:
         names = tuple(name for name in answer.replace(",", " ").split() if name != "none")
         return msgspec.structs.replace(choice, fallback=names)
 
-    def _key(self, choice: Choice) -> Choice:
+    def _key(self, choice: SetupChoice) -> SetupChoice:
         name = self._setup.key_variable(choice.service)
         if not name or not (choice.base_url or self._setup.needs_key(choice.service) or self._key_refused == choice.service):
             return choice
         optional = "; Enter: none" if choice.base_url else "; Enter: keep the one there is" if not self._setup.needs_key(choice.service) else ""
         return msgspec.structs.replace(choice, key=self._talk.secret(f"Key for {choice.service} ({name}; what you type is not shown{optional}): "))
 
-    def _model(self, choice: Choice, found: Found) -> str:
+    def _model(self, choice: SetupChoice, found: SetupFindings) -> str:
         """Ask for the model; `?` lists what the service offers, a number takes from the list."""
         names = found.pulled if choice.service == "ollama" else tuple(file.path for file in found.files) if choice.service == LOCAL else ()
         default = self._setup.default_model(choice.service, found)
@@ -159,7 +159,7 @@ class Interview:
             elif answer:
                 return answer
 
-    def _offered(self, choice: Choice) -> tuple[str, ...]:
+    def _offered(self, choice: SetupChoice) -> tuple[str, ...]:
         found = anyio.run(self._setup.list_models, choice)
         if found is None or not found.models:
             self._talk.tell(found.text if found else "There is no list.", "yellow")
@@ -170,7 +170,7 @@ class Interview:
         for number, name in enumerate(names, 1):
             self._talk.tell(f"  {number}  {name}")
 
-    def _try(self, choice: Choice) -> tuple[NeuralClawError | None, list[Called]]:
+    def _try(self, choice: SetupChoice) -> tuple[NeuralClawError | None, list[FirstCall]]:
         """The real calls, and the failure if there was one."""
         if missing := missing_for(choice.service):
             return ConfigError("no library that runs a model in this process is installed", hint=missing), []
@@ -180,10 +180,10 @@ class Interview:
         return error, calls
 
 
-def choice_of(model: str) -> Choice:
+def choice_of(model: str) -> SetupChoice:
     """`P:M` or `P` as a choice."""
     service, _, name = model.partition(":")
-    return Choice(service=service.strip(), model=name.strip())
+    return SetupChoice(service=service.strip(), model=name.strip())
 
 
 def listed(names: tuple[str, ...], shown: int = SHOWN) -> str:

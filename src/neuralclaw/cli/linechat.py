@@ -3,11 +3,11 @@
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from ..channels.commands import typed
-from ..channels.lines import Lines
-from ..channels.questions import Questions
-from ..channels.standing import Standing
-from ..channels.terminal import View
+from ..channels.command_hints import typed
+from ..channels.line_reader import LineReader
+from ..channels.question_prompts import QuestionPrompts
+from ..channels.session_status import SessionStatus
+from ..channels.terminal_view import TerminalView
 from ..types.entries import Event
 
 _PROMPT = "> "
@@ -15,16 +15,16 @@ _CALL = "  > "
 """Begins the line of a call: unlike the prompt."""
 
 
-class LineFace:
+class LineInterface:
     """Each line is a message; no escape sequence is ever written where the screen is plain."""
 
     keys = False
 
-    def __init__(self, lines: Lines, view: View) -> None:
+    def __init__(self, lines: LineReader, view: TerminalView) -> None:
         self._lines, self._view, self.screen = lines, view, view.err
         self.live = lines.tty
-        self.questions = Questions(view.err)
-        self.standing = Standing()
+        self.questions = QuestionPrompts(view.err)
+        self.standing = SessionStatus()
         view.warned = self.live  # the first line of the chat says it
         self._echoed = True
         if self.live:

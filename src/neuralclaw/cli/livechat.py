@@ -9,24 +9,26 @@ from typing import Any
 from anyio.abc import TaskGroup
 
 from .. import config
-from ..channels.completion import Words
-from ..channels.console import Kind
-from ..channels.history import Remembered
-from ..channels.liveface import LiveFace
-from ..channels.outflow import Outflow
-from ..config.process import environ
+from ..channels.console import TerminalKind
+from ..channels.input_completion import InputCompleter
+from ..channels.input_history import InputHistory
+from ..channels.live_interface import LiveInterface
+from ..channels.nonblocking_output import NonblockingOutput
+from ..config.process_environment import environ
 from ..secrets import Redactor
 from . import output
-from .words import TRUST
+from .option_choices import TRUST
 
 
 class LiveChat:
     """The terminal of one chat."""
 
-    def __init__(self, args: argparse.Namespace, flow: Outflow) -> None:
+    def __init__(self, args: argparse.Namespace, flow: NonblockingOutput) -> None:
         self._flow = flow
-        self.words, self.history = Words(args.workspace or "."), Remembered()
-        self.face = LiveFace(sys.stdin, flow, kind=Kind(environ.get("TERM", ""), output.COLOUR), verbose=args.verbose, words=self.words, history=self.history)
+        self.words, self.history = InputCompleter(args.workspace or "."), InputHistory()
+        self.face = LiveInterface(
+            sys.stdin, flow, kind=TerminalKind(environ.get("TERM", ""), output.COLOUR), verbose=args.verbose, words=self.words, history=self.history
+        )
         self._chat: Any = None
 
     async def serve(self, group: TaskGroup) -> None:

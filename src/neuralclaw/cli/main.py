@@ -75,7 +75,7 @@ def _dispatch(arguments: list[str]) -> int:
 
 def _run(noun: str, rest: list[str], home: str | None) -> int:
     gc.disable()  # what is loaded now stays to the end: to look through it again and again costs 10 ms
-    import_module("..config.process", __package__).ours = _program  # type: ignore[attr-defined]
+    import_module("..config.process_environment", __package__).ours = _program  # type: ignore[attr-defined]
     commands, run = _part(GROUPS[noun]).COMMANDS, _part("parsing").run
     gc.freeze()
     gc.enable()

@@ -7,17 +7,17 @@ from typing import Any
 import anyio
 
 from .. import config
-from ..channels.commands import typed
-from ..config.process import environ
+from ..channels.command_hints import typed
+from ..config.process_environment import environ
 from ..plugins import load
 from . import output
-from .modeltrials import TRY
+from .model_trials import TRY
 from .parsing import Command, with_json
 
 
 async def _read(args: argparse.Namespace, verb: Callable[[Any], Awaitable[Any]]) -> Any:
     """The value of a verb; needs the configuration and nothing else of the home."""
-    async with load("models.reading")(config.Asked(args.home, environ)) as verbs:
+    async with load("models.reading")(config.SettingsRequest(args.home, environ)) as verbs:
         return output.plain(await verb(verbs))
 
 

@@ -6,11 +6,11 @@ from typing import Any, TextIO
 
 import msgspec
 
-from ..channels import folding
-from ..channels.controls import visible
+from ..channels import text_layout
+from ..channels.control_characters import visible
 from ..channels.screen import Screen
-from ..config.process import environ
-from . import people
+from ..config.process_environment import environ
+from . import table_text
 
 # The two variables say what the person's screen can show; they are no settings of the agent.
 _TERM = environ.get("TERM", "")
@@ -47,9 +47,9 @@ def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, empty: s
     if not rows:
         err().line(empty)
         return
-    cells = [[_cell(row.get(c)) for c in columns] for row in map(people.told, rows)]
+    cells = [[_cell(row.get(c)) for c in columns] for row in map(table_text.value_text, rows)]
     shown = out()
-    heading, *lines = folding.table([[c.upper() for c in columns], *cells], shown.width, drop=[columns.index(name) for name in drop])
+    heading, *lines = text_layout.table([[c.upper() for c in columns], *cells], shown.width, drop=[columns.index(name) for name in drop])
     shown.line(heading, "bold")
     for line in lines:
         shown.line(line)

@@ -6,10 +6,10 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from ..channels import commands as printed
+from ..channels import command_hints as printed
 from ..errors import UsageError
-from ..types.later import NOUNS, is_later
-from ..types.likeness import did_you_mean
+from ..types.planned_commands import NOUNS, is_later
+from ..types.suggestions import did_you_mean
 
 Run = Callable[[argparse.Namespace], int]
 Options = Callable[[argparse.ArgumentParser], None]

@@ -12,11 +12,11 @@ import msgspec
 
 from ..app.policy_verbs import judging
 from ..app.reader import ReadingDesk
-from ..channels.lines import Lines
+from ..channels.line_reader import LineReader
 from ..errors import NeuralClawError, UsageError
 from . import output, verbs
+from .option_choices import TRUST
 from .parsing import Command, choice, clean, not_yet, with_json
-from .words import TRUST
 
 _TARGETS = ("command", "url", "path", "tool", "call_id")
 _BOUND = (*_TARGETS, "op", "args", "resolve")
@@ -136,7 +136,7 @@ def _listed(words: list[str]) -> str:
 
 
 async def _batch(args: argparse.Namespace, given: dict[str, Any]) -> int:
-    lines = Lines(sys.stdin.fileno())
+    lines = LineReader(sys.stdin.fileno())
     async with _judging(args) as desk:
         while (line := await lines.next()) is not None:
             if line.strip():

@@ -5,13 +5,13 @@ import sys
 
 import anyio
 
-from ..channels.outflow import Outflow
+from ..channels.nonblocking_output import NonblockingOutput
 from ..channels.screen import Screen
 from ..types.events import ErrorEvent
 from . import output, verbs
+from .event_output import EventSink, StreamSink, TextSink
+from .interrupts import StopRequest, stoppable
 from .parsing import Command, choice
-from .sinks import Sink, StreamSink, TextSink
-from .stopping import Stop, stoppable
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
@@ -20,12 +20,12 @@ def _options(parser: argparse.ArgumentParser) -> None:
 
 
 def _recover(args: argparse.Namespace) -> int:
-    with Outflow(sys.stdout, sys.stderr) as flow:
-        sink: Sink = StreamSink(flow, verbose=args.verbose) if args.output == "stream-json" else TextSink(flow, verbose=args.verbose, named=True)
+    with NonblockingOutput(sys.stdout, sys.stderr) as flow:
+        sink: EventSink = StreamSink(flow, verbose=args.verbose) if args.output == "stream-json" else TextSink(flow, verbose=args.verbose, named=True)
         return anyio.run(stoppable, lambda stop: _finish_all(args, sink, output.screen(flow.err), stop), flow)
 
 
-async def _finish_all(args: argparse.Namespace, sink: Sink, err: Screen, stop: Stop) -> int:
+async def _finish_all(args: argparse.Namespace, sink: EventSink, err: Screen, stop: StopRequest) -> int:
     """0 when each turn ended or parked; 1 when one was left: it runs elsewhere, or was set aside."""
     async with verbs.opened(args) as agent, agent.recover() as events:
         ended = True

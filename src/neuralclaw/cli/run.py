@@ -8,22 +8,22 @@ from typing import Any
 import anyio
 
 from ..app import Agent
-from ..app.given import new_session
-from ..channels.commands import typed
-from ..channels.outflow import Outflow
+from ..app.option_checks import new_session
+from ..channels.command_hints import typed
+from ..channels.nonblocking_output import NonblockingOutput
 from ..channels.screen import Screen
 from ..errors import AgentError, SessionBusy, UsageError
 from ..types.events import TurnFinished
 from ..types.options import ApprovalsMode
 from . import output
+from .event_output import EventSink, JsonSink, StreamSink, TextSink
 from .failure import exit_code
-from .jsonlines import Job, JsonLines
+from .interrupts import StopRequest, stoppable
+from .option_choices import APPROVALS, TRUST
 from .parsing import Command, choice, clean, count, directory, input_bytes, names, not_yet, positive
-from .persons import Person, somebody
-from .piped import attached, attachment, readable
-from .sinks import JsonSink, Sink, StreamSink, TextSink
-from .stopping import Stop, stoppable
-from .words import APPROVALS, TRUST
+from .piped_input import attached, attachment, readable
+from .stdin_users import StdinUser, user_for
+from .stream_json import JsonLines, TurnRequest
 
 _LATER = ("--soul", "--personality", "--fork", "--schema", "--max-budget-usd")
 
@@ -62,8 +62,8 @@ def _run(args: argparse.Namespace) -> int:
     text = _task(args)
     if text is None and args.input != "stream-json":
         _check_resumed(args)
-    sink: Sink
-    with Outflow(sys.stdout, sys.stderr) as flow:
+    sink: EventSink
+    with NonblockingOutput(sys.stdout, sys.stderr) as flow:
         if args.output == "stream-json":
             sink = StreamSink(flow, verbose=args.verbose)
         elif args.output == "json":
@@ -125,7 +125,7 @@ def _not_empty(text: str) -> str:
     return text
 
 
-async def _open(args: argparse.Namespace, text: str | None, sink: Sink, flow: Outflow, stop: Stop) -> int:
+async def _open(args: argparse.Namespace, text: str | None, sink: EventSink, flow: NonblockingOutput, stop: StopRequest) -> int:
     err = output.screen(flow.err)
     at_terminal = present(flow)
     there = at_terminal or args.input == "stream-json"
@@ -147,14 +147,14 @@ async def _open(args: argparse.Namespace, text: str | None, sink: Sink, flow: Ou
         await tell_unfinished(agent, err, session)
         if args.input == "stream-json":
             return await _converse(agent, args, text, session, sink, stop)
-        person = somebody(err, flow, approvals, at_terminal)
+        person = user_for(err, flow, approvals, at_terminal)
         ended = await follow(agent, _turn(agent, args, text, session), sink, person, stop)
         if text is None and session is not None and not ended.waiting:
             await _take_up_waiting(agent, session, sink.quiet(), person, stop)
         return exit_code(ended)
 
 
-async def _take_up_waiting(agent: Agent, session: str, sink: Sink, person: Person, stop: Stop) -> None:
+async def _take_up_waiting(agent: Agent, session: str, sink: EventSink, person: StdinUser, stop: StopRequest) -> None:
     """Messages that waited behind the turn that was resumed begin turns of their own, one after the other."""
     # `running`: this process is about to let the session go
     while not stop.stopped and (await agent.do("sessions.show", session=session, after=sys.maxsize))["state"] in ("unfinished", "running"):
@@ -165,14 +165,14 @@ async def _take_up_waiting(agent: Agent, session: str, sink: Sink, person: Perso
             return  # another process was faster
 
 
-async def _converse(agent: Agent, args: argparse.Namespace, text: str | None, session: str | None, sink: Sink, stop: Stop) -> int:
+async def _converse(agent: Agent, args: argparse.Namespace, text: str | None, session: str | None, sink: EventSink, stop: StopRequest) -> int:
     """Turns with a program that speaks JSON lines. Of a session with nothing unfinished no old answer is shown."""
     resume = bool(args.resume or args.newest)
     row = await agent.do("sessions.show", session=session, after=sys.maxsize) if resume else {"session": new_session(session), "state": "idle"}
     lines = JsonLines(agent, sink, stop, session=row["session"], options=_options_given(args), images=tuple(args.image))
     if text is not None:
-        return await lines.serve(Job(text, resume=resume, retry=args.retry, given=True))
-    return await lines.serve(Job(None, retry=args.retry, given=True) if row["state"] != "idle" else None)
+        return await lines.serve(TurnRequest(text, resume=resume, retry=args.retry, given=True))
+    return await lines.serve(TurnRequest(None, retry=args.retry, given=True) if row["state"] != "idle" else None)
 
 
 def _options_given(args: argparse.Namespace) -> dict[str, Any]:
@@ -187,7 +187,7 @@ def _turn(agent: Agent, args: argparse.Namespace, text: str | None, session: str
     return agent.turn(text or "", session=session, images=args.image, **given)
 
 
-async def follow(agent: Agent, turn: AbstractAsyncContextManager[Any], sink: Sink, person: Person, stop: Stop) -> TurnFinished:
+async def follow(agent: Agent, turn: AbstractAsyncContextManager[Any], sink: EventSink, person: StdinUser, stop: StopRequest) -> TurnFinished:
     """Show a turn and let the person take part in it, until it ends or parks; its last `turn.finished`."""
     last: TurnFinished | None = None
     async with turn as events, anyio.create_task_group() as group:
@@ -219,7 +219,7 @@ async def _nothing() -> None:
     """The turn is over: there is nothing to cancel any more."""
 
 
-def present(flow: Outflow) -> bool:
+def present(flow: NonblockingOutput) -> bool:
     """Whether a person sits at the terminal: types there and reads there."""
     return sys.stdin is not None and sys.stdin.isatty() and output.screen(flow.err).tty
 

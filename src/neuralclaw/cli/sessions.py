@@ -4,9 +4,9 @@ import argparse
 from typing import Any
 
 from ..plugins import load
-from . import output, people, verbs
+from . import output, table_text, verbs
+from .option_choices import APPROVALS
 from .parsing import Command, choice, whole, with_json
-from .words import APPROVALS
 
 _COLUMNS = ("session", "state", "turns", "updated", "model", "origin", "workspace", "title")
 _LEAST = ("origin", "workspace", "model", "turns", "state", "updated")
@@ -56,7 +56,7 @@ def _show(args: argparse.Namespace) -> int:
         output.json_line(shown)
         return 0
     events = shown.pop("events")
-    output.fields({name: value for name, value in people.told(shown).items() if value not in (None, [], "")})
+    output.fields({name: value for name, value in table_text.value_text(shown).items() if value not in (None, [], "")})
     screen = output.out()
     for event in events:
         screen.line(event_line(event))

@@ -1,11 +1,11 @@
 """The slash commands of the chat that there are."""
 
 from ..errors import NeuralClawError, UsageError
-from ..types.likeness import did_you_mean
-from . import output, people
+from ..types.suggestions import did_you_mean
+from . import output, table_text
 from .conversation import Chat, SlashCommand
-from .standing import status_rows
-from .words import TRUST
+from .option_choices import TRUST
+from .status_text import status_rows
 
 _COLUMNS = ("session", "state", "updated", "title")
 _HEADING = tuple(name.upper() for name in _COLUMNS)
@@ -63,7 +63,7 @@ async def _new(chat: Chat, rest: str) -> None:
 async def _sessions(chat: Chat, rest: str) -> None:
     rows = output.plain(await chat.agent.do("sessions.list"))
     if rows:
-        seen = [people.told(row) for row in rows]
+        seen = [table_text.value_text(row) for row in rows]
         chat.table([_HEADING, *([str(row[name] or "-") for name in _COLUMNS] for row in seen)], drop=_LEAST)
     else:
         chat.say("there is no session yet")
@@ -111,7 +111,7 @@ async def _model(chat: Chat, rest: str) -> None:
 
 async def _tools(chat: Chat, rest: str) -> None:
     rows = output.plain(await chat.agent.do("tools.list"))
-    chat.table([(row["name"], row["risk"], people.sentence(row["description"])) for row in rows])
+    chat.table([(row["name"], row["risk"], table_text.sentence(row["description"])) for row in rows])
 
 
 async def _cost(chat: Chat, rest: str) -> None:

@@ -8,21 +8,21 @@ import anyio
 import msgspec
 
 from ..app import Agent
-from ..app.given import new_session
-from ..channels.outflow import Outflow
+from ..app.option_checks import new_session
+from ..channels.nonblocking_output import NonblockingOutput
 from ..channels.screen import Screen
 from ..errors import ToolValidationError
 from ..types.actions import Who
 from ..types.entries import Event
 from ..types.events import ToolFinished
-from . import output, people, policy, verbs
+from . import output, policy, table_text, verbs
+from .event_output import EventSink, TextSink
 from .failure import exit_code
+from .interrupts import CANCELLED, StopRequest, stoppable
+from .option_choices import APPROVALS, TRUST
 from .parsing import Command, choice, directory, input_text, with_json
-from .persons import somebody
 from .run import follow, mode, present
-from .sinks import Sink, TextSink
-from .stopping import CANCELLED, Stop, stoppable
-from .words import APPROVALS, TRUST
+from .stdin_users import user_for
 
 _REFUSED = {"ask": 3, "forbid": 5}
 
@@ -33,7 +33,7 @@ def _list(args: argparse.Namespace) -> int:
         output.json_line(rows)
     else:
         output.table(
-            [row | {"description": people.sentence(row["description"])} for row in rows],
+            [row | {"description": table_text.sentence(row["description"])} for row in rows],
             ("name", "risk", "effect", "aliases", "description"),
             drop=("aliases", "effect"),
             empty="there are no tools",
@@ -97,7 +97,7 @@ def _call(args: argparse.Namespace) -> int:
         new_session(args.session)
     arguments = _arguments(args.arguments)
     if not args.dry_run:
-        with Outflow(sys.stdout, sys.stderr) as flow:
+        with NonblockingOutput(sys.stdout, sys.stderr) as flow:
             return anyio.run(stoppable, lambda stop: _one(args, arguments, flow, stop), flow)
     verdict = verbs.look(args, "tools.call", name=args.name, arguments=arguments, session=args.session, dry_run=True)
     if args.json:
@@ -108,7 +108,7 @@ def _call(args: argparse.Namespace) -> int:
     return 0 if runs else _REFUSED.get(verdict["decision"], 0)
 
 
-async def _one(args: argparse.Namespace, arguments: dict[str, Any], flow: Outflow, stop: Stop) -> int:
+async def _one(args: argparse.Namespace, arguments: dict[str, Any], flow: NonblockingOutput, stop: StopRequest) -> int:
     """The call as a turn of its own, so that everything on the way of a call holds for it too."""
     err, here = output.screen(flow.err), present(flow)
     approvals = mode(args.approvals, present=here)
@@ -117,9 +117,9 @@ async def _one(args: argparse.Namespace, arguments: dict[str, Any], flow: Outflo
         home=args.home, workspace=args.workspace, trust=args.trust, approvals=approvals, present=here, who=who, thinks=False, runs=True
     ) as agent:
         tool = await agent.do("tools.show", name=args.name)
-        sink = _Result(flow)
+        sink = _FinishedCall(flow)
         call = agent.call(tool["name"], arguments, session=args.session, waits=lambda text: err.line(text, "dim"))
-        ended = await follow(agent, call, sink, somebody(err, flow, approvals, here), stop)
+        ended = await follow(agent, call, sink, user_for(err, flow, approvals, here), stop)
     if sink.finished is None:
         TextSink(flow, verbose=False).view.end(sink.session, ended)
         return exit_code(ended)
@@ -131,10 +131,10 @@ async def _one(args: argparse.Namespace, arguments: dict[str, Any], flow: Outflo
     return CANCELLED if ended.status == "cancelled" else _code(finished)
 
 
-class _Result:
+class _FinishedCall:
     """Keeps the `tool.finished` of a call."""
 
-    def __init__(self, flow: Outflow) -> None:
+    def __init__(self, flow: NonblockingOutput) -> None:
         self.room, self._err = flow.room, flow.err
         self.finished: Event | None = None
         self.session = ""
@@ -150,7 +150,7 @@ class _Result:
     def turned(self) -> None:
         """The caller shows the result."""
 
-    def quiet(self) -> Sink:
+    def quiet(self) -> EventSink:
         return self
 
 

@@ -1,23 +1,23 @@
 """The settings: frozen values from `config.yaml`, `.env`, the environment and the command line. Only `app` and `cli` import this."""
 
-from . import process
-from .choose import choose_model
+from . import process_environment
 from .editors import schema
 from .effective import effective
-from .kept import refuse_caps
-from .load import Asked, Loaded, Value, load, places, target
+from .load import LoadedSettings, SettingsRequest, SettingValue, load, places, target
+from .model_choice import choose_model
 from .secretvalues import secret_values
 from .sections import Extensions, LeftOut
+from .setting_support import refuse_caps
 from .settings import Settings
 from .translate import absolute, limits, policy
 
 __all__ = [
-    "Asked",
     "Extensions",
     "LeftOut",
-    "Loaded",
+    "LoadedSettings",
+    "SettingValue",
     "Settings",
-    "Value",
+    "SettingsRequest",
     "absolute",
     "choose_model",
     "effective",
@@ -25,7 +25,7 @@ __all__ = [
     "load",
     "places",
     "policy",
-    "process",
+    "process_environment",
     "refuse_caps",
     "schema",
     "secret_values",

@@ -5,16 +5,16 @@ from typing import Any, NamedTuple
 
 from ..errors import ConfigError, UsageError
 from .describe import is_secret, like_a_key, masked
-from .document import Node, Source, merge, node_of, read_json, read_text
+from .document import LayerSource, Node, merge, node_of, read_json, read_text
 from .edit import split_key
-from .fit import ABSENT
-from .kept import status
-from .load import Asked, Loaded, load, sentence, take, target
+from .load import LoadedSettings, SettingsRequest, load, sentence, take, target
 from .save import changed, locked, write
 from .sections import ExtensionsOf, TreeReading, no_extensions
 from .semantics import check
 from .services import service_problems
+from .setting_support import status
 from .settings import Settings
+from .settings_fitter import ABSENT
 from .yamldoc import read_yaml
 
 
@@ -34,7 +34,7 @@ class Checked(NamedTuple):
     extensions: ExtensionsOf = no_extensions
 
 
-def set_key(asked: Asked, key: str, value: Any, known: Callable[[], Collection[str]], extensions: ExtensionsOf = no_extensions) -> Set:
+def set_key(asked: SettingsRequest, key: str, value: Any, known: Callable[[], Collection[str]], extensions: ExtensionsOf = no_extensions) -> Set:
     """Set `key` to `value` (text is read as YAML) in the configuration file of a home, which is made where there is none.
 
     Raises `UsageError` for what is no key or no YAML, and `ConfigError` for a key that does not exist or a value that does not fit; then nothing was
@@ -53,7 +53,7 @@ def set_key(asked: Asked, key: str, value: Any, known: Callable[[], Collection[s
     return Set(key, masked(".".join(path), chosen), file, tuple(notices(asked, path, chosen, file, extensions)))
 
 
-def load_env(asked: Asked) -> dict[str, str]:
+def load_env(asked: SettingsRequest) -> dict[str, str]:
     """The variables that references in the file mean; the environment alone where the configuration cannot be read as it is."""
     try:
         return load(home=asked.home, environ=asked.environ).env
@@ -64,7 +64,7 @@ def load_env(asked: Asked) -> dict[str, str]:
 def tree_of(file: str, text: str) -> Node:
     """The tree of the file's text. Raises `ConfigError` where it cannot be read at all."""
     problems: list[str] = []
-    source = Source(file, file, expand=True)
+    source = LayerSource(file, file, expand=True)
     if not text.strip():
         return Node({}, source)
     return (read_json if file.endswith(".json") else read_yaml)(text, source, problems)
@@ -95,7 +95,7 @@ def parsed(text: str) -> Any:
 
 def _new(path: list[str], value: Any, below: Node, env: dict[str, str], by: Checked, before: list[str]) -> list[str]:
     """The problems that the file has with this value and not without it."""
-    node = node_of(value, Source("config set", "config set", expand=True))
+    node = node_of(value, LayerSource("config set", "config set", expand=True))
     for name in reversed(path):
         node = Node({name: node}, node.source)
     return [problem for problem in problems_of(merge(below, node), env, by) if problem not in before]
@@ -108,12 +108,12 @@ def problems_of(tree: Node, env: dict[str, str], by: Checked) -> list[str]:
     problems += [problem for section in read.sections.values() for problem in section.problems]
     if problems or read.settings is ABSENT:
         return problems
-    loaded = Loaded(read.settings, "", env)
+    loaded = LoadedSettings(read.settings, "", env)
     take(loaded, read)
     return [*check(read.settings, read.fit.nodes, read.fit.unset), *service_problems(loaded, by.known)]
 
 
-def notices(asked: Asked, path: list[str], value: Any, file: str, extensions: ExtensionsOf) -> list[str]:
+def notices(asked: SettingsRequest, path: list[str], value: Any, file: str, extensions: ExtensionsOf) -> list[str]:
     """What the person should know after the key was set."""
     told = []
     plain = ".".join(path)

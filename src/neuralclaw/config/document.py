@@ -15,7 +15,7 @@ MAX_DEPTH = 40
 """Bounds of a configuration file, aliases written out: far above any real one, far below what hurts."""
 
 
-class Source:
+class LayerSource:
     """Where values come from. `text`: they arrive as text only and are read as the key's type (environment variables).
 
     `path` stands in errors, `label` in origins (`config.yaml:12`). `expand`: `${NAME}` in them is replaced.
@@ -32,7 +32,7 @@ class Node:
 
     __slots__ = ("line", "size", "source", "value")
 
-    def __init__(self, value: Any, source: Source, line: int = 0, size: int = 1) -> None:
+    def __init__(self, value: Any, source: LayerSource, line: int = 0, size: int = 1) -> None:
         self.value, self.source, self.line, self.size = value, source, line, size
 
     def at(self, line: int) -> "Node":
@@ -50,7 +50,7 @@ class Node:
         return f"{self.source.label}:{self.line}" if self.line else self.source.label
 
 
-def node_of(value: Any, source: Source, line: int = 0) -> Node:
+def node_of(value: Any, source: LayerSource, line: int = 0) -> Node:
     """A Python value as a tree of nodes."""
     if isinstance(value, Mapping):
         return Node({str(k): node_of(v, source, line) for k, v in value.items()}, source, line)
@@ -102,7 +102,7 @@ def open_to_others(path: str) -> bool:
 class Builder:
     """Puts parsed pieces together to a tree, within the bounds, and notes keys that stand twice."""
 
-    def __init__(self, source: Source, problems: list[str]) -> None:
+    def __init__(self, source: LayerSource, problems: list[str]) -> None:
         self.source, self.problems = source, problems
         self.nodes = 0
 
@@ -122,7 +122,7 @@ class Builder:
         mapping[key] = value.at(line)
 
 
-def read_json(text: str, source: Source, problems: list[str]) -> Node:
+def read_json(text: str, source: LayerSource, problems: list[str]) -> Node:
     """The tree of a JSON document. Raises `ConfigError` with the line where it is broken."""
     import json
 

@@ -3,16 +3,16 @@
 from collections.abc import Callable, Collection, Mapping
 
 from ..errors import ConfigError
-from .document import Node, Source, node_of
-from .kept import unkept
-from .load import Asked, Loaded, load, places, sentence
+from .document import LayerSource, Node, node_of
+from .load import LoadedSettings, SettingsRequest, load, places, sentence
 from .sections import ExtensionsOf, TreeReading, no_extensions
 from .semantics import check
 from .services import service_problems
+from .setting_support import unkept
 from .settings import Settings
 
 
-def effective(asked: Asked, known: Callable[[], Collection[str]], extensions: ExtensionsOf = no_extensions) -> Loaded:
+def effective(asked: SettingsRequest, known: Callable[[], Collection[str]], extensions: ExtensionsOf = no_extensions) -> LoadedSettings:
     """A whole `Settings` value, or what files and environment say with `settings` on top. `extensions` loads the capabilities that are enabled.
 
     `known` names the services that are built in; it is asked only where the settings name one. Raises `ConfigError`.
@@ -31,14 +31,14 @@ def effective(asked: Asked, known: Callable[[], Collection[str]], extensions: Ex
     return loaded
 
 
-def _given(settings: Settings, home: str | None, environ: Mapping[str, str], extensions: ExtensionsOf) -> Loaded:
+def _given(settings: Settings, home: str | None, environ: Mapping[str, str], extensions: ExtensionsOf) -> LoadedSettings:
     """A value that a program made itself: its parts fit their types, what needs more than one of them is checked here."""
     problems = check(settings, {}, {})
     if problems:
         raise ConfigError(sentence(problems))
     folder, _ = places(home, environ)
-    loaded = Loaded(settings, folder, {name: value for name, value in environ.items() if value})
-    tree = Node({"capabilities": node_of({"enabled": settings.capabilities.enabled}, Source("settings", "settings"))}, Source("settings", "settings"))
+    loaded = LoadedSettings(settings, folder, {name: value for name, value in environ.items() if value})
+    tree = Node({"capabilities": node_of({"enabled": settings.capabilities.enabled}, LayerSource("settings", "settings"))}, LayerSource("settings", "settings"))
     read = TreeReading(tree, loaded.env, extensions, [])
     loaded.notices, loaded.extensions, loaded.sections = tuple(read.notices), read.extensions, read.sections
     return loaded

@@ -18,11 +18,11 @@ import msgspec
 
 from ..errors import ConfigError
 from .describe import masked, names_secret, suggest_key
-from .document import Node, Source, merge, node_of, open_to_others, read_dotenv, read_json, read_text
-from .fit import ABSENT
+from .document import LayerSource, Node, merge, node_of, open_to_others, read_dotenv, read_json, read_text
 from .sections import Extensions, ExtensionsOf, ExtraSection, NoExtensions, TreeReading, leaves, no_extensions, with_sections
 from .semantics import check
 from .settings import Settings
+from .settings_fitter import ABSENT
 from .yamldoc import read_yaml
 
 PREFIX = "NEURALCLAW_"
@@ -32,7 +32,7 @@ TELEGRAM = {"bot_token": "TELEGRAM_BOT_TOKEN", "authorized_user_ids": "TELEGRAM_
 """Variables that fill the telegram section where the file does not."""
 
 
-class Value(NamedTuple):
+class SettingValue(NamedTuple):
     """One line of `config show`: a key, its effective value with secrets masked, and where that comes from."""
 
     key: str
@@ -40,7 +40,7 @@ class Value(NamedTuple):
     origin: str
 
 
-class Asked(NamedTuple):
+class SettingsRequest(NamedTuple):
     """What settings were asked for: `--home`, the environment, and a whole `Settings` value or values above those of the files."""
 
     home: str | None
@@ -48,7 +48,7 @@ class Asked(NamedTuple):
     settings: Settings | Mapping[str, Any] | None = None
 
 
-class Loaded:
+class LoadedSettings:
     """The effective settings and where they come from.
 
     `home` is the absolute data directory (it may not exist yet), `file` the configuration file that was read or None, `env` the
@@ -66,7 +66,7 @@ class Loaded:
         self.unset: dict[str, str] = {}
         self.dotenv: dict[str, int] = {}
         self.nodes: dict[str, Node] = {}
-        self.asked = Asked(home, env)
+        self.asked = SettingsRequest(home, env)
         self.extensions: Extensions = NoExtensions()
         self.sections: dict[str, ExtraSection] = {}
         self.others: dict[str, Node] = {}
@@ -117,14 +117,14 @@ class Loaded:
         return node.source.label.removeprefix("environment ") if node.source.text else key
 
     @property
-    def values(self) -> tuple[Value, ...]:
+    def values(self) -> tuple[SettingValue, ...]:
         """Every effective key, in the order of the settings, those of capabilities last: as they are written where they do not fit."""
         secrets = [value for name, value in self.env.items() if names_secret(name) and len(value) >= 8]
-        found = [Value(key, masked(key, value, secrets), self.origins.get(key, "default")) for key, value in flat(self.settings, "")]
+        found = [SettingValue(key, masked(key, value, secrets), self.origins.get(key, "default")) for key, value in flat(self.settings, "")]
         for name, section in self.sections.items():
             value, fit = section.reading
             said = flat(value, name) if value is not ABSENT else leaves(section.node, name, self.env) if section.node is not None else ()
-            found += [Value(key, masked(key, one, secrets), fit.origins.get(key, "default")) for key, one in said]
+            found += [SettingValue(key, masked(key, one, secrets), fit.origins.get(key, "default")) for key, one in said]
         return tuple(found)
 
     def require(self, prefix: str) -> None:
@@ -148,7 +148,9 @@ def flat(value: Any, key: str) -> Iterator[tuple[str, Any]]:
         yield from flat(inner, f"{key}.{name}" if key else name)
 
 
-def load(*, home: str | None, environ: Mapping[str, str], overrides: Mapping[str, Any] | None = None, extensions: ExtensionsOf = no_extensions) -> Loaded:
+def load(
+    *, home: str | None, environ: Mapping[str, str], overrides: Mapping[str, Any] | None = None, extensions: ExtensionsOf = no_extensions
+) -> LoadedSettings:
     """The settings in effect. `overrides`: values of the command line by dotted key (or nested); None in them is a value.
 
     `extensions` loads the capabilities that are enabled; their sections are decoded when they are used.
@@ -163,12 +165,12 @@ def load(*, home: str | None, environ: Mapping[str, str], overrides: Mapping[str
         notices.append(f"{dotenv_path} holds keys and can be read by others on this machine: chmod 600 {dotenv_path}")
     env = {name: value for name, (value, _) in dotenv.items() if value} | {name: value for name, value in environ.items() if value}
     tree = layered(tree, variables(dotenv, dotenv_path, environ), overrides or {})
-    loaded = Loaded(Settings(), data, env)
+    loaded = LoadedSettings(Settings(), data, env)
     loaded.dotenv = {name: line for name, (value, line) in dotenv.items() if value and not environ.get(name)}
     if tree is None and "TELEGRAM_BOT_TOKEN" not in env and "TELEGRAM_USER_ID" not in env:
-        tree = Node({}, Source("defaults", "default"))
+        tree = Node({}, LayerSource("defaults", "default"))
     else:
-        tree = merge(telegram(environ, dotenv, dotenv_path), tree or Node({}, Source("defaults", "default")))
+        tree = merge(telegram(environ, dotenv, dotenv_path), tree or Node({}, LayerSource("defaults", "default")))
     read = TreeReading(tree, env, extensions, problems)
     if not problems:
         problems += check(read.settings, read.fit.nodes, read.fit.unset)
@@ -179,7 +181,7 @@ def load(*, home: str | None, environ: Mapping[str, str], overrides: Mapping[str
     return loaded
 
 
-def take(loaded: Loaded, read: TreeReading) -> None:
+def take(loaded: LoadedSettings, read: TreeReading) -> None:
     """Put what was read from a tree into the settings that are loaded."""
     loaded.settings, loaded.notices = read.settings, (*read.fit.former.values(), *read.notices)
     loaded.origins, loaded.unset, loaded.nodes = read.fit.origins, read.fit.unset, read.fit.nodes
@@ -239,7 +241,7 @@ def config_file(folders: list[str], problems: list[str], notices: list[str]) -> 
         return None, None
     path, text = readings[0]
     notices.extend(f"{ignored} is not read: {path} comes first" for ignored, _ in readings[1:])
-    source = Source(path, posixpath.basename(path), expand=True)
+    source = LayerSource(path, posixpath.basename(path), expand=True)
     return (read_yaml if path.endswith(".yaml") else read_json)(text, source, problems), path
 
 
@@ -257,10 +259,10 @@ def variables(dotenv: Mapping[str, tuple[str, int]], path: str, environ: Mapping
     """The settings in variables, as (key parts, node), weakest first."""
     for name, (value, line) in dotenv.items():
         if value and name.startswith(PREFIX) and "__" in name:
-            yield key_parts(name), Node(value, Source(path, ".env", text=True), line)
+            yield key_parts(name), Node(value, LayerSource(path, ".env", text=True), line)
     for name, value in environ.items():
         if value and name.startswith(PREFIX) and "__" in name:
-            yield key_parts(name), Node(value, Source(f"environment {name}", f"environment {name}", text=True))
+            yield key_parts(name), Node(value, LayerSource(f"environment {name}", f"environment {name}", text=True))
 
 
 def key_parts(name: str) -> list[str]:
@@ -270,7 +272,7 @@ def key_parts(name: str) -> list[str]:
 
 def layered(tree: Node | None, variables: Iterator[tuple[list[str], Node]], overrides: Mapping[str, Any]) -> Node | None:
     """The file's tree with variables and command line above it; None when nobody said anything."""
-    line = Source("command line", "command line")
+    line = LayerSource("command line", "command line")
     layers = [*variables, *((key.split("."), node_of(value, line)) for key, value in overrides.items())]
     for parts, node in layers:
         for part in reversed(parts):
@@ -284,8 +286,8 @@ def telegram(environ: Mapping[str, str], dotenv: Mapping[str, tuple[str, int]], 
     section: dict[str, Node] = {}
     for key, name in TELEGRAM.items():
         if environ.get(name):
-            section[key] = Node(environ[name], Source(f"environment {name}", f"environment {name}", text=True))
+            section[key] = Node(environ[name], LayerSource(f"environment {name}", f"environment {name}", text=True))
         elif name in dotenv and dotenv[name][0]:
-            section[key] = Node(dotenv[name][0], Source(path, ".env", text=True), dotenv[name][1])
-    source = Source("defaults", "default")
+            section[key] = Node(dotenv[name][0], LayerSource(path, ".env", text=True), dotenv[name][1])
+    source = LayerSource("defaults", "default")
     return Node({"telegram": Node(section, source)} if section else {}, source)

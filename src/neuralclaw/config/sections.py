@@ -8,9 +8,9 @@ import msgspec
 
 from ..errors import ConfigError
 from .describe import FORMER, suggest_key
-from .document import Node, Source
-from .fit import ABSENT, Fit, interpolate
-from .settings import Capabilities, Settings
+from .document import LayerSource, Node
+from .settings import CapabilitiesSection, Settings
+from .settings_fitter import ABSENT, SettingsFitter, interpolate
 
 
 class LeftOut(NamedTuple):
@@ -70,11 +70,11 @@ class ExtraSection:
         self.name, self.kind, self.node, self._env = name, kind, node, env
 
     @cached_property
-    def reading(self) -> tuple[Any, Fit]:
+    def reading(self) -> tuple[Any, SettingsFitter]:
         """The value, ABSENT where there is a problem, and what was found on the way."""
         root = msgspec.defstruct("Root", [(self.name, self.kind, msgspec.field(default_factory=self.kind))])
-        fit = Fit(self._env, root, [], lazy=(f"{self.name}.",))
-        tree = Node({} if self.node is None else {self.name: self.node}, Source("defaults", "default"))
+        fit = SettingsFitter(self._env, root, [], lazy=(f"{self.name}.",))
+        tree = Node({} if self.node is None else {self.name: self.node}, LayerSource("defaults", "default"))
         value = fit.fit(root, tree, "")
         return (ABSENT if value is ABSENT or fit.problems else getattr(value, self.name)), fit
 
@@ -125,7 +125,7 @@ class TreeReading:
         own, self.others = _parted(tree)
         enabled, place = _enabled(own, env)
         self.extensions = extensions(enabled)
-        self.fit = Fit(env, with_sections(self.extensions.sections) if self.others else Settings, problems)
+        self.fit = SettingsFitter(env, with_sections(self.extensions.sections) if self.others else Settings, problems)
         self.settings: Any = self.fit.fit(Settings, own, "")
         self.sections = {name: ExtraSection(name, kind, self.others.get(name), env) for name, kind in self.extensions.sections.items()}
         self._tell_left_out(place)
@@ -165,7 +165,7 @@ def _enabled(tree: Node, env: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
     section = tree.value.get("capabilities") if isinstance(tree.value, dict) else None
     if section is None:
         return (), ""
-    fit = Fit(env, Settings, [])
-    found = fit.fit(Capabilities, section, "capabilities")
+    fit = SettingsFitter(env, Settings, [])
+    found = fit.fit(CapabilitiesSection, section, "capabilities")
     node: Node = fit.nodes.get("capabilities.enabled") or section
     return (() if found is ABSENT else found.enabled), node.place

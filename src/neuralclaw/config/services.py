@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Collection, Iterator
 
-from .load import Loaded
+from .load import LoadedSettings
 
 OWN = ("local", "offline")
 """Providers that are no service."""
@@ -11,7 +11,7 @@ OLLAMA_TAG = re.compile(r"latest|[\d.]+[bm](?:-.*)?|q\d.*|instruct.*", re.IGNORE
 """What stands behind the colon in the names of Ollama's models: `llama3.2:3b`."""
 
 
-def service_problems(loaded: Loaded, known: Callable[[], Collection[str]]) -> list[str]:
+def service_problems(loaded: LoadedSettings, known: Callable[[], Collection[str]]) -> list[str]:
     """Providers that nobody knows, with file, line, key and the nearest name. `known`: those that are built in, asked for where one is named."""
     llm = loaded.settings.llm
     if not (llm.default_provider or llm.providers or llm.fallback):
@@ -19,7 +19,7 @@ def service_problems(loaded: Loaded, known: Callable[[], Collection[str]]) -> li
     return [f"{loaded.place(key)}: {key}: {text}" for key, text in _problems(loaded, known())]
 
 
-def _problems(loaded: Loaded, known: Collection[str]) -> Iterator[tuple[str, str]]:
+def _problems(loaded: LoadedSettings, known: Collection[str]) -> Iterator[tuple[str, str]]:
     llm = loaded.settings.llm
     for name, service in llm.providers.items():
         key = f"llm.providers.{name}"

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from ..types.judging import Risk
 from ..types.options import OwnerRule
+from ..types.risk import Risk
 
 Count = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1)]
@@ -19,11 +19,11 @@ Seconds = Annotated[float, Meta(gt=0)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 
 
-class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SettingsSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of all sections: unknown keys are errors."""
 
 
-class Agent(Section, frozen=True, kw_only=True):
+class AgentSection(SettingsSection, frozen=True, kw_only=True):
     """The turn and its breakers. `max_conversation_messages` 0: no such limit."""
 
     name: str = "NeuralClaw"
@@ -48,7 +48,7 @@ class Agent(Section, frozen=True, kw_only=True):
     """Whether the model is told what `AGENTS.md` of the workspace, and of the directories above it, says."""
 
 
-class Context(Section, frozen=True, kw_only=True):
+class ContextSection(SettingsSection, frozen=True, kw_only=True):
     """Tokens of each part of a model request, for a window of 128,000."""
 
     system_prompt: Count = 2000
@@ -60,7 +60,7 @@ class Context(Section, frozen=True, kw_only=True):
     response: Positive = 4096
 
 
-class Attempts(Section, frozen=True, kw_only=True):
+class AttemptsSection(SettingsSection, frozen=True, kw_only=True):
     """How often a failed model call is tried in all, and the bounds of the wait between two tries."""
 
     attempts: Positive = 3
@@ -68,7 +68,7 @@ class Attempts(Section, frozen=True, kw_only=True):
     max_seconds: Amount = 30
 
 
-class ModelPrice(Section, frozen=True, kw_only=True, omit_defaults=True):
+class ModelPriceSection(SettingsSection, frozen=True, kw_only=True, omit_defaults=True):
     """USD per million tokens. `cached` None: as `input`."""
 
     input: Amount
@@ -76,7 +76,7 @@ class ModelPrice(Section, frozen=True, kw_only=True, omit_defaults=True):
     cached: Amount | None = None
 
 
-class Model(Section, frozen=True, kw_only=True, omit_defaults=True):
+class ModelSection(SettingsSection, frozen=True, kw_only=True, omit_defaults=True):
     """What the owner says of a model; None leaves it to the table that comes with the program. `context` in tokens.
 
     `tools`: native calls (true), as JSON in the prompt (false), or `none`.
@@ -85,19 +85,19 @@ class Model(Section, frozen=True, kw_only=True, omit_defaults=True):
     context: Positive | None = None
     tools: bool | Literal["none"] | None = None
     images: bool | None = None
-    price: ModelPrice | None = None
+    price: ModelPriceSection | None = None
 
 
-class Service(Section, frozen=True, kw_only=True, omit_defaults=True):
+class ServiceSection(SettingsSection, frozen=True, kw_only=True, omit_defaults=True):
     """A model service under `llm.providers`. None leaves a value to what is built in for a service of that name, and is not written out."""
 
     api: Literal["chat", "responses", "messages", "ollama"] | None = None
     base_url: str | None = None
     api_key: str | None = None
-    models: dict[str, Model] = {}
+    models: dict[str, ModelSection] = {}
 
 
-class Llm(Section, frozen=True, kw_only=True):
+class LlmSection(SettingsSection, frozen=True, kw_only=True):
     """Which model answers and how. `default_provider` None: chosen by `choose_model`."""
 
     default_provider: str | None = None
@@ -108,11 +108,11 @@ class Llm(Section, frozen=True, kw_only=True):
     max_tokens: Positive = 4096
     top_p: Share = 1.0
     timeout_seconds: Seconds = 120
-    retry: Attempts = Attempts()
-    providers: dict[str, Service] = {}
+    retry: AttemptsSection = AttemptsSection()
+    providers: dict[str, ServiceSection] = {}
 
 
-class Compaction(Section, frozen=True, kw_only=True):
+class CompactionSection(SettingsSection, frozen=True, kw_only=True):
     """When old conversation is summarised: from `entries` entries or `tokens` tokens on, the oldest `summarise` entries."""
 
     entries: Positive = 50
@@ -120,23 +120,23 @@ class Compaction(Section, frozen=True, kw_only=True):
     tokens: Positive = 100_000
 
 
-class Memory(Section, frozen=True, kw_only=True):
+class MemorySection(SettingsSection, frozen=True, kw_only=True):
     """`relevance_threshold` is a cosine distance: smaller is nearer."""
 
     embedding_model: str = "all-MiniLM-L6-v2"
     max_short_term_turns: Positive = 20
     relevance_threshold: Annotated[float, Meta(ge=0, le=2)] = 0.85
     results: Positive = 5
-    compaction: Compaction = Compaction()
+    compaction: CompactionSection = CompactionSection()
 
 
-class Browser(Section, frozen=True, kw_only=True):
+class BrowserSection(SettingsSection, frozen=True, kw_only=True):
     headless: bool = True
     user_agent: str = "Mozilla/5.0 (compatible; NeuralClaw/1.0)"
     timeout_ms: Positive = 15_000
 
 
-class Container(Section, frozen=True, kw_only=True):
+class ContainerSection(SettingsSection, frozen=True, kw_only=True):
     """Limits of the container sandbox; `workspace` is how the workspace is mounted."""
 
     cpus: Seconds = 1
@@ -146,29 +146,29 @@ class Container(Section, frozen=True, kw_only=True):
     workspace: Literal["rw", "ro"] = "rw"
 
 
-class Terminal(Section, frozen=True, kw_only=True):
+class TerminalSection(SettingsSection, frozen=True, kw_only=True):
     working_dir: str | None = None
     default_timeout_seconds: Seconds = 30
     shell: Literal["parsed", "strict"] = "parsed"
     sandbox: Literal["auto", "container", "bubblewrap", "process"] = "auto"
     docker_image: str = "neuralclaw-runner:latest"
-    container: Container = Container()
+    container: ContainerSection = ContainerSection()
     max_output_chars: Annotated[int, Meta(ge=200)] = 20_000
 
 
-class Filesystem(Section, frozen=True, kw_only=True):
+class FilesystemSection(SettingsSection, frozen=True, kw_only=True):
     """Directories besides the workspace, absolute or beginning with `~`."""
 
     allowed_paths: tuple[str, ...] = ()
 
 
-class Tools(Section, frozen=True, kw_only=True):
-    browser: Browser = Browser()
-    terminal: Terminal = Terminal()
-    filesystem: Filesystem = Filesystem()
+class ToolsSection(SettingsSection, frozen=True, kw_only=True):
+    browser: BrowserSection = BrowserSection()
+    terminal: TerminalSection = TerminalSection()
+    filesystem: FilesystemSection = FilesystemSection()
 
 
-class Safety(Section, frozen=True, kw_only=True):
+class SafetySection(SettingsSection, frozen=True, kw_only=True):
     default_permission_level: Literal["read", "write", "execute"] = "read"
     require_confirmation_for: tuple[Risk, ...] = (Risk.HIGH, Risk.CRITICAL)
     terminal_whitelist_extra: tuple[str, ...] = ()
@@ -176,7 +176,7 @@ class Safety(Section, frozen=True, kw_only=True):
     rules: tuple[OwnerRule, ...] = ()
 
 
-class Budget(Section, frozen=True, kw_only=True):
+class BudgetSection(SettingsSection, frozen=True, kw_only=True):
     """Caps; None: no cap. The day is counted in `scheduler.timezone`."""
 
     turn_usd: Amount | None = None
@@ -185,7 +185,7 @@ class Budget(Section, frozen=True, kw_only=True):
     turn_tokens: Positive | None = None
 
 
-class McpServer(Section, frozen=True, kw_only=True):
+class McpServerSection(SettingsSection, frozen=True, kw_only=True):
     """A server of the Model Context Protocol. `command` and `args` for stdio, `url` and `headers` for http and sse."""
 
     transport: Literal["stdio", "http", "sse"] = "stdio"
@@ -199,23 +199,23 @@ class McpServer(Section, frozen=True, kw_only=True):
     sandbox: bool | Literal["auto"] = "auto"
 
 
-class Mcp(Section, frozen=True, kw_only=True):
-    servers: dict[str, McpServer] = {}
+class McpSection(SettingsSection, frozen=True, kw_only=True):
+    servers: dict[str, McpServerSection] = {}
 
 
-class Telegram(Section, frozen=True, kw_only=True):
+class TelegramSection(SettingsSection, frozen=True, kw_only=True):
     """Filled from `TELEGRAM_BOT_TOKEN` and `TELEGRAM_USER_ID` where the file does not say otherwise."""
 
     bot_token: str | None = None
     authorized_user_ids: tuple[int, ...] = ()
 
 
-class Scheduler(Section, frozen=True, kw_only=True):
+class SchedulerSection(SettingsSection, frozen=True, kw_only=True):
     timezone: str = "UTC"
     max_concurrent_tasks: Positive = 3
 
 
-class Logging(Section, frozen=True, kw_only=True):
+class LoggingSection(SettingsSection, frozen=True, kw_only=True):
     """`log_dir` None: `logs` in the data directory."""
 
     level: Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] = "INFO"
@@ -224,40 +224,42 @@ class Logging(Section, frozen=True, kw_only=True):
     backup_count: Count = 5
 
 
-class Prompts(Section, frozen=True, kw_only=True):
+class PromptsSection(SettingsSection, frozen=True, kw_only=True):
     use_overrides: bool = False
 
 
-class Approvals(Section, frozen=True, kw_only=True):
+class ApprovalsSection(SettingsSection, frozen=True, kw_only=True):
     expire_days: Seconds = 7
 
 
-class Capabilities(Section, frozen=True, kw_only=True):
+class CapabilitiesSection(SettingsSection, frozen=True, kw_only=True):
     """Which installed capabilities take part."""
 
     enabled: tuple[str, ...] = ()
     """Names of capabilities that installed packages bring; `neuralclaw doctor` lists them."""
 
 
-class Settings(Section, frozen=True, kw_only=True):
+class Settings(SettingsSection, frozen=True, kw_only=True):
     """All settings of NeuralClaw, as `config.yaml` holds them."""
 
-    agent: Agent = Agent()
-    context: Context = Context()
-    llm: Llm = Llm()
-    memory: Memory = Memory()
-    tools: Tools = Tools()
-    safety: Safety = Safety()
-    budget: Budget = Budget()
-    mcp: Mcp = Mcp()
-    telegram: Telegram = Telegram()
-    scheduler: Scheduler = Scheduler()
-    logging: Logging = Logging()
-    prompts: Prompts = Prompts()
-    approvals: Approvals = Approvals()
-    capabilities: Capabilities = Capabilities()
+    agent: AgentSection = AgentSection()
+    context: ContextSection = ContextSection()
+    llm: LlmSection = LlmSection()
+    memory: MemorySection = MemorySection()
+    tools: ToolsSection = ToolsSection()
+    safety: SafetySection = SafetySection()
+    budget: BudgetSection = BudgetSection()
+    mcp: McpSection = McpSection()
+    telegram: TelegramSection = TelegramSection()
+    scheduler: SchedulerSection = SchedulerSection()
+    logging: LoggingSection = LoggingSection()
+    prompts: PromptsSection = PromptsSection()
+    approvals: ApprovalsSection = ApprovalsSection()
+    capabilities: CapabilitiesSection = CapabilitiesSection()
 
 
 def schema(root: type[msgspec.Struct] = Settings) -> dict[str, Any]:
     """The JSON Schema of `config.yaml`, for editors and `config schema`. `${NAME}` stands only where text may stand."""
-    return msgspec.json.schema(root)
+    named = msgspec.json.encode(msgspec.json.schema(root)).replace(b'Section"', b'"')  # a definition has the name of its section alone
+    found: dict[str, Any] = msgspec.json.decode(named)
+    return found

@@ -2,8 +2,8 @@
 
 import os
 
-from ..types.judging import Tier
 from ..types.options import Limits, Policy
+from ..types.risk import Tier
 from .settings import Settings
 
 PROGRAMS = tuple(

@@ -7,12 +7,12 @@ than the bounds of `document` allow.
 from typing import Any
 
 from ..errors import ConfigError
-from .document import MAX_DEPTH, Builder, Node, Source
+from .document import MAX_DEPTH, Builder, LayerSource, Node
 
 SCALARS = {"str", "int", "float", "bool", "null", "timestamp", "value", "merge"}
 
 
-def read_yaml(text: str, source: Source, problems: list[str]) -> Node:
+def read_yaml(text: str, source: LayerSource, problems: list[str]) -> Node:
     """The tree of a YAML document (an empty one is an empty mapping). Raises `ConfigError` with the line where it is broken."""
     import yaml
 

@@ -1,5 +1,5 @@
 """The log: JSON lines in the data directory. Only `app` and `cli` import this; everyone may use stdlib logging."""
 
-from .book import LogBook
+from .log_writer import LogWriter
 
-__all__ = ["LogBook"]
+__all__ = ["LogWriter"]

@@ -7,14 +7,14 @@ import msgspec
 
 from ..errors import LLMAuthError, LLMModelError, LLMRateLimitError, LLMTimeoutError, LLMUnavailableError
 from ..ports import Clock, Provider
-from ..types.messages import Failure, Finished, ModelEvent, ModelInfo, Notice, Reply, Request, Retrying
+from ..types.messages import Failure, Finished, ModelEvent, ModelInfo, ModelReply, Notice, Request, Retrying
 
 OUT_SECONDS = 60.0
 """How long a model that was out is not asked first."""
 OUT = frozenset(error.__name__ for error in (LLMUnavailableError, LLMTimeoutError, LLMRateLimitError, LLMAuthError, LLMModelError))
 """Failures that another model may not have. A request that is too long or that a service objects to would fail there too."""
 
-NO_REPLY = Reply(stop="error", failure=Failure("LLMUnavailableError", "the provider gave no reply"))
+NO_REPLY = ModelReply(stop="error", failure=Failure("LLMUnavailableError", "the provider gave no reply"))
 
 
 class Link(msgspec.Struct, frozen=True):
@@ -31,7 +31,7 @@ class FallbackProvider:
     Going on is shown as `Retrying` with the full name of the next model, and with `discard` where parts were given out. A model
     that was out comes last for `OUT_SECONDS`; a `Notice` says so. `out` holds when each one was out, by full name: chains of one
     process share it. `Request.model` is not looked at: every link has its own. All but the last that is asked know that there is
-    another (`Request.others`). `Reply.by` says who answered. The tokens of an attempt that broke off are counted in the reply's usage.
+    another (`Request.others`). `ModelReply.by` says who answered. The tokens of an attempt that broke off are counted in the reply's usage.
     When every model is out, the failure is of the first one's kind and names them all.
     """
 
@@ -55,7 +55,7 @@ class FallbackProvider:
         order = self._order()
         if order[0] is not self._chain[0]:
             yield Notice(f"{self._chain[0].name} was out a moment ago: asking {order[0].name}", order[0].name)
-        failed: list[tuple[Link, Reply]] = []
+        failed: list[tuple[Link, ModelReply]] = []
         for place, link in enumerate(order):
             shown, reply = False, NO_REPLY
             asked = msgspec.structs.replace(_for(link, request), others=place + 1 < len(order))
@@ -85,11 +85,11 @@ class FallbackProvider:
         out = {name for name, since in self._out.items() if now - since < OUT_SECONDS}
         return sorted(self._chain, key=lambda link: link.name in out)
 
-    def _answered(self, link: Link, reply: Reply, failed: Sequence[tuple[Link, Reply]]) -> Reply:
+    def _answered(self, link: Link, reply: ModelReply, failed: Sequence[tuple[Link, ModelReply]]) -> ModelReply:
         """The reply with all tokens, saying who gave it."""
         return _with_usage(msgspec.structs.replace(reply, by=link.name), failed)
 
-    def _all_out(self, failed: Sequence[tuple[Link, Reply]]) -> Reply:
+    def _all_out(self, failed: Sequence[tuple[Link, ModelReply]]) -> ModelReply:
         link, last = failed[-1]
         if len(failed) == 1:
             return self._answered(link, last, ())
@@ -110,7 +110,7 @@ def _shown(event: ModelEvent, shown: bool) -> bool:
     return shown or not isinstance(event, Notice)
 
 
-def _with_usage(reply: Reply, failed: Sequence[tuple[Link, Reply]]) -> Reply:
+def _with_usage(reply: ModelReply, failed: Sequence[tuple[Link, ModelReply]]) -> ModelReply:
     """The reply with the tokens of attempts that broke off; one that was refused before a token cost nothing."""
     usage = reply.usage
     for _, before in failed:

@@ -12,12 +12,12 @@ import msgspec
 from ..errors import SecurityError
 from ..ports import HttpResponse, Net
 from ..types.actions import Grant
-from ..types.messages import Failure, Finished, ModelEvent, ModelInfo, Reply, Request, Usage
-from . import errors, models
-from .assembly import MAX_NAME, sound
-from .pace import GATHER_SECONDS, Pace
-from .service import Service
+from ..types.messages import Failure, Finished, ModelEvent, ModelInfo, ModelReply, Request, Usage
+from . import models, service_errors
+from .model_service import ModelEndpoint
+from .reply_assembly import MAX_NAME, sound
 from .sse import SSEEvent, SSETooLarge
+from .stream_pacing import GATHER_SECONDS, StreamPacer
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class Decoder(Protocol):
         ...
 
 
-class Parts(Protocol):
+class ReplyParts(Protocol):
     """One reply put together from its events.
 
     `seen`: a piece of an answer has come; `done`: nothing more follows; `error`: the service's error object that stood in the stream;
@@ -67,7 +67,7 @@ class Parts(Protocol):
         """Whether a stream that ends here is a finished answer."""
         ...
 
-    def reply(self, info: ModelInfo) -> Reply:
+    def reply(self, info: ModelInfo) -> ModelReply:
         """The reply so far, its calls in the order in which they began; `model` "" where the service did not say."""
         ...
 
@@ -82,16 +82,16 @@ class WireFormat(Protocol):
     optional: tuple[str, ...]
     """Names of parameters that can be left out when a model refuses them."""
 
-    def headers(self, service: Service) -> dict[str, str]:
+    def headers(self, service: ModelEndpoint) -> dict[str, str]:
         """Headers of this format, the key among them."""
         ...
 
-    def body(self, request: Request, info: ModelInfo, service: Service, without: frozenset[str]) -> bytes:
+    def body(self, request: Request, info: ModelInfo, service: ModelEndpoint, without: frozenset[str]) -> bytes:
         """The request's bytes: the same request gives the same. `without` names refused parameters that are left out."""
         ...
 
     def decoder(self) -> Decoder: ...
-    def parts(self, request: Request) -> Parts: ...
+    def parts(self, request: Request) -> ReplyParts: ...
 
 
 class HttpProvider:
@@ -101,7 +101,7 @@ class HttpProvider:
     service's answer and left out from then on.
     """
 
-    def __init__(self, net: Net, grant: Grant, service: Service, wire: WireFormat) -> None:
+    def __init__(self, net: Net, grant: Grant, service: ModelEndpoint, wire: WireFormat) -> None:
         self._net, self._grant, self._service, self._wire = net, grant, service, wire
         self._url = service.base_url + wire.path
         self._headers = {**_HEADERS, "Accept": wire.accept, **wire.headers(service)}
@@ -140,7 +140,7 @@ class HttpProvider:
                 async with self._net.request(self._grant, "POST", self._url, headers=self._headers, body=body, timeout=request.timeout) as response:
                     if response.status != 200 or not self._may_stream(response.headers):
                         answer = await response.read(_ERROR_BYTES)
-                        again = self._learn(request.model, without, errors.complaint(response.status, answer))
+                        again = self._learn(request.model, without, service_errors.complaint(response.status, answer))
                         failure = None if again else self._refusal(request.model, response, answer)
                     else:
                         async with aclosing(self._read(response, parts)) as events:
@@ -148,21 +148,21 @@ class HttpProvider:
                                 yield event
                         failure = self._verdict(request.model, parts)
             except TimeoutError:
-                failure = errors.timed_out(self._service, request.timeout)
+                failure = service_errors.timed_out(self._service, request.timeout)
             except OSError as error:
                 failure = self._dropped(parts, error)
             except SecurityError as error:  # the address lies outside the grant
                 failure = Failure(error.kind, error.text, error.hint)
             except (msgspec.DecodeError, SSETooLarge) as error:
-                failure = errors.unreadable(self._service, f"a piece of the stream: {error}")
+                failure = service_errors.unreadable(self._service, f"a piece of the stream: {error}")
                 log.warning("%s: %s", failure.text, failure.detail)
         for part in parts.take():  # what stood before a piece that cannot be read
             yield part
         yield Finished(self._reply(request.model, parts, failure))
 
-    def _learn(self, model: str, without: frozenset[str], found: errors.Complaint) -> bool:
+    def _learn(self, model: str, without: frozenset[str], found: service_errors.Complaint) -> bool:
         """Whether leaving out one parameter more than `without` is worth a try. Another stream may have learned the same meanwhile."""
-        name = errors.refused_parameter(found, without, self._wire.optional)
+        name = service_errors.refused_parameter(found, without, self._wire.optional)
         if name is None:
             return False
         self._refused[model] = self._without(model) | {name}
@@ -170,17 +170,17 @@ class HttpProvider:
 
     def _refusal(self, model: str, response: HttpResponse, answer: bytes) -> Failure:
         """An answer that is no stream."""
-        found = errors.complaint(response.status, answer)
+        found = service_errors.complaint(response.status, answer)
         if response.status != 200:
-            return errors.failure(found, self._service, model, response.headers)
+            return service_errors.failure(found, self._service, model, response.headers)
         if b'"error"' in answer:
-            return errors.failure(errors.complaint_of(0, _json(answer)), self._service, model, response.headers)
-        return errors.unreadable(self._service, "it is no stream of events")
+            return service_errors.failure(service_errors.complaint_of(0, _json(answer)), self._service, model, response.headers)
+        return service_errors.unreadable(self._service, "it is no stream of events")
 
-    async def _read(self, response: HttpResponse, parts: Parts) -> AsyncGenerator[ModelEvent]:
+    async def _read(self, response: HttpResponse, parts: ReplyParts) -> AsyncGenerator[ModelEvent]:
         """Feed `parts` until they are done, an error object or the end of the body."""
         decoder = self._wire.decoder()
-        pace = Pace(time.monotonic)
+        pace = StreamPacer(time.monotonic)
         total = 0
         async with _closing(response.chunks()) as chunks:
             async for chunk in chunks:
@@ -201,22 +201,22 @@ class HttpProvider:
         for part in parts.take():
             yield part
 
-    def _verdict(self, model: str, parts: Parts) -> Failure | None:
+    def _verdict(self, model: str, parts: ReplyParts) -> Failure | None:
         """None when the stream that ended is a whole answer."""
         if parts.error is not None:
-            return errors.failure(errors.complaint_of(0, parts.error), self._service, model)
+            return service_errors.failure(service_errors.complaint_of(0, parts.error), self._service, model)
         if parts.withheld:
-            return errors.withheld(self._service, parts.withheld)
+            return service_errors.withheld(self._service, parts.withheld)
         if parts.whole:
             return None
-        return errors.broken(self._service, "broke off its answer half-way" if parts.seen else "sent an empty answer")
+        return service_errors.broken(self._service, "broke off its answer half-way" if parts.seen else "sent an empty answer")
 
-    def _dropped(self, parts: Parts, error: OSError) -> Failure:
+    def _dropped(self, parts: ReplyParts, error: OSError) -> Failure:
         if parts.seen:
-            return errors.broken(self._service, "broke off its answer half-way: the connection was lost", str(error))
-        return errors.no_connection(self._service, str(error))
+            return service_errors.broken(self._service, "broke off its answer half-way: the connection was lost", str(error))
+        return service_errors.no_connection(self._service, str(error))
 
-    def _reply(self, model: str, parts: Parts, failure: Failure | None) -> Reply:
+    def _reply(self, model: str, parts: ReplyParts, failure: Failure | None) -> ModelReply:
         info = self.info(model)
         reply = parts.reply(info)
         named = reply.model if reply.model.isprintable() and len(reply.model) <= MAX_NAME else ""
@@ -234,7 +234,7 @@ class HttpProvider:
         return kind == self._wire.accept or ("json" not in kind and "html" not in kind)
 
 
-def _take(events: list[SSEEvent], parts: Parts) -> bool:
+def _take(events: list[SSEEvent], parts: ReplyParts) -> bool:
     """Add events to the parts; True once nothing more can follow."""
     for event in events:
         if event.data:

@@ -19,9 +19,9 @@ from ..types.messages import (
     Finished,
     ModelEvent,
     ModelInfo,
+    ModelReply,
     Notice,
     Price,
-    Reply,
     Request,
     TextPart,
     ToolMessage,
@@ -29,7 +29,7 @@ from ..types.messages import (
     UserMessage,
 )
 from .images import without_images
-from .local_engine import Asked, Engine, Made, engine_name, first_line, load_engine
+from .local_engine import Engine, GenerationEnd, GenerationRequest, engine_name, first_line, load_engine
 from .local_file import ModelFile, read_model_file
 
 WAIT_SECONDS = 0.1
@@ -37,7 +37,7 @@ END_SECONDS = 10.0
 """How long the end of the process waits for a thread inside the library, which cannot be stopped between two tokens."""
 
 
-class Loaded:
+class LoadedModel:
     """One model file in the memory of this process, whoever uses it. `lock`: one load or generation at a time."""
 
     def __init__(self, file: ModelFile) -> None:
@@ -46,14 +46,14 @@ class Loaded:
         self.engine: Engine | None = None
 
 
-_loaded: dict[str, Loaded] = {}
-_jobs: "set[Job]" = set()
+_loaded: dict[str, LoadedModel] = {}
+_jobs: "set[Generation]" = set()
 
 
-class Job:
+class Generation:
     """One generation in a thread of its own. What it says arrives in the loop's thread by `post`; `stop` ends it at its next token."""
 
-    def __init__(self, model: Loaded, asked: Asked, post: Callable[[Any], None]) -> None:
+    def __init__(self, model: LoadedModel, asked: GenerationRequest, post: Callable[[Any], None]) -> None:
         self._model, self._asked, self._post = model, asked, post
         self.stop = threading.Event()
         self.thread = threading.Thread(target=self._run, name=f"local {model.file.name}", daemon=True)
@@ -73,7 +73,7 @@ class Job:
         finally:
             _jobs.discard(self)
 
-    def _turn(self) -> Made | None:
+    def _turn(self) -> GenerationEnd | None:
         while not self._model.lock.acquire(timeout=WAIT_SECONDS):
             if self.stop.is_set():
                 return None
@@ -85,7 +85,7 @@ class Job:
         finally:
             self._model.lock.release()
 
-    def _generate(self, engine: Engine) -> Made:
+    def _generate(self, engine: Engine) -> GenerationEnd:
         try:
             return engine.generate(self._asked, self._say)
         except RuntimeError:
@@ -156,7 +156,7 @@ class LocalProvider:
         except ConfigError as error:
             yield Finished(_failed(request.model, "", Failure("LLMModelError", error.text, error.hint)))
             return
-        model = _loaded.setdefault(file.path, Loaded(file))
+        model = _loaded.setdefault(file.path, LoadedModel(file))
         if model.engine is None:
             yield Notice(f"loading {file.name}…")
         send, receive = anyio.create_memory_object_stream[Any](float("inf"))
@@ -169,7 +169,7 @@ class LocalProvider:
         def post(what: Any) -> None:
             loop.call_soon_threadsafe(arrive, what)
 
-        job = Job(model, _asked(request), post)
+        job = Generation(model, _asked(request), post)
         job.start()
         try:
             with send, receive:
@@ -199,9 +199,9 @@ class LocalProvider:
                 case Failure():
                     yield Finished(_failed(file.name, "".join(text), what))
                     return
-                case Made():
+                case GenerationEnd():
                     usage = Usage(what.given, 0, what.made, 0.0)
-                    yield Finished(Reply(text="".join(text), stop="length" if what.length else "end", model=file.name, usage=usage))
+                    yield Finished(ModelReply(text="".join(text), stop="length" if what.length else "end", model=file.name, usage=usage))
                     return
 
     def _path(self, model: str) -> str:
@@ -216,8 +216,8 @@ class LocalProvider:
         return kept if os.path.exists(kept) else here  # noqa: PTH110
 
 
-def _asked(request: Request) -> Asked:
-    return Asked(
+def _asked(request: Request) -> GenerationRequest:
+    return GenerationRequest(
         messages=_messages(request),
         temperature=request.temperature,
         top_p=request.top_p,
@@ -245,5 +245,5 @@ def _messages(request: Request) -> list[dict[str, str]]:
     return told
 
 
-def _failed(model: str, text: str, failure: Failure) -> Reply:
-    return Reply(text=text, stop="error", model=model, usage=Usage(usd=0.0), failure=failure)
+def _failed(model: str, text: str, failure: Failure) -> ModelReply:
+    return ModelReply(text=text, stop="error", model=model, usage=Usage(usd=0.0), failure=failure)

@@ -17,7 +17,7 @@ LEAST_TOKENS = 16
 """Room for a reply that a prompt must leave in the window."""
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One generation. `schema`: the JSON that the text must be, as JSON Schema text, or ""."""
 
     messages: Sequence[dict[str, str]]
@@ -27,7 +27,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     schema: str = ""
 
 
-class Made(msgspec.Struct, frozen=True):
+class GenerationEnd(msgspec.Struct, frozen=True):
     """How a generation ended, in tokens. `length`: at the limit of tokens."""
 
     given: int
@@ -38,7 +38,7 @@ class Made(msgspec.Struct, frozen=True):
 class Engine(Protocol):
     """A loaded model; one generation at a time."""
 
-    def generate(self, asked: Asked, say: Callable[[str], bool]) -> Made:
+    def generate(self, asked: GenerationRequest, say: Callable[[str], bool]) -> GenerationEnd:
         """`say` takes the text as it is made and returns whether to go on. Raises `LLMError`, or `RuntimeError` of the library."""
         ...
 
@@ -79,7 +79,7 @@ class OpenVino:
         if not self._tokenizer.chat_template:
             raise ValueError("it has no chat template, so it is no model that one can talk to")
 
-    def generate(self, asked: Asked, say: Callable[[str], bool]) -> Made:
+    def generate(self, asked: GenerationRequest, say: Callable[[str], bool]) -> GenerationEnd:
         messages, given = self._fitted(asked.messages)
         room = self._file.context - given
         if room < LEAST_TOKENS:
@@ -93,7 +93,7 @@ class OpenVino:
 
         result = self._pipe.generate(library.ChatHistory(messages), config, streamed)
         length = result.finish_reasons[0] == library.GenerationFinishReason.LENGTH
-        return Made(given, int(result.perf_metrics.get_num_generated_tokens()), length)
+        return GenerationEnd(given, int(result.perf_metrics.get_num_generated_tokens()), length)
 
     def _fitted(self, messages: Sequence[dict[str, str]]) -> tuple[list[dict[str, str]], int]:
         """The messages as the model's template takes them, and their tokens: some templates know no system message."""
@@ -110,7 +110,7 @@ class OpenVino:
         prompt = self._tokenizer.apply_chat_template(messages, add_generation_prompt=True)
         return int(self._tokenizer.encode(prompt, add_special_tokens=False).input_ids.shape[1])
 
-    def _config(self, asked: Asked, most: int) -> Any:
+    def _config(self, asked: GenerationRequest, most: int) -> Any:
         config = self._library.GenerationConfig()
         config.max_new_tokens = most
         config.do_sample = bool(asked.temperature)
@@ -135,7 +135,7 @@ class LlamaCpp:
         self._file = file
         self._model: Any = import_module("llama_cpp").Llama(model_path=file.path, n_ctx=file.context, verbose=False)
 
-    def generate(self, asked: Asked, say: Callable[[str], bool]) -> Made:
+    def generate(self, asked: GenerationRequest, say: Callable[[str], bool]) -> GenerationEnd:
         form = {"type": "json_object", "schema": msgspec.json.decode(asked.schema)} if asked.schema else None
         try:
             chunks = self._model.create_chat_completion(
@@ -156,4 +156,4 @@ class LlamaCpp:
                     break
         except ValueError as error:  # how it says that the prompt is too long
             raise LLMContextLengthError(f"{self._file.name}: {first_line(error)}", hint="start a new session") from error
-        return Made(max(0, int(self._model.n_tokens) - made), made, finish == "length")
+        return GenerationEnd(max(0, int(self._model.n_tokens) - made), made, finish == "length")

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from ..types.messages import ModelInfo, Price
-from .service import Service, is_local
+from .model_service import ModelEndpoint, is_local
 from .withdrawn import WITHDRAWN
 
 T = TypeVar("T")
@@ -35,13 +35,13 @@ class _Row(msgspec.Struct, array_like=True):
     above: tuple[float, ...] = ()
 
 
-def info(service: Service, model: str) -> ModelInfo:
+def info(service: ModelEndpoint, model: str) -> ModelInfo:
     """What is known of a model: the owner's word, else what `base` says."""
     told = service.models.get(model)
     return base(service, model) if told is None else told
 
 
-def base(service: Service, model: str) -> ModelInfo:
+def base(service: ModelEndpoint, model: str) -> ModelInfo:
     """What is known without the owner: the shipped table, else the defaults. At another address than the service's own nobody knows the price.
 
     Ollama's own small window is what it takes where nobody says more; a model that runs on this machine costs nothing.
@@ -64,7 +64,7 @@ def shipped(service: str, model: str) -> ModelInfo | None:
     return ModelInfo(context=row.context, tools="t" in row.can, images="i" in row.can, price=price)
 
 
-def over(service: Service, told: Mapping[str, Mapping[str, Any] | None]) -> dict[str, ModelInfo]:
+def over(service: ModelEndpoint, told: Mapping[str, Mapping[str, Any] | None]) -> dict[str, ModelInfo]:
     """The owner's word over `base`, field by field; a price is one field. Raises `msgspec.ValidationError` for facts that are none."""
     found: dict[str, ModelInfo] = {}
     for model, said in told.items():
@@ -97,12 +97,12 @@ def table() -> dict[str, dict[str, _Row]]:
 _REASONING = re.compile(r"(?:gpt-[5-9]|o[1-9])(?:[-.]|$)")
 
 
-def untaken(service: Service, model: str) -> frozenset[str]:
+def untaken(service: ModelEndpoint, model: str) -> frozenset[str]:
     """Sampling parameters that are never sent to a model, because it does not take them. Anthropic's Messages have none."""
     return frozenset({"temperature", "top_p"}) if service.api == "messages" else refused_parameters(service, model) & {"temperature", "top_p"}
 
 
-def refused_parameters(service: Service, model: str) -> frozenset[str]:
+def refused_parameters(service: ModelEndpoint, model: str) -> frozenset[str]:
     """Parameters that a model is known to refuse: at OpenAI reasoning models take neither `max_tokens` nor sampling, others have no sealed reasoning."""
     if service.name != "openai" or not service.own:
         return frozenset()

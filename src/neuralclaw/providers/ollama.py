@@ -6,8 +6,8 @@ from ..types.messages import ModelInfo, Request
 from . import ollama_request
 from .http import Decoder, HttpProvider
 from .jsonlines import JSONLinesDecoder
+from .model_service import ModelEndpoint
 from .ollama_reply import OllamaParts
-from .service import Service
 
 
 class OllamaFormat:
@@ -17,10 +17,10 @@ class OllamaFormat:
     accept = "application/x-ndjson"
     optional: tuple[str, ...] = ("format",)
 
-    def headers(self, service: Service) -> dict[str, str]:
+    def headers(self, service: ModelEndpoint) -> dict[str, str]:
         return {"Authorization": f"Bearer {service.api_key}"} if service.api_key else {}
 
-    def body(self, request: Request, info: ModelInfo, service: Service, without: frozenset[str]) -> bytes:
+    def body(self, request: Request, info: ModelInfo, service: ModelEndpoint, without: frozenset[str]) -> bytes:
         window = info.context if request.model in service.windows else None
         return ollama_request.encode(request, info, window=window, without=without)
 
@@ -34,5 +34,5 @@ class OllamaFormat:
 class OllamaProvider(HttpProvider):
     """Ollama, on this machine or elsewhere."""
 
-    def __init__(self, net: Net, grant: Grant, service: Service) -> None:
+    def __init__(self, net: Net, grant: Grant, service: ModelEndpoint) -> None:
         super().__init__(net, grant, service, OllamaFormat())

@@ -4,31 +4,31 @@ from typing import Any
 
 import msgspec
 
-from ..types.messages import ModelEvent, ModelInfo, Reply, StopReason, ToolCall, Usage
-from .assembly import Runs, call_of, decode, json_text, number, priced
+from ..types.messages import ModelEvent, ModelInfo, ModelReply, StopReason, ToolCall, Usage
+from .reply_assembly import TextRuns, call_of, decode, json_text, number, priced
 from .sse import SSEEvent
 
 
-class _Function(msgspec.Struct):
+class _OllamaFunction(msgspec.Struct):
     name: str | None = None
     arguments: Any = msgspec.UNSET
 
 
-class _Call(msgspec.Struct):
+class _OllamaCall(msgspec.Struct):
     id: str | None = None
-    function: _Function | None = None
+    function: _OllamaFunction | None = None
 
 
-class _Message(msgspec.Struct):
+class _OllamaMessage(msgspec.Struct):
     content: str | None = None
     thinking: str | None = None
     reasoning_content: str | None = None  # servers that copy Ollama
-    tool_calls: list[_Call] | None = None
+    tool_calls: list[_OllamaCall] | None = None
 
 
-class _Line(msgspec.Struct):
+class _OllamaLine(msgspec.Struct):
     model: str | None = None
-    message: _Message | None = None
+    message: _OllamaMessage | None = None
     done: bool = False
     done_reason: str | None = None
     prompt_eval_count: Any = None
@@ -36,7 +36,7 @@ class _Line(msgspec.Struct):
     error: Any = None
 
 
-_decoder = msgspec.json.Decoder(_Line)
+_decoder = msgspec.json.Decoder(_OllamaLine)
 
 _STOPS: dict[str, StopReason] = {"stop": "end", "length": "length", "load": "error", "unload": "error"}
 """`load` and `unload`: the model was only fetched into memory, or let go."""
@@ -48,7 +48,7 @@ class OllamaParts:
     __slots__ = ("_calls", "_counts", "_finish", "_runs", "done", "error", "model", "seen")
 
     def __init__(self) -> None:
-        self._runs = Runs()
+        self._runs = TextRuns()
         self._calls: list[ToolCall] = []
         self._finish = ""
         self._counts = (0, 0)  # of the prompt and of the answer
@@ -78,11 +78,11 @@ class OllamaParts:
         """The parts since the last time."""
         return self._runs.take()
 
-    def _message(self, message: _Message) -> None:
+    def _message(self, message: _OllamaMessage) -> None:
         self._runs.think(message.thinking or message.reasoning_content or "")
         self._runs.say(message.content or "")
         for call in message.tool_calls or ():
-            function = call.function or _Function()
+            function = call.function or _OllamaFunction()
             call_id = call.id or f"call_{len(self._calls)}"
             self._calls.append(call_of(call_id, function.name or "", _text(function.arguments)))
 
@@ -99,8 +99,8 @@ class OllamaParts:
         stop = _STOPS.get(self._finish, "end")
         return "tools" if stop == "end" and self._calls else stop
 
-    def reply(self, info: ModelInfo) -> Reply:
-        return Reply(
+    def reply(self, info: ModelInfo) -> ModelReply:
+        return ModelReply(
             text=self._runs.text,
             tool_calls=tuple(self._calls),
             stop=self._stop(),

@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 
 from ..types.messages import AssistantMessage, ChatMessage, ModelInfo, Request, ToolCall, ToolDef, ToolMessage, UserMessage
-from .assembly import with_environment
 from .images import base64, behind_results, seen
+from .reply_assembly import with_environment
 
 _encoder = msgspec.json.Encoder()
 _sorted = msgspec.json.Encoder(order="deterministic")  # a journal may give arguments back in another order

@@ -5,8 +5,8 @@ from ..types.actions import Grant
 from ..types.messages import ModelInfo, Request
 from . import responses_request
 from .http import Decoder, HttpProvider
+from .model_service import ModelEndpoint
 from .responses_reply import ResponseParts
-from .service import Service
 from .sse import SSEDecoder
 
 
@@ -17,10 +17,10 @@ class ResponsesFormat:
     accept = "text/event-stream"
     optional: tuple[str, ...] = ("include", "parallel_tool_calls", "temperature", "top_p", "max_output_tokens", "text.format")
 
-    def headers(self, service: Service) -> dict[str, str]:
+    def headers(self, service: ModelEndpoint) -> dict[str, str]:
         return {"Authorization": f"Bearer {service.api_key}"} if service.api_key else {}
 
-    def body(self, request: Request, info: ModelInfo, service: Service, without: frozenset[str]) -> bytes:
+    def body(self, request: Request, info: ModelInfo, service: ModelEndpoint, without: frozenset[str]) -> bytes:
         return responses_request.encode(request, info, without=without)
 
     def decoder(self) -> Decoder:
@@ -33,5 +33,5 @@ class ResponsesFormat:
 class ResponsesProvider(HttpProvider):
     """A service that speaks Responses."""
 
-    def __init__(self, net: Net, grant: Grant, service: Service) -> None:
+    def __init__(self, net: Net, grant: Grant, service: ModelEndpoint) -> None:
         super().__init__(net, grant, service, ResponsesFormat())

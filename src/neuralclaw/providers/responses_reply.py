@@ -9,18 +9,18 @@ from typing import Any
 
 import msgspec
 
-from ..types.messages import ModelEvent, ModelInfo, ReasoningState, Reply, StopReason, ToolCall, Usage
-from .assembly import Runs, call_of, decode, json_text, number, priced
+from ..types.messages import ModelEvent, ModelInfo, ModelReply, ReasoningState, StopReason, ToolCall, Usage
+from .reply_assembly import TextRuns, call_of, decode, json_text, number, priced
 from .responses_request import API
 from .sse import SSEEvent
 
 
-class _Content(msgspec.Struct):
+class _ResponsesContent(msgspec.Struct):
     text: str | None = None
     refusal: str | None = None
 
 
-class _Item(msgspec.Struct):
+class _ResponsesItem(msgspec.Struct):
     """An output item: a message, a function call, reasoning; other types are the service's own business."""
 
     type: str = ""
@@ -28,8 +28,8 @@ class _Item(msgspec.Struct):
     call_id: str | None = None
     name: str | None = None
     arguments: Any = None
-    content: list[_Content] | None = None
-    summary: list[_Content] | None = None
+    content: list[_ResponsesContent] | None = None
+    summary: list[_ResponsesContent] | None = None
     phase: str | None = None
 
 
@@ -37,7 +37,7 @@ class _Incomplete(msgspec.Struct):
     reason: str | None = None
 
 
-class _Response(msgspec.Struct):
+class _ResponsesObject(msgspec.Struct):
     model: str | None = None
     status: str | None = None
     output: list[Any] | None = None
@@ -46,7 +46,7 @@ class _Response(msgspec.Struct):
     usage: Any = None
 
 
-class _Event(msgspec.Struct):
+class _ResponsesEvent(msgspec.Struct):
     type: str = ""
     output_index: int | None = None
     item_id: str | None = None
@@ -54,11 +54,11 @@ class _Event(msgspec.Struct):
     delta: Any = None
     arguments: Any = None
     item: Any = None
-    response: _Response | None = None
+    response: _ResponsesObject | None = None
     error: Any = None
 
 
-_decoder = msgspec.json.Decoder(_Event)
+_decoder = msgspec.json.Decoder(_ResponsesEvent)
 _object_decoder = msgspec.json.Decoder(dict[str, Any])
 
 _ENDS = {"response.completed": "completed", "response.incomplete": "incomplete", "response.failed": "failed", "response.cancelled": "cancelled"}
@@ -66,7 +66,7 @@ _TYPES = ("message", "function_call", "reasoning")
 _PARAGRAPH = "\n\n"
 
 
-class _Slot:
+class _ItemSlot:
     """One output item that is arriving. `said` is what was shown of it, `part` the summary part that was last, `start` and `end` its place in the text."""
 
     __slots__ = ("arguments", "call_id", "end", "id", "kept", "name", "part", "phase", "said", "start", "type")
@@ -98,10 +98,10 @@ class ResponseParts:
     __slots__ = ("_asked", "_length", "_places", "_slots", "_thought", "done", "error", "finish", "model", "runs", "seen", "usage")
 
     def __init__(self, asked: str = "") -> None:
-        self.runs = Runs()
+        self.runs = TextRuns()
         self._asked = asked
-        self._slots: list[_Slot] = []
-        self._places: dict[tuple[str, int | str], _Slot] = {}  # by type and place, or id where a service does not say the place
+        self._slots: list[_ItemSlot] = []
+        self._places: dict[tuple[str, int | str], _ItemSlot] = {}  # by type and place, or id where a service does not say the place
         self._length = 0
         self._thought = False
         self.model = ""
@@ -121,7 +121,7 @@ class ResponseParts:
         if kind == "error" or (not kind and wire.error):
             self.error = wire.error or decode(_object_decoder, event.data)
         elif kind in _ENDS:
-            self._end(wire.response or _Response(), _ENDS[kind])
+            self._end(wire.response or _ResponsesObject(), _ENDS[kind])
         elif kind in ("response.output_item.added", "response.output_item.done"):
             if wire.item is not None:
                 self._item(wire.item, wire.output_index, done=kind.endswith("done"))
@@ -136,18 +136,18 @@ class ResponseParts:
         """The parts since the last time."""
         return self.runs.take()
 
-    def _slot(self, wire: _Event, kind: str) -> _Slot:
+    def _slot(self, wire: _ResponsesEvent, kind: str) -> _ItemSlot:
         """The item that an event belongs to; one that was not announced is begun here."""
         place = (kind, wire.output_index if wire.output_index is not None else wire.item_id or "")
         return self._places.get(place) or self._begin(place)
 
-    def _begin(self, place: tuple[str, int | str]) -> _Slot:
+    def _begin(self, place: tuple[str, int | str]) -> _ItemSlot:
         self.seen = True
-        slot = self._places[place] = _Slot(place[0])
+        slot = self._places[place] = _ItemSlot(place[0])
         self._slots.append(slot)
         return slot
 
-    def _delta(self, kind: str, wire: _Event, delta: str) -> None:
+    def _delta(self, kind: str, wire: _ResponsesEvent, delta: str) -> None:
         match kind:
             case "response.output_text.delta" | "response.refusal.delta":
                 self._say(self._slot(wire, "message"), delta)
@@ -160,7 +160,7 @@ class ResponseParts:
             case "response.function_call_arguments.delta":
                 self._slot(wire, "function_call").arguments.append(delta)
 
-    def _say(self, slot: _Slot, text: str) -> None:
+    def _say(self, slot: _ItemSlot, text: str) -> None:
         if not text:
             return
         if not slot.said:
@@ -173,7 +173,7 @@ class ResponseParts:
         self._length += len(text)
         slot.end = self._length
 
-    def _think(self, slot: _Slot, text: str) -> None:
+    def _think(self, slot: _ItemSlot, text: str) -> None:
         if not text:
             return
         if not slot.said and self._thought:
@@ -184,7 +184,7 @@ class ResponseParts:
 
     def _item(self, data: Any, index: int | None, *, done: bool) -> None:
         """An item was begun or is whole. Another one under a used place is a new one: some servers number every item 0."""
-        item = msgspec.convert(data, _Item)
+        item = msgspec.convert(data, _ResponsesItem)
         if item.type not in _TYPES:
             return
         place = (item.type, index if index is not None else item.id or "")
@@ -195,13 +195,13 @@ class ResponseParts:
         if done:
             self._whole(slot, item, data)
 
-    def _name(self, slot: _Slot, item: _Item) -> None:
+    def _name(self, slot: _ItemSlot, item: _ResponsesItem) -> None:
         slot.id = item.id or slot.id
         slot.call_id = item.call_id or slot.call_id
         slot.name = item.name or slot.name
         slot.phase = item.phase or slot.phase
 
-    def _whole(self, slot: _Slot, item: _Item, data: dict[str, Any]) -> None:
+    def _whole(self, slot: _ItemSlot, item: _ResponsesItem, data: dict[str, Any]) -> None:
         """The finished item: what it says beyond what came, its call, its reasoning as it goes back."""
         content = item.content or []
         match item.type:
@@ -216,7 +216,7 @@ class ResponseParts:
             case "function_call" if isinstance(item.arguments, dict):
                 slot.arguments = [json_text(item.arguments)]
 
-    def _end(self, response: _Response, ended: str) -> None:
+    def _end(self, response: _ResponsesObject, ended: str) -> None:
         """The last event."""
         said = response.status or ""
         status = said if said in _ENDS.values() else ended
@@ -235,7 +235,7 @@ class ResponseParts:
         """The items of the last event: servers that send few events say some things only here. The nth of a type is the nth that came of it."""
         came = {kind: [slot for slot in self._slots if slot.type == kind] for kind in _TYPES}
         for index, data in enumerate(output):
-            item = msgspec.convert(data, _Item)
+            item = msgspec.convert(data, _ResponsesItem)
             if item.type not in _TYPES:
                 continue
             slot = came[item.type].pop(0) if came[item.type] else self._begin((item.type, f"at the end {index}"))
@@ -250,10 +250,10 @@ class ResponseParts:
     def whole(self) -> bool:
         return bool(self.finish)
 
-    def reply(self, info: ModelInfo) -> Reply:
+    def reply(self, info: ModelInfo) -> ModelReply:
         calls = [slot for slot in self._slots if slot.type == "function_call"]
         stop: StopReason = "length" if self.finish == "max_output_tokens" else "tools" if calls else "end"
-        return Reply(
+        return ModelReply(
             text=self.runs.text,
             tool_calls=tuple(slot.call(number) for number, slot in enumerate(calls)),
             stop="error" if self.withheld else stop,

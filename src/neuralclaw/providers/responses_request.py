@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 
 from ..types.messages import AssistantMessage, ChatMessage, ModelInfo, Request, ToolCall, ToolDef, ToolMessage, UserMessage
-from .assembly import with_environment
 from .images import data_url, seen
+from .reply_assembly import with_environment
 
 API = "responses"
 """Name of this format in a `ReasoningState`."""

@@ -10,7 +10,7 @@ import anyio
 import msgspec
 
 from ..ports import Clock, Provider
-from ..types.messages import Failure, Finished, ModelEvent, ModelInfo, Reply, Request, Retrying
+from ..types.messages import Failure, Finished, ModelEvent, ModelInfo, ModelReply, Request, Retrying
 
 
 class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,7 +55,7 @@ class RetryProvider:
         while True:
             attempt += 1
             shown = False
-            reply = Reply(stop="error", failure=Failure("LLMUnavailableError", "the provider gave no reply", retryable=False))
+            reply = ModelReply(stop="error", failure=Failure("LLMUnavailableError", "the provider gave no reply", retryable=False))
             async with self._inner.stream(request) as events:
                 async for event in events:
                     if isinstance(event, Finished):
@@ -86,7 +86,7 @@ class RetryProvider:
             return False
         return (request.others and asked > self._policy.max_seconds) or wait >= time_left()
 
-    def _later(self, reply: Reply, failure: Failure) -> Reply:
+    def _later(self, reply: ModelReply, failure: Failure) -> ModelReply:
         """The reply, its failure saying when the service can be asked again."""
         seconds = failure.retry_after or 0.0
         text = f"{failure.text}; it can be asked again {moment(self._clock.now(), seconds)}"
@@ -107,7 +107,7 @@ def moment(now: float, seconds: float) -> str:
     return f"in {length}, at {day}{time.strftime('%H:%M:%S', at)} UTC"
 
 
-def _counted(reply: Reply, attempts: int) -> Reply:
+def _counted(reply: ModelReply, attempts: int) -> ModelReply:
     """The reply, its failure saying how often it was tried."""
     if reply.failure is None or attempts == 1:
         return reply

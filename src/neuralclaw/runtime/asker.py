@@ -17,7 +17,7 @@ from ..types.entries import Draft, Entry
 from ..types.events import ApprovalRequested, ApprovalResolved, ErrorEvent
 from ..types.labels import AGENT
 from ..types.options import ApprovalsMode
-from ..types.rows import OpenQuestion
+from ..types.records import OpenQuestion
 from ..types.signals import Parked
 
 log = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ LONGEST_FAILURE = 500
 ANSWERS = "an approver is an async function of one question that returns one of its choices"
 
 
-class Word(msgspec.Struct, frozen=True):
+class ApproverDecision(msgspec.Struct, frozen=True):
     """What an approver decided: its answer, whose that is, and what kept it from giving one."""
 
     decision: AnswerDecision
@@ -41,12 +41,12 @@ class Word(msgspec.Struct, frozen=True):
     failure: ErrorEvent | None = None
 
 
-def failing(kind: str, text: str) -> Word:
+def failing(kind: str, text: str) -> ApproverDecision:
     """The word of an approver that gave no answer: nobody's, which means no."""
     text = text.encode(errors="replace").decode()
     text = text if len(text) <= LONGEST_FAILURE else text[: LONGEST_FAILURE - 1] + "…"
     log.warning("%s; its answer counts as no", text)
-    return Word("no", "nobody", ErrorEvent(kind=kind, text=text, recoverable=True, hint=ANSWERS))
+    return ApproverDecision("no", "nobody", ErrorEvent(kind=kind, text=text, recoverable=True, hint=ANSWERS))
 
 
 def expired(question: ApprovalRequested, now: float) -> bool:
@@ -131,7 +131,7 @@ class JournalAsker:
         except StoreError as error:
             self._give_up(question.approval_id, error)
 
-    async def _decided(self, session: str, question: Question) -> Word:
+    async def _decided(self, session: str, question: Question) -> ApproverDecision:
         """The approver's word. The guard around approvers: one that fails is nobody, and nobody means no."""
         assert self._approver is not None, "asked only where there is one"
         try:
@@ -146,7 +146,7 @@ class JournalAsker:
             return failing("CancelledError", "the approver failed: it was cancelled from within")
         if said not in get_args(AnswerDecision) or said not in question.choices:
             return failing("UsageError", f"the approver gave {said!r:.80}, which this question does not offer ({', '.join(question.choices)})")
-        return Word(said)
+        return ApproverDecision(said)
 
     async def resolve(self, asked: OpenQuestion, decision: AnswerDecision, by: str, failure: ErrorEvent | None = None) -> None:
         """Record an answer, behind the failure that led to it; where somebody was faster, that answer counts."""

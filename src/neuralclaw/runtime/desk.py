@@ -16,7 +16,7 @@ from ..types.events import ApprovalResolved, Cancel, Inbound, Message, TurnFinis
 from ..types.ids import new_id
 from ..types.labels import AGENT, OWNER, join
 from ..types.messages import Image
-from ..types.rows import DuplicateInbound, Lease, NewSession, SessionRow
+from ..types.records import DuplicateInbound, Lease, NewSession, SessionRow
 from .asker import JournalAsker, expired
 from .bus import Bus, Subscription
 from .drive import Wish

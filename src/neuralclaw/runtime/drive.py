@@ -6,10 +6,10 @@ from contextlib import suppress
 import anyio
 import msgspec
 
+from ..agent.circuit_breakers import RunningTime
 from ..agent.context import KINDS, Conversation, first_turn
 from ..agent.inbox import Waiting
 from ..agent.journal import Journal
-from ..agent.limits import RunningTime
 from ..agent.loop import run_turn
 from ..agent.redaction import NO_REDACTION, Searched, redacted
 from ..agent.state import TurnState
@@ -34,7 +34,7 @@ from ..types.events import (
 from ..types.labels import join
 from ..types.logcontext import about
 from ..types.options import ApprovalsMode, Limits, TurnOptions
-from ..types.rows import Lease
+from ..types.records import Lease
 from .asker import expired
 from .bus import Bus
 from .chosen import chosen

@@ -17,7 +17,7 @@ from ..errors import AgentError, NeuralClawError, SessionBusy, StoreError
 from ..types.entries import Entry
 from ..types.events import ApprovalResolved, Inbound
 from ..types.logcontext import about
-from ..types.rows import Lease
+from ..types.records import Lease
 from .drive import Drive, Errand, Kit, Wish
 from .prompts import Prompts
 

@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from ..types.actions import Action, PathWant, Wants
-from ..types.judging import Power
 from ..types.options import Policy
+from ..types.risk import Power
 from ..types.tools import Touch
 from .addresses import Url, parse
-from .bounds import Bounds, Exceeded
-from .line import Line
+from .bounds import AnalysisBounds, Exceeded
+from .command_line import CommandLine
 from .paths import absolute
 
 PATH_KINDS = ("read", "list", "write", "delete")
@@ -23,7 +23,7 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True):
 
     paths: tuple[PathWant, ...] = ()
     urls: tuple[Url, ...] = ()
-    line: Line | None = None
+    line: CommandLine | None = None
     cwd: str = ""
     extra: frozenset[Power] = frozenset()
     wants: Wants | None = None
@@ -33,7 +33,7 @@ NOTHING = Analysis()
 MANY_PLACES = f"it touches more than {MAX_WANTS:,} places"
 
 
-def analyse(action: Action, policy: Policy, shell: Callable[..., Line], bounds: Bounds | None = None) -> Analysis:
+def analyse(action: Action, policy: Policy, shell: Callable[..., CommandLine], bounds: AnalysisBounds | None = None) -> Analysis:
     """Paths, addresses and the command line of a call, which `shell` reads within `bounds`. `wants` is None when no fact is needed.
 
     Raises `Exceeded` for a call whose own arguments name more paths than are looked up.
@@ -42,7 +42,7 @@ def analyse(action: Action, policy: Policy, shell: Callable[..., Line], bounds: 
         return NOTHING
     paths: list[PathWant] = []
     urls: list[Url] = []
-    line: Line | None = None
+    line: CommandLine | None = None
     cwd = _cwd(action)
     for touch in action.spec.touches:
         for value in _values(action, touch):
@@ -85,7 +85,7 @@ def _environment(action: Action) -> dict[str, str]:
     return {str(k): str(v) for k, v in value.items()} if isinstance(value, dict) else {}
 
 
-def _few(line: Line) -> Line:
+def _few(line: CommandLine) -> CommandLine:
     """The line with no more commands than those whose places are looked up."""
     places: set[PathWant | str] = set()
     for number, command in enumerate(line.commands):
@@ -96,7 +96,7 @@ def _few(line: Line) -> Line:
     return line
 
 
-def _wants(paths: list[PathWant], urls: list[Url], line: Line | None, cwd: str) -> Wants | None:
+def _wants(paths: list[PathWant], urls: list[Url], line: CommandLine | None, cwd: str) -> Wants | None:
     hosts = tuple(dict.fromkeys(u.host for u in urls if u.problem is None and u.literal is None))
     wanted = list(paths)
     programs: tuple[str, ...] = ()

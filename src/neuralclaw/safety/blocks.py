@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from ..types.options import Policy
-from .line import Block
+from .command_line import BlockMatch
 from .paths import absolute, is_device, is_root_or_home, matches
 from .patterns import late
-from .words import Word
+from .shell_words import ShellWord
 
 
 class BlockRule(msgspec.Struct, frozen=True):
@@ -29,7 +29,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     """One simple command as the checks see it. `fed`: more arguments come from standard input; `spread`: it runs for all below its operands."""
 
     name: str
-    words: tuple[Word, ...]
+    words: tuple[ShellWord, ...]
     cwd: str | None
     workspace: str
     policy: Policy
@@ -37,10 +37,10 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     spread: bool = False
 
     @property
-    def args(self) -> tuple[Word, ...]:
+    def args(self) -> tuple[ShellWord, ...]:
         return self.words[1:]
 
-    def path(self, word: Word) -> str | None:
+    def path(self, word: ShellWord) -> str | None:
         """The word as an absolute path, or None when it cannot be known."""
         if self.cwd is None and not word.text.startswith("/"):
             return None
@@ -157,12 +157,12 @@ _OCTAL_777 = late(r"0*[0-7]?777")
 _FORK, _ENDLESS = late(r"\bfork\b"), late(r"\bwhile\b|\bfor\s*\(;;\)")
 
 
-def block(rule: str, *, what: str = "", argv: tuple[str, ...] = (), places: tuple[str, ...] = (), releasable: bool = False) -> Block:
+def block(rule: str, *, what: str = "", argv: tuple[str, ...] = (), places: tuple[str, ...] = (), releasable: bool = False) -> BlockMatch:
     row = ROWS[rule]
-    return Block(rule, f"{what}: {row.reason}" if what else row.reason, row.alternative, argv, places, releasable)
+    return BlockMatch(rule, f"{what}: {row.reason}" if what else row.reason, row.alternative, argv, places, releasable)
 
 
-def check(call: Call) -> Iterator[Block]:
+def check(call: Call) -> Iterator[BlockMatch]:
     """All blocks that one simple command falls under."""
     name = call.name
     if name in PRIVILEGE:
@@ -182,7 +182,7 @@ def check(call: Call) -> Iterator[Block]:
     yield from _everybody(call)
 
 
-def _everybody(call: Call) -> Iterator[Block]:
+def _everybody(call: Call) -> Iterator[BlockMatch]:
     """Modes that give everybody all rights, in `chmod` and in the `-m` of `mkdir` and `install`."""
     texts = [w.text for w in call.args]
     if call.name == "chmod":
@@ -211,7 +211,7 @@ def _is_777(mode: str) -> bool:
     return all(given.get(who, set()) >= set("rwx") for who in "ugo")
 
 
-def _rm(call: Call) -> Iterator[Block]:
+def _rm(call: Call) -> Iterator[BlockMatch]:
     recursive, force, operands = call.spread, False, []
     rest = False
     for word in call.args:
@@ -256,18 +256,18 @@ def _is_root(path: str, call: Call) -> bool:
     return is_root_or_home(path, call.policy, call.workspace)
 
 
-def _find(call: Call) -> Iterator[Block]:
+def _find(call: Call) -> Iterator[BlockMatch]:
     if not any(w.text == "-delete" for w in call.args):
         return
-    for word in find_starts(call.args) or (Word("."),):
+    for word in find_starts(call.args) or (ShellWord("."),):
         path = call.path(word)
         if path is None or _is_root(path, call):
             yield block("block.rm_roots", what=f"find {word.shown} -delete")
 
 
-def find_starts(args: tuple[Word, ...]) -> tuple[Word, ...]:
+def find_starts(args: tuple[ShellWord, ...]) -> tuple[ShellWord, ...]:
     """The places where a `find` begins."""
-    starts: list[Word] = []
+    starts: list[ShellWord] = []
     for word in args:
         if word.text in ("-H", "-L", "-P") or word.text.startswith("-O"):
             continue
@@ -277,35 +277,35 @@ def find_starts(args: tuple[Word, ...]) -> tuple[Word, ...]:
     return tuple(starts)
 
 
-def _dd(call: Call) -> Iterator[Block]:
+def _dd(call: Call) -> Iterator[BlockMatch]:
     argv = tuple(w.shown for w in call.words)
-    outs = [Word(w.text[3:], w.known) for w in call.args if w.text.startswith("of=")]
+    outs = [ShellWord(w.text[3:], w.known) for w in call.args if w.text.startswith("of=")]
     places = tuple(call.path(w) or "" for w in outs if w.known)
     if any(is_device(p) for p in places):
         yield block("block.device", what="dd")
     yield block("block.dd", argv=argv, places=places, releasable=len(places) == len(outs) > 0 and all(places))
 
 
-def _shred(call: Call) -> Iterator[Block]:
+def _shred(call: Call) -> Iterator[BlockMatch]:
     for word in call.args:
         path = call.path(word)
         if path is not None and is_device(path):
             yield block("block.device", what=call.name)
 
 
-def _init(call: Call) -> Iterator[Block]:
+def _init(call: Call) -> Iterator[BlockMatch]:
     if any(w.text in ("0", "6") for w in call.args):
         yield block("block.shutdown", what=call.name)
 
 
-def _systemctl(call: Call) -> Iterator[Block]:
+def _systemctl(call: Call) -> Iterator[BlockMatch]:
     if any(w.text in SYSTEMD_OFF for w in call.args[:4] if not w.text.startswith("-")) or any(
         w.text.startswith(("poweroff.", "reboot.", "halt.")) for w in call.args
     ):
         yield block("block.shutdown", what=call.name)
 
 
-CHECKS: dict[str, Callable[[Call], Iterator[Block]]] = {
+CHECKS: dict[str, Callable[[Call], Iterator[BlockMatch]]] = {
     "rm": _rm,
     "find": _find,
     "dd": _dd,

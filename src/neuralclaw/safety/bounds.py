@@ -27,7 +27,7 @@ class Exceeded(Exception):
         self.reason = reason
 
 
-class Bounds:
+class AnalysisBounds:
     """Counts one analysis. `clock` gives seconds; without one only steps and lengths are counted."""
 
     __slots__ = ("_clock", "_look", "_until", "length", "nesting", "steps")
@@ -38,7 +38,7 @@ class Bounds:
         self._look = steps - _LOOK
 
     @classmethod
-    def quick(cls, clock: Callable[[], float]) -> "Bounds":
+    def quick(cls, clock: Callable[[], float]) -> "AnalysisBounds":
         """For an attempt on the event loop."""
         return cls(clock, steps=QUICK_STEPS, seconds=QUICK_SECONDS)
 

@@ -1,9 +1,9 @@
 """What a simple command does, from the tables of `programs` and the programs that need more than a table."""
 
-from ..types.judging import Power, Risk
+from ..types.risk import Power, Risk
 from . import git, network, scripts
 from .blocks import Call
-from .judgement import Judgement
+from .command_effects import CommandEffects
 from .programs import (
     ACTS,
     BUILTINS,
@@ -19,7 +19,7 @@ from .programs import (
     Act,
     Reader,
 )
-from .words import Word
+from .shell_words import ShellWord
 
 UNSAFE_BUILTINS = frozenset("trap enable bind complete compgen compopt logout".split())
 FIND_PLAIN = frozenset(
@@ -37,9 +37,9 @@ SCRIPTED = frozenset("find sed gsed awk gawk mawk nawk tar source . eval".split(
 TAKES_VALUE = {"head": "nc", "tail": "ncs", "cut": "bcdf", "touch": "drt", "mkdir": "m", "install": "mogt", "truncate": "sr", "cp": "St", "mv": "St"}
 
 
-def judge(call: Call) -> Judgement:
+def judge(call: Call) -> CommandEffects:
     """What the command does. A program that no table knows executes unknown code."""
-    found = Judgement(call)
+    found = CommandEffects(call)
     name = call.name
     found.understood = all(w.known for w in call.args)
     if name in VERSIONED and len(call.args) == 1 and call.args[0].text in VERSION and call.args[0].known:
@@ -68,7 +68,7 @@ def judge(call: Call) -> Judgement:
     return found
 
 
-def _reader(found: Judgement, reader: Reader) -> None:
+def _reader(found: CommandEffects, reader: Reader) -> None:
     call = found.call
     found.powers.add(Power.READ)
     for option in options(call.args, reader.valued):
@@ -83,7 +83,7 @@ def _reader(found: Judgement, reader: Reader) -> None:
     _operands(found, reader)
 
 
-def _operands(found: Judgement, reader: Reader) -> None:
+def _operands(found: CommandEffects, reader: Reader) -> None:
     call = found.call
     if reader.operands == "text":
         if call.name == "export" or call.name == "alias":
@@ -107,16 +107,16 @@ def _operands(found: Judgement, reader: Reader) -> None:
         found.change(positionals(call.args, reader.valued)[1], "write")
 
 
-def _deep(found: Judgement, operands: list[Word]) -> None:
+def _deep(found: CommandEffects, operands: list[ShellWord]) -> None:
     """A search that goes down into directories."""
     name = found.call.name
     flags = [w.text for w in found.call.args if w.text.startswith("-")]
     if name in ("rg", "ag") or any(f in ("--recursive", "--dereference-recursive") or (not f.startswith("--") and ("r" in f or "R" in f)) for f in flags):
-        for word in operands or [Word(".")]:
+        for word in operands or [ShellWord(".")]:
             found.recursive(word)
 
 
-def options(args: tuple[Word, ...], valued: str = "") -> list[str]:
+def options(args: tuple[ShellWord, ...], valued: str = "") -> list[str]:
     """The options before `--`; of short ones only the part before a value."""
     found: list[str] = []
     skip = False
@@ -136,9 +136,9 @@ def options(args: tuple[Word, ...], valued: str = "") -> list[str]:
     return found
 
 
-def positionals(args: tuple[Word, ...], valued: str = "") -> list[Word]:
+def positionals(args: tuple[ShellWord, ...], valued: str = "") -> list[ShellWord]:
     """What is neither an option nor a short option's value."""
-    found: list[Word] = []
+    found: list[ShellWord] = []
     skip = rest = False
     for word in args:
         text = word.text
@@ -154,7 +154,7 @@ def positionals(args: tuple[Word, ...], valued: str = "") -> list[Word]:
     return found
 
 
-def _act(found: Judgement, act: Act) -> None:
+def _act(found: CommandEffects, act: Act) -> None:
     call = found.call
     found.act(act.risk, act.why, *act.powers)
     found.sends = Power.NETWORK in act.powers
@@ -171,7 +171,7 @@ def _act(found: Judgement, act: Act) -> None:
         if word.text in ("-t", "--target-directory") and act.last and place + 1 < len(call.args):
             found.change(call.args[place + 1], "write")
         elif word.text.startswith("--target-directory="):
-            found.change(Word(word.text.partition("=")[2], word.known), "write")
+            found.change(ShellWord(word.text.partition("=")[2], word.known), "write")
     if call.name == "rsync" and any(":" in w.text for w in operands):
         found.act(Risk.HIGH, "it copies from or to another machine", Power.NETWORK)
         found.sends = True
@@ -180,7 +180,7 @@ def _act(found: Judgement, act: Act) -> None:
             found.recursive(word)
 
 
-def _subcommand(found: Judgement) -> None:
+def _subcommand(found: CommandEffects) -> None:
     call = found.call
     sub = next((w for w in call.args if not w.text.startswith("-")), None)
     if sub is not None:
@@ -199,7 +199,7 @@ def _subcommand(found: Judgement) -> None:
         found.unclear()
 
 
-def _system(found: Judgement) -> None:
+def _system(found: CommandEffects) -> None:
     call = found.call
     texts = [w.text for w in call.args]
     reads = SYSTEM_READS.get(call.name)
@@ -214,12 +214,12 @@ def _system(found: Judgement) -> None:
         found.powers.add(Power.NETWORK)
 
 
-def _builtin(found: Judgement) -> None:
+def _builtin(found: CommandEffects) -> None:
     if found.call.name in UNSAFE_BUILTINS:
         found.act(Risk.MEDIUM, "it changes how the shell runs commands", Power.EXECUTE)
 
 
-def _find(found: Judgement) -> None:
+def _find(found: CommandEffects) -> None:
     """Only tests and printing are a read; the commands it runs are judged on their own."""
     args = found.call.args
     found.powers.add(Power.READ)
@@ -245,7 +245,7 @@ def _find(found: Judgement) -> None:
         found.act(Risk.MEDIUM, "its options come from standard input", Power.EXECUTE)
     if Power.DELETE in found.powers:
         for want in list(found.wants):
-            found.change(Word(want.path), "delete")
+            found.change(ShellWord(want.path), "delete")
 
 
 SPECIAL = {

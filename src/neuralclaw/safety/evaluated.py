@@ -5,13 +5,13 @@ only plain numbers and variables that surely hold one are followed; anything els
 import re
 from collections.abc import Callable, Sequence
 
-from ..types.judging import Power, Risk
+from ..types.risk import Power, Risk
+from .analysis_state import AnalysisState, ExpandedCommand, environment
 from .bounds import Exceeded
-from .line import Command
+from .command_line import SimpleCommand
 from .patterns import late
 from .programs import variable_risk
-from .state import Simple, State, environment
-from .words import Word
+from .shell_words import ShellWord
 
 NUMBER = late(r"[-+]?\d*")
 NAME = late(r"[A-Za-z_]\w*")
@@ -32,16 +32,16 @@ WHY = "it evaluates text that may run commands"
 SETTINGS = frozenset("errexit nounset pipefail xtrace noglob verbose noclobber noexec monitor notify errtrace functrace".split())
 
 
-def again(state: State, simple: Simple, shown: str) -> None:
+def again(state: AnalysisState, simple: ExpandedCommand, shown: str) -> None:
     """This text is evaluated once more, and what that runs is not known."""
     state.understood = False
     state.alters = True
-    found = Command(argv=(shown,), via=simple.via, powers=frozenset({Power.EXECUTE}), risk=Risk.HIGH, only_reads=False, reason=WHY)
+    found = SimpleCommand(argv=(shown,), via=simple.via, powers=frozenset({Power.EXECUTE}), risk=Risk.HIGH, only_reads=False, reason=WHY)
     if found not in state.commands[-20:]:
         state.add(found)
 
 
-def assign(state: State, simple: Simple, name: str, *, source: str = "$", number: bool = False) -> None:
+def assign(state: AnalysisState, simple: ExpandedCommand, name: str, *, source: str = "$", number: bool = False) -> None:
     """A variable is set from `source` (shell text), surely to a number where `number`. One that the shell or its programs obey decides what runs."""
     state.alters = True
     state.assigned.add(name)
@@ -53,7 +53,7 @@ def assign(state: State, simple: Simple, name: str, *, source: str = "$", number
         state.texts.add(name)
 
 
-def lasting(state: State, simple: Simple, name: str) -> None:
+def lasting(state: AnalysisState, simple: ExpandedCommand, name: str) -> None:
     """A variable that the shell's own children inherit or that the shell itself obeys."""
     if variable_risk(name) is Risk.HIGH:
         environment(state, simple, name)
@@ -63,7 +63,7 @@ def _sum(text: str) -> bool:
     return text.startswith("$((") and text.endswith("))") and text.find("))") == len(text) - 2
 
 
-def arithmetic(state: State, simple: Simple, text: str) -> bool:
+def arithmetic(state: AnalysisState, simple: ExpandedCommand, text: str) -> bool:
     """Arithmetic over plain numbers and names is followed; the names must hold numbers wherever the line sets them. False for anything else."""
     state.bounds.step(100 + len(text))
     if len(text) > 1 and text[0] == text[-1] == '"':
@@ -93,7 +93,7 @@ def _closed(text: str) -> bool:
     return depth == 0
 
 
-def finish(state: State) -> None:
+def finish(state: AnalysisState) -> None:
     """Names that arithmetic relied on must hold numbers, whatever the order in which the line runs."""
     todo = list(state.texts)
     while todo:
@@ -114,7 +114,7 @@ def _own(name: str) -> bool:
     return name[0].islower() or name in COUNTERS
 
 
-def expansion(state: State, simple: Simple, source: str) -> None:
+def expansion(state: AnalysisState, simple: ExpandedCommand, source: str) -> None:
     """`${…}`: subscripts and offsets are arithmetic, `!` and `@P` evaluate the value, `=` sets the variable."""
     body = source[2:-1]
     if body.startswith("!") and len(body) > 1:
@@ -141,7 +141,7 @@ def expansion(state: State, simple: Simple, source: str) -> None:
             arithmetic(state, simple, part)
 
 
-def target(state: State, simple: Simple, text: str, *, shown: str = "") -> str:
+def target(state: AnalysisState, simple: ExpandedCommand, text: str, *, shown: str = "") -> str:
     """The variable that a builtin or an assignment names; its subscript is arithmetic. "" where that is not sure."""
     if NAME.fullmatch(text):
         return text
@@ -154,7 +154,7 @@ def target(state: State, simple: Simple, text: str, *, shown: str = "") -> str:
     return found.group(1)
 
 
-def compared(state: State, simple: Simple, words: Sequence[Word]) -> None:
+def compared(state: AnalysisState, simple: ExpandedCommand, words: Sequence[ShellWord]) -> None:
     """The operands of `test`: known ones that are compared as numbers are numbers, and `-v` names a variable."""
     for place, word in enumerate(words):
         if word.text in COMPARES:
@@ -167,14 +167,14 @@ def compared(state: State, simple: Simple, words: Sequence[Word]) -> None:
                 again(state, simple, named.shown)
 
 
-def builtin(state: State, simple: Simple, name: str) -> None:
+def builtin(state: AnalysisState, simple: ExpandedCommand, name: str) -> None:
     """A builtin that sets variables, evaluates arithmetic or changes the shell."""
     check = BUILTINS.get(name)
     if check is not None:
         check(state, simple, simple.words[1:])
 
 
-def _named(state: State, simple: Simple, words: Sequence[Word], *, number: bool = False) -> None:
+def _named(state: AnalysisState, simple: ExpandedCommand, words: Sequence[ShellWord], *, number: bool = False) -> None:
     """Variables that a builtin sets."""
     for word in words:
         if not word.known or (word.glob and not _SUBSCRIPT.fullmatch(word.text)):
@@ -185,51 +185,53 @@ def _named(state: State, simple: Simple, words: Sequence[Word], *, number: bool 
             simple.scene.variables[name] = ("", False)
 
 
-def _options(words: Sequence[Word], valued: str) -> tuple[dict[str, Word], list[Word]]:
+def _options(words: Sequence[ShellWord], valued: str) -> tuple[dict[str, ShellWord], list[ShellWord]]:
     """Short options with their values (a flag has itself), and the operands."""
-    given: dict[str, Word] = {}
+    given: dict[str, ShellWord] = {}
     rest = list(words)
     while rest and rest[0].text.startswith("-") and rest[0].text not in ("-", "--"):
         word = rest.pop(0)
         for place, letter in enumerate(word.text[1:], 2):
             given[letter] = word
             if letter in valued:
-                given[letter] = Word(word.text[place:], word.known, word.show) if place < len(word.text) else rest.pop(0) if rest else Word("", known=False)
+                given[letter] = (
+                    ShellWord(word.text[place:], word.known, word.show) if place < len(word.text) else rest.pop(0) if rest else ShellWord("", known=False)
+                )
                 break
     return given, rest[1:] if rest and rest[0].text == "--" else rest
 
 
-def _read(state: State, simple: Simple, words: Sequence[Word]) -> None:
+def _read(state: AnalysisState, simple: ExpandedCommand, words: Sequence[ShellWord]) -> None:
     given, names = _options(words, "adinNptu")
-    _named(state, simple, [*([given["a"]] if "a" in given else []), *(names or [Word("REPLY")])])
+    _named(state, simple, [*([given["a"]] if "a" in given else []), *(names or [ShellWord("REPLY")])])
 
 
-def _mapfile(state: State, simple: Simple, words: Sequence[Word]) -> None:
+def _mapfile(state: AnalysisState, simple: ExpandedCommand, words: Sequence[ShellWord]) -> None:
     given, names = _options(words, "dnOsucC")
     if "C" in given:
         again(state, simple, given["C"].shown)
-    _named(state, simple, names or [Word("MAPFILE")])
+    _named(state, simple, names or [ShellWord("MAPFILE")])
 
 
-def _printf(state: State, simple: Simple, words: Sequence[Word]) -> None:
+def _printf(state: AnalysisState, simple: ExpandedCommand, words: Sequence[ShellWord]) -> None:
     given, _ = _options(words[:2], "v")
     _named(state, simple, [given["v"]] if "v" in given else [])
 
 
-def _wait(state: State, simple: Simple, words: Sequence[Word]) -> None:
+def _wait(state: AnalysisState, simple: ExpandedCommand, words: Sequence[ShellWord]) -> None:
     given, _ = _options(words, "p")
     _named(state, simple, [given["p"]] if "p" in given else [])
 
 
-def _getopts(state: State, simple: Simple, words: Sequence[Word]) -> None:
-    _named(state, simple, [*words[1:2], Word("OPTARG")])
+def _getopts(state: AnalysisState, simple: ExpandedCommand, words: Sequence[ShellWord]) -> None:
+    _named(state, simple, [*words[1:2], ShellWord("OPTARG")])
 
 
-def _unset(state: State, simple: Simple, words: Sequence[Word]) -> None:
+def _unset(state: AnalysisState, simple: ExpandedCommand, words: Sequence[ShellWord]) -> None:
     _named(state, simple, _options(words, "")[1], number=True)
 
 
-def _let(state: State, simple: Simple, words: Sequence[Word]) -> None:
+def _let(state: AnalysisState, simple: ExpandedCommand, words: Sequence[ShellWord]) -> None:
     for word in words:
         if word.known:
             arithmetic(state, simple, word.text)
@@ -238,7 +240,7 @@ def _let(state: State, simple: Simple, words: Sequence[Word]) -> None:
     state.alters = True
 
 
-def _declare(state: State, simple: Simple, words: Sequence[Word]) -> None:
+def _declare(state: AnalysisState, simple: ExpandedCommand, words: Sequence[ShellWord]) -> None:
     """`declare` and its kin. With `-i`, `-n`, `-a` or `-A` a value may be evaluated once more."""
     state.alters = True
     given, names = _options(words, "")
@@ -255,7 +257,7 @@ def _declare(state: State, simple: Simple, words: Sequence[Word]) -> None:
             lasting(state, simple, whole)
 
 
-def declared(state: State, simple: Simple, words: Sequence[Word], assigned: Sequence[tuple[str, str, bool]]) -> None:
+def declared(state: AnalysisState, simple: ExpandedCommand, words: Sequence[ShellWord], assigned: Sequence[tuple[str, str, bool]]) -> None:
     """What the grammar knows as a declaration: its plain words, and name, value and whether that is a list in parentheses of each assignment in it."""
     _declare(state, simple, words)
     given, _ = _options(words, "")
@@ -266,7 +268,7 @@ def declared(state: State, simple: Simple, words: Sequence[Word], assigned: Sequ
             again(state, simple, f"{name}={value}")
 
 
-def _set(state: State, simple: Simple, words: Sequence[Word]) -> None:
+def _set(state: AnalysisState, simple: ExpandedCommand, words: Sequence[ShellWord]) -> None:
     """Settings that end a script early or print more are plain; the others change what later commands mean."""
     state.alters = True
     rest = list(words)
@@ -278,17 +280,17 @@ def _set(state: State, simple: Simple, words: Sequence[Word]) -> None:
             again(state, simple, "set -o")
 
 
-def _hash(state: State, simple: Simple, words: Sequence[Word]) -> None:
+def _hash(state: AnalysisState, simple: ExpandedCommand, words: Sequence[ShellWord]) -> None:
     if "p" in _options(words, "p")[0]:
         again(state, simple, "hash -p")
 
 
-def _jobs(state: State, simple: Simple, words: Sequence[Word]) -> None:
+def _jobs(state: AnalysisState, simple: ExpandedCommand, words: Sequence[ShellWord]) -> None:
     if "x" in _options(words, "")[0]:
         again(state, simple, "jobs -x")
 
 
-BUILTINS: dict[str, Callable[[State, Simple, Sequence[Word]], None]] = {
+BUILTINS: dict[str, Callable[[AnalysisState, ExpandedCommand, Sequence[ShellWord]], None]] = {
     **dict.fromkeys(("declare", "typeset", "local", "export", "readonly"), _declare),
     **dict.fromkeys(("test", "["), compared),
     **dict.fromkeys(("mapfile", "readarray"), _mapfile),

@@ -1,7 +1,7 @@
 """The verdict while it is being found: rules only ever make it stricter."""
 
 from ..types.actions import CommandView, Envelope, RuleMatch, Verdict
-from ..types.judging import Decision, Power, Risk, Sink, Tier
+from ..types.risk import Decision, Power, Risk, Sink, Tier
 
 AUTO_RULES = frozenset({"risk.low", "risk.medium", "risk.high", "tier.read", "tier.write", "tier.execute", "program.unlisted"})
 """What `--approvals auto` says yes to, and what an owner's `allow` answers."""

@@ -9,15 +9,15 @@ import msgspec
 from ..ports import Clock, Facts
 from ..types.actions import Action, Answers, Envelope, FactSheet, Grant, RuleMatch, StandingGrant, Verdict, action_hash
 from ..types.ids import new_id
-from ..types.judging import Decision, Risk, Tier
 from ..types.options import Policy
+from ..types.risk import Decision, Risk, Tier
 from ..types.signals import Denied, Parked
 from ..types.tools import ToolSpec
 from . import questions, scopes
 from .analysis import Analysis, analyse
-from .bounds import QUICK_TEXT, Bounds, Exceeded
-from .line import Line
-from .questions import Judged
+from .bounds import QUICK_TEXT, AnalysisBounds, Exceeded
+from .command_line import CommandLine
+from .questions import JudgedAction
 from .rules import decide
 from .sentences import sentence
 
@@ -28,14 +28,21 @@ Beside = Callable[[Callable[[Callable[[], float] | None], Any]], Awaitable[Any]]
 """Runs work where it holds up nobody and gives it a clock, in seconds, that counts its time."""
 
 
-class Gate:
+class PolicyGate:
     """Judges every call under one policy. `shell` is `safety.shell.analyse`, handed in so that a start without commands does not load it;
     `beside` runs what takes longer than an ordinary command, off the event loop, and gives it a clock of seconds; without one such work is done at once
     and only its steps are counted. `make_id` gives approval ids.
     """
 
     def __init__(
-        self, policy: Policy, facts: Facts, clock: Clock, shell: Callable[..., Line], *, beside: Beside | None = None, make_id: Callable[[], str] = new_id
+        self,
+        policy: Policy,
+        facts: Facts,
+        clock: Clock,
+        shell: Callable[..., CommandLine],
+        *,
+        beside: Beside | None = None,
+        make_id: Callable[[], str] = new_id,
     ) -> None:
         self._policy, self._facts, self._clock, self._shell, self._make_id = policy, facts, clock, shell, make_id
         self._beside = beside or here
@@ -73,40 +80,40 @@ class Gate:
         envelope = Envelope(read=tuple(read), write=tuple(write), hosts=tuple(hosts), network=bool(hosts))
         return Grant(session="", call_id="", tool="", arguments={}, workspace="", hash="", envelope=envelope)
 
-    async def _guarded(self, action: Action) -> Judged:
+    async def _guarded(self, action: Action) -> JudgedAction:
         """The top-level guard of the kernel: whatever fails while judging means no."""
         try:
             return await self._judge(action)
         except Exceeded as exceeded:
-            return Judged(failed(f"what the call does cannot be worked out: {exceeded.reason}", rule="shell.bounds"))
+            return JudgedAction(failed(f"what the call does cannot be worked out: {exceeded.reason}", rule="shell.bounds"))
         except Exception as error:
             log.warning("the gate could not judge a call: %s: %s", type(error).__name__, error)
             verdict = failed(f"the safety check itself failed ({type(error).__name__}: {error}), so the call is refused")
-            return Judged(verdict)
+            return JudgedAction(verdict)
 
-    async def _judge(self, action: Action) -> Judged:
+    async def _judge(self, action: Action) -> JudgedAction:
         if not isinstance(action.spec, ToolSpec):
-            return Judged(failed("the tool is not known, so the call is refused", rule="tool.unknown"))
+            return JudgedAction(failed("the tool is not known, so the call is refused", rule="tool.unknown"))
         analysis = self._quick(action)
         if analysis is not None:
             sheet = await self._look(action, analysis)
             return _judged(action, self._policy, analysis, sheet)
-        analysis = await self._beside(lambda clock: analyse(action, self._policy, self._shell, Bounds(clock)))
+        analysis = await self._beside(lambda clock: analyse(action, self._policy, self._shell, AnalysisBounds(clock)))
         long, sheet = analysis, await self._look(action, analysis)
-        judged: Judged = await self._beside(lambda _: _judged(action, self._policy, long, sheet))
+        judged: JudgedAction = await self._beside(lambda _: _judged(action, self._policy, long, sheet))
         return judged
 
     def _quick(self, action: Action) -> Analysis | None:
         """The analysis of an ordinary call, in about the time that a change to another thread takes; None when it needs longer."""
         if any(len(str(action.arguments.get(t.argument, ""))) > QUICK_TEXT for t in action.spec.touches if t.kind == "command"):
             return None
-        analysis = analyse(action, self._policy, self._shell, Bounds.quick(self._clock.monotonic))
+        analysis = analyse(action, self._policy, self._shell, AnalysisBounds.quick(self._clock.monotonic))
         return None if analysis.line is not None and analysis.line.exceeded else analysis
 
     async def _look(self, action: Action, analysis: Analysis) -> FactSheet:
         return FactSheet() if analysis.wants is None else await self._facts.look(action, analysis.wants)
 
-    def _answered(self, action: Action, answers: Answers, judged: Judged, hash: str) -> Verdict:
+    def _answered(self, action: Action, answers: Answers, judged: JudgedAction, hash: str) -> Verdict:
         """The verdict to run under when a person said yes to this very call or to all its parts; raises `Denied` after a no, `Parked` without an answer."""
         verdict = judged.verdict
         answer = answers.by_hash.get(hash)
@@ -126,13 +133,13 @@ async def here(work: Callable[[Callable[[], float] | None], Any]) -> Any:
     return work(None)
 
 
-def _judged(action: Action, policy: Policy, analysis: Analysis, sheet: FactSheet) -> Judged:
+def _judged(action: Action, policy: Policy, analysis: Analysis, sheet: FactSheet) -> JudgedAction:
     findings = decide(action, policy, analysis, sheet)
     verdict, envelope = findings.verdict(), findings.envelope()
     if verdict.decision is not Decision.ASK:
-        return Judged(verdict, envelope, analysis, sheet)
+        return JudgedAction(verdict, envelope, analysis, sheet)
     parts = scopes.parts_of(action, policy, analysis, verdict, sheet)
-    return Judged(verdict, envelope, analysis, sheet, sentence(action, analysis, verdict, sheet), parts)
+    return JudgedAction(verdict, envelope, analysis, sheet, sentence(action, analysis, verdict, sheet), parts)
 
 
 def failed(reason: str, *, rule: str = "gate.error") -> Verdict:

@@ -1,7 +1,7 @@
 """What `git` does, by subcommand."""
 
-from ..types.judging import Power, Risk
-from .judgement import Judgement
+from ..types.risk import Power, Risk
+from .command_effects import CommandEffects
 
 READS = frozenset(
     "status log diff show rev-parse describe ls-files ls-tree blame annotate shortlog cat-file grep rev-list name-rev merge-base for-each-ref count-objects"
@@ -47,7 +47,7 @@ RUNS = ("--ext-diff", "--open-files-in-pager", "--upload-pack", "--receive-pack"
 WRITES_TO = ("--output",)
 
 
-def judge(found: Judgement) -> None:
+def judge(found: CommandEffects) -> None:
     """Global options first, then the subcommand."""
     args = list(found.call.args)
     if any(not w.known for w in args) or found.call.fed:
@@ -66,7 +66,7 @@ def judge(found: Judgement) -> None:
         _change(found, sub, rest)
 
 
-def _globals(found: Judgement) -> int | None:
+def _globals(found: CommandEffects) -> int | None:
     """The place of the subcommand. Options that set configuration can make any subcommand run programs."""
     args, place = found.call.args, 0
     while place < len(args):
@@ -105,7 +105,7 @@ def _lists(sub: str, rest: list[str]) -> bool:
     return True
 
 
-def _read(found: Judgement, sub: str, rest: list[str]) -> None:
+def _read(found: CommandEffects, sub: str, rest: list[str]) -> None:
     found.powers.add(Power.READ)
     for text in rest:
         name = text.partition("=")[0]
@@ -120,7 +120,7 @@ def _read(found: Judgement, sub: str, rest: list[str]) -> None:
             found.read(word)
 
 
-def _change(found: Judgement, sub: str, rest: list[str]) -> None:
+def _change(found: CommandEffects, sub: str, rest: list[str]) -> None:
     if sub in NETWORK:
         found.act(NETWORK[sub], "it sends to another machine" if NETWORK[sub] is Risk.HIGH else "it uses the network", Power.NETWORK)
         found.sends = True

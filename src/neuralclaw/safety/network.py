@@ -1,9 +1,9 @@
 """What the download programs do."""
 
-from ..types.judging import Power, Risk
+from ..types.risk import Power, Risk
 from .addresses import parse
-from .judgement import Judgement
-from .words import Word
+from .command_effects import CommandEffects
+from .shell_words import ShellWord
 
 CURL_VALUED = "oTdFHXAbceuUmCrwxyYzKEPQtD"
 CURL_SENDS = ("-T", "-d", "-F", "--upload-file", "--data", "--form", "--json", "--post")
@@ -32,14 +32,14 @@ def _matches(text: str, names: tuple[str, ...]) -> bool:
     )
 
 
-def _subject(found: Judgement) -> None:
+def _subject(found: CommandEffects) -> None:
     """A standing answer covers the download from one host, never sending data and never a configuration file."""
     urls = [parse(w.text) for w in found.call.args if "://" in w.text]
     one = len(urls) == 1 and urls[0].problem is None and found.risk is Risk.MEDIUM
     found.subject = f"{found.call.name} {urls[0].host}" if one else ""
 
 
-def curl(found: Judgement) -> None:
+def curl(found: CommandEffects) -> None:
     """A download; sending files or data is a greater risk, and `-o` writes."""
     args = found.call.args
     found.act(Risk.MEDIUM, "it uses the network", Power.NETWORK)
@@ -53,21 +53,21 @@ def curl(found: Judgement) -> None:
         if _matches(text, CURL_SENDS):
             found.act(Risk.HIGH, "it sends data to another machine", Power.NETWORK)
             if (value is not None and value.text.startswith("@")) or text in ("-T", "--upload-file"):
-                found.read(value or Word(""))
+                found.read(value or ShellWord(""))
         if _matches(text, CURL_WRITES) or any(c in "oOJD" for c in cluster.split("H")[0] if cluster[:1] not in ("H", "X", "A", "u", "d", "F", "b", "e", "w")):
             found.powers.add(Power.WRITE)
             if value is not None and text.endswith(("o", "--output", "D", "--dump-header", "-c", "--cookie-jar")):
                 found.change(value, "write")
             elif text.startswith(("--output=", "-o")) and len(text) > 2:
-                found.change(Word(text.partition("=")[2] or text[2:]), "write")
+                found.change(ShellWord(text.partition("=")[2] or text[2:]), "write")
         if text in ("-K", "--config") or text.startswith("-K"):
             found.act(Risk.HIGH, "its options come from a file", Power.EXECUTE)
         if text.startswith("file:"):
-            found.read(Word("/" + text.removeprefix("file:").lstrip("/").removeprefix("localhost/")))
+            found.read(ShellWord("/" + text.removeprefix("file:").lstrip("/").removeprefix("localhost/")))
     _subject(found)
 
 
-def wget(found: Judgement) -> None:
+def wget(found: CommandEffects) -> None:
     """A download into a file, or to standard output with `-O -`; sending data is a greater risk."""
     args = found.call.args
     found.act(Risk.MEDIUM, "it uses the network", Power.NETWORK)
@@ -77,13 +77,13 @@ def wget(found: Judgement) -> None:
         text = word.text
         if not word.known:
             found.unclear()
-        value = args[place + 1] if place + 1 < len(args) else Word("")
+        value = args[place + 1] if place + 1 < len(args) else ShellWord("")
         if text.startswith(("--post", "--body", "--method")):
             found.act(Risk.HIGH, "it sends data to another machine", Power.NETWORK)
         if text.startswith(("--use-askpass", "-i", "-e", "--execute", "--config")):
             found.act(Risk.HIGH, f"{text} can make it do anything", Power.EXECUTE)
         if text.startswith("--output-document="):
-            value = Word(text.partition("=")[2], word.known)
+            value = ShellWord(text.partition("=")[2], word.known)
         if text.startswith("--output-document") or (text.startswith("-") and not text.startswith("--") and text.endswith("O")):
             to_stdout = value.text == "-"
             if not to_stdout:
@@ -95,7 +95,7 @@ def wget(found: Judgement) -> None:
     _subject(found)
 
 
-def runner(found: Judgement) -> None:
+def runner(found: CommandEffects) -> None:
     """Fetches a package and runs it."""
     found.act(Risk.MEDIUM, "it fetches and runs packages", Power.NETWORK, Power.EXECUTE)
     found.sends = True

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from ..types.judging import Power, Risk
+from ..types.risk import Power, Risk
 
 
 class Reader(msgspec.Struct, frozen=True):

@@ -10,10 +10,10 @@ from ..types.entries import CALLS
 from ..types.labels import is_external
 from ..types.tools import Touch
 from .analysis import Analysis
-from .scopes import Part, covers
+from .scopes import ScopePart, covers
 
 
-class Judged(msgspec.Struct, frozen=True):
+class JudgedAction(msgspec.Struct, frozen=True):
     """An action as it was judged: the verdict, what a grant would allow, and what both rest on.
 
     Where it asks: the sentence for a person, and the parts that a standing answer would cover.
@@ -24,10 +24,10 @@ class Judged(msgspec.Struct, frozen=True):
     analysis: Analysis = Analysis()
     sheet: FactSheet = FactSheet()
     summary: str = ""
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ScopePart, ...] = ()
 
 
-def build(action: Action, judged: Judged, *, hash: str, expires: float, make_id: Callable[[], str]) -> Question:
+def build(action: Action, judged: JudgedAction, *, hash: str, expires: float, make_id: Callable[[], str]) -> Question:
     """The question about one call. It offers only answers that can be given: without `parts` no standing one."""
     verdict, analysis = judged.verdict, judged.analysis
     offered = covers(judged.parts)

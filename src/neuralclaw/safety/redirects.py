@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ..types.actions import PathWant
-from ..types.judging import Power, Risk
+from ..types.risk import Power, Risk
 from . import blocks
-from .expand import Flow
-from .line import Command
+from .analysis_state import AnalysisState, ExpandedCommand
+from .command_line import SimpleCommand
+from .expansion import Flow
 from .paths import HARMLESS_DEVICES, absolute, is_device
-from .state import Simple, State
+from .shell_words import ShellWord, text_of
 from .syntax import WORDS, side_by_side_words
-from .words import Word, text_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -24,14 +24,19 @@ WRITING = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
 class Redirects:
     """Judges the redirections of one walk. `words` and `one` resolve a node to words and to a single word."""
 
-    def __init__(self, state: State, words: "Callable[[Sequence[Node], Simple], list[Word]]", one: "Callable[[Sequence[Node], Simple], Word]") -> None:
+    def __init__(
+        self,
+        state: AnalysisState,
+        words: "Callable[[Sequence[Node], ExpandedCommand], list[ShellWord]]",
+        one: "Callable[[Sequence[Node], ExpandedCommand], ShellWord]",
+    ) -> None:
         self._state, self._words, self._one = state, words, one
 
-    def redirect(self, node: "Node", at: Simple) -> tuple[Simple, list[Word]]:
+    def redirect(self, node: "Node", at: ExpandedCommand) -> tuple[ExpandedCommand, list[ShellWord]]:
         """The command's surroundings after a redirection, and words of the command that the grammar took for targets."""
         if node.type == "herestring_redirect":
             words = [w for c in node.named_children if c.type in WORDS for w in [self._one([c], at)]]
-            word = words[0] if words else Word("", known=False)
+            word = words[0] if words else ShellWord("", known=False)
             return msgspec.structs.replace(at, stdin=Flow(word.text if word.known else None, word.fetched, word.decoded)), []
         if node.type == "heredoc_redirect":
             return self._heredoc(node, at)
@@ -45,7 +50,7 @@ class Redirects:
         word = self._one(groups[0], at)
         return self._target(operator, word, at), extra
 
-    def _target(self, operator: str, word: Word, at: Simple) -> Simple:
+    def _target(self, operator: str, word: ShellWord, at: ExpandedCommand) -> ExpandedCommand:
         if operator in ("<&", ">&") and (word.text.isdigit() or word.text in ("-", "")):
             self._state.understood &= word.known
             return at
@@ -72,14 +77,14 @@ class Redirects:
         self._touch(at, ("<", word.shown), Risk.LOW, "", Power.READ, PathWant(path, "read"))
         return msgspec.structs.replace(at, stdin=Flow(None, word.fetched or path in self._state.fetched, word.decoded))
 
-    def _touch(self, at: Simple, argv: tuple[str, str], risk: Risk, why: str, power: Power, want: PathWant | None) -> None:
+    def _touch(self, at: ExpandedCommand, argv: tuple[str, str], risk: Risk, why: str, power: Power, want: PathWant | None) -> None:
         """A redirection stands in the list of commands as what it is."""
         wants = (want,) if want is not None else ()
-        self._state.add(Command(argv=argv, via=at.via, powers=frozenset({power}), risk=risk, only_reads=risk is Risk.LOW, reason=why, wants=wants))
+        self._state.add(SimpleCommand(argv=argv, via=at.via, powers=frozenset({power}), risk=risk, only_reads=risk is Risk.LOW, reason=why, wants=wants))
 
-    def _heredoc(self, node: "Node", at: Simple) -> tuple[Simple, list[Word]]:
+    def _heredoc(self, node: "Node", at: ExpandedCommand) -> tuple[ExpandedCommand, list[ShellWord]]:
         body = next((c for c in node.named_children if c.type == "heredoc_body"), None)
-        extra: list[Word] = []
+        extra: list[ShellWord] = []
         for child in node.named_children:
             if child.type == "file_redirect":
                 at, more = self.redirect(child, at)

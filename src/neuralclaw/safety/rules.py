@@ -1,9 +1,9 @@
 """The rules: analysis and facts in, findings out. Decisions are ordered allow, ask, forbid; the strictest match wins."""
 
 from ..types.actions import Action, FactSheet
-from ..types.judging import Power, Risk, Sink, Tier, Trust
 from ..types.options import Policy
-from . import lines, owner, places
+from ..types.risk import Power, Risk, Sink, Tier, Trust
+from . import command_rules, owner_rules, path_rules
 from .addresses import Url, refusal
 from .analysis import Analysis
 from .findings import Findings
@@ -17,16 +17,16 @@ def decide(action: Action, policy: Policy, analysis: Analysis, sheet: FactSheet)
     findings = Findings(Risk.LOW if analysis.line is not None else spec.risk)
     _declared(findings, action, analysis)
     if analysis.paths:
-        places.judge(findings, action, policy, analysis, sheet)
+        path_rules.judge(findings, action, policy, analysis, sheet)
     if analysis.line is not None:
-        lines.judge(findings, action, policy, analysis, sheet)
+        command_rules.judge(findings, action, policy, analysis, sheet)
     for url in analysis.urls:
         _judge_url(findings, url, sheet)
     if spec.requires_confirmation:
         findings.ask("tool.confirmation", f"{spec.name} is configured to ask every time")
     _scales(findings, action, policy)
     if policy.rules:
-        owner.apply(findings, action, policy, analysis, sheet)
+        owner_rules.apply(findings, action, policy, analysis, sheet)
     return findings
 
 

@@ -9,12 +9,12 @@ from shlex import quote
 import msgspec
 
 from ..types.actions import Action, Covers, FactSheet, Scope, StandingGrant, Verdict
-from ..types.judging import Power
 from ..types.options import Policy
+from ..types.risk import Power
 from .analysis import Analysis
+from .command_line import SimpleCommand
+from .command_rules import stray
 from .findings import AUTO_RULES
-from .line import Command
-from .lines import stray
 from .paths import in_data_home, is_system, person_home
 from .programs import INTERPRETERS
 
@@ -31,7 +31,7 @@ _COMMIT_FLAG = re.compile(r"--all|--signoff|--verbose|--quiet|--no-verify|--amen
 _COMMIT_TEXT = re.compile(r"-[asvqn]*m|--message")
 
 
-class Part(msgspec.Struct, frozen=True):
+class ScopePart(msgspec.Struct, frozen=True):
     """One part of a call: what a standing answer would cover of it, in words, and whether for ever."""
 
     scope: Scope
@@ -39,7 +39,7 @@ class Part(msgspec.Struct, frozen=True):
     always: bool
 
 
-def parts_of(action: Action, policy: Policy, analysis: Analysis, verdict: Verdict, sheet: FactSheet) -> tuple[Part, ...]:
+def parts_of(action: Action, policy: Policy, analysis: Analysis, verdict: Verdict, sheet: FactSheet) -> tuple[ScopePart, ...]:
     """What an answer for the session or for ever would cover, or () when this call must be asked about every time."""
     if not verdict.understood or any(r.decision == "ask" and r.id not in AUTO_RULES for r in verdict.rules):
         return ()
@@ -52,16 +52,16 @@ def parts_of(action: Action, policy: Policy, analysis: Analysis, verdict: Verdic
     if analysis.urls:
         hosts = dict.fromkeys((u.host, u.port or PORTS[u.text.partition(":")[0].lower()]) for u in analysis.urls)
         plain = Power.EXECUTE not in action.spec.powers and not action.spec.sinks
-        return tuple(Part(Scope("host", f"{host}:{port}", tool), f"{tool} from {host}, port {port}", plain) for host, port in hosts)
+        return tuple(ScopePart(Scope("host", f"{host}:{port}", tool), f"{tool} from {host}, port {port}", plain) for host, port in hosts)
     if analysis.paths:
         return _directories(action, policy, sheet, ever)
     value = msgspec.json.encode((action.workspace, action.arguments), order="deterministic").decode()
     shown = _exactly(action)
     ever = ever and Power.EXECUTE not in action.spec.powers and not action.spec.sinks
-    return (Part(Scope("tool", value, tool), f"{tool} with exactly {shown}" if shown else tool, ever),)
+    return (ScopePart(Scope("tool", value, tool), f"{tool} with exactly {shown}" if shown else tool, ever),)
 
 
-def covers(parts: Sequence[Part]) -> Covers:
+def covers(parts: Sequence[ScopePart]) -> Covers:
     """The words for the question; None for an answer that is not offered."""
     if not parts:
         return Covers()
@@ -70,7 +70,7 @@ def covers(parts: Sequence[Part]) -> Covers:
     return Covers(session=f"{what}, in this session only", always=ever)
 
 
-def used(parts: Sequence[Part], standing: Sequence[StandingGrant]) -> tuple[StandingGrant, ...]:
+def used(parts: Sequence[ScopePart], standing: Sequence[StandingGrant]) -> tuple[StandingGrant, ...]:
     """The standing grants that cover every part of the call together; () where some part is not covered. An `always` covers what may be covered for ever."""
     found: list[StandingGrant] = []
     for part in parts:
@@ -81,19 +81,19 @@ def used(parts: Sequence[Part], standing: Sequence[StandingGrant]) -> tuple[Stan
     return tuple(dict.fromkeys(found))
 
 
-def _directories(action: Action, policy: Policy, sheet: FactSheet, ever: bool) -> tuple[Part, ...]:
+def _directories(action: Action, policy: Policy, sheet: FactSheet, ever: bool) -> tuple[ScopePart, ...]:
     """The directory of each path: what lies in it, not what lies in directories below."""
     places = dict.fromkeys(fact.resolved if fact.op == "list" else dirname(fact.resolved) for fact in sheet.paths)
     home = person_home(policy)
     if not places or any(p in ("/", home) or is_system(p) or in_data_home(p, policy, action.workspace) for p in places):
         return ()
     tool = action.spec.name
-    return tuple(Part(Scope("directory", place, tool), f"{tool} directly in {place}", ever) for place in places)
+    return tuple(ScopePart(Scope("directory", place, tool), f"{tool} directly in {place}", ever) for place in places)
 
 
-def _commands(action: Action, policy: Policy, commands: Sequence[Command], sheet: FactSheet) -> tuple[Part, ...]:
+def _commands(action: Action, policy: Policy, commands: Sequence[SimpleCommand], sheet: FactSheet) -> tuple[ScopePart, ...]:
     """Every command that is asked about, as it stands: the same words, in the same directory, meaning the same program and files."""
-    found: list[Part] = []
+    found: list[ScopePart] = []
     for command in commands:
         foreign = bool(command.program) and (command.program not in policy.programs or stray(command.program, action, policy, sheet))
         if command.only_reads and not foreign:
@@ -109,7 +109,7 @@ def _commands(action: Action, policy: Policy, commands: Sequence[Command], sheet
     return tuple(found)
 
 
-def _command(action: Action, policy: Policy, command: Command, sheet: FactSheet) -> Part | None:
+def _command(action: Action, policy: Policy, command: SimpleCommand, sheet: FactSheet) -> ScopePart | None:
     fixed = bool(command.subject and command.program) and "/" not in command.program and set(command.via) <= PLAIN_VIA
     if not fixed or command.critical or command.cwd is None or command.open:
         return None
@@ -136,7 +136,7 @@ def _command(action: Action, policy: Policy, command: Command, sheet: FactSheet)
     elif Power.EXECUTE in command.powers:
         held = " (whatever the workspace's files hold then)"
     ever = not {*NOT_ALWAYS, Power.EXECUTE} & command.powers
-    return Part(Scope("program", value, action.spec.name), f"{_short(words)} in {place}{held}", ever)
+    return ScopePart(Scope("program", value, action.spec.name), f"{_short(words)} in {place}{held}", ever)
 
 
 def _short(words: str) -> str:

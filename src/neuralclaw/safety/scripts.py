@@ -2,13 +2,13 @@
 
 import re
 
-from ..types.judging import Power, Risk
+from ..types.risk import Power, Risk
 from .blocks import block, forks
-from .judgement import Judgement
-from .line import Block
+from .command_effects import CommandEffects
+from .command_line import BlockMatch
 from .patterns import late
 from .programs import SHELLS
-from .words import Word
+from .shell_words import ShellWord
 
 _ADDRESS = r"(?:\d+(?:~\d+)?|\$|/(?:\\.|[^/\\\n])*/[IM]*|\\(?P<d%d>.).*?(?P=d%d)|[+~]\d+)"
 _ADDRESSES = late(rf"(?:{_ADDRESS % (1, 1)}(?:\s*,\s*{_ADDRESS % (2, 2)})?\s*!?\s*)?")
@@ -59,12 +59,12 @@ def _after_delimited(script: str, place: int) -> int | None:
     return end if end >= len(script) or script[end] in " \t\n;}" else None
 
 
-def sed(found: Judgement) -> None:
+def sed(found: CommandEffects) -> None:
     """A read when neither an option nor the script writes or runs anything."""
     found.powers.add(Power.READ)
     args = list(found.call.args)
-    scripts: list[Word] = []
-    files: list[Word] = []
+    scripts: list[ShellWord] = []
+    files: list[ShellWord] = []
     place = 0
     while place < len(args):
         word, text = args[place], args[place].text
@@ -72,7 +72,7 @@ def sed(found: Judgement) -> None:
             place += 1
             scripts.append(args[place])
         elif text.startswith("--expression="):
-            scripts.append(Word(text.partition("=")[2], word.known))
+            scripts.append(ShellWord(text.partition("=")[2], word.known))
         elif text.startswith(("-i", "--in-place")) or re.fullmatch(r"-[nErsuz]*i.*", text):
             found.act(Risk.MEDIUM, "it changes files in place", Power.WRITE)
         elif re.fullmatch(r"-[nErsuzl]*e", text) and place + 1 < len(args):
@@ -93,7 +93,7 @@ def sed(found: Judgement) -> None:
         (found.read if Power.WRITE not in found.powers else lambda w: found.change(w, "write"))(word)
 
 
-def _script(found: Judgement, scripts: list[Word], kind: str) -> None:
+def _script(found: CommandEffects, scripts: list[ShellWord], kind: str) -> None:
     for word in scripts:
         if not word.known:
             found.unclear()
@@ -121,7 +121,7 @@ def _prints_to(statement: str) -> bool:
     return prints is not None and ">" in statement[prints.end() :]
 
 
-def awk(found: Judgement) -> None:
+def awk(found: CommandEffects) -> None:
     """A read when its program is given on the line and neither writes nor runs anything."""
     found.powers.add(Power.READ)
     args = list(found.call.args)
@@ -148,7 +148,7 @@ def awk(found: Judgement) -> None:
         found.read(word)
 
 
-def tar(found: Judgement) -> None:
+def tar(found: CommandEffects) -> None:
     """Listing is a read; everything else writes, and several options run programs."""
     args = [w.text for w in found.call.args]
     first = args[0] if args else ""
@@ -179,7 +179,7 @@ def tar(found: Judgement) -> None:
             found.change(found.call.args[1], "write")
 
 
-def unzip(found: Judgement) -> None:
+def unzip(found: CommandEffects) -> None:
     if found.call.args and found.call.args[0].text in ("-l", "-Z", "-v", "-t") and all(w.known for w in found.call.args):
         for word in found.call.args[1:]:
             found.read(word)
@@ -187,7 +187,7 @@ def unzip(found: Judgement) -> None:
     found.act(Risk.MEDIUM, "it unpacks files", Power.WRITE)
 
 
-def runner(found: Judgement) -> None:
+def runner(found: CommandEffects) -> None:
     """Runs what a file of the directory says."""
     found.act(Risk.MEDIUM, "it runs what the project's files say", Power.EXECUTE)
     plain = all(re.fullmatch(r"[\w.-]+", w.text) and not w.text.startswith("-") for w in found.call.args)
@@ -196,16 +196,16 @@ def runner(found: Judgement) -> None:
         found.unclear()
 
 
-def source(found: Judgement) -> None:
+def source(found: CommandEffects) -> None:
     found.act(Risk.MEDIUM, "it runs a file as shell code", Power.EXECUTE)
     for word in found.call.args[:1]:
         found.read(word)
 
 
-def interpreter(found: Judgement) -> None:
+def interpreter(found: CommandEffects) -> None:
     """Code in a file, on the line, or from standard input; the last is a greater risk and judged with the pipe."""
     found.act(Risk.MEDIUM, "it runs code", Power.EXECUTE)
-    first = found.call.args[0] if found.call.args else Word("-")
+    first = found.call.args[0] if found.call.args else ShellWord("-")
     found.subject = "" if first.text.startswith("-") else f"{found.call.name} {first.text}"
     if first.text and first.known and not first.text.startswith("-"):
         found.script = found.call.path(first) or ""
@@ -221,7 +221,7 @@ _BACKTICKS = late(r"`([^`]+)`")
 _TREES = late(r"(?:rmtree|rmSync|rm_rf|remove_tree|removedirs|rmdirSync)\s*(?:\(\s*)?([\"'])(.*?)\1")
 
 
-def takes_stdin(name: str, args: tuple[Word, ...]) -> bool:
+def takes_stdin(name: str, args: tuple[ShellWord, ...]) -> bool:
     """Whether an interpreter called like this reads its program from standard input."""
     shell = name in SHELLS
     skip = False
@@ -238,7 +238,7 @@ def takes_stdin(name: str, args: tuple[Word, ...]) -> bool:
     return True
 
 
-def code_of(name: str, args: tuple[Word, ...]) -> list[Word]:
+def code_of(name: str, args: tuple[ShellWord, ...]) -> list[ShellWord]:
     """Program text that stands on an interpreter's command line."""
     return [args[i + 1] for i, w in enumerate(args[:-1]) if w.text in CODE_FLAGS - {"-m"} or (name in ("perl", "ruby") and re.fullmatch(r"-\w*[eE]", w.text))]
 
@@ -249,5 +249,5 @@ def shell_calls(code: str) -> list[str]:
     return found + [f"rm -r '{m.group(2)}'" for m in _TREES.finditer(code)]
 
 
-def code_blocks(code: str) -> list[Block]:
+def code_blocks(code: str) -> list[BlockMatch]:
     return [block("block.fork_bomb")] if forks(code) else []

@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 
 from ..types.actions import Action, FactSheet, PathFact, Verdict
-from ..types.judging import Power, Risk
+from ..types.risk import Power, Risk
 from .addresses import parse
 from .analysis import Analysis
+from .command_line import SimpleCommand
 from .findings import AUTO_RULES
-from .line import Command
 from .paths import under
 from .programs import INTERPRETERS
 
@@ -57,7 +57,7 @@ def sentence(action: Action, analysis: Analysis, verdict: Verdict, sheet: FactSh
     return f"{head}: {said}"
 
 
-def _command(command: Command, action: Action, sheet: FactSheet, *, whole: bool) -> Iterator[str]:
+def _command(command: SimpleCommand, action: Action, sheet: FactSheet, *, whole: bool) -> Iterator[str]:
     """What one command does; nothing for one that only reads in the workspace. `whole`: its words stand before the sentence, none cut off."""
     facts = [f for w in command.wants for f in sheet.paths if (f.path, f.op) == (w.path, w.op)]
     if command.only_reads:
@@ -81,7 +81,7 @@ def _command(command: Command, action: Action, sheet: FactSheet, *, whole: bool)
     yield from filter(None, said or [why])
 
 
-def _changes(command: Command, facts: Sequence[PathFact], action: Action, why: str, *, whole: bool) -> Iterator[str]:
+def _changes(command: SimpleCommand, facts: Sequence[PathFact], action: Action, why: str, *, whole: bool) -> Iterator[str]:
     deleted = [f for f in facts if f.op == "delete"]
     if deleted:
         yield _deletes(deleted, action, wild=command.open, named=not whole)
@@ -98,7 +98,7 @@ def _changes(command: Command, facts: Sequence[PathFact], action: Action, why: s
         yield f"writes {_listed(_made(command, facts) or written, action)}"
 
 
-def _made(command: Command, facts: Sequence[PathFact]) -> list[PathFact]:
+def _made(command: SimpleCommand, facts: Sequence[PathFact]) -> list[PathFact]:
     """The files that a copy makes in a directory that is there, by the names of what is copied; empty for any other command."""
     written = [f for f in facts if f.op == "write"]
     elsewhere = any(word.startswith(("--parents", "--directory", "-d")) for word in command.argv[1:])
@@ -125,7 +125,7 @@ def _deletes(facts: Sequence[PathFact], action: Action, *, wild: bool, named: bo
     return f"deletes {' and '.join(parts)}{'' if directories or named else where}"
 
 
-def _script(command: Command) -> str:
+def _script(command: SimpleCommand) -> str:
     first = command.argv[1] if len(command.argv) > 1 else ""
     if first and not first.startswith("-"):
         return f"runs {first}"

@@ -8,17 +8,17 @@ import msgspec
 
 from ..types.options import Policy
 from . import blocks, evaluated
-from .assigned import Assignments
-from .bounds import MAX_TEXT, Bounds, Exceeded
-from .crude import crude
-from .expand import Expander, Flow, Scene
-from .line import Line
+from .analysis_state import AnalysisState, ExpandedCommand, environment, positional
+from .assignments import Assignments
+from .bounds import MAX_TEXT, AnalysisBounds, Exceeded
+from .command_analysis import MAX_DEPTH, TOO_DEEP, plain, run
+from .command_line import CommandLine
+from .expansion import Expander, Flow, ShellScope
 from .paths import HARMLESS_DEVICES, absolute, person_home
 from .redirects import Redirects
-from .running import MAX_DEPTH, TOO_DEEP, plain, run
-from .state import Simple, State, environment, positional
+from .shell_words import ShellWord, text_of
 from .syntax import FOLLOW, ODD, WALKED, WORDS, called, continued, hides_blank, parse, side_by_side, side_by_side_words
-from .words import Word, text_of
+from .text_scan import crude
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 MAX_LOOP = 16
 
 
-def analyse(text: str, *, cwd: str, workspace: str, policy: Policy, env: Mapping[str, str], bounds: Bounds | None = None) -> Line:
+def analyse(text: str, *, cwd: str, workspace: str, policy: Policy, env: Mapping[str, str], bounds: AnalysisBounds | None = None) -> CommandLine:
     """What a command line does. Where `bounds` (else the usual ones) end the analysis, the line says so and is not understood."""
-    bounds = bounds or Bounds()
+    bounds = bounds or AnalysisBounds()
     if len(text) > MAX_TEXT:
-        return Line(text=text, understood=False, simple=False, exceeded=f"it is longer than {MAX_TEXT:,} characters", unread=True)
-    walk = _Walk(policy, workspace, bounds)
+        return CommandLine(text=text, understood=False, simple=False, exceeded=f"it is longer than {MAX_TEXT:,} characters", unread=True)
+    walk = _CommandLineWalk(policy, workspace, bounds)
     state, exceeded = walk.state, ""
-    scene = Scene(cwd, person_home(policy), {k: (v, True) for k, v in env.items()})
-    simple = Simple(words=(), scene=scene)
+    scene = ShellScope(cwd, person_home(policy), {k: (v, True) for k, v in env.items()})
+    simple = ExpandedCommand(words=(), scene=scene)
     try:
         bounds.grow(sum(len(v) for v in env.values()))
         for variable in env:
@@ -45,7 +45,7 @@ def analyse(text: str, *, cwd: str, workspace: str, policy: Policy, env: Mapping
         exceeded = stop.reason if isinstance(stop, Exceeded) else "it is nested too deeply"
         state.understood = False
         crude(state, text, simple)
-    return Line(
+    return CommandLine(
         text=text,
         commands=tuple(state.commands),
         blocks=tuple(state.blocks),
@@ -57,22 +57,22 @@ def analyse(text: str, *, cwd: str, workspace: str, policy: Policy, env: Mapping
     )
 
 
-class _Walk:
+class _CommandLineWalk:
     """One walk over a command line. `plain` stays true while it is one program without operators."""
 
-    def __init__(self, policy: Policy, workspace: str, bounds: Bounds) -> None:
+    def __init__(self, policy: Policy, workspace: str, bounds: AnalysisBounds) -> None:
         self.bounds = bounds
-        self.state = State(policy, workspace, bounds, parse=self.text, run=run, judge=plain)
+        self.state = AnalysisState(policy, workspace, bounds, parse=self.text, run=run, judge=plain)
         self._redirects = Redirects(self.state, self._joined, self._one)
         self._active: set[str] = set()
         self._called: set[str] = set()
         self.plain = True
-        self._current = Simple(words=(), scene=Scene(None, "", {}))
+        self._current = ExpandedCommand(words=(), scene=ShellScope(None, "", {}))
         self._assigned = Assignments(self.state, self._joined, self._one, self._all)
         self._expander = Expander(self._substitution, bounds, self._evaluated)
         self._defined: dict[str, tuple[set[str], bool]] = {}
 
-    def text(self, text: str, simple: Simple, via: str) -> Flow:
+    def text(self, text: str, simple: ExpandedCommand, via: str) -> Flow:
         """Analyse shell code that runs under `via`."""
         if simple.depth >= MAX_DEPTH:
             raise Exceeded(TOO_DEEP)
@@ -94,7 +94,7 @@ class _Walk:
         """Functions that call themselves: a fork bomb when copies run side by side, else code whose end is unknown."""
         for name, call in list(self.state.functions.items()):
             if name not in self._called:
-                call(Simple(words=(Word(name),), scene=Scene(None, "", {})))
+                call(ExpandedCommand(words=(ShellWord(name),), scene=ShellScope(None, "", {})))
         for name in self._defined:
             reached, parallel, todo = set[str](), False, [name]
             while todo:
@@ -112,13 +112,13 @@ class _Walk:
 
     # -- statements
 
-    def _walk(self, node: "Node", at: Simple) -> Flow:
+    def _walk(self, node: "Node", at: ExpandedCommand) -> Flow:
         self.bounds.enter()
         flow = self._statement(node, at)
         self.bounds.leave()
         return flow
 
-    def _statement(self, node: "Node", at: Simple) -> Flow:
+    def _statement(self, node: "Node", at: ExpandedCommand) -> Flow:
         kind = node.type
         method = getattr(self, "_on_" + kind, None)
         if method is not None:
@@ -133,7 +133,7 @@ class _Walk:
             self.state.understood = False
         return self._all(node, at)
 
-    def _all(self, node: "Node", at: Simple) -> Flow:
+    def _all(self, node: "Node", at: ExpandedCommand) -> Flow:
         flow = Flow("")
         for child in node.children:
             if child.is_named:
@@ -142,16 +142,16 @@ class _Walk:
                 self.plain = False
         return flow
 
-    def _words(self, node: "Node", at: Simple) -> list[Word]:
+    def _words(self, node: "Node", at: ExpandedCommand) -> list[ShellWord]:
         return self._joined([node], at)
 
-    def _joined(self, nodes: "Sequence[Node]", at: Simple) -> list[Word]:
+    def _joined(self, nodes: "Sequence[Node]", at: ExpandedCommand) -> list[ShellWord]:
         before, self._current = self._current, at
         words = self._expander.joined(nodes, at.scene)
         self._current = before
         return words
 
-    def _one(self, nodes: "Sequence[Node]", at: Simple) -> Word:
+    def _one(self, nodes: "Sequence[Node]", at: ExpandedCommand) -> ShellWord:
         before, self._current = self._current, at
         word = self._expander.one(nodes, at.scene)
         self._current = before
@@ -172,11 +172,11 @@ class _Walk:
             return flows[0] if len(parts) == 1 else Flow(None, any(f.fetched for f in flows), any(f.decoded for f in flows))
         return self._all(node, inside)
 
-    def _copy(self, scene: Scene) -> Scene:
+    def _copy(self, scene: ShellScope) -> ShellScope:
         self.bounds.step(len(scene.variables))
         return scene.copy()
 
-    def _on_list(self, node: "Node", at: Simple) -> Flow:
+    def _on_list(self, node: "Node", at: ExpandedCommand) -> Flow:
         self.plain = False
         flow = Flow("")
         unsure = False
@@ -187,7 +187,7 @@ class _Walk:
                 flow = flow.then(self._maybe(child, at) if unsure else self._walk(child, at))
         return flow
 
-    def _maybe(self, node: "Node", at: Simple) -> Flow:
+    def _maybe(self, node: "Node", at: ExpandedCommand) -> Flow:
         """Code that may or may not run: what it changes is unsure afterwards."""
         scene = at.scene
         self.bounds.step(3 * len(scene.variables))
@@ -200,23 +200,23 @@ class _Walk:
                 scene.variables[name] = (value[0], False)
         return Flow(None, flow.fetched, flow.decoded)
 
-    def _on_if_statement(self, node: "Node", at: Simple) -> Flow:
+    def _on_if_statement(self, node: "Node", at: ExpandedCommand) -> Flow:
         self.plain = False
         return self._maybe(node, at)
 
     _on_while_statement = _on_case_statement = _on_if_statement
 
-    def _on_subshell(self, node: "Node", at: Simple) -> Flow:
+    def _on_subshell(self, node: "Node", at: ExpandedCommand) -> Flow:
         self.plain = False
         text = text_of(node)
         if text.startswith("((") and text.endswith("))"):  # arithmetic, where the grammar did not see it
             evaluated.arithmetic(self.state, at, text[2:-2])
         return self._all(node, msgspec.structs.replace(at, scene=self._copy(at.scene)))
 
-    def _on_negated_command(self, node: "Node", at: Simple) -> Flow:
+    def _on_negated_command(self, node: "Node", at: ExpandedCommand) -> Flow:
         return self._all(node, at)
 
-    def _on_pipeline(self, node: "Node", at: Simple) -> Flow:
+    def _on_pipeline(self, node: "Node", at: ExpandedCommand) -> Flow:
         """Each stage reads what the one before it writes."""
         self.plain = False
         flow = at.stdin
@@ -226,7 +226,7 @@ class _Walk:
                 flow = self._walk(child, stage)
         return flow or Flow()
 
-    def _on_for_statement(self, node: "Node", at: Simple) -> Flow:
+    def _on_for_statement(self, node: "Node", at: ExpandedCommand) -> Flow:
         """A loop over plain words is walked once for each."""
         self.plain = False
         variable = node.child_by_field_name("variable")
@@ -239,7 +239,7 @@ class _Walk:
         flow = Flow("")
         evaluated.lasting(self.state, at, name)
         sure = bool(values) and len(values) <= MAX_LOOP and all(w.known and not w.glob for w in values)
-        for value in values if sure else [Word("", known=False)]:
+        for value in values if sure else [ShellWord("", known=False)]:
             at.scene.variables[name] = (value.text, sure)
             evaluated.assign(self.state, at, name, source=value.text if sure and value.text else "$")
             flow = flow.then(self._maybe(body, at) if not sure else self._all(body, at))
@@ -247,7 +247,7 @@ class _Walk:
         fetched = any(w.fetched for w in values)
         return Flow(flow.output, flow.fetched or fetched, flow.decoded)
 
-    def _on_function_definition(self, node: "Node", at: Simple) -> Flow:
+    def _on_function_definition(self, node: "Node", at: ExpandedCommand) -> Flow:
         self.plain = False
         name = text_of(node.child_by_field_name("name") or node)
         body = node.child_by_field_name("body")
@@ -257,13 +257,13 @@ class _Walk:
         self.state.alters = True
         self._defined[name] = (called(body, self.bounds), side_by_side(body, self.bounds))
 
-        def call(simple: Simple) -> Flow:
+        def call(simple: ExpandedCommand) -> Flow:
             return self._call(name, body, simple)
 
         self.state.functions[name] = call
         return Flow("")
 
-    def _call(self, name: str, body: "Node", simple: Simple) -> Flow:
+    def _call(self, name: str, body: "Node", simple: ExpandedCommand) -> Flow:
         """A function's body, walked with the arguments and the input of this call."""
         self._called.add(name)
         if name in self._active:
@@ -277,43 +277,43 @@ class _Walk:
 
     # -- assignments and tests
 
-    def _on_variable_assignment(self, node: "Node", at: Simple) -> Flow:
+    def _on_variable_assignment(self, node: "Node", at: ExpandedCommand) -> Flow:
         self.plain = False
         self._assigned.lasting(node, at)
         return Flow("")
 
-    def _on_variable_assignments(self, node: "Node", at: Simple) -> Flow:
+    def _on_variable_assignments(self, node: "Node", at: ExpandedCommand) -> Flow:
         self.plain = False
         for child in node.named_children:
             self._assigned.lasting(child, at)
         return Flow("")
 
-    def _on_array(self, node: "Node", at: Simple) -> Flow:
+    def _on_array(self, node: "Node", at: ExpandedCommand) -> Flow:
         return self._all(node, at)
 
-    def _on_declaration_command(self, node: "Node", at: Simple) -> Flow:
+    def _on_declaration_command(self, node: "Node", at: ExpandedCommand) -> Flow:
         self.plain = False
         self._assigned.declaration(node, at)
         return Flow("")
 
-    def _on_unset_command(self, node: "Node", at: Simple) -> Flow:
+    def _on_unset_command(self, node: "Node", at: ExpandedCommand) -> Flow:
         self.plain = False
         self._assigned.unset(node, at)
         return Flow("")
 
-    def _on_test_command(self, node: "Node", at: Simple) -> Flow:
+    def _on_test_command(self, node: "Node", at: ExpandedCommand) -> Flow:
         self.plain = False
         self._assigned.test(node, at)
         return Flow("")
 
-    def _on_compound_statement(self, node: "Node", at: Simple) -> Flow:
+    def _on_compound_statement(self, node: "Node", at: ExpandedCommand) -> Flow:
         text = text_of(node)
         if text.startswith("((") and text.endswith("))"):
             self.plain = False
             return self._assigned.arithmetic(text[2:-2], node, at)
         return self._all(node, at)
 
-    def _on_c_style_for_statement(self, node: "Node", at: Simple) -> Flow:
+    def _on_c_style_for_statement(self, node: "Node", at: ExpandedCommand) -> Flow:
         """Its head is arithmetic, in three parts; the body may run or not."""
         self.plain = False
         body = node.child_by_field_name("body")
@@ -330,11 +330,11 @@ class _Walk:
 
     # -- commands and redirections
 
-    def _on_command(self, node: "Node", at: Simple) -> Flow:
+    def _on_command(self, node: "Node", at: ExpandedCommand) -> Flow:
         return self._command(node, at, [])
 
-    def _command(self, node: "Node", at: Simple, more: list[Word]) -> Flow:
-        words: list[Word] = []
+    def _command(self, node: "Node", at: ExpandedCommand, more: list[ShellWord]) -> Flow:
+        words: list[ShellWord] = []
         assigned: list[str] = []
         given = at
         for group in side_by_side_words(node.children):
@@ -356,7 +356,7 @@ class _Walk:
             return Flow("")
         return run(self.state, msgspec.structs.replace(given, words=tuple(words)))
 
-    def _on_redirected_statement(self, node: "Node", at: Simple) -> Flow:
+    def _on_redirected_statement(self, node: "Node", at: ExpandedCommand) -> Flow:
         """Redirections are judged first, then the statement reads what they feed it; a here-document's line may go on behind its mark."""
         self.plain = False
         body = node.child_by_field_name("body")
@@ -380,7 +380,7 @@ class _Walk:
                     self._walk(rest, msgspec.structs.replace(at, stdin=flow if piped else at.stdin))
         return flow
 
-    def _catch(self, node: "Node", at: Simple, flow: Flow) -> None:
+    def _catch(self, node: "Node", at: ExpandedCommand, flow: Flow) -> None:
         """What a download or a plain `echo` writes into a file is remembered."""
         if node.type == "file_redirect" and (flow.fetched or flow.output):
             for target in node.children_by_field_name("destination")[:1]:

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from .bounds import Bounds, Exceeded
+from .bounds import AnalysisBounds, Exceeded
 from .patterns import late
-from .words import text_of
+from .shell_words import text_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -40,7 +40,7 @@ def _grammar() -> Any:
     return Language(tree_sitter_bash.language())
 
 
-def parse(text: str, bounds: Bounds) -> "Node":
+def parse(text: str, bounds: AnalysisBounds) -> "Node":
     """The text's tree. The parser asks after every few hundred of its steps whether it may go on."""
     from tree_sitter import Parser
 
@@ -97,7 +97,7 @@ def _rewritten(match: re.Match[str]) -> str:
     return match.group() if double is None else re.sub(r"(\\[^\n])|\\\n", lambda m: m.group(1) or "", double)
 
 
-def below(node: "Node", bounds: Bounds) -> "Iterator[Node]":
+def below(node: "Node", bounds: AnalysisBounds) -> "Iterator[Node]":
     """The node and all below it."""
     todo = [node]
     while todo:
@@ -107,12 +107,12 @@ def below(node: "Node", bounds: Bounds) -> "Iterator[Node]":
         todo += current.children
 
 
-def called(node: "Node", bounds: Bounds) -> set[str]:
+def called(node: "Node", bounds: AnalysisBounds) -> set[str]:
     """The names of all commands below a node."""
     return {text_of(one) for one in below(node, bounds) if one.type == "command_name"}
 
 
-def side_by_side(node: "Node", bounds: Bounds) -> bool:
+def side_by_side(node: "Node", bounds: AnalysisBounds) -> bool:
     """Whether something below a node is piped or put into the background."""
     return any(one.type in ("&", "|", "|&") for one in below(node, bounds))
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from .words import Word
+from .shell_words import ShellWord
 
 
 class Wrapper(msgspec.Struct, frozen=True):
@@ -83,18 +83,18 @@ WRAPPERS: dict[str, Wrapper] = {
 }
 
 
-class Inner(msgspec.Struct, frozen=True):
+class InnerCommand(msgspec.Struct, frozen=True):
     """Where the inner command begins, and whether every option before it was understood."""
 
     start: int
     sure: bool
-    options: tuple[Word, ...] = ()
+    options: tuple[ShellWord, ...] = ()
 
 
-def inner(words: Sequence[Word], wrapper: Wrapper, *, assignments: bool = False) -> Inner:
+def inner(words: Sequence[ShellWord], wrapper: Wrapper, *, assignments: bool = False) -> InnerCommand:
     """Find the inner command of `words`, whose first is the wrapper's own name."""
     sure, i, skip = True, 1, wrapper.skip
-    options: list[Word] = []
+    options: list[ShellWord] = []
     ended = False
     while i < len(words):
         text = words[i].text
@@ -115,7 +115,7 @@ def inner(words: Sequence[Word], wrapper: Wrapper, *, assignments: bool = False)
             break
         options += words[i : i + step]
         i += step
-    return Inner(min(i, len(words)), sure, tuple(options))
+    return InnerCommand(min(i, len(words)), sure, tuple(options))
 
 
 def _long(text: str, wrapper: Wrapper) -> tuple[int, bool]:

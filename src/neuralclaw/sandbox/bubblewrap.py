@@ -19,10 +19,10 @@ import msgspec
 from ..errors import ToolExecutionError
 from ..types.actions import Envelope, Grant
 from ..types.tools import Watched
-from .limits import LIMITS, Group, Limits, apply, apply_processes
 from .mounts import mounts
+from .program_run import CompletedProgram, Program, ProgramRun, admit
 from .reaper import descendants
-from .running import Finished, Program, Run, admit
+from .resource_limits import LIMITS, ProcessGroup, ResourceLimits, apply, apply_processes
 from .spawn import in_spawner, popen
 
 _SET_UP_SECONDS = 10.0
@@ -33,15 +33,17 @@ class Bubblewrap:
 
     name: Literal["bubblewrap"] = "bubblewrap"
 
-    def __init__(self, bwrap_path: str, *, hidden: tuple[str, ...] = (), limits: Limits = LIMITS) -> None:
+    def __init__(self, bwrap_path: str, *, hidden: tuple[str, ...] = (), limits: ResourceLimits = LIMITS) -> None:
         self._bwrap, self._hidden, self._limits = bwrap_path, hidden, limits
 
-    async def exec(self, grant: Grant, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float | None, max_bytes: int | Watched) -> Finished:
+    async def exec(
+        self, grant: Grant, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float | None, max_bytes: int | Watched
+    ) -> CompletedProgram:
         """Run to the end; `timeout` in seconds. Raises `PermissionDeniedError`, or `ToolExecutionError` when it cannot be started."""
         envelope, program = admit(grant, argv, cwd, env)
         arguments = self.arguments(envelope, grant.workspace, program)
         live = await in_spawner(lambda: _start(self._bwrap, arguments, self._limits))
-        result = await Run(live, self._limits, max_bytes).finish(timeout)
+        result = await ProgramRun(live, self._limits, max_bytes).finish(timeout)
         unstarted = f"bwrap: execvp {program.file}: ".encode()
         if (not live.ran and not result.timed_out) or (result.exit_code == 1 and result.stderr.startswith(unstarted)):
             reason = result.stderr.removeprefix(unstarted).decode(errors="replace").strip()[:500]
@@ -56,12 +58,12 @@ class Bubblewrap:
         return [*names, *mounts(envelope, workspace, self._hidden), *confined, "--chdir", program.cwd, "--", program.file, *program.argv[1:]]
 
 
-def _start(bwrap: str, arguments: Sequence[str], limits: Limits) -> "_Contained":
+def _start(bwrap: str, arguments: Sequence[str], limits: ResourceLimits) -> "_Contained":
     options = os.memfd_create("bwrap-arguments")
     status, status_write = os.pipe()
     block_read, block = os.pipe()
     at = arguments.index("--")
-    group = Group.make(limits)
+    group = ProcessGroup.make(limits)
     try:
         with open(os.dup(options), "wb") as file:
             file.write(b"".join(os.fsencode(part) + b"\0" for part in arguments[:at]))
@@ -90,7 +92,7 @@ def _start(bwrap: str, arguments: Sequence[str], limits: Limits) -> "_Contained"
 class _Contained:
     """A running sandbox. `root` is the first process inside; when it has ended, the kernel has ended all others with it."""
 
-    def __init__(self, child: "subprocess.Popen[bytes]", status: int, group: Group | None) -> None:
+    def __init__(self, child: "subprocess.Popen[bytes]", status: int, group: ProcessGroup | None) -> None:
         assert child.stdout is not None
         assert child.stderr is not None
         self._child, self._status, self._group = child, status, group
@@ -98,7 +100,7 @@ class _Contained:
         self._outer, self._inner = os.pidfd_open(child.pid), -1
         self._text = b""
 
-    def settle(self, limits: Limits) -> None:
+    def settle(self, limits: ResourceLimits) -> None:
         """Wait (some ms) until bwrap tells the number of its first process, which then still waits for us, and limit that."""
         deadline = time.monotonic() + _SET_UP_SECONDS
         waiting = select.poll()

@@ -14,9 +14,9 @@ from ..errors import ToolExecutionError
 from ..types.actions import Envelope, Grant
 from ..types.tools import Watched
 from .bubblewrap import Bubblewrap
-from .limits import sweep
 from .process import ProcessSandbox
-from .running import Finished, Program
+from .program_run import CompletedProgram, Program
+from .resource_limits import sweep
 
 Preferred = Literal["auto", "container", "bubblewrap", "process"]
 SandboxName = Literal["container", "bubblewrap", "process"]
@@ -99,7 +99,9 @@ class ChosenSandbox:
         container = NO_CONTAINER if self._preferred == "container" else msgspec.structs.replace(NO_CONTAINER, fix=None)
         return [container, bubblewrap, TrialResult("sandbox.process", True, "works; limits memory and processes, holds back neither files nor network")]
 
-    async def exec(self, grant: Grant, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float | None, max_bytes: int | Watched) -> Finished:
+    async def exec(
+        self, grant: Grant, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float | None, max_bytes: int | Watched
+    ) -> CompletedProgram:
         """As the chosen sandbox does."""
         sandbox = self._chosen
         if sandbox is None:

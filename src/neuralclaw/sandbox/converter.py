@@ -27,7 +27,7 @@ _CHUNK = 1 << 18
 _KEPT_ERRORS = 4096
 
 
-class Bounds(msgspec.Struct, frozen=True, kw_only=True):
+class ConversionBounds(msgspec.Struct, frozen=True, kw_only=True):
     """What one conversion may take: seconds on the clock and of computing, bytes of address space and of output."""
 
     seconds: float = 25.0
@@ -36,7 +36,7 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     output: int = 96 * 1024**2
 
 
-BOUNDS = Bounds()
+BOUNDS = ConversionBounds()
 
 
 class Conversion(msgspec.Struct, frozen=True):
@@ -50,13 +50,13 @@ class Conversion(msgspec.Struct, frozen=True):
 class ChildConverter:
     """`ports.Converter` by a child process of this Python."""
 
-    def __init__(self, bounds: Bounds = BOUNDS) -> None:
+    def __init__(self, bounds: ConversionBounds = BOUNDS) -> None:
         self._bounds = bounds
 
     async def convert(self, module: str, data: bytes) -> Conversion:
         """Run `main` of that module on the data. Raises `ToolExecutionError` when no process can be started."""
         child = await in_spawner(lambda: _start(module, self._bounds))
-        out, err = _Kept(self._bounds.output), _Kept(_KEPT_ERRORS, tail=True)
+        out, err = _CapturedStream(self._bounds.output), _CapturedStream(_KEPT_ERRORS, tail=True)
         ended = False
         try:
             with anyio.move_on_after(self._bounds.seconds):
@@ -71,7 +71,7 @@ class ChildConverter:
         return _verdict(ended, code, out, err)
 
 
-def _start(module: str, bounds: Bounds) -> "subprocess.Popen[bytes]":
+def _start(module: str, bounds: ConversionBounds) -> "subprocess.Popen[bytes]":
     here, libraries = os.path.dirname(os.path.dirname(os.path.dirname(__file__))), os.path.dirname(os.path.dirname(msgspec.__file__))
     try:
         child = subprocess.Popen(
@@ -93,7 +93,7 @@ def _start(module: str, bounds: Bounds) -> "subprocess.Popen[bytes]":
     return child
 
 
-def _limit(pid: int, bounds: Bounds) -> None:
+def _limit(pid: int, bounds: ConversionBounds) -> None:
     limits = {
         resource.RLIMIT_CPU: (bounds.cpu, bounds.cpu + 2),  # SIGXCPU, which says why; SIGKILL if that is held back
         resource.RLIMIT_AS: (bounds.memory, bounds.memory),
@@ -120,7 +120,7 @@ async def _feed(child: "subprocess.Popen[bytes]", data: bytes) -> None:
     child.stdin.close()
 
 
-class _Kept:
+class _CapturedStream:
     """The first bytes of a stream, or with `tail` the last ones. `over`: there were more than fit."""
 
     def __init__(self, bound: int, *, tail: bool = False) -> None:
@@ -139,7 +139,7 @@ class _Kept:
         return b"".join(self._parts)
 
 
-async def _drain(stream: object, kept: _Kept, on_over: Callable[[], None] | None) -> None:
+async def _drain(stream: object, kept: _CapturedStream, on_over: Callable[[], None] | None) -> None:
     fd = stream.fileno()  # type: ignore[attr-defined]
     while True:
         try:
@@ -170,7 +170,7 @@ def _end(child: "subprocess.Popen[bytes]", ended: bool) -> int:
     return child.wait()
 
 
-def _verdict(ended: bool, code: int, out: _Kept, err: _Kept) -> Conversion:
+def _verdict(ended: bool, code: int, out: _CapturedStream, err: _CapturedStream) -> Conversion:
     if out.over:
         return Conversion("size")
     if not ended or code == -_SIGXCPU:

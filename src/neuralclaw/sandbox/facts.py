@@ -12,11 +12,11 @@ import msgspec
 from anyio.to_thread import run_sync
 
 from ..types.actions import Action, FactSheet, PathFact, PathWant, Wants
-from ..types.judging import Power
 from ..types.options import Policy
+from ..types.risk import Power
 from .nolinks import opener
 from .preimages import digest_of
-from .programs import beneath, find_program
+from .program_lookup import beneath, find_program
 
 Resolver = Callable[[str], Awaitable[Sequence[str]]]
 """Host to addresses, in the order of the answer; an unknown host has none."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import msgspec
 
 from ..types.actions import Envelope
-from .programs import beneath
+from .program_lookup import beneath
 
 _TMP_BYTES = 1024**3
 _SHM_BYTES = 256 * 1024**2

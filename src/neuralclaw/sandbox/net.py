@@ -14,7 +14,7 @@ import anyio
 
 from ..errors import PermissionDeniedError
 from ..types.actions import Grant
-from .running import open_envelope
+from .program_run import open_envelope
 
 if TYPE_CHECKING:
     import aiohttp

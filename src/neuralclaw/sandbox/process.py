@@ -13,8 +13,8 @@ from ..errors import ToolExecutionError
 from ..types.actions import Grant
 from ..types.tools import Watched
 from . import reaper
-from .limits import LIMITS, Group, Limits, apply
-from .running import Finished, Program, Run, admit
+from .program_run import CompletedProgram, Program, ProgramRun, admit
+from .resource_limits import LIMITS, ProcessGroup, ResourceLimits, apply
 from .spawn import in_spawner, popen
 
 
@@ -23,27 +23,29 @@ class ProcessSandbox:
 
     name: Literal["process"] = "process"
 
-    def __init__(self, limits: Limits = LIMITS) -> None:
+    def __init__(self, limits: ResourceLimits = LIMITS) -> None:
         self._limits = limits
 
-    async def exec(self, grant: Grant, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float | None, max_bytes: int | Watched) -> Finished:
+    async def exec(
+        self, grant: Grant, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float | None, max_bytes: int | Watched
+    ) -> CompletedProgram:
         """Run to the end; `timeout` in seconds. Raises `PermissionDeniedError`, or `ToolExecutionError` when it cannot be started."""
         _, program = admit(grant, argv, cwd, env)
         live = await in_spawner(lambda: _start(program, self._limits))
-        result = await Run(live, self._limits, max_bytes).finish(timeout)
+        result = await ProgramRun(live, self._limits, max_bytes).finish(timeout)
         if live.failure:
             raise ToolExecutionError(f"the program {argv[0]} could not be started: {os.strerror(live.failure)}")
         return result
 
 
-def _start(program: Program, limits: Limits) -> "_Reaped":
+def _start(program: Program, limits: ResourceLimits) -> "_Reaped":
     control_read, control = os.pipe()
     status, status_write = os.pipe()
     group = None
     try:
         child = popen([sys.executable, "-I", "-S", reaper.__file__, str(control_read), str(status_write)], (control_read, status_write))
         apply(limits, child.pid)
-        group = Group.make(limits)
+        group = ProcessGroup.make(limits)
         if group:
             group.add(child.pid)
         live = _Reaped(child, control, status, group)
@@ -73,7 +75,7 @@ def _send(control: int, program: Program) -> None:
 class _Reaped:
     """A program under its reaper. The status pipe ends when the reaper has ended, and that is when nothing is left."""
 
-    def __init__(self, child: "subprocess.Popen[bytes]", control: int, status: int, group: Group | None) -> None:
+    def __init__(self, child: "subprocess.Popen[bytes]", control: int, status: int, group: ProcessGroup | None) -> None:
         assert child.stdout is not None
         assert child.stderr is not None
         self._child, self._control, self._status, self._group = child, control, status, group

@@ -22,7 +22,7 @@ HEAD = 3
 """Characters by which most places are told apart from the beginning of a secret at once."""
 
 
-class Span(NamedTuple):
+class SecretSpan(NamedTuple):
     """What is replaced: from `start` to before `end`."""
 
     start: int
@@ -30,7 +30,7 @@ class Span(NamedTuple):
     shown: str
 
 
-Search = Callable[[int], Span | None]
+Search = Callable[[int], SecretSpan | None]
 """The first span that begins at this place or later."""
 
 
@@ -78,10 +78,10 @@ class Redactor:
         """For one text that comes in pieces."""
         return DeltaRedactor(self)
 
-    def spans(self, text: str, start: int) -> Iterator[Span]:
+    def spans(self, text: str, start: int) -> Iterator[SecretSpan]:
         """What is to be replaced from `start` on, in order, none over another."""
         searches = [*self._literal_searches(text), *_format_searches(text)]
-        found: list[Span | None] = [search(start) for search in searches]
+        found: list[SecretSpan | None] = [search(start) for search in searches]
         while spans := [span for span in found if span is not None]:
             best = min(spans, key=lambda span: (span.start, -span.end))
             yield best
@@ -185,13 +185,13 @@ def _places(text: str) -> list[int]:
 def _literal_search(literal: str, shown: str, joined: str, places: list[int] | None) -> Search:
     size = len(literal)
 
-    def search(start: int) -> Span | None:
+    def search(start: int) -> SecretSpan | None:
         at = joined.find(literal, start if places is None else bisect_left(places, start))
         if at < 0:
             return None
         if places is None:
-            return Span(at, at + size, shown)
-        return Span(places[at], places[at + size - 1] + 1, shown)
+            return SecretSpan(at, at + size, shown)
+        return SecretSpan(places[at], places[at + size - 1] + 1, shown)
 
     return search
 
@@ -203,12 +203,12 @@ def _format_searches(text: str) -> list[Search]:
 
 
 def _format_search(shape: Shape, prefix: str, text: str) -> Search:
-    def search(start: int) -> Span | None:
+    def search(start: int) -> SecretSpan | None:
         at = text.find(prefix, start)
         while at >= 0:
             match = shape.whole.match(text, at)
             if match:
-                return Span(at, match.end(), f"{prefix if shape.form.keep else ''}[REDACTED:{shape.kind}]")
+                return SecretSpan(at, match.end(), f"{prefix if shape.form.keep else ''}[REDACTED:{shape.kind}]")
             at = text.find(prefix, at + 1)
         return None
 

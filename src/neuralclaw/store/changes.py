@@ -16,8 +16,8 @@ import anyio.to_thread
 
 from ..errors import StoreError
 from ..types.entries import Entry
+from .queries import last_record, records_after
 from .readers import Readers
-from .reading import last_record, records_after
 
 _LOOK = 0.015
 """Seconds between two looks while things happen (`PRAGMA data_version` costs a few microseconds, waking up a hundred)."""
@@ -29,7 +29,7 @@ _CHUNK = 256
 """Entries of one reading."""
 
 
-class Subscription(AsyncIterator[Sequence[Entry]]):
+class EntrySubscription(AsyncIterator[Sequence[Entry]]):
     """One subscriber. `aclose` ends it; one that is dropped ends by itself."""
 
     def __init__(self, hub: "Changes", position: int) -> None:
@@ -83,18 +83,18 @@ class Changes:
     def __init__(self, readers: Readers) -> None:
         self._readers = readers
         self._loop = asyncio.get_running_loop()
-        self._subscribers: weakref.WeakSet[Subscription] = weakref.WeakSet()
+        self._subscribers: weakref.WeakSet[EntrySubscription] = weakref.WeakSet()
         self._watcher: _Watcher | None = None
         self.position = 0
         self.failure: StoreError | None = None
 
-    def subscribe(self, after: int | None) -> Subscription:
+    def subscribe(self, after: int | None) -> EntrySubscription:
         """A subscriber to all after record `after`, or to what is written from now on."""
         if not self._subscribers:
             self._rest()  # one that watched for nobody may be about to end
             self.failure = None
             self.position = self._readers.run(last_record)
-        subscription = Subscription(self, self.position if after is None else after)
+        subscription = EntrySubscription(self, self.position if after is None else after)
         self._subscribers.add(subscription)
         if self._watcher is None:
             self._watcher = _Watcher(self, self._readers, self._loop, self.position)
@@ -129,7 +129,7 @@ class Changes:
             subscriber.wake()
         self._rest()
 
-    def leave(self, subscription: Subscription) -> None:
+    def leave(self, subscription: EntrySubscription) -> None:
         self._subscribers.discard(subscription)
         if not self._subscribers:
             self._rest()

@@ -11,7 +11,7 @@ from ..errors import AlreadyAnswered, LeaseLost, StoreError, UnknownQuestion
 from ..types.chain import link
 from ..types.entries import HOME, NEXT, Draft, Entry, Header, blob_digest, decode_body, encode_body, named_blobs
 from ..types.events import VERSIONS, ApprovalRequested, ApprovalResolved, Cancel, Durable, Inbound, ToolFinished, ToolStarted
-from ..types.rows import DuplicateInbound, Lease, NewSession, OutboxItem, Result
+from ..types.records import DuplicateInbound, Lease, NewSession, OutboxItem, StoredResult
 from .projections import project
 from .tables import Needs, Progress, Tables
 from .writer import Job
@@ -92,7 +92,7 @@ def _known_labels(labels: frozenset[str]) -> tuple[tuple[str, ...], str]:
     return known
 
 
-Row = NewSession | OutboxItem | Result
+Row = NewSession | OutboxItem | StoredResult
 """What may be written beside entries."""
 
 
@@ -166,7 +166,7 @@ class Append(Job):
                 tables.add("sessions", (self._session, row.origin, row.workspace, row.title, row.model, row.parent, row.soul, created))
             case OutboxItem():
                 tables.add("outbox", (self._session, tables.record, row.address, row.text))
-            case Result():
+            case StoredResult():
                 data = row.content.encode("utf-8", "surrogatepass")
                 key, digest = seal(data)
                 # It is erased with the entry it belongs to.

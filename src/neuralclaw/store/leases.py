@@ -1,4 +1,4 @@
-"""Who is alive and who may write: a locked file for each process, and leases with a rising epoch.
+"""Who is alive and who may write: a locked file for each process, leases with a rising epoch, and sessions that are set aside.
 
 Alive is a lock, not a clock: the system frees a dead process's `flock` at once, and whoever can take it knows.
 """
@@ -8,7 +8,7 @@ import fcntl
 import os
 import weakref
 
-from ..types.rows import Lease
+from ..types.records import Lease
 from .journal import check_lease
 from .tables import Needs, Tables
 from .writer import Job
@@ -154,3 +154,18 @@ class StartTurn(Job):
         row.turn = self._turn
         tables.touch_lease(row)
         return row.starts
+
+
+class SetAside(Job):
+    """Mark a session as set aside, or not."""
+
+    __slots__ = ("_aside", "_session")
+
+    def __init__(self, session: str, aside: bool) -> None:
+        self._session, self._aside = session, aside
+
+    def needs(self, needs: Needs) -> None:
+        needs.sessions.add(self._session)
+
+    def run(self, tables: Tables) -> None:
+        tables.statements.append(("UPDATE sessions SET aside = ? WHERE session = ?", (int(self._aside), self._session)))

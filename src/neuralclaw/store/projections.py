@@ -18,7 +18,7 @@ _TITLE = 60
 """Characters of a session's title."""
 
 
-class Kept(msgspec.Struct):
+class RetainedFacts(msgspec.Struct):
     """What the derived tables know of bodies that are erased or cannot be read, and no entry tells any more. By record."""
 
     usage: dict[int, tuple[Any, ...]] = msgspec.field(default_factory=dict)
@@ -39,10 +39,10 @@ class Kept(msgspec.Struct):
     """Messages that wait, are there and cannot be read, and whether each is queued."""
 
 
-NOTHING = Kept()
+NOTHING = RetainedFacts()
 
 
-def project(tables: Tables, header: Header, body: Any, kept: Kept = NOTHING) -> None:
+def project(tables: Tables, header: Header, body: Any, kept: RetainedFacts = NOTHING) -> None:
     """Bring the derived rows up to date with one entry more."""
     progress = tables.progress[header.session]
     progress.entries = header.entry
@@ -66,7 +66,7 @@ def _joined(stored: str, labels: tuple[str, ...]) -> str:
     return msgspec.json.encode(sorted({*labels_of(stored), *labels})).decode()
 
 
-def _inbound(tables: Tables, progress: Progress, header: Header, body: Inbound | None, kept: Kept) -> None:
+def _inbound(tables: Tables, progress: Progress, header: Header, body: Inbound | None, kept: RetainedFacts) -> None:
     queued = kept.inbox.get(header.record) if body is None else body.queued
     if queued is not None:
         tables.wait(progress, header.entry, header.turn, queued)
@@ -74,13 +74,13 @@ def _inbound(tables: Tables, progress: Progress, header: Header, body: Inbound |
         progress.first_text = " ".join(body.text[: _TITLE * 4].split())[:_TITLE]
 
 
-def _cancel(tables: Tables, progress: Progress, header: Header, body: Cancel | None, kept: Kept) -> None:
+def _cancel(tables: Tables, progress: Progress, header: Header, body: Cancel | None, kept: RetainedFacts) -> None:
     """A message that is withdrawn waits for no turn any more."""
     if body is not None and body.message is not None:
         tables.take_up(progress, body.message)
 
 
-def _turn_started(tables: Tables, progress: Progress, header: Header, body: TurnStarted | None, kept: Kept) -> None:
+def _turn_started(tables: Tables, progress: Progress, header: Header, body: TurnStarted | None, kept: RetainedFacts) -> None:
     if header.turn > progress.started:
         progress.turns += 1
         progress.started = header.turn
@@ -94,7 +94,7 @@ def _turn_started(tables: Tables, progress: Progress, header: Header, body: Turn
     tables.add("turns", (header.session, header.turn, header.record, None, None, inbound))
 
 
-def _message(tables: Tables, progress: Progress, header: Header, body: Message | None, kept: Kept) -> None:
+def _message(tables: Tables, progress: Progress, header: Header, body: Message | None, kept: RetainedFacts) -> None:
     if body is None:
         row = kept.usage.get(header.record)
         for call_id in kept.calls.get(header.record, ()):
@@ -115,7 +115,7 @@ def _message(tables: Tables, progress: Progress, header: Header, body: Message |
     tables.add("usage", row)
 
 
-def _turn_finished(tables: Tables, progress: Progress, header: Header, body: TurnFinished | None, kept: Kept) -> None:
+def _turn_finished(tables: Tables, progress: Progress, header: Header, body: TurnFinished | None, kept: RetainedFacts) -> None:
     if header.turn == progress.open_turn:
         progress.waiting = kept.waiting.get(header.record, []) if body is None else list(body.waiting)
         if not progress.waiting:
@@ -124,7 +124,7 @@ def _turn_finished(tables: Tables, progress: Progress, header: Header, body: Tur
     tables.add("turns", (header.session, header.turn, None, header.record, status, None))
 
 
-def _approval_requested(tables: Tables, progress: Progress, header: Header, body: ApprovalRequested | None, kept: Kept) -> None:
+def _approval_requested(tables: Tables, progress: Progress, header: Header, body: ApprovalRequested | None, kept: RetainedFacts) -> None:
     name = body.approval_id if body else kept.questions.get(header.record)
     if name is None:
         return
@@ -133,7 +133,7 @@ def _approval_requested(tables: Tables, progress: Progress, header: Header, body
         tables.asked[name] = body.scopes
 
 
-def _approval_resolved(tables: Tables, progress: Progress, header: Header, body: ApprovalResolved | None, kept: Kept) -> None:
+def _approval_resolved(tables: Tables, progress: Progress, header: Header, body: ApprovalResolved | None, kept: RetainedFacts) -> None:
     name = body.approval_id if body else kept.questions.get(header.record)
     question = tables.questions.get(name) if name else None
     if question is None:
@@ -148,7 +148,7 @@ def _approval_resolved(tables: Tables, progress: Progress, header: Header, body:
         tables.add("scopes", row)
 
 
-def _grant_revoked(tables: Tables, progress: Progress, header: Header, body: GrantRevoked | None, kept: Kept) -> None:
+def _grant_revoked(tables: Tables, progress: Progress, header: Header, body: GrantRevoked | None, kept: RetainedFacts) -> None:
     """The grant is gone. Where it cannot be read which one, all that the session gave before are: a yes never comes back by damage."""
     if body is None:
         tables.statements.append(("DELETE FROM scopes WHERE session = ? AND record < ?", (header.session, header.record)))
@@ -163,7 +163,7 @@ def _scopes(tables: Tables, question: QuestionRow) -> tuple[dict[str, str], ...]
     return found[0].scopes if found and isinstance(found[0], ApprovalRequested) else ()
 
 
-_KINDS: dict[str, Callable[[Tables, Progress, Header, Any, Kept], None]] = {
+_KINDS: dict[str, Callable[[Tables, Progress, Header, Any, RetainedFacts], None]] = {
     "inbound": _inbound,
     "cancel": _cancel,
     "turn.started": _turn_started,

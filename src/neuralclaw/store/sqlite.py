@@ -12,14 +12,13 @@ from ..errors import StoreError
 from ..ports import Clock
 from ..types.actions import StandingGrant
 from ..types.entries import Draft, Entry
-from ..types.rows import Lease, NewSession, OpenQuestion, OutboxItem, Result, SessionRow, VerifyReport
-from . import reading
-from .changes import Changes, Subscription
+from ..types.records import Lease, NewSession, OpenQuestion, OutboxItem, SessionRow, StoredResult, VerifyReport
+from . import queries
+from .changes import Changes, EntrySubscription
 from .connection import check_home, make_home, open_writer, store_error
 from .journal import Append, Prepared, prepare
-from .leases import Acquire, Presence, Release, StartTurn, alive, shown
+from .leases import Acquire, Presence, Release, SetAside, StartTurn, alive, shown
 from .readers import Readers
-from .sessions import SetAside
 from .upkeep import Erase, Rebuild
 from .verify import verify
 from .writer import Barrier, Job, Writer
@@ -88,7 +87,7 @@ class SqliteStore:
     # writing
 
     async def append(
-        self, session: str, drafts: Sequence[Draft], *, lease: Lease | None = None, rows: Sequence[NewSession | OutboxItem | Result] = ()
+        self, session: str, drafts: Sequence[Draft], *, lease: Lease | None = None, rows: Sequence[NewSession | OutboxItem | StoredResult] = ()
     ) -> list[Entry]:
         """See `ports.Store`. A caller that is cancelled while its drafts wait for the writer takes them back."""
         heavy = sum(len(blob) for draft in drafts for blob in draft.blobs) > _HEAVY
@@ -142,59 +141,59 @@ class SqliteStore:
         """See `ports.Store`."""
 
         def some(c: sqlite3.Connection) -> list[Entry]:
-            return reading.entries_after(c, session, after=after, from_turn=from_turn, kinds=kinds, limit=_AT_ONCE)
+            return queries.entries_after(c, session, after=after, from_turn=from_turn, kinds=kinds, limit=_AT_ONCE)
 
         def rest(c: sqlite3.Connection) -> list[Entry]:
-            return reading.entries_after(c, session, after=entries[-1].entry, from_turn=from_turn, kinds=kinds, limit=-1)
+            return queries.entries_after(c, session, after=entries[-1].entry, from_turn=from_turn, kinds=kinds, limit=-1)
 
         entries = self._readers.run(some)
         if len(entries) == _AT_ONCE:
             entries += await self._aside(rest)
         return entries
 
-    def changes(self, after: int | None = None) -> Subscription:
+    def changes(self, after: int | None = None) -> EntrySubscription:
         """See `ports.Store`. The subscription begins with this call; its `aclose` ends it. Raises `StoreError`."""
         return self._changes.subscribe(after)
 
     async def session(self, session: str) -> SessionRow | None:
         """The session, or None when there is none of that id."""
-        return self._readers.run(lambda c: reading.session_row(c, session, self._alive, self._clock.now()))
+        return self._readers.run(lambda c: queries.session_row(c, session, self._alive, self._clock.now()))
 
     async def sessions(self, *, unfinished: bool = False) -> list[SessionRow]:
         """All sessions, the one that changed last first; with `unfinished` only those that wait to be gone on with."""
-        return await self._aside(lambda c: reading.session_rows(c, self._alive, self._clock.now(), unfinished=unfinished))
+        return await self._aside(lambda c: queries.session_rows(c, self._alive, self._clock.now(), unfinished=unfinished))
 
     async def resolve(self, prefix: str) -> str:
         """The session of that id or unique prefix. Raises `SessionNotFound`, which names the candidates."""
-        return self._readers.run(lambda c: reading.find_session(c, prefix))
+        return self._readers.run(lambda c: queries.find_session(c, prefix))
 
     async def newest(self, workspace: str, *, left_out: Sequence[str] = ()) -> str | None:
         """See `ports.Store`."""
-        return await self._aside(lambda c: reading.newest_session(c, workspace, left_out))
+        return await self._aside(lambda c: queries.newest_session(c, workspace, left_out))
 
     async def question(self, approval_id: str) -> OpenQuestion | None:
         """See `ports.Store`."""
-        return self._readers.run(lambda c: reading.question_row(c, approval_id))
+        return self._readers.run(lambda c: queries.question_row(c, approval_id))
 
     async def questions(self, *, session: str | None = None, open_only: bool = True) -> list[OpenQuestion]:
         """Questions, oldest first; `open_only`: those that can still be answered."""
-        return await self._aside(lambda c: reading.question_rows(c, session, self._clock.now(), open_only=open_only))
+        return await self._aside(lambda c: queries.question_rows(c, session, self._clock.now(), open_only=open_only))
 
     async def blobs(self, digests: Sequence[str]) -> dict[str, bytes]:
         """See `ports.Store`. Bytes that were changed since they were kept are left out too."""
-        return await self._aside(lambda c: reading.blob_rows(c, digests)) if digests else {}
+        return await self._aside(lambda c: queries.blob_rows(c, digests)) if digests else {}
 
     async def known_calls(self, session: str, call_ids: Sequence[str]) -> set[str]:
         """See `ports.Store`."""
-        return self._readers.run(lambda c: reading.known_calls(c, session, call_ids))
+        return self._readers.run(lambda c: queries.known_calls(c, session, call_ids))
 
     async def result(self, session: str, call_id: str) -> str | None:
         """See `ports.Store`."""
-        return await self._aside(lambda c: reading.result_text(c, session, call_id))
+        return await self._aside(lambda c: queries.result_text(c, session, call_id))
 
     async def grants(self, session: str | None = None, workspace: str | None = None) -> list[StandingGrant]:
         """See `ports.Store`."""
-        return self._readers.run(lambda c: reading.grant_rows(c, session, workspace))
+        return self._readers.run(lambda c: queries.grant_rows(c, session, workspace))
 
     async def holder(self, name: str) -> str | None:
         """See `ports.Store`."""

@@ -9,7 +9,7 @@ from ..types.entries import Draft, Entry, Header
 from ..types.events import Erased, Unreadable
 from .bodies import ENTRY, entry_of, labels_of
 from .journal import prepare, write
-from .projections import Kept, project
+from .projections import RetainedFacts, project
 from .tables import QUESTIONS, USAGE, Needs, Progress, QuestionRow, Tables
 from .writer import Job
 
@@ -107,7 +107,7 @@ def _all(c: sqlite3.Connection, session: str | None) -> Iterator[Entry]:
             yield entry
 
 
-def _recall(tables: Tables, kept: Kept, header: Header, body: Any) -> None:
+def _recall(tables: Tables, kept: RetainedFacts, header: Header, body: Any) -> None:
     """The question that an answer is about must be at hand when the answer is projected."""
     if header.kind != "approval.resolved":
         return
@@ -117,9 +117,9 @@ def _recall(tables: Tables, kept: Kept, header: Header, body: Any) -> None:
             tables.questions[name] = QuestionRow(*row)
 
 
-def _kept(c: sqlite3.Connection, session: str | None) -> Kept:
+def _kept(c: sqlite3.Connection, session: str | None) -> RetainedFacts:
     """What only the derived tables know: it belongs to entries whose bodies are gone or cannot be read."""
-    kept = Kept()
+    kept = RetainedFacts()
     where, values = ("", ()) if session is None else (" AND t.session = ?", (session,))
     _keep(c, kept, "NOT EXISTS (SELECT 1 FROM bodies b WHERE b.record = t.{})" + where, values)
     for entry in _all(c, session):
@@ -132,7 +132,7 @@ def _kept(c: sqlite3.Connection, session: str | None) -> Kept:
     return kept
 
 
-def _keep(c: sqlite3.Connection, kept: Kept, which: str, values: tuple[Any, ...]) -> None:
+def _keep(c: sqlite3.Connection, kept: RetainedFacts, which: str, values: tuple[Any, ...]) -> None:
     """What is known of some records: `which` has a place for the column of `t` that holds their number."""
 
     def rows(columns: str, table: str, record: str) -> Iterator[tuple[Any, ...]]:

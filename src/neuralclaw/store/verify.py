@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ..types import chain
 from ..types.entries import Header, blob_digest, named_blobs
 from ..types.events import Erased, Unreadable
-from ..types.rows import BadRecord, VerifyReport
+from ..types.records import BadRecord, VerifyReport
 from .bodies import ENTRY, HEADER, body_of, entry_of, header_of
 
 _CHUNK = 500
@@ -23,12 +23,12 @@ def verify(c: sqlite3.Connection) -> VerifyReport:
     """
     c.execute("BEGIN")  # one snapshot, while others write on
     try:
-        return _Walk(c).report()
+        return _ChainWalk(c).report()
     finally:
         c.execute("ROLLBACK")
 
 
-class _Walk:
+class _ChainWalk:
     def __init__(self, c: sqlite3.Connection) -> None:
         self._c = c
         self._erased = _erasures(c)

@@ -10,8 +10,8 @@ from . import search
 from .about import about_me
 from .calculate import calculate
 from .echo import echo
-from .names import NamingFiles
-from .results import ResultSource, read_result
+from .near_names import NamingFiles
+from .stored_results import ResultSource, read_result
 from .system import disk_info, network_info, process_list, process_signal, system_info
 from .terminal import DEFAULTS, TerminalSettings, terminal
 

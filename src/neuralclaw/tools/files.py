@@ -12,12 +12,12 @@ from ..errors import ToolError
 from ..ports import Converter, Files
 from ..tool import FunctionTool, ProbeResult, tool
 from ..types.actions import Grant
-from ..types.names import one_line
+from ..types.quoted_names import one_line
 from ..types.tools import FileChange, ToolContext, ToolResult, Touch
 from . import documents
-from .changes import bounded_diff, diff_note
+from .diffs import bounded_diff, diff_note
 from .nearest import nearest, places
-from .text import Text, read_text
+from .text import DecodedText, read_text
 
 MAX_BYTES = 10_000_000
 """Of a file that is read or edited as text."""
@@ -256,7 +256,7 @@ async def _whole(files: Files, grant: Grant, path: str) -> bytes:
     return data
 
 
-def _editable(data: bytes, path: str) -> Text:
+def _editable(data: bytes, path: str) -> DecodedText:
     kind = documents.kind_of(data, path)
     if kind:
         raise documents.not_edited(path, kind)
@@ -327,7 +327,7 @@ def _where_else(text: str, old: str) -> str:
     return f"{near}\nCopy the text exactly as it is in the file." if near else "Nothing in it is like that; read the file and copy the text exactly."
 
 
-def _undone(read: Text, old: str, new: str, every: bool) -> Iterator[tuple[int, str]]:
+def _undone(read: DecodedText, old: str, new: str, every: bool) -> Iterator[tuple[int, str]]:
     """Texts that the file may have held before an edit, with the number of replacements, as far as hashing them stays cheap."""
     text, left = read.text, _MAX_HASHED
     if every:

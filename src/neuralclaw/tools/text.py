@@ -29,7 +29,7 @@ _DOCUMENTS = {".docx": "a Word document", ".xlsx": "a spreadsheet", ".pptx": "a 
 _CONTROL = frozenset(range(32)) - {7, 8, 9, 10, 12, 13, 27}
 
 
-class Text(msgspec.Struct, frozen=True):
+class DecodedText(msgspec.Struct, frozen=True):
     """A file's text, the encoding it was read with, and the byte order mark it began with."""
 
     text: str
@@ -45,21 +45,21 @@ class Text(msgspec.Struct, frozen=True):
             raise ToolError(f"the file is encoded in {self.encoding}, which has no {wrong!r}", hint="write_file stores the whole file as UTF-8") from None
 
 
-def read_text(data: bytes, path: str) -> Text:
+def read_text(data: bytes, path: str) -> DecodedText:
     """UTF-8, UTF-16 with its mark, else Latin-1 (every byte is a character there). Raises `ToolError` for what is no text."""
     for bom, encoding in _BOMS:
         if data.startswith(bom):
             try:
-                return Text(data[len(bom) :].decode(encoding), encoding, bom)
+                return DecodedText(data[len(bom) :].decode(encoding), encoding, bom)
             except UnicodeDecodeError:
                 break
     kind = binary_kind(data, path)
     if kind:
         raise ToolError(f"{path} is {kind} of {len(data):,} bytes, not a text file", hint=_way(path, kind), metadata={"path": path, "size": len(data)})
     try:
-        return Text(data.decode(), "utf-8")
+        return DecodedText(data.decode(), "utf-8")
     except UnicodeDecodeError:
-        return Text(data.decode("latin-1"), "latin-1")
+        return DecodedText(data.decode("latin-1"), "latin-1")
 
 
 def binary_kind(data: bytes, path: str) -> str:

@@ -6,8 +6,8 @@ from typing import Any, Literal
 import msgspec
 
 from ..errors import PermissionDeniedError
-from .judging import Decision, Power, Risk, Sink, Tier, Trust
 from .labels import NONE, Labels
+from .risk import Decision, Power, Risk, Sink, Tier, Trust
 from .tools import ToolSpec
 
 Who = Literal["owner", "program", "schedule", "agent"]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from .entries import Header
-from .rows import BadRecord
+from .records import BadRecord
 
 START = "0" * 64
 """What the first record is linked to."""

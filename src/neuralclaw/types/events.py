@@ -8,9 +8,9 @@ from typing import Any, Literal
 import msgspec
 
 from .actions import AnswerDecision, Covers, Shown
-from .judging import Decision, Effect, Risk, Tier
 from .messages import ContentPart, Image, ReasoningState, StopReason, ToolCall, Usage
 from .options import TurnOptions
+from .risk import Decision, Effect, Risk, Tier
 from .tools import FileChange
 
 Status = Literal["done", "failed", "cancelled", "limit", "denied", "needs_approval", "timed_out"]

@@ -165,7 +165,7 @@ class Failure(msgspec.Struct, frozen=True):
     detail: str = ""
 
 
-class Reply(msgspec.Struct, frozen=True, kw_only=True):
+class ModelReply(msgspec.Struct, frozen=True, kw_only=True):
     """A finished reply. `failure` is set exactly when `stop` is `error`.
 
     `model` is what the service says it was, else what was asked; `by` is the full name `P:M` of the model that was asked, where a chain chose it.
@@ -216,7 +216,7 @@ class Notice(msgspec.Struct, frozen=True, tag="notice"):
 class Finished(msgspec.Struct, frozen=True, tag="finished"):
     """The last event of every stream."""
 
-    reply: Reply
+    reply: ModelReply
 
 
 ModelEvent = TextPart | ReasoningPart | Retrying | Notice | Finished

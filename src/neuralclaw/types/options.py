@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from .actions import Origin
-from .judging import Decision, Risk, Tier, Trust
+from .risk import Decision, Risk, Tier, Trust
 
 ApprovalsMode = Literal["ask", "none", "park", "auto"]
 Count = Annotated[int, msgspec.Meta(ge=1)]

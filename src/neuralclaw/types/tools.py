@@ -5,9 +5,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from .judging import Effect, Power, Risk, Sink
 from .labels import NONE, Labels
 from .messages import ContentPart
+from .risk import Effect, Power, Risk, Sink
 
 TouchKind = Literal["read", "list", "write", "delete", "command", "cwd", "url"]
 

@@ -12,7 +12,7 @@ from ...types.entries import Event
 from ...types.events import DecisionMade, Message, ToolFinished, ToolStarted
 from ...types.messages import ToolCall
 from ...types.options import ApprovalsMode, OwnerRule
-from .folder import Snapshot
+from .folder_snapshot import Snapshot
 
 Files = Mapping[str, str]
 """Path below the workspace -> text."""
@@ -20,7 +20,7 @@ Run = Callable[[str], Awaitable[tuple[int, str]]]
 """Runs a command in the workspace, confined as the agent's own are; its exit code and standard output."""
 
 
-class Outcome(NamedTuple):
+class TaskOutcome(NamedTuple):
     """What a turn did and left behind. `before` and `after` are the workspace."""
 
     folder: Path
@@ -63,7 +63,7 @@ class Outcome(NamedTuple):
         return [event.body for event in self.events if isinstance(event.body, DecisionMade) and event.body.call_id not in ran]
 
 
-Check = Callable[[Outcome], Awaitable[str]]
+Check = Callable[[TaskOutcome], Awaitable[str]]
 """Why the task is not solved, in one line; "" where it is."""
 
 
@@ -128,7 +128,7 @@ def says_number(answer: str, number: int) -> str:
     return "" if str(number) in (*found[:1], *found[-1:]) else f"the answer does not say {number}"
 
 
-def same(outcome: Outcome, wanted: Mapping[str, str], gone: Iterable[str] = ()) -> str:
+def same(outcome: TaskOutcome, wanted: Mapping[str, str], gone: Iterable[str] = ()) -> str:
     """Whether these files stand so and every other file as before; "" or the first that does not."""
     for path, text in wanted.items():
         if outcome.text(path) is None:
@@ -140,18 +140,18 @@ def same(outcome: Outcome, wanted: Mapping[str, str], gone: Iterable[str] = ()) 
     return f"{left[0]} is still there" if left else f"{other[0]} was changed without need" if other else ""
 
 
-def untouched(outcome: Outcome) -> str:
+def untouched(outcome: TaskOutcome) -> str:
     """Whether no file changed; "" or the first that did."""
     changed = outcome.changed()
     return f"{changed[0]} was changed without need" if changed else ""
 
 
-def looked(outcome: Outcome) -> str:
+def looked(outcome: TaskOutcome) -> str:
     """Whether any call ran; "" or that it did not look."""
     return "" if outcome.started else "it used no tool"
 
 
-def has_read(outcome: Outcome, fact: str) -> str:
+def has_read(outcome: TaskOutcome, fact: str) -> str:
     """Whether the result of a call held what was asked for, and the call itself did not; "" or that it was guessed."""
     said = {call.id for call in outcome.proposed if _named(str(call.arguments), fact)}
     return "" if any(_named(result.content, fact) for result in outcome.results if result.call_id not in said) else "it did not read what it answers"

@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 
 from .help import HELLO, THANKS, help_text
+from .phrases import first_word, trimmed, without_polite
 from .quoting import mask, split
-from .sentences import VERBS, proposed
-from .words import first_word, trimmed, without_polite
+from .sentence_rules import VERBS, proposed
 
 TALK = {
     "help": "help help me|help|what can i say|what can i ask|what do you understand|how do i use this|how does this work|how do you work"

@@ -2,8 +2,8 @@
 
 from collections.abc import AsyncGenerator, Collection, Sequence
 
-from ...types.messages import AssistantMessage, ChatMessage, Failure, ModelEvent, Notice, Reply, Request, ToolCall, ToolMessage, Usage, UserMessage
-from ..computed import ComputedProvider
+from ...types.messages import AssistantMessage, ChatMessage, Failure, ModelEvent, ModelReply, Notice, Request, ToolCall, ToolMessage, Usage, UserMessage
+from ..computed_reply import ComputedProvider
 from .grammar import Step, Unclear, groups, knows, missing, nearest, parse, said
 
 MODEL = "grammar"
@@ -20,7 +20,7 @@ class OfflineProvider(ComputedProvider):
     failed or was refused: its text is part of the answer, and the steps after it are left.
     """
 
-    def reply(self, request: Request) -> Reply:
+    def reply(self, request: Request) -> ModelReply:
         return answer(request)
 
     async def _events(self, request: Request) -> AsyncGenerator[ModelEvent]:
@@ -31,7 +31,7 @@ class OfflineProvider(ComputedProvider):
             yield event
 
 
-def answer(request: Request) -> Reply:
+def answer(request: Request) -> ModelReply:
     """The reply to a request: the next calls, the answer, or what is not understood."""
     tools = {tool.name for tool in request.tools}
     sentences, outcomes = _turn(request.messages)
@@ -42,22 +42,22 @@ def answer(request: Request) -> Reply:
         steps = parse(sentence)
         problem = _problem(steps, tools)
         if problem is not None and place == 0:
-            return Reply(stop="error", model=MODEL, usage=FREE, failure=problem)
+            return ModelReply(stop="error", model=MODEL, usage=FREE, failure=problem)
         if problem is not None or isinstance(steps, Unclear):
             failures += [problem] if problem else []
             continue
-        walk = Walk(steps, outcomes[taken:], tools)
+        walk = StepProgress(steps, outcomes[taken:], tools)
         taken += walk.taken
         texts += walk.texts
         failures += [walk.failure] if walk.failure else []
         if walk.next:
             calls = tuple(ToolCall(f"step-{taken + i}", step.tool, dict(step.arguments)) for i, step in enumerate(walk.next, 1))
-            return Reply(tool_calls=calls, stop="tools", model=MODEL, usage=FREE)
+            return ModelReply(tool_calls=calls, stop="tools", model=MODEL, usage=FREE)
     texts += [outcome.for_people for outcome in outcomes] if not sentences else []
     if failures:
         whole = Failure(failures[0].kind, "; ".join(failure.text for failure in failures), failures[0].hint, answered=True)
-        return Reply(text=_joined(texts), stop="error", model=MODEL, usage=FREE, failure=whole)
-    return Reply(text=_joined(texts), model=MODEL, usage=FREE)
+        return ModelReply(text=_joined(texts), stop="error", model=MODEL, usage=FREE, failure=whole)
+    return ModelReply(text=_joined(texts), model=MODEL, usage=FREE)
 
 
 def _turn(messages: Sequence[ChatMessage]) -> tuple[list[str], list[ToolMessage]]:
@@ -69,7 +69,7 @@ def _turn(messages: Sequence[ChatMessage]) -> tuple[list[str], list[ToolMessage]
     return sentences, [m for m in turn if isinstance(m, ToolMessage) and m.call_id in proposed]
 
 
-class Walk:
+class StepProgress:
     """How far the results reach into the steps: their texts, how many were taken, the steps to propose next, and the one that failed."""
 
     def __init__(self, steps: list[Step], outcomes: Sequence[ToolMessage], tools: Collection[str]) -> None:

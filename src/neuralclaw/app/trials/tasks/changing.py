@@ -6,7 +6,7 @@ import json
 import re
 from random import Random
 
-from ..task import Case, Outcome, Task, same, words
+from ..task import Case, Task, TaskOutcome, same, words
 
 
 def edit(random: Random) -> Case:
@@ -14,7 +14,7 @@ def edit(random: Random) -> Case:
     before = f"[cache]\ntimeout = {first}\nsize = 64\n\n[mail]\ntimeout = {first}\nretries = 3\n\n[search]\ntimeout = {first}\n"
     after = before.replace(f"[mail]\ntimeout = {first}", f"[mail]\ntimeout = {second}")
 
-    async def check(outcome: Outcome) -> str:
+    async def check(outcome: TaskOutcome) -> str:
         return same(outcome, {"settings.ini": after})
 
     return Case({"settings.ini": before}, f"In settings.ini, set the timeout of the section mail to {second}. Change nothing else.", check)
@@ -30,7 +30,7 @@ def several(random: Random) -> Case:
     }
     wanted = {path: re.sub(rf"\b{old}\b", new, text) for path, text in files.items()}
 
-    async def check(outcome: Outcome) -> str:
+    async def check(outcome: TaskOutcome) -> str:
         return same(outcome, wanted)
 
     text = f"Rename the function {old} in shop/tax.py to {new}, with every use of it below shop. Leave other names as they are."
@@ -41,7 +41,7 @@ def create(random: Random) -> Case:
     names = words(random, 3)
     wanted = "# Stock\n" + "".join(f"- {name}\n" for name in names)
 
-    async def check(outcome: Outcome) -> str:
+    async def check(outcome: TaskOutcome) -> str:
         return same(outcome, {"report/stock.md": wanted})
 
     listed = f"{names[0]}, {names[1]} and {names[2]}"
@@ -53,7 +53,7 @@ def rename(random: Random) -> Case:
     one, two = words(random, 2)
     files = {f"draft-{one}.txt": f"All about {one}.\nVersion {random.randrange(100)}\n", f"draft-{two}.txt": f"All about {two}.\n"}
 
-    async def check(outcome: Outcome) -> str:
+    async def check(outcome: TaskOutcome) -> str:
         return same(outcome, {f"final/{one}.txt": files[f"draft-{one}.txt"]}, gone=[f"draft-{one}.txt"])
 
     return Case(files, f"Move draft-{one}.txt to final/{one}.txt, with its content as it is. The other draft stays.", check)
@@ -68,7 +68,7 @@ def data(random: Random) -> Case:
     files = {"prices.csv": _csv(rows), "shop.json": json.dumps(shop, indent=2) + "\n"}
     rows = [[*row[:2], str(price)] if row[0] == wanted else row for row in rows]
 
-    async def check(outcome: Outcome) -> str:
+    async def check(outcome: TaskOutcome) -> str:
         if _rows(outcome.text("prices.csv")) != rows:
             return "prices.csv is not what was asked for"
         if _json(outcome.text("shop.json")) != {**shop, "version": version, "tags": ["old", wanted]}:

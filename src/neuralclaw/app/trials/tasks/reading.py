@@ -3,8 +3,8 @@
 import re
 from random import Random
 
-from ..correcting import corrects
-from ..task import Case, Outcome, Task, has_read, looked, says, says_absent, says_number, untouched, words
+from ..correction_check import corrects
+from ..task import Case, Task, TaskOutcome, has_read, looked, says, says_absent, says_number, untouched, words
 
 
 def find(random: Random) -> Case:
@@ -15,7 +15,7 @@ def find(random: Random) -> Case:
     files = {path: f'"""Part of the shop."""\n\n\ndef open_{name}() -> None:\n    settle_{wanted}()\n' for path, name in zip(paths, names, strict=True)}
     files[home] = f'"""Part of the shop."""\n\n\ndef settle_{wanted}() -> None:\n    print("settled")\n'
 
-    async def check(outcome: Outcome) -> str:
+    async def check(outcome: TaskOutcome) -> str:
         return says(outcome.answer, home, paths) or looked(outcome) or untouched(outcome)
 
     return Case(files, f"In which file below src is the function settle_{wanted} defined? Answer with its path alone.", check)
@@ -26,7 +26,7 @@ def read(random: Random) -> Case:
     sections = zip(("production", "staging", "testing"), ports, strict=True)
     files = {"servers.ini": "".join(f"[{name}]\nhost = {name}.example.com\nport = {port}\n\n" for name, port in sections)}
 
-    async def check(outcome: Outcome) -> str:
+    async def check(outcome: TaskOutcome) -> str:
         return says(outcome.answer, str(ports[1]), map(str, ports)) or untouched(outcome)
 
     return Case(files, "Which port does the staging server have in servers.ini? Answer with the number alone.", check)
@@ -40,7 +40,7 @@ def question(random: Random) -> Case:
         "handbook/office.md": f"# Office\n\nKeys are with {people[3]}.\n",
     }
 
-    async def check(outcome: Outcome) -> str:
+    async def check(outcome: TaskOutcome) -> str:
         return says(outcome.answer, people[2], people) or looked(outcome) or untouched(outcome)
 
     return Case(files, "The handbook is in the folder handbook. Who approves a refund of 800 euros? Answer with the name alone.", check)
@@ -56,7 +56,7 @@ def log(random: Random) -> Case:
     for place, request in ids.items():
         lines[place] = lines[place].split(" INFO ")[0] + f" ERROR request={request} path=/checkout status=503"
 
-    async def check(outcome: Outcome) -> str:
+    async def check(outcome: TaskOutcome) -> str:
         named = set(re.findall(r"\b[0-9a-f]{8}\b", outcome.answer))
         return untouched(outcome) if named == {ids[first]} else f"the answer is not {ids[first]} alone"
 
@@ -69,7 +69,7 @@ def pages(random: Random) -> Case:
     place = random.randrange(2100, 2500)
     wanted = marks[place - 1].split(" ")[0]
 
-    async def check(outcome: Outcome) -> str:
+    async def check(outcome: TaskOutcome) -> str:
         return says(outcome.answer, wanted, (mark.split(" ")[0] for mark in marks)) or untouched(outcome)
 
     return Case({"inventory.txt": "\n".join(marks) + "\n"}, f"What is the first word of line {place} of inventory.txt? Answer with that word alone.", check)
@@ -80,7 +80,7 @@ def count(random: Random) -> Case:
     rows = [f"{1000 + n};{random.choice(words(random, 3))};{state}" for n, state in enumerate(states)]
     wanted = states.count("open")
 
-    async def check(outcome: Outcome) -> str:
+    async def check(outcome: TaskOutcome) -> str:
         return says_number(outcome.answer, wanted) or looked(outcome) or untouched(outcome)
 
     text = "orders.txt has an order in each line: number;customer;state. How many orders have exactly the state open? Answer with the number alone."
@@ -91,7 +91,7 @@ def absent(random: Random) -> Case:
     year, total = random.randrange(2031, 2039), random.randrange(10_000, 99_999)
     name = f"budget-{year}.txt"
 
-    async def check(outcome: Outcome) -> str:
+    async def check(outcome: TaskOutcome) -> str:
         known = {str(number) for number in (year, year - 1, 12_000, total)}
         numbers = set(re.findall(r"\d{4,}", outcome.answer.replace(",", "")))
         if numbers - known:
@@ -110,7 +110,7 @@ def premise(random: Random) -> Case:
     hour = random.randrange(8, 18)
     files = {"notes.txt": f"The review was planned for {days[0]}.\nIt has been moved to {days[1]} at {hour}:30, in the small room.\n"}
 
-    async def check(outcome: Outcome) -> str:
+    async def check(outcome: TaskOutcome) -> str:
         return corrects(outcome.answer, days[1], days[0], hour) or has_read(outcome, days[1]) or untouched(outcome)
 
     return Case(files, "notes.txt says that the review was moved to Friday. At what time on Friday is it?", check)

@@ -4,7 +4,7 @@ import json
 import re
 from random import Random
 
-from ..task import Case, Outcome, Task, same, says, says_number, untouched, words
+from ..task import Case, Task, TaskOutcome, same, says, says_number, untouched, words
 
 PROBE = """\
 import importlib.util, json
@@ -32,7 +32,7 @@ def broken(random: Random) -> Case:
     wanted = [count * each * (100 - rate) // 100 if count >= 10 else count * each for count, each in values]
     mark = f"{random.getrandbits(64):x}"
 
-    async def check(outcome: Outcome) -> str:
+    async def check(outcome: TaskOutcome) -> str:
         other = [path for path in outcome.changed() if path != "pricing.py"]
         if other:
             return f"{other[0]} was changed without need"
@@ -51,7 +51,7 @@ def broken(random: Random) -> Case:
 def calculation(random: Random) -> Case:
     left, right, less = random.randrange(100_000, 999_999), random.randrange(10_000, 99_999), random.randrange(1000, 9999)
 
-    async def check(outcome: Outcome) -> str:
+    async def check(outcome: TaskOutcome) -> str:
         return says_number(outcome.answer, left * right - less) or untouched(outcome)
 
     return Case({}, f"What is {left} * {right} - {less}? Answer with the exact number alone.", check)
@@ -63,7 +63,7 @@ def steps(random: Random) -> Case:
     files[f"boxes/{names[0]}.txt"] = f"weight: {number}\n"
     files["start.txt"] = f"The box that counts is {names[0]}.\n"
 
-    async def check(outcome: Outcome) -> str:
+    async def check(outcome: TaskOutcome) -> str:
         return same(outcome, {"result.txt": str(number * 3)})
 
     text = "start.txt names a box. Read that box's weight in the folder boxes, and write three times the weight, the number alone, into result.txt."
@@ -75,7 +75,7 @@ def explain(random: Random) -> Case:
     script = f"#!/bin/sh\n# tidy up\nset -e\nfind {folder} -name '*.bak' -mtime +30 -delete\necho 'clean' > {folder}/state\n"
     files = {"tidy.sh": script, f"{folder}/a.bak": "old\n", f"{folder}/state": "dirty\n"}
 
-    async def check(outcome: Outcome) -> str:
+    async def check(outcome: TaskOutcome) -> str:
         told = re.search(r"delet|remov|bak", outcome.answer, re.IGNORECASE)
         return says(outcome.answer, folder) or untouched(outcome) or ("" if told else "the answer does not say that it deletes files")
 

@@ -1,0 +1,53 @@
+"""Parts that most runs do not need, loaded when they are first used."""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import anyio.to_thread
+
+from ..ports import Converted, Converter, ExecResult, Sandbox
+from ..types.actions import Grant
+from ..types.tools import Watched
+
+
+class LazySandbox:
+    """The sandbox of this process behind the `Sandbox` port; `make` loads and builds the real one when a program is first judged or run."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make, self._lock = make, threading.Lock()
+        self._made: Any = None
+
+    @property
+    def real(self) -> Any:
+        with self._lock:
+            if self._made is None:
+                self._made = self._make()
+            return self._made
+
+    @property
+    def name(self) -> Any:
+        """What confines an execution; the first time this blocks for a trial run."""
+        return self.real.name
+
+    @property
+    def known(self) -> Any:
+        """`name` if it is known already, else None; never blocks."""
+        return self._made.known if self._made is not None else None
+
+    async def exec(self, grant: Grant, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float | None, max_bytes: int | Watched) -> ExecResult:
+        sandbox: Sandbox = await anyio.to_thread.run_sync(lambda: self.real)
+        return await sandbox.exec(grant, argv, cwd=cwd, env=env, timeout=timeout, max_bytes=max_bytes)
+
+
+class LazyConverter:
+    """The converter of documents behind its port, made when the first document is read or written."""
+
+    def __init__(self, make: Callable[[], Converter]) -> None:
+        self._make = make
+        self._made: Converter | None = None
+
+    async def convert(self, module: str, data: bytes) -> Converted:
+        if self._made is None:
+            self._made = self._make()
+        return await self._made.convert(module, data)

@@ -1,0 +1,186 @@
+"""What a program or a person hands over when an agent is opened or a turn begun, checked before anything is recorded."""
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, cast, get_args
+
+from .. import config
+from ..errors import ToolNotFoundError, UsageError, WorkspaceError
+from ..plugins import load
+from ..ports import Toolset
+from ..types.actions import Who
+from ..types.entries import CALLS, HOME
+from ..types.ids import new_id
+from ..types.messages import Image
+from ..types.options import ApprovalsMode
+from ..types.risk import Trust
+from .capabilities import Capabilities
+
+SESSION_ID = re.compile(r"(?=.*[A-Za-z0-9])[A-Za-z0-9._-]{1,64}")
+RESERVED = (HOME, CALLS)
+LONGEST = 31_536_000
+"""The longest running time of a turn, in seconds: a year."""
+
+
+def load_settings(
+    home: str | os.PathLike[str] | None, environ: Mapping[str, str], settings: config.LoadedSettings | config.Settings | Mapping[str, Any] | None
+) -> config.LoadedSettings:
+    """The settings in effect: what was loaded already, a whole `Settings` value, or those of files and environment with `settings` on top.
+
+    Raises `ConfigError`.
+    """
+    if isinstance(settings, config.LoadedSettings):
+        return settings
+    folder = os.fspath(home) if home is not None else None
+    return config.effective(config.SettingsRequest(folder, environ, settings), lambda: load("provider.known"), Capabilities.load)
+
+
+def real_directory(path: str | os.PathLike[str] | None) -> str:
+    """A workspace, absolute and real. Raises `AgentError` when it is no directory."""
+    if path is not None and not isinstance(path, str | os.PathLike):
+        raise refused("workspace", path, "a path")
+    try:
+        real = os.path.realpath(path if path is not None else os.getcwd())  # noqa: PTH109
+    except FileNotFoundError as error:
+        raise WorkspaceError(
+            "the current directory was deleted, and it is the workspace; nothing was run", hint="go to another one, or name one with --workspace DIR"
+        ) from error
+    if not os.path.isdir(real):  # noqa: PTH112
+        raise WorkspaceError(f"the workspace {real} is not a directory", hint="make it first, or name another with --workspace DIR")
+    return real
+
+
+def still_there(workspace: str, session: str) -> None:
+    """A turn is gone on with where it began. Raises `WorkspaceError` when that place was deleted; the turn stays as it is."""
+    if not os.path.isdir(workspace):  # noqa: PTH112
+        raise WorkspaceError(
+            f"the workspace {workspace} of this turn is not there any more; the turn stays unfinished",
+            hint=f"bring the directory back, or end the turn: neuralclaw sessions cancel {session}",
+        )
+
+
+def new_session(name: str | None) -> str:
+    """The name, checked, or a new one of 10 characters."""
+    if name is None:
+        return new_id()
+    if not isinstance(name, str) or not SESSION_ID.fullmatch(name) or name in RESERVED:
+        raise UsageError(
+            f"{str(name)[:80]!r} cannot be the name of a session; nothing was recorded",
+            hint="1 to 64 letters, digits, dots, dashes and underscores, one letter or digit at least; home and tools are reserved",
+        )
+    return name
+
+
+def continued(name: str) -> str:
+    """The name of a session that is there, to be gone on with. Raises `UsageError` for the reserved ones, which hold no conversation."""
+    if name in RESERVED:
+        raise UsageError(f"the session {name} holds no conversation and is never continued; nothing was recorded", hint="neuralclaw sessions list")
+    return name
+
+
+def refused(name: str, value: object, wanted: str) -> UsageError:
+    return UsageError(f"{name} cannot be {value!r:.80}; nothing was recorded", hint=f"{name} is {wanted}")
+
+
+def known_only(others: Mapping[str, object]) -> None:
+    """Refuse options that no turn has."""
+    for name in others:
+        there = "there are: model, trust, approvals, max_iterations, timeout, tools, refusals"
+        raise UsageError(f"a turn has no option {name!r}; nothing was recorded", hint=there)
+
+
+def of_new_turns(others: Mapping[str, object]) -> None:
+    """Refuse what holds for new turns alone where an unfinished one is gone on with, and options that no turn has."""
+    for name in ("model", "trust", "tools", "refusals"):
+        if others.get(name) is not None:
+            raise UsageError(
+                f"{name} holds for a new turn, and there is no text for one: an unfinished turn keeps its own; nothing was changed",
+                hint=f"leave {name} out, or give the text of the next turn",
+            )
+    known_only({name: value for name, value in others.items() if value is not None})
+
+
+def checked_text(text: object, images: Sequence[Image] = ()) -> str:
+    """The text of a message. Raises `UsageError` for what is no text, cannot be written as UTF-8, or is blank where no picture goes with it."""
+    if not isinstance(text, str):
+        raise refused("text", text, "a text")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(f"the message has a character that is no Unicode text ({error.reason}, position {error.start}); nothing was recorded") from error
+    if not text.strip() and not images:
+        raise UsageError("the message is empty; nothing was recorded", hint="give a text, or pictures")
+    return text
+
+
+def checked_name(session: object) -> str:
+    """The name of a session that may be there, or a beginning of it."""
+    if not isinstance(session, str) or not session.isascii():
+        raise UsageError(f"{session!r:.80} cannot be the name of a session; nothing was changed", hint="neuralclaw sessions list")
+    return session
+
+
+def checked_who(who: object) -> Who:
+    """For whom an agent works."""
+    if who not in get_args(Who):
+        raise refused("who", who, f"one of {', '.join(get_args(Who))}")
+    return cast(Who, who)
+
+
+def name_of(name: str, value: object) -> str | None:
+    """A text that is not empty, or None."""
+    if value is not None and (not isinstance(value, str) or not value.strip() or value != value.encode(errors="replace").decode()):
+        raise refused(name, value, "a text that is not empty")
+    return value
+
+
+def count(name: str, value: object) -> int:
+    """A whole number of at least 1."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise refused(name, value, "a whole number of at least 1")
+    return value
+
+
+def seconds(name: str, value: object) -> float:
+    """A time in seconds: a finite number above 0."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= LONGEST:
+        raise refused(name, value, f"a number of seconds above 0 and at most {LONGEST:,}")
+    return float(value)
+
+
+def mode_of(value: object) -> ApprovalsMode:
+    """How questions are treated."""
+    modes = get_args(ApprovalsMode)
+    if value not in modes:
+        raise refused("approvals", value, f"one of {', '.join(modes)}")
+    return cast(ApprovalsMode, value)
+
+
+def trust_of(value: object) -> Trust:
+    """A trust level."""
+    if value not in [level.value for level in Trust]:
+        raise refused("trust", value, f"one of {', '.join(level.value for level in Trust)}")
+    return Trust(value)
+
+
+def refusals_of(value: object) -> Literal["count", "ignore"]:
+    """Whether a refusal decides the status of a turn."""
+    if value not in (None, "count", "ignore"):
+        raise refused("refusals", value, "count or ignore")
+    return "ignore" if value == "ignore" else "count"
+
+
+def tools_of(names: object, tools: Toolset) -> tuple[str, ...] | None:
+    """The tools of these names or aliases, by their own names, each once. Raises `ToolNotFoundError` and `UsageError`."""
+    if names is None:
+        return None
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise refused("tools", names, "a list of names")
+    found: list[str] = []
+    for name in names:
+        spec = tools.find(name) if isinstance(name, str) else None
+        if spec is None:
+            raise ToolNotFoundError(f"there is no tool named {name!r:.80}; nothing was recorded", hint="neuralclaw tools list")
+        found.append(spec.name)
+    return tuple(sorted(set(found)))

@@ -1,0 +1,91 @@
+"""What an agent is opened with: its options, and the sections of the settings among them."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, cast
+
+import msgspec
+
+from .. import config
+from ..config.describe import keys
+from ..errors import UsageError
+from .option_checks import count, refused, seconds
+from .option_types import AgentOptions, OpeningOptions, only_known
+
+SECTIONS = config.Settings.__struct_fields__
+TWOFOLD = ("tools", "approvals")
+"""Sections whose name is an option of its own: there only a mapping stands for the section."""
+LIMITS = {"max_iterations": ("agent", "max_iterations_per_turn"), "timeout": ("agent", "max_turn_timeout_seconds")}
+"""Options of a turn that an agent takes as the default of its turns, and the settings that they stand for."""
+
+
+def opened_with(options: OpeningOptions) -> OpeningOptions:
+    """The options, with sections and limits of the agent brought into `settings`.
+
+    Raises `UsageError` for an option that is not there, a section that is no mapping, and a key that is given twice.
+    """
+    _no_key(options)
+    only_known(options, OpeningOptions.__annotations__, "an agent", told=AgentOptions.__annotations__)
+    given: dict[str, dict[str, Any]] = {}
+    for name, value in options.items():
+        if name in LIMITS and value is not None:
+            section, key = LIMITS[name]
+            given[name] = {f"{section}.{key}": count(name, value) if name == "max_iterations" else seconds(name, value)}
+        elif name in SECTIONS and isinstance(value, Mapping):
+            given[name] = {f"{name}.{key}": inner for key, inner in value.items()}
+        elif name in SECTIONS and name not in TWOFOLD and value is not None:
+            raise refused(name, value, f"the section {name} of the settings: its values by key, as in config.yaml")
+    if not given:
+        return options
+    rest = {name: value for name, value in options.items() if name not in given}
+    settings = options.get("settings")
+    laid = _over_whole(settings, given) if isinstance(settings, config.Settings | config.LoadedSettings) else _over_values(settings, given)
+    return cast(OpeningOptions, rest | {"settings": laid})
+
+
+def _no_key(options: Iterable[str]) -> None:
+    """A key of the settings is no option: its section is. Raises `UsageError` that names it."""
+    for name in options:
+        if name not in OpeningOptions.__annotations__:
+            for key in keys(config.Settings):
+                section, _, rest = key.partition(".")
+                if key.rpartition(".")[2] == name and not {"*", "["} & set(key):
+                    raise UsageError(f"an agent has no option {name!r}, which is a setting; nothing was recorded", hint=f'give {section}={{"{rest}": …}}')
+
+
+def _over_whole(settings: config.Settings | config.LoadedSettings, given: Mapping[str, Mapping[str, Any]]) -> config.Settings:
+    """A whole `Settings` value with the limits of the agent; it stands in place of all others, so that sections beside it are refused."""
+    sections = [name for name in given if name not in LIMITS]
+    if sections or not isinstance(settings, config.Settings):
+        raise UsageError(
+            f"settings is a whole value already, and {(sections or list(given))[0]} would change it; nothing was recorded",
+            hint="give settings as values by key, or bring them all into the one value",
+        )
+    values = {LIMITS[name][1]: value for name, keys in given.items() for value in keys.values()}
+    return msgspec.structs.replace(settings, agent=msgspec.structs.replace(settings.agent, **values))
+
+
+def _over_values(settings: Any, given: Mapping[str, Mapping[str, Any]]) -> Any:
+    """The values by key of all of them. Raises `UsageError` where two name the same."""
+    if settings is not None and not isinstance(settings, Mapping):
+        return settings  # refused with the other options
+    seen: dict[tuple[str, ...], str] = {}
+    for name, values in {"settings": settings or {}, **given}.items():
+        for path in _paths(values):
+            before = next((option for other, option in seen.items() if option != name and other[: len(path)] == path[: len(other)]), None)
+            if before is not None:
+                raise UsageError(f"{before} and {name} both say {'.'.join(path)}; nothing was recorded", hint="say it in one of them")
+            seen[path] = name
+    merged = dict(settings or {})
+    for values in given.values():
+        merged |= values
+    return merged
+
+
+def _paths(values: Mapping[Any, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The way to every value; a key of the first level may name several steps (`llm.retry`)."""
+    for key, value in values.items():
+        path = (*above, str(key)) if above else tuple(str(key).split("."))
+        if isinstance(value, Mapping) and value:
+            yield from _paths(value, path)
+        else:
+            yield path

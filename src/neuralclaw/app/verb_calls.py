@@ -1,0 +1,64 @@
+"""Calls a verb by its name with checked arguments, and gives its value as plain JSON types."""
+
+import collections.abc
+import inspect
+import os
+import typing
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from ..errors import UsageError
+from ..runtime.desk import Verb
+from ..types.planned_commands import is_later
+from ..types.suggestions import did_you_mean
+
+
+async def call_verb(verbs: Mapping[str, Verb], name: str, arguments: Mapping[str, Any]) -> Any:
+    """The value of a verb, as `--json` prints it: objects, lists, texts, numbers.
+
+    Raises `UsageError` for a verb that is not there and for arguments that are unknown, missing or of another type; nothing was run then.
+    """
+    verb = verbs.get(name) if isinstance(name, str) else None
+    if verb is None:
+        noun, _, word = str(name).partition(".")
+        if is_later(noun, word):
+            raise UsageError(f"{name} is not available yet", hint=f"there are: {', '.join(sorted(verbs))}")
+        raise UsageError(f"there is no command {name!r:.80}{did_you_mean(str(name), verbs)}", hint=f"there are: {', '.join(sorted(verbs))}")
+    return plain(await verb(**fitted(name, verb, arguments)))
+
+
+def fitted(name: str, verb: Verb, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments in the types that the verb takes. Raises `UsageError`."""
+    takes = inspect.signature(verb).parameters
+    hints = typing.get_type_hints(verb)
+    rest = next((each for each, parameter in takes.items() if parameter.kind is parameter.VAR_KEYWORD), None)
+    kinds = {each: hints[each] for each in takes if each != rest}
+    if rest is not None and typing.get_origin(hints.get(rest)) is typing.Unpack:
+        kinds |= typing.get_type_hints(typing.get_args(hints.pop(rest))[0])
+    open_end, named = rest in hints, list(kinds)
+    hint = f"{name} takes: {', '.join(named)}" if named else f"{name} takes no arguments"
+    for each in arguments:
+        if each not in named and not open_end:
+            raise UsageError(f"{name} has no argument {each!r}{did_you_mean(each, named)}", hint=hint)
+    for each in named:
+        if each in takes and takes[each].default is inspect.Parameter.empty and each not in arguments:
+            raise UsageError(f"{name} needs the argument {each!r}", hint=hint)
+    return {each: _typed(name, each, value, kinds[each]) if each in kinds else value for each, value in arguments.items()}
+
+
+def _typed(name: str, argument: str, value: Any, kind: Any) -> Any:
+    if any(typing.get_origin(each) is collections.abc.Callable for each in (kind, *typing.get_args(kind))):
+        if value is not None and not callable(value):
+            raise UsageError(f"{argument} of {name} cannot be {value!r:.80}: expected a function")
+        return value  # of the caller's own
+    try:
+        return msgspec.convert(os.fspath(value) if isinstance(value, os.PathLike) else value, kind)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{argument} of {name} cannot be {value!r:.80}: {str(error).lower()}") from None
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it, exactly as it is printed with `--json`."""
+    return msgspec.json.decode(msgspec.json.encode(value))

@@ -1,0 +1,324 @@
+"""A conversation on a console: answers grow in place, calls are cards, a question stands above the input until it is answered."""
+
+import io
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from contextlib import AbstractAsyncContextManager
+from typing import TextIO, cast
+
+import msgspec
+
+from ..types.entries import Event
+from ..types.events import (
+    ApprovalRequested,
+    Debug,
+    ErrorEvent,
+    Inbound,
+    LimitHit,
+    Message,
+    ReasoningDelta,
+    RetryEvent,
+    StatusEvent,
+    ToolFinished,
+    ToolOutput,
+    ToolStarted,
+    TurnFinished,
+    TurnStarted,
+)
+from .cards import folds, question_card, status_line, tool_card
+from .command_hints import typed
+from .console import Console, LiveRegion, TerminalKind, said
+from .input_completion import InputCompleter
+from .input_history import InputHistory
+from .live_excerpts import OutputExcerpt, ThinkingExcerpt
+from .markdown.stream import StreamedMarkdown
+from .markdown.styled_text import Line, paint
+from .nonblocking_output import NonblockingOutput
+from .question_prompts import QuestionPrompts, choices
+from .screen import Screen
+from .session_status import SessionStatus
+from .terminal_view import TerminalView
+
+_FOLDED = 200
+"""Calls and stretches of thinking of the last turn that can be shown whole."""
+_HELLO = "Enter sends, Alt-Enter begins a line, @ names a file. /help shows the commands, Esc stops a turn, Ctrl-D leaves."
+
+
+class _Above(io.TextIOBase):
+    """A stream whose lines end up above the prompt."""
+
+    encoding = "utf-8"
+
+    def __init__(self, write: Callable[[str], None]) -> None:
+        self._write = write
+
+    def isatty(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        self._write(text)
+        return len(text)
+
+
+class LiveQuestions(QuestionPrompts):
+    """Questions that stand above the input; an answered one stays in the scrollback."""
+
+    def __init__(self, screen: Screen, changed: Callable[[ApprovalRequested | None], None]) -> None:
+        super().__init__(screen)
+        self._changed = changed
+
+    def drop(self, approval_id: str) -> bool:
+        was = super().drop(approval_id)
+        if self.current is None:
+            self._changed(None)
+        return was
+
+    def clear(self) -> None:
+        super().clear()
+        self._changed(None)
+
+    def _ask(self, question: ApprovalRequested) -> None:
+        self._changed(question)
+
+    def _again(self, told: list[str], prompt: str) -> None:
+        for line in told:
+            self._err.line(line, "yellow")
+
+
+class LiveTerminalView(TerminalView, LiveRegion):
+    """Shows turns: finished lines go above, what still grows is drawn."""
+
+    def __init__(self, screen: Screen, above: Callable[[str], None], width: Callable[[], int], *, verbose: bool) -> None:
+        super().__init__(screen, screen, tools=False, verbose=verbose)
+        self._above, self._columns = above, width
+        self._growing: StreamedMarkdown | None = None
+        self._arrived: list[str] = []  # text of the answer since the last frame
+        self._calls: dict[str, tuple[ToolStarted, float, OutputExcerpt]] = {}
+        self._thinking: ThinkingExcerpt | None = None
+        self._folded: deque[ThinkingExcerpt | tuple[ToolStarted, ToolFinished]] = deque(maxlen=_FOLDED)
+        self.questions = LiveQuestions(screen, self._asked)
+        self.standing = SessionStatus()
+        self.settled: Callable[[], None] = self._nobody
+        self.interrupts: Callable[[], None] = self._nobody
+        """A question needs the person."""
+
+    def _nobody(self) -> None:
+        """Nobody wants to know whether a question stands there."""
+
+    def settle(self) -> None:
+        if self._arrived and self._growing is not None:
+            text = "".join(self._arrived)
+            self._arrived.clear()
+            self._streamed += text
+            self._above(self._growing.feed(text))
+
+    def live(self, width: int, rows: int) -> str:
+        question = self.questions.current
+        parts = [self._growing.tail(rows)] if self._growing is not None else []
+        now = time.monotonic()
+        if self._thinking is not None:
+            parts.append(_drawn(self._thinking.last(width)))
+        for started, since, printed in self._calls.values():
+            parts.append(tool_card(started, None, width=width, elapsed_ms=int((now - since) * 1000)))
+            parts.append(_drawn([("  ", ""), *line] for line in printed.lines(max(width - 2, 1))))
+        if question is not None:
+            parts.append(f"\x1b[1m{choices(question)}\x1b[0m, then Enter; any other text is a no with these words")
+        return "\n".join(part.rstrip("\n") for part in parts if part)
+
+    def status(self, width: int) -> str:
+        standing = self.standing
+        if not standing.model:
+            return "opening…"
+        waiting = standing.waiting(self.questions.count)
+        return status_line(
+            model=standing.model, context_used=standing.context, context_window=standing.window, usd=standing.usd, waiting=waiting, width=width
+        ).rstrip("\n")
+
+    @property
+    def busy(self) -> bool:
+        return self.standing.since is not None
+
+    @property
+    def growing(self) -> bool:
+        """An answer is arriving."""
+        return self._growing is not None
+
+    @property
+    def running(self) -> bool:
+        return self.standing.since is not None
+
+    @property
+    def asking(self) -> bool:
+        return self.questions.current is not None
+
+    def markdown(self) -> StreamedMarkdown:
+        """An answer for this screen."""
+        return StreamedMarkdown(self._columns, marks=not self.err.colour)
+
+    def folded(self) -> Callable[[int], list[str]] | None:
+        """Thinking and output of the last turn, as they are now, and what the model is thinking."""
+        found = [*self._folded, *([self._thinking] if self._thinking is not None else [])]
+        if not found:
+            self.err.line("Nothing of the last turn is folded.", "dim")
+            return None
+        return lambda width: "\n\n".join(self._whole(one, width).rstrip("\n") for one in found).split("\n")
+
+    def _whole(self, one: ThinkingExcerpt | tuple[ToolStarted, ToolFinished], width: int) -> str:
+        return _drawn(one.whole(width)) if isinstance(one, ThinkingExcerpt) else tool_card(*one, width=width, whole=True)
+
+    def _think(self, text: str) -> None:
+        if self._thinking is None:
+            self._thinking = ThinkingExcerpt()
+        self._thinking.feed(text)
+
+    def _thought(self) -> None:
+        """The model goes on to something else."""
+        thinking, self._thinking = self._thinking, None
+        if thinking is None:
+            return
+        thinking.end()
+        self._folded.append(thinking)
+        self._above("\n" + _ended(_drawn(thinking.folded(self._columns()))))
+
+    def show(self, event: Event) -> None:
+        match event.body:
+            case ReasoningDelta(text=text):
+                self._think(text)
+                return
+            case ToolOutput(call_id=call, text=text):
+                if call in self._calls:
+                    self._calls[call][2].feed(text)
+                return
+            case RetryEvent(discard=True):
+                self._thinking = None
+            case TurnStarted():
+                self._folded.clear()
+            case Inbound() | StatusEvent() | Debug():
+                pass
+            case _:
+                self._thought()
+        self._show(event)
+
+    def _show(self, event: Event) -> None:
+        match event.body:
+            case RetryEvent(discard=True):
+                self.settle()
+                self._growing = None
+            case Message() | ToolStarted() | ToolFinished() | RetryEvent() | LimitHit() | ErrorEvent() | TurnFinished():
+                self._finish()
+            case _:
+                pass
+        super().show(event)
+
+    def _delta(self, text: str) -> None:
+        if self._growing is None:
+            self._growing = self.markdown()
+            self._above("\n")
+        self._arrived.append(text)
+
+    def _finish(self) -> None:
+        """The text that was growing is complete."""
+        self.settle()
+        growing, self._growing = self._growing, None
+        if growing is not None:
+            self._above(growing.close())
+
+    def _tool(self, body: ToolStarted | ToolFinished) -> None:
+        super()._tool(body)
+        if isinstance(body, ToolStarted):
+            self._calls[body.call_id] = (msgspec.structs.replace(body, arguments=self._written(body)), time.monotonic(), OutputExcerpt())
+        elif body.call_id in self._calls:
+            started = self._calls.pop(body.call_id)[0]
+            width = self._columns()
+            self._above(_ended(tool_card(started, body, width=width)))
+            if folds(body, width):
+                self._folded.append((started, body))
+
+    def end(self, session: str, body: TurnFinished) -> None:
+        self._calls.clear()
+        if body.text and body.status not in ("failed", "cancelled", "limit", "timed_out") and self._streamed.strip() != body.text.strip():
+            answer = self.markdown()
+            self._above("\n" + answer.feed(body.text) + answer.close())
+            self._streamed = body.text
+        super().end(session, body)
+
+    def _asked(self, question: ApprovalRequested | None) -> None:
+        """What is asked stands in the scrollback, whole, however long it is; what may be answered right above the input."""
+        if question is None:
+            self.settled()
+        else:
+            self.interrupts()
+            self._above("\n" + _ended(question_card(msgspec.structs.replace(question, choices=()), width=self._columns())))
+
+
+class LiveInterface:
+    """The conversation's face at a terminal that can do it."""
+
+    live = keys = True
+
+    def __init__(self, stdin: TextIO, flow: NonblockingOutput, *, kind: TerminalKind, verbose: bool, words: InputCompleter, history: InputHistory) -> None:
+        self.words, self.history = words, history
+        self.screen = Screen(cast(TextIO, _Above(self._put)), colour=kind.colour, term=kind.term, width=lambda: self.console.size[0])
+        self._view = LiveTerminalView(self.screen, self._put, lambda: self.console.size[0], verbose=verbose)
+        self.console = Console(self._view, words, history, streams=(stdin, flow), kind=kind)
+        self.history.whole = self.console.pasted.whole
+        self._view.settled, self._view.interrupts = self.console.restore, self.console.fold
+        self.questions, self.standing = self._view.questions, self._view.standing
+        self._view.warned = True  # the first line of the chat says it
+        self.screen.line(_HELLO, "dim")
+
+    def _put(self, text: str) -> None:
+        self.console.above(text)
+
+    async def next(self) -> str | None:
+        return await self.console.next()
+
+    def ready(self) -> None:
+        self.console.paint()
+
+    def taken(self) -> None:
+        self.console.paint()
+
+    def forget(self) -> None:
+        self.console.forget()
+
+    def recall(self, asked: str, answer: str) -> None:
+        self._put(said(asked))
+        if answer:
+            text = self._view.markdown()
+            self._put("\n" + text.feed(answer) + text.close())
+
+    def show(self, event: Event) -> None:
+        began = not self._view.growing
+        self._view.show(event)
+        self.console.paint(now=began and self._view.growing)
+
+    def say(self, text: str, style: str = "") -> None:
+        self.screen.line(text, style)
+
+    def trouble(self, kind: str, text: str, hint: str) -> None:
+        self.screen.trouble(kind, text)
+        if hint:
+            self.screen.line(f"   {typed(hint)}", "dim")
+
+    def aside(self) -> AbstractAsyncContextManager[None]:
+        return self.console.aside()
+
+    def clear(self) -> bool:
+        self.console.clear()
+        return True
+
+    def fresh(self) -> None:
+        """Every line is complete here."""
+
+    def let_go(self) -> None:
+        self.console.let_go()
+
+
+def _drawn(lines: Iterable[Line]) -> str:
+    return "\n".join(paint(line, colour=True) for line in lines)
+
+
+def _ended(text: str) -> str:
+    return text if text.endswith("\n") else f"{text}\n"

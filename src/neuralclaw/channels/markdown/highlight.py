@@ -1,0 +1,150 @@
+"""Code in colours, line by line: what a lexer has to remember from one line to the next is kept, so no line is read twice."""
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+from .styled_text import Span
+
+_COLOURS = {
+    "Comment": "2",
+    "Comment.Preproc": "35",
+    "Keyword": "35",
+    "Keyword.Constant": "36",
+    "Keyword.Type": "36",
+    "Literal.String": "32",
+    "Literal.Number": "36",
+    "Operator.Word": "35",
+    "Name.Builtin": "36",
+    "Name.Function": "34",
+    "Name.Class": "34",
+    "Name.Decorator": "33",
+    "Name.Exception": "36",
+    "Name.Tag": "34",
+    "Name.Attribute": "36",
+    "Name.Variable": "33",
+    "Generic.Deleted": "31",
+    "Generic.Inserted": "32",
+    "Generic.Heading": "1",
+    "Generic.Subheading": "36",
+    "Generic.Prompt": "2",
+}
+"""Kind of token -> SGR parameters, in the terminal's own sixteen colours, which suit its background; parts of a kind take its colour."""
+_COMMENTS = (("/*", "*/"), ("<!--", "-->"))
+_STEPS = 20_000
+"""Of the lexer on one line; what is left then stays plain."""
+
+
+@lru_cache(maxsize=64)
+def _lexer(language: str) -> Any:
+    from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped]
+    from pygments.util import ClassNotFound  # type: ignore[import-untyped]
+
+    try:
+        return get_lexer_by_name(language)
+    except ClassNotFound:
+        return None
+
+
+@lru_cache(maxsize=512)
+def _colour(kind: Any) -> str:
+    while kind is not None:
+        name = str(kind).removeprefix("Token.")
+        if name in _COLOURS:
+            return _COLOURS[name]
+        kind = kind.parent
+    return ""
+
+
+class Highlighter:
+    """The lines of one piece of code in a language named as people name it; an unknown name means plain text."""
+
+    def __init__(self, language: str) -> None:
+        self._lexer: Any = _lexer(language.lower()) if 0 < len(language) <= 40 else None
+        self._stack = ["root"]
+        self._comment = ""
+
+    def copy(self) -> "Highlighter":
+        other = Highlighter("")
+        other._lexer, other._stack, other._comment = self._lexer, list(self._stack), self._comment
+        return other
+
+    def line(self, text: str) -> list[Span]:
+        """One line, without its newline, as spans that hold exactly its text."""
+        if self._lexer is None or not text:
+            return [(text, "")]
+        spans: list[Span] = []
+        if self._comment:
+            end = text.find(self._comment)
+            if end < 0:
+                return [(text, "2")]
+            end += len(self._comment)
+            self._comment = ""
+            spans, text = [(text[:end], "2")], text[end:]
+        tokens = list(self._tokens(text + "\n"))
+        if "".join(value for _, value in tokens).rstrip("\n") != text.rstrip("\n"):
+            return [*spans, (text, "")]
+        return spans + self._coloured(tokens, text)
+
+    def _coloured(self, tokens: list[tuple[Any, str]], text: str) -> list[Span]:
+        spans: list[Span] = []
+        at = 0
+        for kind, value in tokens:
+            colour = _colour(kind)
+            for opening, closing in _COMMENTS if not colour or colour == "35" else ():
+                if text.startswith(opening, at) and closing not in text[at:]:
+                    # A comment over several lines, which lexers mostly know only as a whole.
+                    self._comment, self._stack = closing, ["root"]
+                    return [*spans, (text[at:], "2")]
+            shown = value.rstrip("\n") if at + len(value) > len(text) else value
+            if shown:
+                spans.append((shown, colour))
+            at += len(value)
+        return spans
+
+    def _tokens(self, text: str) -> Iterator[tuple[Any, str]]:
+        from pygments.lexer import RegexLexer  # type: ignore[import-untyped]
+
+        if type(self._lexer).get_tokens_unprocessed is RegexLexer.get_tokens_unprocessed:
+            return _stepped(self._lexer, text, self._stack)
+        return ((kind, value) for _, kind, value in self._lexer.get_tokens_unprocessed(text))
+
+
+def _stepped(lexer: Any, text: str, stack: list[str]) -> Iterator[tuple[Any, str]]:
+    """`RegexLexer.get_tokens_unprocessed` of Pygments, except that the stack of states outlives the line."""
+    from pygments.token import Error, Whitespace, _TokenType  # type: ignore[import-untyped]
+
+    states = lexer._tokens
+    at = 0
+    for _ in range(_STEPS):
+        for match, action, new in states[stack[-1]]:
+            found = match(text, at)
+            if not found:
+                continue
+            if isinstance(action, _TokenType):
+                yield action, found.group()
+            elif action is not None:
+                yield from ((kind, value) for _, kind, value in action(lexer, found))
+            at = found.end()
+            if new is not None:
+                _move(stack, new)
+            break
+        else:
+            if at >= len(text):
+                return
+            if text[at] == "\n":
+                stack[:] = ["root"]
+            yield (Whitespace if text[at] == "\n" else Error), text[at]
+            at += 1
+    yield Error, text[at:]
+
+
+def _move(stack: list[str], new: Any) -> None:
+    """Change the stack of states as a rule says."""
+    for step in new if isinstance(new, tuple) else (new,):
+        if step == "#pop" or (isinstance(step, int) and step < 0):
+            del stack[max(1, len(stack) - (1 if step == "#pop" else -step)) :]
+        elif step == "#push":
+            stack.append(stack[-1])
+        else:
+            stack.append(step)

@@ -1,0 +1,80 @@
+"""`neuralclaw sessions send` and `sessions cancel`: steer a turn, begin one or stop it, whichever process runs it."""
+
+import argparse
+import sys
+from typing import Any
+
+import anyio
+
+from ..app import Agent
+from ..channels.command_hints import typed
+from ..channels.nonblocking_output import NonblockingOutput
+from ..errors import SessionBusy, UsageError
+from . import output, verbs
+from .event_output import TextSink
+from .failure import CODES, exit_code
+from .interrupts import StopRequest, stoppable
+from .parsing import clean
+from .run import follow, mode, present
+from .stdin_users import user_for
+
+
+def send(args: argparse.Namespace) -> int:
+    """Steer the turn that runs, else begin one here and show it as `run` does; the exit code is then that of the turn."""
+    if not (text := clean(args.text)).strip():
+        raise UsageError("there is nothing to say: the text is empty", hint=f'neuralclaw sessions send {args.session} "TEXT"')
+    row = verbs.read(args, "sessions.show", session=args.session, after=sys.maxsize)
+    with NonblockingOutput(sys.stdout, sys.stderr) as flow:
+        return anyio.run(stoppable, lambda stop: _send(args, row, text, flow, stop), flow)
+
+
+async def _send(args: argparse.Namespace, row: dict[str, Any], text: str, flow: NonblockingOutput, stop: StopRequest) -> int:
+    err, here = output.screen(flow.err), present(flow)
+    approvals = mode(args.approvals, present=here)
+    model = row["model"] if ":" in row["model"] else None
+    async with Agent.open(
+        home=args.home, workspace=row["workspace"] or None, model=model, approvals=approvals, present=here, who="owner" if here else "program"
+    ) as agent:
+        if not args.json and row["state"] != "running":
+            turn = agent.resume(row["session"], text=text)
+            try:
+                return exit_code(await follow(agent, turn, TextSink(flow, verbose=args.verbose), user_for(err, flow, approvals, here), stop))
+            except SessionBusy:  # another process was faster: its turn is told
+                pass
+        told = output.plain(await agent.do("sessions.send", session=row["session"], text=text))
+        asked = output.plain(await agent.do("approvals.list", session=row["session"])) if told["finished"] is None else []
+        return _told(args, told, asked, flow)
+
+
+def _told(args: argparse.Namespace, told: dict[str, Any], asked: list[dict[str, Any]], flow: NonblockingOutput) -> int:
+    """What became of the message, as JSON or in words. `asked`: the questions that the turn waits for."""
+    finished = told["finished"]
+    if args.json:
+        output.json_line(told, flow.out)
+    elif finished is not None and finished["text"]:
+        output.screen(flow.out).line(finished["text"].removesuffix("\n"))
+    elif finished is None:
+        err, where = output.screen(flow.err), f"turn {told['turn']} of {told['session']}, which runs in {told['holder'] or 'another process'}"
+        err.line(f"said to {where} and {'waits for an answer: it sees this after that' if asked else 'sees it next'}")
+        for question in asked:
+            err.line(f"   neuralclaw approvals answer {question['approval_id']} {'|'.join(question['choices'])}", "dim")
+    return 0 if finished is None else CODES[finished["status"]]
+
+
+def cancel(args: argparse.Namespace) -> int:
+    """Stop the turn; 0 also where nothing runs, which is said."""
+    who = "owner" if sys.stdin is not None and sys.stdin.isatty() else "program"
+    stopped = verbs.ask(args, "sessions.cancel", who=who, session=args.session)
+    if args.json:
+        output.json_line(stopped)
+        return 0
+    screen, turn = output.out(), f"turn {stopped['turn']} of {stopped['session']}"
+    if not stopped["cancelled"]:
+        screen.line(f"nothing runs in {stopped['session']}")
+    elif stopped["ended"]:
+        screen.line(f"cancelled {turn}")
+    elif stopped["holder"]:
+        screen.line(f"{turn} was told to stop; {stopped['holder']} has not ended it yet")
+    else:
+        screen.line(typed(f"{turn} is cancelled and ends when it is taken up: neuralclaw run --resume {stopped['session']}"))
+    return 0

@@ -1,0 +1,91 @@
+"""What becomes of each setting in this version: it is read, refused where it cannot be kept, or noticed where its part is not available yet.
+
+One table, so that no setting is accepted and ignored. A key stands here as `describe.keys` spells it, or by the section that holds it.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import msgspec
+
+from ..errors import ConfigError
+from .load import LoadedSettings, flat
+from .settings import Settings
+
+Status = Literal["read", "refused", "notice"]
+
+KEPT: dict[str, Status] = {
+    "agent": "read",
+    "agent.mode": "notice",
+    "agent.evaluation_threshold": "notice",
+    "agent.max_retries": "notice",
+    "agent.reflection": "notice",
+    "agent.personality": "notice",
+    "context": "notice",
+    "llm": "read",
+    "memory": "notice",
+    "memory.max_short_term_turns": "read",
+    "tools.browser": "notice",
+    "tools.terminal": "read",
+    "tools.terminal.docker_image": "notice",
+    "tools.terminal.container": "notice",
+    "tools.filesystem": "read",
+    "safety": "read",
+    "budget": "refused",
+    "mcp": "notice",
+    "telegram": "notice",
+    "scheduler": "notice",
+    "logging": "read",
+    "prompts": "notice",
+    "approvals": "read",
+    "capabilities": "read",
+}
+"""Key or section -> what becomes of it; the longest entry that fits a key counts."""
+
+ALIKE: dict[str, tuple[Any, ...]] = {"agent.mode": ("direct",), "agent.reflection": ("off",)}
+"""Values besides the default that say what this version does anyway."""
+
+_ABSENT: Any = object()
+
+
+def status(key: str) -> Status:
+    """What becomes of a key of the settings. Raises `KeyError` for one that the table does not have."""
+    part = key
+    while part not in KEPT:
+        if "." not in part:
+            raise KeyError(key)
+        part = part.rpartition(".")[0]
+    return KEPT[part]
+
+
+def refuse_caps(loaded: LoadedSettings, kept: str = "nothing was run") -> None:
+    """Raise `ConfigError` for a cap that is set and that this version cannot keep: a turn that it should stop must not begin. `kept` says what that means."""
+    found = [f"{loaded.place(key)}: {key} is {value:g}, and this version cannot keep that cap yet" for key, value in changed(loaded.settings, "refused")]
+    if found:
+        raise ConfigError(f"{'; '.join(found)}; {kept}", hint="Take it out to run without a cap. What only reads works: sessions, audit, approvals, config.")
+
+
+def unkept(loaded: LoadedSettings) -> str:
+    """A sentence that names every setting whose part is not available yet and that was changed; "" where there is none."""
+    keys = [key for key, _ in changed(loaded.settings, "notice") if not _of_environment(loaded, key)]
+    if not keys:
+        return ""
+    named = ", ".join(f"{key} ({loaded.place(key)})" for key in keys)
+    if len(keys) == 1:
+        return f"This setting has no effect yet, its part is not available in this version: {named}"
+    return f"These settings have no effect yet, their parts are not available in this version: {named}"
+
+
+def changed(settings: Settings, wanted: Status) -> Iterator[tuple[str, Any]]:
+    """Keys of that status whose value is not the default, with the value. An MCP server stands as one, and not where it is switched off."""
+    usual = dict(flat(Settings(), ""))
+    for key, value in flat(msgspec.structs.replace(settings, mcp=type(settings.mcp)()), ""):
+        if status(key) == wanted and value != usual.get(key, _ABSENT) and value not in ALIKE.get(key, ()):
+            yield key, value
+    if status("mcp.servers") == wanted:
+        yield from ((f"mcp.servers.{name}", server) for name, server in settings.mcp.servers.items() if server.enabled)
+
+
+def _of_environment(loaded: LoadedSettings, key: str) -> bool:
+    """Whether a value comes from a variable that other programs read too (`TELEGRAM_BOT_TOKEN`): it may not be meant for this one."""
+    return key.startswith("telegram.") and loaded.origins.get(key, "").startswith("environment TELEGRAM_")

@@ -1,0 +1,157 @@
+"""What can be asked about sessions, questions, grants and the record: verbs that only read, the answer to a question, and taking one back."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from ..errors import SessionNotFound, UnknownQuestion, UsageError
+from ..ports import Store
+from ..types.actions import StandingGrant
+from ..types.entries import Draft, Entry, event_of
+from ..types.events import GrantRevoked
+from ..types.labels import OWNER
+from ..types.records import OpenQuestion, SessionRow, VerifyReport
+from .desk import SessionDesk, Verb
+from .sessions import lease_name
+
+
+def reading_verbs(store: Store, workspace: str = "", *, left_out: Sequence[str] = ()) -> dict[str, Verb]:
+    """Verbs that write nothing; they work over a store that was opened for reading.
+
+    Where no session is named, the newest of `workspace` is meant, those of `left_out` never.
+    """
+    verbs = ReadingVerbs(store, workspace, left_out)
+    return {
+        "sessions.list": verbs.sessions,
+        "sessions.show": verbs.session,
+        "approvals.list": verbs.approvals,
+        "approvals.show": verbs.approval,
+        "grants.list": verbs.grants,
+        "audit.verify": verbs.verify,
+        "audit.show": verbs.record,
+        "audit.export": verbs.record,
+    }
+
+
+def answering_verbs(store: Store, desk: SessionDesk, who: str) -> dict[str, Verb]:
+    """The verbs by which `who` answers questions and takes answers back."""
+    verbs = AnsweringVerbs(store, desk, who)
+    return {"approvals.answer": verbs.answer, "grants.revoke": verbs.revoke}
+
+
+class AnsweringVerbs:
+    """Answers, and their revocation, on record as the word of who gave them."""
+
+    def __init__(self, store: Store, desk: SessionDesk, who: str) -> None:
+        self._store, self._desk, self._who = store, desk, who
+
+    async def answer(self, *, approval_id: str, decision: str, text: str | None = None) -> dict[str, Any]:
+        """Answer a question; `holder` says who goes on with the session now, or is None. `text` goes with a no, for the model."""
+        await self._desk.answer(approval_id, decision, by=self._who, text=text)
+        found = await self._store.question(approval_id)
+        assert found is not None, "it was answered just now"
+        holder = await self._store.holder(lease_name(found.session))
+        return {"approval_id": approval_id, "session": found.session, "turn": found.turn, "decision": decision, "holder": holder}
+
+    async def revoke(self, *, grant_id: str) -> dict[str, Any]:
+        """Take a grant back, by its id or a unique prefix: it counts at no later decision, in no process. Raises `UsageError`."""
+        grant = _chosen(await self._store.grants(), grant_id)
+        draft = Draft(grant.turn, GrantRevoked(grant_id=grant.grant_id, by=self._who), OWNER)
+        self._desk.notify(await self._store.append(grant.session, [draft]))
+        return granted(grant)
+
+
+def _chosen(grants: Sequence[StandingGrant], name: str) -> StandingGrant:
+    """The grant of that id, or of that unique prefix."""
+    found = [g for g in grants if g.grant_id == name] or [g for g in grants if name and g.grant_id.startswith(name)]
+    if len(found) == 1:
+        return found[0]
+    several = f"several grants begin with {name}: {', '.join(g.grant_id for g in found[:5])}"
+    raise UsageError(f"{several if found else f'there is no grant {name}'}; nothing was revoked", hint="neuralclaw grants list")
+
+
+class ReadingVerbs:
+    """The reading verbs of one home."""
+
+    def __init__(self, store: Store, workspace: str, left_out: Sequence[str]) -> None:
+        self._store, self._workspace, self._left_out = store, workspace, left_out
+
+    async def sessions(self, *, unfinished: bool = False) -> list[dict[str, Any]]:
+        return [listed(row) for row in await self._store.sessions(unfinished=unfinished)]
+
+    async def session(self, *, session: str | None = None, after: int = 0) -> dict[str, Any]:
+        """One line of `sessions list` with the durable events after entry `after`. Without `session`: the newest of the workspace."""
+        row = await find_session(self._store, session) if session is not None else await self._newest()
+        entries = await self._store.read(row.session, after=after)
+        return {**listed(row), "events": events_of(entries)}
+
+    async def _newest(self) -> SessionRow:
+        """The session of the workspace that was used last. Raises `SessionNotFound`."""
+        if not self._workspace:
+            text = "the current directory was deleted, so its newest session is not known"
+            raise SessionNotFound(text, hint="name one of neuralclaw sessions list: neuralclaw sessions show ID")
+        name = await self._store.newest(self._workspace, left_out=self._left_out)
+        row = await self._store.session(name) if name is not None else None
+        if row is None:
+            raise SessionNotFound(f"there is no session of the workspace {self._workspace}", hint="neuralclaw sessions list")
+        return row
+
+    async def approvals(self, *, session: str | None = None) -> list[dict[str, Any]]:
+        return [waiting(q) for q in await self._store.questions(session=session)]
+
+    async def approval(self, *, approval_id: str) -> dict[str, Any]:
+        question = await self._store.question(approval_id)
+        if question is None:
+            raise UnknownQuestion(f"there is no question {approval_id}", hint="neuralclaw approvals list")
+        return {**waiting(question), "answer": msgspec.to_builtins(question.answer) if question.answer else None}
+
+    async def grants(self) -> list[dict[str, Any]]:
+        """The answers for a session or for ever that are in force, oldest first."""
+        return [granted(grant) for grant in await self._store.grants()]
+
+    async def verify(self) -> VerifyReport:
+        return await self._store.verify()
+
+    async def record(self, *, session: str | None = None, after: int = 0) -> list[dict[str, Any]]:
+        """Headers of the record, oldest first, with their kind and digest; of one session or of all."""
+        names = [(await find_session(self._store, session)).session] if session else [row.session for row in await self._store.sessions()]
+        entries = [entry for name in names for entry in await self._store.read(name)]
+        entries.sort(key=lambda e: e.header.record)
+        return [{**msgspec.to_builtins(e.header), "erased": e.body is None} for e in entries if e.header.record > after]
+
+
+async def find_session(store: Store, name: str) -> SessionRow:
+    """The session of that id, or of that unique prefix. Raises `SessionNotFound`."""
+    row = await store.session(name) or await store.session(await store.resolve(name))
+    if row is None:
+        raise SessionNotFound(f"there is no session {name}", hint="neuralclaw sessions list")
+    return row
+
+
+def listed(row: SessionRow) -> dict[str, Any]:
+    """A line of `sessions list` as INTERFACE.md has it."""
+    line: dict[str, Any] = msgspec.to_builtins(row)
+    for name in ("entries", "last_turn", "open_turn", "pending"):
+        del line[name]
+    line["labels"] = sorted(row.labels)
+    return line
+
+
+def events_of(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    shown = (event_of(entry, seq) for seq, entry in enumerate(entries, 1))
+    return [event.to_dict() for event in shown if event is not None]
+
+
+def granted(grant: StandingGrant) -> dict[str, Any]:
+    """A line of `grants list`."""
+    line: dict[str, Any] = msgspec.to_builtins(grant)
+    del line["scopes"]
+    return line
+
+
+def waiting(question: OpenQuestion) -> dict[str, Any]:
+    """A line of `approvals list`."""
+    asked: dict[str, Any] = msgspec.to_builtins(question.question)
+    del asked["type"]
+    return {"approval_id": asked.pop("approval_id"), "session": question.session, "turn": question.turn, "since": question.since, **asked}

@@ -1,0 +1,169 @@
+"""Carrying out a simple command in thought: wrappers come off, inner shell code is analysed, what remains is judged."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from ..types.risk import Power, Risk
+from . import blocks, evaluated, scripts
+from .analysis_state import AnalysisState, ExpandedCommand, call_of, unresolved
+from .bounds import Exceeded
+from .commands import judge
+from .expansion import Flow
+from .paths import absolute
+from .programs import BUILTINS, DECODERS, INTERPRETERS, SHELLS
+from .shell_words import ShellWord, ansi_c
+from .unwrapping import SPECIAL, name_of, wrapper
+from .wrappers import WRAPPERS
+
+MAX_DEPTH = 10
+TOO_DEEP = f"it runs commands in commands, more than {MAX_DEPTH} levels deep"
+QUIET = frozenset({"true", "false", ":", "cd", "test", "[", "export", "set", "unset", "local", "readonly", "declare", "wait"})
+KEYWORDS = frozenset({"{", "}", "!", "if", "then", "else", "elif", "while", "until", "do"})
+"""Words of the shell's own grammar that, behind `time` or `coproc`, stand where a program is expected."""
+
+
+def run(state: AnalysisState, simple: ExpandedCommand) -> Flow:
+    """Judge one simple command and all that it runs; says what it writes to its output."""
+    if simple.depth > MAX_DEPTH:
+        raise Exceeded(TOO_DEEP)
+    state.bounds.step(200 + 50 * len(simple.words) + sum(len(w.text) for w in simple.words))
+    if not simple.words:
+        return Flow("")
+    first = simple.words[0]
+    name = name_of(first)
+    if first.fetched or first.decoded:
+        state.block(blocks.block("block.download_run"))
+    if not first.known or first.glob:
+        return unresolved(state, simple, name)
+    if first.text in state.functions:
+        return state.functions[first.text](simple)
+    if first.text in KEYWORDS:
+        state.understood = False
+        return run(state, msgspec.structs.replace(simple, words=simple.words[1:], depth=simple.depth + 1))
+    special = SPECIAL.get(name)
+    if special is not None:
+        flow = special(state, simple, name)
+        if flow is not None:
+            return flow
+    elif name in WRAPPERS:
+        return wrapper(state, simple, name)
+    return plain(state, simple, name)
+
+
+def plain(state: AnalysisState, simple: ExpandedCommand, name: str) -> Flow:
+    """Judge a command that runs no other."""
+    call = call_of(state, simple, name)
+    for found in blocks.check(call):
+        state.block(found)
+    judged = judge(call)
+    if name in INTERPRETERS:
+        _interpreter(state, simple, name)
+        if simple.stdin is not None or simple.fed:
+            judged.act(Risk.HIGH, "a pipe leads into an interpreter", Power.EXECUTE)
+    elif (name in ("source", ".") or name == "eval") and any(w.fetched or w.decoded for w in call.args):
+        state.block(blocks.block("block.download_run", what=name))
+    _downloaded(state, simple, name)
+    state.understood &= judged.understood
+    builtin = name in BUILTINS and "/" not in simple.words[0].text
+    if builtin:
+        evaluated.builtin(state, simple, name)
+    state.add(judged.command(simple.via, builtin=builtin, piped=simple.stdin is not None))
+    _directory(simple, name)
+    return _output(state, simple, name, judged.powers, [w.path for w in judged.wants if w.op == "write"])
+
+
+def _output(state: AnalysisState, simple: ExpandedCommand, name: str, powers: set[Power], written: list[str]) -> Flow:
+    """What the command writes to its output, and whether that comes from a download or a decoder."""
+    args = simple.words[1:]
+    upstream = simple.stdin or Flow()
+    fetched = upstream.fetched or Power.NETWORK in powers or any(w.fetched for w in args)
+    if state.fetched and not fetched:
+        fetched = any(absolute(w.text, simple.scene.cwd or "/") in state.fetched for w in args if w.text and not w.text.startswith("-"))
+    if fetched:
+        state.fetched.update(written)
+        if name in ("wget", "curl", "aria2c"):
+            state.fetched.update(_saved_as(simple))
+    decoded = upstream.decoded or any(w.decoded for w in args) or (name in DECODERS and name != "echo")
+    if name in ("echo", "printf"):
+        return Flow(_printed(name, args), fetched, decoded)
+    if name == "cat" and not args:
+        return Flow(upstream.output, fetched, decoded)
+    return Flow("" if name in QUIET else None, fetched, decoded)
+
+
+def _saved_as(simple: ExpandedCommand) -> list[str]:
+    """The names under which a download without `-o` is kept."""
+    names = [w.text.partition("?")[0].rstrip("/").rsplit("/", 1)[-1] for w in simple.words[1:] if "/" in w.text or "." in w.text]
+    return [absolute(n, simple.scene.cwd or "/") for n in names if n]
+
+
+def _printed(name: str, args: Sequence[ShellWord]) -> str | None:
+    """The text that `echo` or a plain `printf` prints, or None."""
+    if not all(w.known and not w.glob for w in args):
+        return None
+    texts = [w.text for w in args]
+    if name == "printf":
+        if texts and texts[0] in ("%s", "%s\\n", "%b") and len(texts) > 1:
+            return "".join(ansi_c(t) if texts[0] == "%b" else t for t in texts[1:]) + ("\n" if texts[0] == "%s\\n" else "")
+        return ansi_c(texts[0]) if len(texts) == 1 and "%" not in texts[0] else None
+    escapes = False
+    while texts and texts[0] in ("-n", "-e", "-E", "-ne", "-en", "-nE"):
+        escapes |= "e" in texts.pop(0)
+    text = " ".join(texts)
+    return (ansi_c(text) if escapes else text) + "\n"
+
+
+def _directory(simple: ExpandedCommand, name: str) -> None:
+    """Follow `cd`."""
+    if name not in ("cd", "pushd", "popd"):
+        return
+    operands = [w for w in simple.words[1:] if not w.text.startswith("-") or w.text == "-"]
+    scene = simple.scene
+    if name == "cd" and not operands:
+        scene.cwd = scene.home or None
+    elif name == "popd" or not operands or not operands[0].known or operands[0].text == "-" or operands[0].glob:
+        scene.cwd = None
+    elif scene.cwd is not None or operands[0].text.startswith("/"):
+        scene.cwd = absolute(operands[0].text, scene.cwd or "/")
+
+
+def _downloaded(state: AnalysisState, simple: ExpandedCommand, name: str) -> None:
+    """A program or script that the same line downloaded or wrote."""
+    if not state.fetched and not state.contents:
+        return
+    words = simple.words if name in INTERPRETERS or name in ("source", ".") else simple.words[:1]
+    for word in words:
+        if word.text and not word.text.startswith("-") and ("/" in word.text or word is not simple.words[0]):
+            if absolute(word.text, simple.scene.cwd or "/") in state.fetched:
+                state.block(blocks.block("block.download_run", what=word.text))
+            written = state.contents.get(absolute(word.text, simple.scene.cwd or "/"))
+            if written and name in INTERPRETERS and name not in SHELLS:
+                for line in scripts.shell_calls(written):
+                    state.parse(line, msgspec.structs.replace(simple, stdin=None), name)
+            elif written:
+                state.parse(written, msgspec.structs.replace(simple, stdin=None), name)
+
+
+def _interpreter(state: AnalysisState, simple: ExpandedCommand, name: str) -> None:
+    """Code on the line or from standard input."""
+    args = simple.words[1:]
+    if any(w.fetched or w.decoded for w in args):
+        state.block(blocks.block("block.download_run", what=name))
+    for word in scripts.code_of(name, args):
+        for found in scripts.code_blocks(word.text):
+            state.block(found)
+        for line in scripts.shell_calls(word.text):
+            state.parse(line, simple, name)
+    stdin = simple.stdin
+    if simple.fed and stdin is not None and stdin.fetched:
+        state.block(blocks.block("block.download_run", what=f"xargs {name}"))
+    if stdin is None or not scripts.takes_stdin(name, args):
+        return
+    if stdin.fetched or stdin.decoded:
+        state.block(blocks.block("block.download_run", what=name))
+    if stdin.output is not None and name in SHELLS:
+        state.parse(stdin.output, msgspec.structs.replace(simple, stdin=None), name)
+    elif stdin.output is not None:
+        for line in scripts.shell_calls(stdin.output):
+            state.parse(line, msgspec.structs.replace(simple, stdin=None), name)

@@ -1,0 +1,68 @@
+"""What the analysis of a command line finds, as values: simple commands, blocks, and what stayed unclear."""
+
+import msgspec
+
+from ..types.actions import CommandView, PathWant
+from ..types.risk import Power, Risk
+
+
+class BlockMatch(msgspec.Struct, frozen=True):
+    """Something blocked for good (row N17). A releasable one falls when an owner's rule allows `argv` in all of `places`."""
+
+    rule: str
+    reason: str
+    alternative: str | None = None
+    argv: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
+    releasable: bool = False
+
+
+class SimpleCommand(msgspec.Struct, frozen=True, kw_only=True):
+    """One simple command after its wrappers are taken off. `program` is its first word, "" for a shell builtin or a bare redirection."""
+
+    argv: tuple[str, ...]
+    via: tuple[str, ...] = ()
+    program: str = ""
+    subject: str = ""
+    """What a standing answer may cover: the program, with its subcommand where it has one."""
+    powers: frozenset[Power] = frozenset()
+    risk: Risk = Risk.LOW
+    only_reads: bool = True
+    critical: bool = False
+    """Changes the system itself."""
+    reason: str = ""
+    """Why its risk is what it is."""
+    wants: tuple[PathWant, ...] = ()
+    sends: bool = False
+    cwd: str | None = None
+    """Where it runs; None: not known."""
+    script: str = ""
+    """The file that an interpreter runs, absolute."""
+    open: bool = False
+    """What it works on is not all in its words: it reads standard input, gets arguments from it, or has wildcards."""
+
+    def view(self) -> CommandView:
+        powers = tuple(p for p in Power if p in self.powers)
+        return CommandView(argv=self.argv, via=self.via, powers=powers, risk=self.risk)
+
+
+class CommandLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A whole command line. `simple`: one program without operators, redirections or substitutions."""
+
+    text: str
+    commands: tuple[SimpleCommand, ...] = ()
+    blocks: tuple[BlockMatch, ...] = ()
+    understood: bool = True
+    broken: bool = False
+    """The grammar could not read all of it."""
+    simple: bool = True
+    alters: bool = False
+    """It sets variables, defines functions or changes the shell: its commands need not do what the same words do elsewhere."""
+    exceeded: str = ""
+    """The bound at which the analysis stopped, as the end of a sentence; "": it came to its end. What came after is not known."""
+    unread: bool = False
+    """It is so long that nothing of it was read."""
+
+    @property
+    def only_reads(self) -> bool:
+        return self.understood and not self.broken and not self.blocks and all(c.only_reads for c in self.commands)

@@ -1,0 +1,281 @@
+"""Expansion: nodes of the shell grammar become words, with what is known of variables, the directory and substitutions."""
+
+import ast
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from .bounds import AnalysisBounds
+from .patterns import late
+from .shell_words import EMPTY, ShellWord, WordPiece, ansi_c, bare, finish, in_double_quotes, quoted, text_of
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_DEFAULT = late(r"\$\{([A-Za-z_]\w*):?[-=]([^$`{}\\'\"]*)\}")
+_NAME = late(r"[A-Za-z_]\w*")
+_UNSEEN = late(r"[@!+*?]\(|(?<!\\)\$.|(?<!\\)`|(?<!\\)\s")
+"""In a plain word: patterns and expansions that the grammar did not see."""
+_ORDINARY = late(r"[A-Za-z0-9_./:,=+@%-]+")
+NUMBERS = frozenset("?#$!")
+LENGTH = late(r"\$\{#\w+\}")
+
+
+MAX_OUTPUT = 100_000
+"""Characters of output that are followed; of more it is not known what it says."""
+
+
+class Flow(msgspec.Struct):
+    """What a piece of shell code writes to its standard output: its exact text where that is known, and where it comes from."""
+
+    output: str | None = None
+    fetched: bool = False
+    decoded: bool = False
+
+    def then(self, other: "Flow") -> "Flow":
+        """The output of both, one after the other."""
+        output = None if self.output is None or other.output is None or len(self.output) + len(other.output) > MAX_OUTPUT else self.output + other.output
+        return Flow(output, self.fetched or other.fetched, self.decoded or other.decoded)
+
+
+class ShellScope:
+    """What is known where a command stands: the directory (None: unknown) and variables (text, whether it is sure)."""
+
+    __slots__ = ("cwd", "home", "variables")
+
+    def __init__(self, cwd: str | None, home: str, variables: dict[str, tuple[str, bool]]) -> None:
+        self.cwd, self.home, self.variables = cwd, home, variables
+
+    def copy(self) -> "ShellScope":
+        return ShellScope(self.cwd, self.home, dict(self.variables))
+
+    def tilde(self, head: str) -> str | None:
+        """The directory that `~`, `~+` or `~name` stands for, or None."""
+        if head == "~":
+            return self.home or None
+        if head == "~+":
+            return self.cwd
+        name = head[1:]
+        return None if not re.fullmatch(r"[a-z_][\w-]*", name) else "/root" if name == "root" else f"/home/{name}"
+
+    def value(self, name: str) -> tuple[str, bool]:
+        """A variable's text and whether that is sure. One that nobody set counts as empty and unsure."""
+        if name in self.variables:
+            return self.variables[name]
+        if name == "HOME" and self.home:
+            return self.home, True
+        if name == "PWD" and self.cwd is not None:
+            return self.cwd, True
+        if name == "IFS":
+            return " ", True
+        return "", False
+
+
+class Expander:
+    """Resolves words. `run` analyses the code of a substitution and says what it writes; `again` is told of `expansion` and `arithmetic`, which
+    evaluate their text once more."""
+
+    def __init__(self, run: Callable[["Node"], Flow], bounds: AnalysisBounds, again: Callable[[str, str], None]) -> None:
+        self._run, self._bounds, self._again = run, bounds, again
+
+    def joined(self, nodes: "Sequence[Node]", scene: ShellScope) -> list[ShellWord]:
+        """Nodes that stand side by side without a blank are one word, also where the grammar takes them for several."""
+        ready = self._ordinary(nodes)
+        if ready is not None:
+            return [ready]
+        return finish(self._together(nodes, scene), "".join(text_of(n) for n in nodes), scene.tilde, self._bounds)
+
+    def one(self, nodes: "Sequence[Node]", scene: ShellScope) -> ShellWord:
+        """The nodes as a single word, as in an assignment or after a redirection: not split."""
+        ready = self._ordinary(nodes)
+        if ready is not None:
+            return ready
+        piece, source = self._together(nodes, scene), "".join(text_of(n) for n in nodes)
+        piece.text = re.sub(r"[ \t\n]", lambda m: quoted(m.group()), piece.text)
+        words = finish(piece, source, scene.tilde, self._bounds)
+        if len(words) == 1:
+            return words[0]
+        return ShellWord(" ".join(w.text for w in words), not words and piece.known, source, False, piece.fetched, piece.decoded)
+
+    def _ordinary(self, nodes: "Sequence[Node]") -> ShellWord | None:
+        """A word that is already what the program gets, as most are."""
+        if len(nodes) != 1 or nodes[0].type not in ("word", "command_name"):
+            return None
+        text = text_of(nodes[0])
+        self._bounds.step(20 + len(text))
+        return ShellWord(text, True, text) if _ORDINARY.fullmatch(text) else None
+
+    def _piece(self, node: "Node", scene: ShellScope) -> WordPiece:
+        self._bounds.enter()
+        self._bounds.step(node.end_byte - node.start_byte)
+        piece = self._resolved(node, scene)
+        self._bounds.leave()
+        return piece
+
+    def _resolved(self, node: "Node", scene: ShellScope) -> WordPiece:
+        kind = node.type
+        if kind in ("word", "number", "variable_name", "regex", "test_operator", "extglob_pattern"):
+            return self._bare(node, scene)
+        if kind == "raw_string":
+            return WordPiece(quoted(text_of(node)[1:-1]))
+        if kind == "ansi_c_string":
+            return WordPiece(quoted(ansi_c(text_of(node)[2:-1])))
+        if kind in ("string", "translated_string"):
+            return self._string(node, scene)
+        if kind in ("concatenation", "command_name"):
+            return self._together(node.children, scene)
+        if kind in ("simple_expansion", "expansion"):
+            return self._variable(node, scene)
+        if kind in ("command_substitution", "process_substitution"):
+            return self._substitution(node)
+        if kind == "arithmetic_expansion":
+            return self._arithmetic(node, scene)
+        if kind == "brace_expression":
+            return WordPiece(text_of(node))
+        self._inner(node, scene)
+        return WordPiece("", known=False)
+
+    def _bare(self, node: "Node", scene: ShellScope) -> WordPiece:
+        if node.named_child_count:
+            self._inner(node, scene)
+            return WordPiece("", known=False)
+        text = text_of(node)
+        known = not (node.type == "extglob_pattern" or _UNSEEN.search(text))
+        return WordPiece(bare(text), known)
+
+    def _together(self, nodes: "Sequence[Node]", scene: ShellScope) -> WordPiece:
+        """Neighbours as one word. A `$` before double quotes means a translated string and says nothing itself; braces right
+        behind `$name` would change the name, and a gap between the nodes is something the grammar did not show."""
+        whole = WordPiece()
+        for place, node in enumerate(nodes):
+            before = nodes[place - 1] if place else None
+            after = nodes[place + 1] if place + 1 < len(nodes) else None
+            if before is not None and node.start_byte > before.end_byte:
+                whole.known = False
+            if before is not None and before.type != "$" and text_of(before).endswith("$"):
+                whole.known = False
+            if node.type == "$":
+                translated = after is not None and text_of(after).startswith('"')
+                whole.known &= translated or len(nodes) == 1
+                whole.add(WordPiece(bare(text_of(node)[:-1] if translated else text_of(node))))
+                continue
+            piece = self._piece(node, scene) if node.is_named else WordPiece(bare(text_of(node)))
+            if before is not None and before.type == "simple_expansion" and piece.text.startswith("{"):
+                whole.known = False
+            whole.add(piece)
+            self._bounds.step(1 + len(whole.text) // 16)
+        return whole
+
+    def _string(self, node: "Node", scene: ShellScope) -> WordPiece:
+        """Double quotes: what no child covers is literal text."""
+        source, start = node.text or b"", node.start_byte
+        whole, position = WordPiece(EMPTY), node.start_byte
+        children = [c for c in node.children if c.is_named and c.type != "string_content"]
+        end = node.end_byte - 1
+        position += source.index(b'"') + 1
+        for child in children:
+            leading = len(text_of(child)) - len(text_of(child).lstrip(" \t\n")) if child.type == "command_substitution" else 0
+            literal = source[position - start : child.start_byte + leading - start].decode("utf-8", "replace")
+            whole.text += quoted(in_double_quotes(literal)) if literal else ""
+            piece = self._piece(child, scene)
+            piece.text = quoted(_unmarked(piece.text)) if piece.text else ""
+            whole.add(piece)
+            self._bounds.step(1 + len(whole.text) // 16)
+            position = child.end_byte
+        literal = source[position - start : end - start].decode("utf-8", "replace")
+        whole.text += quoted(in_double_quotes(literal)) if literal else ""
+        return whole
+
+    def _variable(self, node: "Node", scene: ShellScope) -> WordPiece:
+        source = text_of(node)
+        name = source[1:] if node.type == "simple_expansion" else source[2:-1]
+        if name in ("@", "*"):
+            return self._value(*scene.value(name))
+        if name in NUMBERS or LENGTH.fullmatch(source):
+            return WordPiece("0")
+        if _NAME.fullmatch(name) or name.isdigit():
+            return self._value(*scene.value(name))
+        self._again("expansion", source)
+        default = _DEFAULT.fullmatch(source)
+        if default is not None:
+            text, known = scene.value(default.group(1))
+            return self._value(text or default.group(2), known and bool(text))
+        self._inner(node, scene)
+        return WordPiece("", known=False)
+
+    def _value(self, text: str, known: bool) -> WordPiece:
+        self._bounds.grow(len(text))
+        return WordPiece(_protected(text), known)
+
+    def _substitution(self, node: "Node") -> WordPiece:
+        flow = self._run(node)
+        if text_of(node).startswith("$`"):
+            flow = Flow(None, flow.fetched, flow.decoded)
+        if node.type == "process_substitution":
+            return WordPiece(quoted("/dev/fd/63"), True, flow.fetched, flow.decoded)
+        known = flow.output is not None
+        self._bounds.grow(len(flow.output or ""))
+        return WordPiece(_protected((flow.output or "").rstrip("\n")), known, flow.fetched, flow.decoded)
+
+    def _arithmetic(self, node: "Node", scene: ShellScope) -> WordPiece:
+        """A number, where it can be worked out here."""
+        self._again("arithmetic", _sum(node))
+        self._inner(node, scene)
+        number = calculate(_sum(node))
+        return WordPiece("" if number is None else str(number), known=number is not None)
+
+    def _inner(self, node: "Node", scene: ShellScope) -> None:
+        """Analyse substitutions anywhere below a node whose own value stays unknown."""
+        self._bounds.enter()
+        for child in node.named_children:
+            if child.type in ("command_substitution", "process_substitution"):
+                self._run(child)
+                continue
+            if child.type == "expansion":
+                self._again("expansion", text_of(child))
+            elif child.type == "arithmetic_expansion":
+                self._again("arithmetic", _sum(child))
+            self._inner(child, scene)
+        self._bounds.leave()
+
+
+def _sum(node: "Node") -> str:
+    """What stands inside `$((…))` or `$[…]`."""
+    text = text_of(node)
+    return text[2:-1] if text.startswith("$[") else text[3:-2]
+
+
+def _protected(text: str) -> str:
+    """The value of an expansion: split and matched against files, but its braces, commas and tildes are plain text."""
+    return "".join(quoted(c) if c in "{},~" else c for c in text)
+
+
+def _unmarked(text: str) -> str:
+    return "".join(chr(ord(c) - 0xE000) if 0xE000 < ord(c) < 0xE07F else c for c in text if c != EMPTY)
+
+
+def calculate(text: str) -> int | None:
+    """The value of plain integer arithmetic (`+ - * / %`, parentheses), or None."""
+    if not re.fullmatch(r"[\d+*/%()\s-]{1,80}", text):
+        return None
+    try:
+        return _value(ast.parse(text.strip(), mode="eval").body)
+    except (SyntaxError, ZeroDivisionError, TypeError):
+        return None
+
+
+def _value(node: ast.AST) -> int:
+    if isinstance(node, ast.Constant) and isinstance(node.value, int):
+        return node.value
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
+        return -_value(node.operand) if isinstance(node.op, ast.USub) else _value(node.operand)
+    if isinstance(node, ast.BinOp):
+        a, b = _value(node.left), _value(node.right)
+        if isinstance(node.op, ast.Add | ast.Sub | ast.Mult):
+            return a + b if isinstance(node.op, ast.Add) else a - b if isinstance(node.op, ast.Sub) else a * b
+        if isinstance(node.op, ast.Div | ast.Mod):
+            quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+            return quotient if isinstance(node.op, ast.Div) else a - b * quotient
+    raise TypeError("not plain arithmetic")

@@ -1,0 +1,233 @@
+"""Programs that run other programs: how each is taken off, and what it then runs."""
+
+from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
+
+import msgspec
+
+from ..types.risk import Power
+from . import blocks
+from .analysis_state import AnalysisState, ExpandedCommand, call_of, environment, positional, unresolved
+from .command_line import SimpleCommand
+from .expansion import Flow, ShellScope
+from .programs import ACTS, PRIVILEGED, SHELLS
+from .shell_words import ShellWord
+from .wrappers import WRAPPERS, inner
+
+REMOTE = frozenset({"ssh"})
+
+
+def wrapper(state: AnalysisState, simple: ExpandedCommand, name: str) -> Flow:
+    """Take one wrapper off and judge what it runs."""
+    wrapper = WRAPPERS[name]
+    found = inner(simple.words, wrapper, assignments=name in ("env", "sudo", "doas"))
+    for blocked in blocks.check(call_of(state, simple, name)):
+        state.block(blocked)
+    if not found.sure:
+        state.understood = False
+        _suffixes(state, simple)
+    for option in found.options:
+        variable, equals, _ = option.text.partition("=")
+        if equals and variable.isidentifier():
+            environment(state, simple, variable)
+    rest = simple.words[found.start :]
+    if not rest or name in REMOTE or name in PRIVILEGED or name in ACTS:
+        state.judge(state, simple, name)
+        if not rest:
+            return Flow()
+    if wrapper.joined:
+        return state.parse(" ".join(w.text for w in rest), simple, name)
+    return state.run(state, simple.inside(rest, name))
+
+
+def _suffixes(state: AnalysisState, simple: ExpandedCommand) -> None:
+    """Where the inner command begins is not sure: the blocks look at every place where it may."""
+    for i in range(1, len(simple.words)):
+        words = simple.words[i:]
+        state.bounds.step(200 + 8 * len(words))
+        for found in blocks.check(call_of(state, msgspec.structs.replace(simple, words=words), name_of(words[0]))):
+            state.block(found)
+
+
+def name_of(word: ShellWord) -> str:
+    """The program's name without its directory; a name with wildcards is taken for the most dangerous one that it fits."""
+    name = word.text.rsplit("/", 1)[-1]
+    if word.glob:
+        return next((bad for bad in blocks.NAMES if fnmatchcase(bad, name)), name)
+    return name
+
+
+def _shell(state: AnalysisState, simple: ExpandedCommand, name: str) -> Flow | None:
+    """`bash -c TEXT` runs its text; other uses of a shell run code from a file or from standard input."""
+    args = simple.words[1:]
+    place = 0
+    inline = False
+    while place < len(args):
+        text = args[place].text
+        if text in ("-o", "+o", "-O", "+O", "--rcfile", "--init-file"):
+            place += 2
+            continue
+        if not text.startswith(("-", "+")) or text in ("-", "--"):
+            break
+        inline |= not text.startswith("--") and "c" in text
+        place += 1
+    if place < len(args) and args[place].text == "--":
+        place += 1
+    if not inline or place >= len(args):
+        return None
+    script = args[place]
+    if script.fetched or script.decoded or ((simple.fed or not script.known) and simple.stdin is not None and simple.stdin.fetched):
+        state.block(blocks.block("block.download_run", what=name))
+    if not script.known or simple.fed:
+        unresolved(state, simple, name)
+    scene = ShellScope(simple.scene.cwd, simple.scene.home, dict(simple.scene.variables))
+    positional(scene, args[place + 1 :])
+    return state.parse(script.text, msgspec.structs.replace(simple, scene=scene), f"{name} -c")
+
+
+def _eval(state: AnalysisState, simple: ExpandedCommand, name: str) -> Flow | None:
+    args = simple.words[1:]
+    if any(w.fetched or w.decoded for w in args):
+        state.block(blocks.block("block.download_run", what=name))
+    if not all(w.known for w in args):
+        if simple.stdin is not None and (simple.stdin.fetched or simple.stdin.decoded):
+            state.block(blocks.block("block.download_run", what=name))
+        unresolved(state, simple, name)
+    words = args[:1] if name == "trap" else args
+    return state.parse(" ".join(w.text for w in words), simple, name)
+
+
+def _xargs(state: AnalysisState, simple: ExpandedCommand, name: str) -> Flow | None:
+    """The inner command gets further arguments from standard input: known ones when a plain `echo` feeds it."""
+    found = inner(simple.words, WRAPPERS["xargs"])
+    if not found.sure:
+        state.understood = False
+        _suffixes(state, simple)
+    rest = list(simple.words[found.start :]) or [ShellWord("echo")]
+    text = simple.stdin.output if simple.stdin is not None else None
+    mark = _replaced(found.options)
+    if mark:
+        return _each(state, simple, rest, mark, text)
+    if text is not None:
+        return state.run(state, simple.inside([*rest, *(ShellWord(t) for t in text.split())], "xargs", stdin=None))
+    return state.run(state, simple.inside(rest, "xargs", fed=True))
+
+
+def _replaced(options: Sequence[ShellWord]) -> str:
+    """The mark that `xargs -I MARK` replaces, or ""."""
+    for place, word in enumerate(options):
+        if word.text in ("-I", "--replace") and place + 1 < len(options):
+            return options[place + 1].text
+        if word.text.startswith("-I") or word.text == "-i":
+            return word.text[2:] or "{}"
+    return ""
+
+
+def _each(state: AnalysisState, simple: ExpandedCommand, words: list[ShellWord], mark: str, text: str | None) -> Flow:
+    """The inner command once for each line, its mark replaced; a program that standard input names cannot be resolved."""
+    if text is None:
+        if mark in words[0].text:
+            unresolved(state, simple, "xargs")
+        return state.run(state, simple.inside(words, "xargs", fed=True))
+    flow = Flow("")
+    for line in text.splitlines():
+        state.bounds.grow(len(line) * len(words))
+        given = [msgspec.structs.replace(w, text=w.text.replace(mark, line.strip())) for w in words]
+        flow = flow.then(state.run(state, simple.inside(given, "xargs", stdin=None)))
+    return flow
+
+
+def _find(state: AnalysisState, simple: ExpandedCommand, name: str) -> Flow | None:
+    """Commands behind `-exec` are judged with the places where the search begins in place of `{}`."""
+    args = simple.words[1:]
+    starts = blocks.find_starts(args) or (ShellWord("."),)
+    place = 0
+    while place < len(args):
+        if args[place].text in ("-exec", "-execdir", "-ok", "-okdir"):
+            end = next((i for i in range(place + 1, len(args)) if args[i].text in (";", "+")), len(args))
+            words: list[ShellWord] = []
+            for word in args[place + 1 : end]:
+                words += starts if word.text == "{}" else [word]
+            spread = any(w.text == "{}" for w in args[place + 1 : end])
+            state.run(state, simple.inside(words or [ShellWord("", known=False)], f"find {args[place].text}", spread=spread, stdin=None))
+            place = end
+        place += 1
+    return None
+
+
+def _env(state: AnalysisState, simple: ExpandedCommand, name: str) -> Flow | None:
+    """`env -S` splits a text; without a command it prints the environment."""
+    for place, word in enumerate(simple.words[1:], 1):
+        text = word.text
+        if text in ("-S", "--split-string", "-vS") and place + 1 < len(simple.words):
+            return state.parse(" ".join(w.text for w in simple.words[place + 1 :]), simple, "env -S")
+        if text.startswith(("-S", "--split-string=")):
+            start = text.partition("=")[2] if text.startswith("--") else text[2:]
+            return state.parse(" ".join([start, *(w.text for w in simple.words[place + 1 :])]), simple, "env -S")
+    if inner(simple.words, WRAPPERS["env"], assignments=True).start >= len(simple.words):
+        state.add(
+            SimpleCommand(
+                argv=tuple(w.shown for w in simple.words), via=simple.via, program=simple.words[0].text, subject="env", powers=frozenset({Power.READ})
+            )
+        )
+        return Flow()
+    return wrapper(state, simple, name)
+
+
+def _su(state: AnalysisState, simple: ExpandedCommand, name: str) -> Flow | None:
+    words = simple.words
+    for place, word in enumerate(words[:-1]):
+        if word.text in ("-c", "--command"):
+            state.parse(words[place + 1].text, simple, name)
+        elif word.text.startswith("--command="):
+            state.parse(word.text.partition("=")[2], simple, name)
+    return None
+
+
+def _command(state: AnalysisState, simple: ExpandedCommand, name: str) -> Flow | None:
+    """`command -v NAME` only looks a program up."""
+    if len(simple.words) > 1 and simple.words[1].text in ("-v", "-V"):
+        state.add(SimpleCommand(argv=tuple(w.shown for w in simple.words), via=simple.via, powers=frozenset({Power.READ}), subject="command"))
+        return Flow()
+    return wrapper(state, simple, name)
+
+
+def _flock(state: AnalysisState, simple: ExpandedCommand, name: str) -> Flow | None:
+    for place, word in enumerate(simple.words[:-1]):
+        if word.text in ("-c", "--command"):
+            state.judge(state, msgspec.structs.replace(simple, words=simple.words[:place]), name)
+            return state.parse(simple.words[place + 1].text, simple, name)
+    return wrapper(state, simple, name) if name != "script" else None
+
+
+def _parallel(state: AnalysisState, simple: ExpandedCommand, name: str) -> Flow | None:
+    """Its command is shell text; what follows `:::` are arguments. Without a command every line of its input is one."""
+    found = inner(simple.words, WRAPPERS["parallel"])
+    rest = simple.words[found.start :]
+    cut = next((i for i, w in enumerate(rest) if w.text.startswith(":::")), len(rest))
+    arguments = rest[cut + 1 :]
+    state.understood = False
+    if cut == 0:
+        if simple.stdin is not None and (simple.stdin.fetched or simple.stdin.decoded):
+            state.block(blocks.block("block.download_run", what=name))
+        for word in arguments:
+            state.parse(word.text, simple, name)
+        state.judge(state, simple, name)
+        return Flow()
+    text = " ".join(w.text for w in rest[:cut])
+    return state.parse(" ".join([text, *(w.text for w in arguments)]), msgspec.structs.replace(simple, fed=not arguments), name)
+
+
+SPECIAL: dict[str, Callable[[AnalysisState, ExpandedCommand, str], Flow | None]] = {
+    **dict.fromkeys(SHELLS, _shell),
+    "eval": _eval,
+    "trap": _eval,
+    "xargs": _xargs,
+    "find": _find,
+    "env": _env,
+    "su": _su,
+    "command": _command,
+    "flock": _flock,
+    "script": _flock,
+    "parallel": _parallel,
+}

@@ -1,0 +1,248 @@
+"""Rows as values: entries, sessions, questions, scopes. Every function reads on a connection it is given."""
+
+import hmac
+import sqlite3
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from ..errors import SessionNotFound
+from ..types.actions import Scope, StandingGrant
+from ..types.entries import Entry, blob_digest, rfc3339
+from ..types.events import ApprovalRequested, ApprovalResolved
+from ..types.records import OpenQuestion, SessionRow, SessionState
+from .bodies import ENTRY, body_of, entry_of, labels_of
+from .tables import Progress
+
+
+def entries_after(c: sqlite3.Connection, session: str, *, after: int, from_turn: int, kinds: Sequence[str] | None, limit: int) -> list[Entry]:
+    """At most `limit` entries of a session (-1: all), oldest first."""
+    values: list[Any] = [session, after]
+    # A plus sign keeps a condition from choosing the index: a turn's entries are found by the turn.
+    where = "e.session = ? AND e.entry > ?" if not from_turn else "e.session = ? AND +e.entry > ? AND e.turn >= ?"
+    if from_turn:
+        values.append(from_turn)
+    if kinds is not None:
+        where += f" AND e.kind IN ({', '.join('?' * len(kinds))})"
+        values += kinds
+    order = "+e.entry" if from_turn else "e.entry"
+    rows = c.execute(f"{ENTRY} WHERE {where} ORDER BY {order} LIMIT ?", (*values, limit)).fetchall()
+    return [entry_of(row) for row in rows]
+
+
+def records_after(c: sqlite3.Connection, record: int, limit: int) -> list[Entry]:
+    """At most `limit` entries of all sessions with a record number above `record`, in record order."""
+    rows = c.execute(f"{ENTRY} WHERE e.record > ? ORDER BY e.record LIMIT ?", (record, limit)).fetchall()
+    return [entry_of(row) for row in rows]
+
+
+def last_record(c: sqlite3.Connection) -> int:
+    number: int = c.execute("SELECT coalesce(max(record), 0) FROM entries").fetchone()[0]
+    return number
+
+
+_SESSION = (
+    "SELECT s.session, s.origin, s.workspace, s.title, s.model, s.parent, s.soul, s.created, s.aside, l.holder,"
+    " EXISTS (SELECT 1 FROM inbox i WHERE i.session = s.session), {} FROM sessions s"
+    " LEFT JOIN progress p ON p.session = s.session LEFT JOIN leases l ON l.name = 'session:' || s.session"
+).format(", ".join("p." + name for name in Progress.__struct_fields__))
+_UNFINISHED = " WHERE s.session IN (SELECT session FROM progress WHERE open_turn > 0 UNION SELECT session FROM inbox)"
+
+
+def session_row(c: sqlite3.Connection, session: str, alive: Callable[[str], bool], now: float) -> SessionRow | None:
+    """The session, as it stands at `now` (epoch seconds); None when there is none of that id."""
+    row = c.execute(f"{_SESSION} WHERE s.session = ?", (session,)).fetchone()
+    return _session(c, row, alive, now) if row else None
+
+
+def session_rows(c: sqlite3.Connection, alive: Callable[[str], bool], now: float, *, unfinished: bool) -> list[SessionRow]:
+    """All sessions, the one that changed last first; with `unfinished` only those that wait to be gone on with."""
+    known: dict[str, bool] = {}
+
+    def asked_once(holder: str) -> bool:
+        if holder not in known:
+            known[holder] = alive(holder)
+        return known[holder]
+
+    rows = [_session(c, row, asked_once, now) for row in c.execute(f"{_SESSION}{_UNFINISHED if unfinished else ''}").fetchall()]
+    rows.sort(key=lambda r: (r.updated, r.session), reverse=True)
+    return [row for row in rows if not unfinished or row.state in ("unfinished", "set_aside")]
+
+
+def _session(c: sqlite3.Connection, row: Sequence[Any], alive: Callable[[str], bool], now: float) -> SessionRow:
+    session, origin, workspace, title, model, parent, soul, created, aside, holder, pending, of, *columns = row
+    p = Progress.of((of, *columns)) if of is not None else Progress(session)
+    return SessionRow(
+        session=session,
+        title=title or p.first_text,
+        state=_state(c, p, bool(pending), bool(aside), bool(holder) and alive(holder), now),
+        turns=p.turns,
+        model=p.model or model,
+        origin=origin,
+        workspace=workspace,
+        created=rfc3339(created),
+        updated=rfc3339(max(p.updated, created)),
+        usd=None if p.unpriced else p.usd,
+        entries=p.entries,
+        last_turn=p.started,
+        open_turn=p.open_turn,
+        pending=bool(pending),
+        parent=parent,
+        soul=soul,
+        labels=frozenset(labels_of(p.labels)),
+    )
+
+
+def _state(c: sqlite3.Connection, p: Progress, pending: bool, aside: bool, held: bool, now: float) -> SessionState:
+    if not (p.open_turn or pending):
+        return "set_aside" if aside else "idle"
+    if p.open_turn and any(_is_open(c, name, now) for name in p.waiting):
+        return "waiting"  # also in the moment in which whoever parked it still holds the lease
+    if held:
+        return "running"
+    return "set_aside" if aside else "unfinished"
+
+
+def _is_open(c: sqlite3.Connection, question: str, now: float) -> bool:
+    """Whether a person can still answer it: one that is erased, cannot be read or has expired waits for nobody."""
+    found = question_row(c, question)
+    return found is not None and found.answer is None and not _expired(found, now)
+
+
+def _expired(asked: OpenQuestion, now: float) -> bool:
+    """Whether its time is over, which is a no, also while that is not on record yet."""
+    return datetime.fromisoformat(asked.question.expires).timestamp() <= now
+
+
+def find_session(c: sqlite3.Connection, prefix: str) -> str:
+    """The one session of that id, else the only one whose id begins so. Raises `SessionNotFound`."""
+    if c.execute("SELECT 1 FROM sessions WHERE session = ?", (prefix,)).fetchone():
+        return prefix
+    beyond = prefix + "\U0010ffff"
+    rows = c.execute("SELECT session FROM sessions WHERE session >= ? AND session < ? ORDER BY session LIMIT 6", (prefix, beyond)).fetchall() if prefix else []
+    names: list[str] = [name for (name,) in rows]
+    if len(names) == 1:
+        return names[0]
+    hint = "neuralclaw sessions list"
+    if not names:
+        raise SessionNotFound(f"there is no session {prefix}", hint=hint)
+    listed = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
+    raise SessionNotFound(f"several sessions begin with {prefix}: {listed}", hint=hint)
+
+
+def newest_session(c: sqlite3.Connection, workspace: str, left_out: Sequence[str]) -> str | None:
+    """The session of that workspace that changed last, of two that changed at once the one that `session_rows` has first."""
+    row = c.execute(
+        "SELECT s.session FROM sessions s LEFT JOIN progress p ON p.session = s.session"
+        f" WHERE s.workspace = ? AND s.session NOT IN ({', '.join('?' * len(left_out))})"
+        " ORDER BY max(coalesce(p.updated, 0), s.created) DESC, s.session DESC LIMIT 1",
+        (workspace, *left_out),
+    ).fetchone()
+    return row[0] if row else None
+
+
+_QUESTION = (
+    "SELECT q.session, q.turn, e.time, e.entry, e.kind, e.version, b.data, a.entry, a.kind, a.version, d.data FROM questions q"
+    " JOIN entries e ON e.record = q.record JOIN bodies b ON b.record = q.record"
+    " LEFT JOIN entries a ON a.record = q.answer LEFT JOIN bodies d ON d.record = q.answer"
+)
+
+
+def question_rows(c: sqlite3.Connection, session: str | None, now: float, *, open_only: bool) -> list[OpenQuestion]:
+    """Questions, oldest first; those whose body was erased or cannot be read are not shown. `open_only`: those that can be answered at `now`."""
+    where = [*(["q.session = ?"] if session is not None else []), *(["q.answer IS NULL"] if open_only else [])]
+    rows = c.execute(f"{_QUESTION}{' WHERE ' + ' AND '.join(where) if where else ''} ORDER BY q.record", (session,) if session is not None else ()).fetchall()
+    return [question for row in rows if (question := _question(row)) is not None and not (open_only and _expired(question, now))]
+
+
+def question_row(c: sqlite3.Connection, approval_id: str) -> OpenQuestion | None:
+    """The question of that id; None when there is none, its body was erased or cannot be read."""
+    row = c.execute(f"{_QUESTION} WHERE q.id = ?", (approval_id,)).fetchone()
+    return _question(row) if row else None
+
+
+def _question(row: Sequence[Any]) -> OpenQuestion | None:
+    session, turn, time, entry, kind, version, asked, answer_entry, answer_kind, answer_version, answered = row
+    question = body_of(kind, version, asked, session, entry)
+    if not isinstance(question, ApprovalRequested):
+        return None
+    if question.kind == "action":  # of a version without these words: an answer whose extent nobody reads is not offered
+        offered = tuple(c for c in question.choices if c not in ("session", "always") or getattr(question.covers, c) is not None)
+        question = msgspec.structs.replace(question, choices=offered)
+    answer = body_of(answer_kind, answer_version, answered, session, answer_entry) if answered is not None else None
+    if answer_entry is not None and not isinstance(answer, ApprovalResolved):
+        answer = ApprovalResolved(approval_id=question.approval_id, decision="no", by="unreadable")  # erased, or it cannot be read: no yes is left
+    return OpenQuestion(session, turn, rfc3339(time), question, answer if isinstance(answer, ApprovalResolved) else None)
+
+
+_STANDING = (
+    "SELECT q.session, q.turn, e.time, e.entry, e.kind, e.version, b.data, a.entry, a.kind, a.version, d.data, a.time FROM scopes s"
+    " JOIN questions q ON q.session = s.session AND q.answer = s.record"
+    " JOIN entries e ON e.record = q.record JOIN bodies b ON b.record = q.record"
+    " JOIN entries a ON a.record = q.answer JOIN bodies d ON d.record = q.answer WHERE s.place = 0"
+)
+
+
+def grant_rows(c: sqlite3.Connection, session: str | None, workspace: str | None) -> list[StandingGrant]:
+    """Standing grants, oldest first: all, or those that count for a turn of this session in this workspace."""
+    where = ""
+    values: tuple[str | bytes, ...] = ()
+    if session is not None:
+        where, values = " AND ((s.session = ? AND s.decision = 'session') OR s.decision = 'always')", (session,)
+    if workspace is not None:  # cheap, before anything is decoded; what is decoded is compared again
+        where += " AND (s.decision = 'session' OR instr(b.data, ?) > 0)"
+        values = (*values, msgspec.json.encode(workspace)[1:-1])
+    rows = c.execute(f"{_STANDING}{where} ORDER BY s.record", values).fetchall()
+    found = [grant for row in rows if (grant := _grant(row)) is not None]
+    return [g for g in found if workspace is None or g.lasts == "session" or g.workspace == workspace]
+
+
+def _grant(row: Sequence[Any]) -> StandingGrant | None:
+    """The grant that an answer gave. None where the question or the answer cannot be read, or did not say in words what the answer would cover."""
+    *asked, since = row
+    found = _question(asked)
+    if found is None or found.answer is None or found.answer.decision not in ("session", "always"):
+        return None
+    question, lasts = found.question, found.answer.decision
+    covers = getattr(question.covers, lasts)
+    if covers is None or lasts not in question.choices or not question.workspace:
+        return None
+    return StandingGrant(
+        grant_id=question.approval_id,
+        lasts=lasts,
+        session=found.session,
+        turn=found.turn,
+        workspace=question.workspace,
+        tool=question.action.tool,
+        covers=covers,
+        by=found.answer.by,
+        since=rfc3339(since),
+        scopes=tuple(Scope(s.get("kind", ""), s.get("value", ""), s.get("tool", "")) for s in question.scopes),  # type: ignore[arg-type]  # as it was written
+    )
+
+
+def result_text(c: sqlite3.Connection, session: str, call_id: str) -> str | None:
+    """The whole text of a result. What was changed since is not given as if it were good."""
+    for key, digest, data in c.execute("SELECT key, digest, data FROM results WHERE session = ? AND call_id = ?", (session, call_id)):
+        if hmac.digest(key, data, "sha256") == digest:
+            text: str = data.decode("utf-8", "surrogatepass")
+            return text
+    return None
+
+
+def known_calls(c: sqlite3.Connection, session: str, call_ids: Sequence[str]) -> set[str]:
+    marks = ", ".join("?" * len(call_ids))
+    rows = c.execute(f"SELECT call_id FROM calls WHERE session = ? AND call_id IN ({marks})", (session, *call_ids))
+    return {call_id for (call_id,) in rows}
+
+
+def blob_rows(c: sqlite3.Connection, digests: Sequence[str]) -> dict[str, bytes]:
+    """The kept bytes of these names. What was changed since is not given as if it were good."""
+    found: dict[str, bytes] = {}
+    for digest in digests:
+        for (data,) in c.execute("SELECT data FROM blobs WHERE digest = ?", (digest,)):
+            if blob_digest(data) == digest:
+                found[digest] = data
+    return found

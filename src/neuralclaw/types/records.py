@@ -1,0 +1,107 @@
+"""Rows that are derived from entries or stand beside them: sessions, leases, questions, results, outbox."""
+
+from typing import Any, Literal
+
+import msgspec
+
+from ..errors import StoreError
+from .events import ApprovalRequested, ApprovalResolved
+from .labels import NONE, Labels
+
+SessionState = Literal["idle", "running", "waiting", "unfinished", "set_aside"]
+
+
+class Lease(msgspec.Struct, frozen=True):
+    """The right to write a session's turns (or to do what may exist once). `epoch` rises at every take-over."""
+
+    name: str
+    holder: str
+    epoch: int
+
+
+class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of `sessions list`. `created` and `updated` are RFC 3339; `entries` is the highest entry number.
+
+    `last_turn` is the turn begun last, `open_turn` the same where it has not ended, else 0. `parent` is the session that started this one,
+    `labels` the joined labels of all its entries. `pending`: messages wait that no turn has taken up.
+    """
+
+    session: str
+    title: str
+    state: SessionState
+    turns: int
+    model: str
+    origin: str
+    workspace: str
+    created: str
+    updated: str
+    usd: float | None
+    entries: int = 0
+    last_turn: int = 0
+    open_turn: int = 0
+    pending: bool = False
+    parent: str = ""
+    soul: str = ""
+    labels: Labels = NONE
+
+
+class NewSession(msgspec.Struct, frozen=True, kw_only=True):
+    """What a session is made with; of one that is there only what is empty is filled in. Written in the transaction of its first message."""
+
+    origin: str
+    workspace: str
+    title: str = ""
+    model: str = ""
+    parent: str = ""
+    soul: str = ""
+
+
+class OpenQuestion(msgspec.Struct, frozen=True):
+    """A question of the journal, with its answer when it has one."""
+
+    session: str
+    turn: int
+    since: str
+    question: ApprovalRequested
+    answer: ApprovalResolved | None = None
+
+
+class StoredResult(msgspec.Struct, frozen=True):
+    """The whole text of a result that was shortened for the model; written beside its `tool.finished`."""
+
+    call_id: str
+    content: str
+
+
+class OutboxItem(msgspec.Struct, frozen=True):
+    """An answer to deliver to a remote channel; written in the transaction that ends the turn."""
+
+    address: str
+    text: str
+
+
+class BadRecord(msgspec.Struct, frozen=True):
+    """The first bad record of a verification. `why`: `hash`, `missing`, `order`, `cut`, or `damaged` (as it was written, but no body of its kind)."""
+
+    record: int
+    session: str
+    why: str
+
+
+class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What `audit verify` prints. `anchor` is null until the home is anchored outside itself."""
+
+    ok: bool
+    records: int
+    erased: int
+    head: str
+    anchor: dict[str, Any] | None = None
+    bad: BadRecord | None = None
+
+
+class DuplicateInbound(StoreError):
+    """A message with this key was accepted before, as entry `entry` of `session`."""
+
+    def __init__(self, key: str, session: str, entry: int) -> None:
+        super().__init__(f"the message {key} was accepted before")
+        self.session, self.entry = session, entry
