@@ -384,7 +384,6 @@ def assemble(parts: Parts, seat: Seat, tasks: TaskGroup, approver: Approver | No
     agent._verbs = verbs
     verbs.update(turn_verbs(agent.turn, agent.recover))
     verbs.update(session_verbs(parts.store, desk, seat.who, (agent.turn, agent.resume, agent.go_on)))
-    verbs.update(agent_verbs(parts, desk, agent.call, seat))
     client = CapabilityClient(parts.loaded, cast(Desk, desk), parts.store, parts.clock, desk.notify, seat.workspace, seat.who, parts.redactor)
-    verbs.update(parts.capabilities.for_client(client).verbs())
+    verbs.update(agent_verbs(parts, desk, agent.call, seat, parts.capabilities.for_client(client)))
     return agent

@@ -1,8 +1,10 @@
 """The verbs about the configuration. They read it anew each time, so that they work where no agent can be opened because of it."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import anyio.to_thread
+import msgspec
 
 from .. import config
 from ..errors import UsageError
@@ -41,11 +43,15 @@ class ConfigVerbs:
 
     async def schema(self) -> dict[str, Any]:
         """The JSON Schema of the configuration."""
-        return config.schema()
+        return config.schema(config.with_sections(self._sections()))
 
     async def example(self) -> dict[str, Any]:
         """A `.env` with every variable that is read."""
-        return {"text": load("config.example")(load("config.services")(load("provider.known")))}
+        return {"text": load("config.example")(load("config.services")(load("provider.known")), self._sections())}
+
+    def _sections(self) -> Mapping[str, type[msgspec.Struct]]:
+        """The sections of the capabilities that are enabled, also where the configuration has problems elsewhere."""
+        return Capabilities.load(config.enabled_names(self._asked)).sections
 
     async def set(self, *, key: str, value: Any) -> dict[str, Any]:
         """Set a key in the configuration file; text is read as YAML. It holds from the next start. Raises `ConfigError`, with nothing changed."""

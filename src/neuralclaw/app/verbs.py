@@ -17,6 +17,7 @@ from ..types.labels import NONE
 from ..types.options import ApprovalsMode
 from ..types.risk import Trust
 from ..types.tools import ToolSpec
+from .capabilities import ClientCapabilities
 from .config_verbs import config_verbs
 from .option_checks import RESERVED
 from .parts import Parts
@@ -26,9 +27,9 @@ from .seat import Seat
 Turn = Callable[..., AbstractAsyncContextManager[AsyncIterator[Event]]]
 
 
-def agent_verbs(parts: Parts, desk: SessionDesk, call: Turn, seat: Seat) -> dict[str, Verb]:
-    """The verbs of an agent that works for this seat; `call` is its way to run a call as a turn."""
-    verbs = Verbs(parts, desk, call, seat)
+def agent_verbs(parts: Parts, desk: SessionDesk, call: Turn, seat: Seat, given: ClientCapabilities) -> dict[str, Verb]:
+    """The verbs of an agent that works for this seat; `call` is its way to run a call as a turn, `given` what capabilities bring."""
+    verbs = Verbs(parts, desk, call, seat, given)
     return {
         **reading_verbs(parts.store, seat.workspace, left_out=RESERVED),
         **PolicyVerbs(parts, seat.workspace, seat.trust).table(),
@@ -43,6 +44,7 @@ def agent_verbs(parts: Parts, desk: SessionDesk, call: Turn, seat: Seat) -> dict
         "models.try": verbs.try_models,
         "doctor": verbs.doctor,
         "status": verbs.status,
+        **given.verbs(),
     }
 
 
@@ -59,8 +61,8 @@ class TrialOptions(TypedDict, total=False):
 class Verbs:
     """The verbs that need more than the record."""
 
-    def __init__(self, parts: Parts, desk: SessionDesk, call: Turn, seat: Seat) -> None:
-        self._parts, self._desk, self._call, self._seat = parts, desk, call, seat
+    def __init__(self, parts: Parts, desk: SessionDesk, call: Turn, seat: Seat, given: ClientCapabilities) -> None:
+        self._parts, self._desk, self._call, self._seat, self._given = parts, desk, call, seat, given
 
     async def tools(self) -> list[dict[str, Any]]:
         return [described(spec) for spec in self._parts.tools.tools()]
@@ -139,7 +141,7 @@ class Verbs:
         """
         if rebuild:
             await self._parts.store.rebuild()
-        checks: list[dict[str, Any]] = await load("doctor")(self._parts, rebuilt=rebuild, call=call)
+        checks: list[dict[str, Any]] = await load("doctor")(self._parts, self._given, rebuilt=rebuild, call=call)
         shown = [check | {"fix": None} if check["ok"] else check for check in checks]
         return shown if needed else [{name: value for name, value in check.items() if name != "needed"} for check in shown]
 

@@ -19,7 +19,7 @@ import msgspec
 from ..errors import ConfigError
 from .describe import masked, names_secret, suggest_key
 from .document import LayerSource, Node, merge, node_of, open_to_others, read_dotenv, read_json, read_text
-from .sections import Extensions, ExtensionsOf, ExtraSection, NoExtensions, TreeReading, leaves, no_extensions, with_sections
+from .sections import Extensions, ExtensionsOf, ExtraSection, NoExtensions, TreeReading, enabled, leaves, no_extensions, with_sections
 from .semantics import check
 from .settings import Settings
 from .settings_fitter import ABSENT
@@ -179,6 +179,22 @@ def load(
     take(loaded, read)
     loaded.file, loaded.notices = file, (*notices, *loaded.notices)
     return loaded
+
+
+def enabled_names(asked: SettingsRequest) -> tuple[str, ...]:
+    """The names in `capabilities.enabled`; none where the configuration cannot be read at all. For what works beside a configuration with problems."""
+    home, environ, settings = asked
+    if isinstance(settings, Settings):
+        return settings.capabilities.enabled
+    try:
+        _, folders = places(home, environ)
+        tree, file = config_file(folders, [], [])
+        dotenv, path = dotenv_file([posixpath.dirname(file)] if file else folders)
+    except ConfigError:
+        return ()
+    env = {name: value for name, (value, _) in dotenv.items() if value} | {name: value for name, value in environ.items() if value}
+    laid = layered(tree, variables(dotenv, path, environ), settings or {})
+    return enabled(laid, env)[0] if laid is not None else ()
 
 
 def take(loaded: LoadedSettings, read: TreeReading) -> None:

@@ -123,19 +123,19 @@ class TreeReading:
         self.problems = problems
         self.notices: list[str] = []
         own, self.others = _parted(tree)
-        enabled, place = _enabled(own, env)
-        self.extensions = extensions(enabled)
+        names, place = enabled(own, env)
+        self.extensions = extensions(names)
         self.fit = SettingsFitter(env, with_sections(self.extensions.sections) if self.others else Settings, problems)
         self.settings: Any = self.fit.fit(Settings, own, "")
         self.sections = {name: ExtraSection(name, kind, self.others.get(name), env) for name, kind in self.extensions.sections.items()}
         self._tell_left_out(place)
-        self._tell_unused(enabled)
+        self._tell_unused(names)
 
     def _tell_left_out(self, place: str) -> None:
         for one in self.extensions.left_out:
             self.notices.append(f"The capability {one.name} is left out: {one.why}. Mend that, or take it out of capabilities.enabled ({place}).")
 
-    def _tell_unused(self, enabled: Sequence[str]) -> None:
+    def _tell_unused(self, asked: Sequence[str]) -> None:
         """Sections that nobody reads: of a capability that takes no part, which is a notice; of nothing, which is a problem."""
         unused = []
         for name, node in self.others.items():
@@ -143,7 +143,7 @@ class TreeReading:
                 continue
             if name in self.extensions.names:
                 self.problems.append(f"{node.place}: the capability {name} takes no settings")
-            elif name in enabled or name in self.extensions.installed():
+            elif name in asked or name in self.extensions.installed():
                 unused.append(f"{name} ({node.place})")
             else:
                 self.problems.append(f"{node.place}: unknown key {name}{suggest_key(self.fit.root, name)}")
@@ -160,7 +160,7 @@ def _parted(tree: Node) -> tuple[Node, dict[str, Node]]:
     return (Node({name: node for name, node in tree.value.items() if name in fields}, tree.source, tree.line) if others else tree), others
 
 
-def _enabled(tree: Node, env: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
+def enabled(tree: Node, env: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
     """The names in `capabilities.enabled` and where they stand; none where they cannot be read, which is a problem of the tree."""
     section = tree.value.get("capabilities") if isinstance(tree.value, dict) else None
     if section is None:

@@ -11,6 +11,7 @@ from msgspec import Meta
 
 from ..types.options import OwnerRule
 from ..types.risk import Risk
+from .descriptions import descriptions, structs
 
 Count = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1)]
@@ -260,6 +261,12 @@ class Settings(SettingsSection, frozen=True, kw_only=True):
 
 def schema(root: type[msgspec.Struct] = Settings) -> dict[str, Any]:
     """The JSON Schema of `config.yaml`, for editors and `config schema`. `${NAME}` stands only where text may stand."""
-    named = msgspec.json.encode(msgspec.json.schema(root)).replace(b'Section"', b'"')  # a definition has the name of its section alone
+    kinds = list(dict.fromkeys(structs(root)))
+    references, definitions = msgspec.json.schema_components(kinds)
+    for kind, reference in zip(kinds, references, strict=True):
+        properties = definitions[reference["$ref"].rpartition("/")[2]]["properties"]
+        for key, text in descriptions(kind).items():
+            properties[key] = {"description": text, **properties[key]}
+    named = msgspec.json.encode({**references[0], "$defs": definitions}).replace(b'Section"', b'"')  # a definition has the name of its section alone
     found: dict[str, Any] = msgspec.json.decode(named)
     return found
