@@ -55,6 +55,7 @@ PARTS = {
     "models.try": "neuralclaw.app.trials.trial_verb:try_models",
     "models.asked": "neuralclaw.app.trials.trial_verb:asked",
     "chat.quiet": "neuralclaw.channels.early_input:early_input",
+    "chat.rows": "neuralclaw.cli.slash_rows:slash_commands",
     "chat.live": "neuralclaw.cli.livechat:LiveChat",
     "sessions.send": "neuralclaw.cli.turn_control:send",
     "sessions.cancel": "neuralclaw.cli.turn_control:cancel",

@@ -289,3 +289,24 @@ async def test_its_commands_are_found_under_the_home_that_the_command_line_names
     assert (await reading("reading", "sum", "1", "--home", str(other))).code == 2
     assert (await reading("--home", str(other), "--help")).out.count("reading") == 0
     assert (await reading("--home", str(reading.home), "reading", "sum", "4", "--json", env={"NEURALCLAW_HOME": str(other)})).json == 4
+
+
+async def test_its_commands_are_slash_commands_of_the_chat(reading: Claw) -> None:
+    said = b"/help\n/reading sum 4 5\n/reading add https://a.example --level hrad\n/reading list\n/reading lsit\n/reading add u --count 2 --json\n"
+    done = await reading(stdin=said)
+    assert done.code == 0
+    text = done.out + done.err
+    assert "/reading add|list|sum  add, list, sum: What waits to be read." in re.sub(" +", " ", text).replace("sum add,", "sum  add,")
+    assert "the sum is 9" in text
+    assert "--level: 'hrad' is not one of easy, hard; did you mean 'hard'?" in text
+    assert re.search(r"https://b\.example +1", text)
+    assert "/reading has no 'lsit'; did you mean 'list'?" in text
+    assert '"count":2' in text
+
+
+async def test_its_commands_are_completed(reading: Claw) -> None:
+    script = (await reading("completion", "bash")).out
+    assert "reading" in script
+    assert "--urgent" in script
+    enable(reading)
+    assert "reading" not in (await reading("completion", "bash")).out

@@ -146,20 +146,20 @@ def show(row: Verb, value: Any) -> None:
     """Print the value for a person: what the row renders, a table, an object's fields, or a line."""
     screen = output.out()
     if row.render is not None:
-        screen.line(_shown(row.render(value)))
+        screen.line(shown(row.render(value)))
     elif isinstance(value, list) and all(isinstance(one, dict) for one in value):
         columns = columns_of(row, value)
         output.table(value, columns, drop=columns[:0:-1], empty="there is none")
     elif isinstance(value, list):
         for one in value:
-            screen.line(_shown(output.worded(one)))
+            screen.line(shown(output.worded(one)))
     elif isinstance(value, dict):
         wanted: Sequence[str] = row.columns or list(value)
         output.fields({name: value.get(name) for name in wanted})
     elif value is not None:
-        screen.line(_shown(output.worded(value)))
+        screen.line(shown(output.worded(value)))
 
 
-def _shown(text: str) -> str:
+def shown(text: str) -> str:
     """Text of a capability on the screen: its lines, without what a terminal would obey."""
     return "\n".join(map(visible, text.rstrip("\n").split("\n")))
