@@ -123,8 +123,8 @@ def test_a_full_log_is_rotated_and_so_many_are_kept(tmp_path: Path, backups: int
 
 WRITER = """
 import sys, logging
-from neuralclaw.log import LogBook
-book = LogBook(sys.argv[1], level="INFO", max_bytes=4000, backups=500, redact=str)
+from neuralclaw.log import LogWriter
+book = LogWriter(sys.argv[1], level="INFO", max_bytes=4000, backups=500, redact=str)
 for number in range(300):
     book.note(logging.INFO, "x", "one of many", who=sys.argv[2], number=number)
     if number % 5 == 0:
@@ -181,8 +181,8 @@ async def test_the_event_loop_runs_on_while_the_disk_does_not(kept: LogWriter) -
 def test_warnings_and_libraries_of_the_program_itself_are_in_its_log(tmp_path: Path) -> None:
     code = """
 import logging, sys, warnings
-from neuralclaw.log import LogBook
-book = LogBook(sys.argv[1], level="INFO", max_bytes=100000, backups=1, redact=str)
+from neuralclaw.log import LogWriter
+book = LogWriter(sys.argv[1], level="INFO", max_bytes=100000, backups=1, redact=str)
 book.open(whole_process=True)
 logging.getLogger("somebody.else").info("hello")
 warnings.warn("old ways", DeprecationWarning)

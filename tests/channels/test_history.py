@@ -17,9 +17,9 @@ pytestmark = pytest.mark.anyio
 SECRET = "correct-horse-battery-staple-77"
 CHAT = """
 import sys
-from neuralclaw.channels.input_history import Remembered
+from neuralclaw.channels.input_history import InputHistory
 name, file, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
-chat = Remembered()
+chat = InputHistory()
 chat.begin(file, str)
 for number in range(count):
     chat.append_string(f"{name} {number}")
