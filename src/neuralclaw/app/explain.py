@@ -183,11 +183,9 @@ class RecordedCall(msgspec.Struct, frozen=True):
 async def _recorded(parts: Parts, name: str) -> RecordedCall:
     """The call of that id, or `SESSION/CALL_ID` where several sessions have one. Raises `UsageError`, which names the candidates."""
     session, slash, call_id = name.partition("/")
-    if slash:
-        rows = [await find_session(parts.store, session)]
-    else:
-        rows, call_id = await parts.store.sessions(), name
-    having = [row.session for row in rows if await parts.store.known_calls(row.session, [call_id])]
+    where = {"session": (await find_session(parts.store, session)).session, "call_id": call_id} if slash else {"call_id": name}
+    call_id = where["call_id"]
+    having = [row["session"] for row in await parts.store.rows("calls", where, order=("record",), descending=True)]
     if len(having) > 1:
         named = ", ".join(f"{one}/{call_id}" for one in having[:CANDIDATES]) + (", …" if len(having) > CANDIDATES else "")
         raise UsageError(f"{len(having)} sessions have a call {call_id}: {named}", hint=f"neuralclaw policy explain {having[0]}/{call_id}")

@@ -1,6 +1,6 @@
 """The one tagged union of events. The durable ones are the journal's entries; the others pass and are gone.
 
-Field names are promises of INTERFACE.md. A change of a durable body's shape raises its number in `VERSIONS` and adds an upcast in `types.entries`.
+Field names are promises of INTERFACE.md. A change of a durable body's shape raises its number in `codec.VERSIONS` and adds an upcast there.
 """
 
 from typing import Any, Literal
@@ -302,6 +302,3 @@ Durable = (
 )
 Passing = TextDelta | ReasoningDelta | ToolOutput | StatusEvent | Debug
 AnyBody = Durable | Passing | Unreadable
-
-VERSIONS: dict[str, int] = {}
-"""Version of each durable kind; a kind that is not named stands at 1."""
