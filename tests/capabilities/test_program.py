@@ -18,7 +18,7 @@ CODE = '''
 from collections.abc import AsyncIterator
 from typing import Annotated, Literal
 import msgspec
-from neuralclaw.capability import Capability, CapabilityContext, DoctorCheck, EventKind, Verb
+from neuralclaw.capability import Capability, CapabilityContext, DoctorCheck, EventKind, Table, Verb
 from neuralclaw.types.events import Body
 
 class ReadingList(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,6 +34,7 @@ class Added(Body, frozen=True, kw_only=True, tag="reading_list.added"):
     url: str
 
 async def add(context: CapabilityContext, url: str, *, tags: list[str] = [], level: Literal["easy", "hard"] = "easy", count: int = 1, urgent: bool = False):
+    await context.record(Added(url=url))
     return {"url": url, "tags": tags, "level": level, "count": count, "urgent": urgent, "most": context.settings.most, "who": context.who}
 
 async def listed(context: CapabilityContext, *, unread: bool = True):
@@ -48,6 +49,12 @@ async def count(context: CapabilityContext, numbers: list[int]) -> int:
 async def checks(context: CapabilityContext) -> AsyncIterator[DoctorCheck]:
     yield DoctorCheck(check="reading_list.room", ok=context.settings.most > 5, text=f"room for {context.settings.most}", fix="raise reading_list.most")
 
+def fold(entry, rows):
+    rows.put(url=entry.body.url)
+
+async def stored(context: CapabilityContext):
+    return await context.store.rows("reading_list")
+
 HELP = {"url": "what to read"}
 capability = Capability(
     name="reading_list",
@@ -56,9 +63,11 @@ capability = Capability(
     verbs=(
         Verb(name="reading.add", summary="Put an address on the list.", run=add, example="neuralclaw reading add https://a.example", help=HELP),
         Verb(name="reading.list", summary="What waits.", run=listed, reads=True, columns=("url", "most")),
+        Verb(name="reading.stored", summary="What is stored.", run=stored, reads=True),
         Verb(name="reading.sum", summary="Add numbers.", run=count, reads=True, render=lambda value: f"the sum is {value}"),
     ),
     events=(EventKind(body=Added, sentence=lambda body: body.url),),
+    tables=(Table(name="reading_list", columns={"url": "text"}, key=("url",), kinds=("reading_list.added",), fold=fold),),
     checks=checks,
 )
 '''
@@ -86,10 +95,10 @@ async def values(claw: Claw) -> dict[str, Any]:
 async def test_an_enabled_capability_stands_in_the_help_with_its_commands(reading: Claw) -> None:
     for _ in range(2):  # loaded, then from the cache
         page = await reading("--help")
-        assert " in bash, zsh or fish\n  reading             add, list, sum: What waits to be read.\n\n" in page.out
+        assert " in bash, zsh or fish\n  reading             add, list, stored, sum: What waits to be read.\n\n" in page.out
         assert (page.code, page.err) == (0, "")
     group = await reading("reading", "--help")
-    assert "neuralclaw reading add   Put an address on the list." in group.out
+    assert "neuralclaw reading add     Put an address on the list." in group.out
     assert (await reading("help", "reading")).out == group.out
     told = await reading("reading", "add", "--help")
     assert "what to read" in told.out
@@ -130,7 +139,7 @@ async def test_the_command_takes_what_its_signature_says(reading: Claw) -> None:
         (("add", "u", "--count", "1", "--count", "2"), "--count: it is given twice"),
         (("sum", "1", "x"), "NUMBERS: 'x' is not a whole number"),
         (("lsit",), "neuralclaw reading has no 'lsit'; did you mean 'list'?"),
-        ((), "neuralclaw reading wants a verb: add, list, sum"),
+        ((), "neuralclaw reading wants a verb: add, list, stored, sum"),
     ],
 )
 async def test_what_does_not_fit_is_one_sentence_and_exit_code_2(reading: Claw, words: tuple[str, ...], said: str) -> None:
@@ -267,7 +276,7 @@ async def test_the_cache_of_the_help_is_made_anew_when_anything_changed(reading:
     assert cache.stat().st_mode & 0o777 == 0o600
     code = tmp_path / "packages" / "neuralclaw_reading_list.py"
     code.write_text(CODE.replace('summary="What waits to be read."', 'summary="Books and papers."'))
-    assert "add, list, sum: Books and papers." in (await reading("--help")).out
+    assert "add, list, stored, sum: Books and papers." in (await reading("--help")).out
     install(tmp_path / "packages", "second", PLAIN.format(name="second", noun="second"))
     enable(reading, "reading_list", "second")
     assert "  second              go: Does second." in (await reading("--help")).out
@@ -296,7 +305,7 @@ async def test_its_commands_are_slash_commands_of_the_chat(reading: Claw) -> Non
     done = await reading(stdin=said)
     assert done.code == 0
     text = done.out + done.err
-    assert "/reading add|list|sum  add, list, sum: What waits to be read." in re.sub(" +", " ", text).replace("sum add,", "sum  add,")
+    assert "/reading add|list|stored|sum  add, list, stored, sum: What waits to be read." in re.sub(" +", " ", text).replace("sum add,", "sum  add,")
     assert "the sum is 9" in text
     assert "--level: 'hrad' is not one of easy, hard; did you mean 'hard'?" in text
     assert re.search(r"https://b\.example +1", text)
@@ -310,3 +319,15 @@ async def test_its_commands_are_completed(reading: Claw) -> None:
     assert "--urgent" in script
     enable(reading)
     assert "reading" not in (await reading("completion", "bash")).out
+
+
+async def test_its_events_and_tables_are_kept_and_shown_and_stay_on_record_when_it_is_removed(reading: Claw) -> None:
+    assert (await reading("reading", "add", "https://a.example")).code == 0
+    assert (await reading("reading", "stored", "--json")).json == [{"url": "https://a.example"}]
+    shown = (await reading("sessions", "show", "home", "--json")).json["events"]
+    assert [(event["type"], event["url"]) for event in shown] == [("reading_list.added", "https://a.example")]
+    del reading.env["PYTHONPATH"]
+    [raw] = (await reading("sessions", "show", "home", "--json")).json["events"]
+    assert (raw["type"], raw["kind"], raw["why"]) == ("unreadable", "reading_list.added", "unknown")
+    assert (await reading("audit", "verify", "--json")).json["ok"] is True
+    assert (await reading("run", "calculate 6*7")).out == "42\n"

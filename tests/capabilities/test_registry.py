@@ -106,7 +106,7 @@ def verb(name: str, run: Any = nothing) -> Verb:
             "the event kind other.said of version 3 has no",
         ),
         (
-            Capability(name="other", summary="x", tables=(Table(name="shelf_2", columns={}, key=(), kinds=(), fold=print),)),
+            Capability(name="other", summary="x", tables=(Table(name="shelf_2", columns={"a": "text"}, key=("a",), kinds=(), fold=print),)),
             "the table shelf_2 must be",
         ),
         (Capability(name="other", summary="x", services=(Service(name="shelf", run=nothing),)), "the service shelf is taken: the capability shelf has it"),

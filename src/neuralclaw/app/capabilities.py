@@ -11,9 +11,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ..capability import Capability, CapabilityContext, ContextSource, DoctorCheck, EventKind, Service, Table, TurnContext, Verb
-from ..config import LeftOut, LoadedSettings
+from ..config import LeftOut, LoadedSettings, SettingsRequest, enabled_names
 from ..plugins import CAPABILITIES, BuiltInCapability, InstalledCapability, installed, load, load_target
 from ..ports import Channel, Provider
+from ..types.codec import BUILT_IN as BUILT_IN_KINDS
+from ..types.codec import Codec
 from .capability_context import CapabilityClient, ClientContext
 from .capability_verbs import BoundVerb
 
@@ -98,6 +100,12 @@ class Capabilities:
         """The kinds of events that the store's codec must know."""
         return tuple(kind for one in self for kind in one.events)
 
+    @cached_property
+    def codec(self) -> Codec:
+        """The codec of a store that knows their kinds."""
+        kinds = self.events()
+        return Codec(kinds) if kinds else BUILT_IN_KINDS
+
     def tables(self) -> tuple[Table, ...]:
         """The derived tables that the store keeps."""
         return tuple(table for one in self for table in one.tables)
@@ -105,6 +113,11 @@ class Capabilities:
     def for_client(self, client: CapabilityClient) -> "ClientCapabilities":
         """The same for one client: with contexts, so that they can be used."""
         return ClientCapabilities(self, client)
+
+
+def capabilities_of_home(asked: SettingsRequest) -> Capabilities:
+    """The capabilities that take part in a home, also where its configuration has problems elsewhere; the built-in ones where it cannot be read at all."""
+    return Capabilities.load(enabled_names(asked))
 
 
 def capabilities_of(loaded: LoadedSettings) -> Capabilities:

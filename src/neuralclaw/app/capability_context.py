@@ -76,7 +76,7 @@ class ClientContext:
             raise UsageError(f"turn {turn} does not fit the session {session}; nothing was recorded", hint="what belongs to no turn stands in the home, turn 0")
         row = await self.store.session(session) if session != HOME else None
         marked = join(labels, row.labels) if row is not None else join(labels, AGENT) if not labels else labels
-        drafts: list[Any] = [Draft(turn, redacted(body, self._client.redaction), marked) for body in bodies]  # type: ignore[arg-type]  # kinds of their own
+        drafts = [Draft(turn, redacted(body, self._client.redaction), marked) for body in bodies]
         written = await self.store.append(session, drafts)
         self._client.notify(written)
         return written

@@ -8,20 +8,19 @@ from typing import Any
 import msgspec
 
 from .. import config
-from ..capability import Capability, ContextSource, EventKind, Service, Table, Verb
+from ..capability import Capability, ContextSource, Service, Verb
 from ..config.describe import unfit_type
+from ..errors import ConfigError
 from ..plugins import NOUNS
-from ..types.events import AnyBody, Body
+from ..store.derived_tables import DerivedTables
+from ..types.codec import Codec
+from ..types.events import AnyBody
 from ..types.planned_commands import NOUNS as PLANNED
 from .capability_verbs import parameters_of
 from .option_types import OpeningOptions
 
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _VERB = re.compile(r"[a-z][a-z0-9_-]*(\.[a-z][a-z0-9_-]*)?")
-_STORED = frozenset(
-    "blob_refs blobs bodies calls entries inbound_keys inbox leases meta outbox progress questions records results scopes sessions turns usage".split()
-)
-"""Tables of the store."""
 Name = tuple[str, str]
 """What is named (`the command`), and the name."""
 
@@ -54,7 +53,6 @@ def _built_in() -> Iterator[Name]:
     yield from (("the section", name) for name in (*config.Settings.__struct_fields__, *OpeningOptions.__annotations__))
     yield from (("the command", noun) for noun in (*NOUNS, *PLANNED))
     yield from (("the event kind", str(body.__struct_config__.tag)) for body in AnyBody.__args__)
-    yield from (("the table", name) for name in _STORED)
 
 
 def claims(capability: Capability) -> Iterator[Name]:
@@ -79,7 +77,7 @@ def problem_of(value: Any, name: str, names: Names) -> str:
         return f"its entry point is named {name} and the capability {value.name}: both must be the same"
     if not _IDENTIFIER.fullmatch(name):
         return f"{name!r} cannot be the name of a capability: at most 40 small letters, digits and underscores, a letter first"
-    for found in (*_of_settings(value), *_of_verbs(value), *_of_events(value), *_of_tables(value), *_of_others(value)):
+    for found in (*_of_settings(value), *_of_verbs(value), *_of_events(value), *_of_others(value)):
         return found
     return names.clash(value)
 
@@ -126,20 +124,19 @@ def _of_signature(verb: Verb) -> Iterator[str]:
 
 
 def _of_events(capability: Capability) -> Iterator[str]:
+    try:
+        codec = Codec(capability.events)
+        DerivedTables(codec, capability.tables)
+    except ConfigError as error:
+        yield error.text
+        return
     for kind in capability.events:
-        if not isinstance(kind, EventKind) or not (isinstance(kind.body, type) and issubclass(kind.body, Body)):
-            yield "events has something that is no EventKind of a Body"
-        elif not kind.kind.startswith(f"{capability.name}."):
+        if not kind.kind.startswith(f"{capability.name}."):
             yield f"the event kind {kind.kind} must begin with {capability.name}."
         elif missing := [version for version in range(1, kind.version) if version not in kind.upcasts]:
             yield f"the event kind {kind.kind} of version {kind.version} has no upcast of version {missing[0]}"
-
-
-def _of_tables(capability: Capability) -> Iterator[str]:
     for table in capability.tables:
-        if not isinstance(table, Table):
-            yield f"tables has {type(table).__name__}, which is no Table"
-        elif table.name != capability.name and not table.name.startswith(f"{capability.name}_"):
+        if table.name != capability.name and not table.name.startswith(f"{capability.name}_"):
             yield f"the table {table.name} must be named {capability.name}, or begin with {capability.name}_"
 
 

@@ -9,7 +9,7 @@ import msgspec
 from .. import config
 from ..errors import UsageError
 from ..plugins import load
-from .capabilities import Capabilities
+from .capabilities import Capabilities, capabilities_of_home
 from .sandbox_selection import refuse_unconfined, sandbox_of
 
 
@@ -51,7 +51,7 @@ class ConfigVerbs:
 
     def _sections(self) -> Mapping[str, type[msgspec.Struct]]:
         """The sections of the capabilities that are enabled, also where the configuration has problems elsewhere."""
-        return Capabilities.load(config.enabled_names(self._asked)).sections
+        return capabilities_of_home(self._asked).sections
 
     async def set(self, *, key: str, value: Any) -> dict[str, Any]:
         """Set a key in the configuration file; text is read as YAML. It holds from the next start. Raises `ConfigError`, with nothing changed."""

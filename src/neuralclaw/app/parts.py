@@ -73,7 +73,8 @@ class Parts:
     async def open(cls, loaded: config.LoadedSettings, *, provider: Provider | None, tools: Toolbox, readonly: bool = False) -> "Parts":
         """Open the store and put everything on it. Raises `StoreError`, `ConfigError`, and `UsageError` for a tool that is not there."""
         clock = SystemClock()
-        store = await SqliteStore.open(loaded.home, clock=clock, readonly=readonly)
+        capabilities = capabilities_of(loaded)
+        store = await SqliteStore.open(loaded.home, clock=clock, codec=capabilities.codec, tables=capabilities.tables(), readonly=readonly)
         try:
             return cls(loaded, store, clock, provider=provider, tools=tools)
         except NeuralClawError:

@@ -7,7 +7,7 @@ and the files of the capabilities are as they were. It is never needed: without 
 import os
 from typing import Any
 
-from .. import __version__
+from .._version import __version__
 
 FILE = "capabilities.json"
 FORMAT = 1
