@@ -4,9 +4,12 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Literal, Protocol
 
+from .desk_ports import Channel as Channel
+from .desk_ports import Desk as Desk
+from .desk_ports import Subscriber as Subscriber
+from .desk_ports import TurnEvents as TurnEvents
 from .types.actions import Action, Answer, Answers, FactSheet, Grant, Question, StandingGrant, Verdict, Wants
-from .types.entries import Draft, Entry, Event
-from .types.events import Inbound
+from .types.entries import Draft, Entry
 from .types.messages import ModelEvent, ModelInfo, Request
 from .types.options import ApprovalsMode
 from .types.records import Lease, NewSession, OpenQuestion, OutboxItem, OutboxRow, PutRecord, Record, SessionRow, StoredResult, VerifyReport
@@ -319,33 +322,6 @@ class Store(Protocol):
     async def aclose(self) -> None: ...
 
 
-class Subscriber(Protocol):
-    """One reader of the event stream, with its own bounded buffer."""
-
-    def __aiter__(self) -> AsyncIterator[Event]: ...
-    async def __anext__(self) -> Event: ...
-
-
-class Desk(Protocol):
-    """What a person can do, whatever channel they sit at."""
-
-    async def send(self, session: str, inbound: Inbound) -> tuple[int, int | None]:
-        """Accept a message: its entry number, and the turn it goes on with where it begins none. A key that was accepted before gives the entry it had."""
-        ...
-
-    async def answer(self, approval_id: str, decision: str, *, by: str, value: Mapping[str, Any] | None = None, text: str | None = None) -> None: ...
-    async def cancel(self, session: str, *, by: str) -> None: ...
-    def events(self, session: str, *, after: int | None = None) -> AbstractAsyncContextManager[Subscriber]: ...
-    async def do(self, verb: str, /, **arguments: Any) -> Any: ...
-
-
-class Channel(Protocol):
-    """A place where a person sits."""
-
-    async def serve(self, desk: Desk) -> None: ...
-    async def deliver(self, address: str, event: Event) -> None: ...
-
-
 class TextStream(Protocol):
     """Redacts one text that comes in pieces; all that it gives, put together, is what `redact` makes of the whole."""
 
@@ -376,14 +352,3 @@ class Secrets(Redaction, Protocol):
     """Resolves references and redacts values."""
 
     def resolve(self, ref: str, grant: Grant) -> str | None: ...
-
-
-class Source(Protocol):
-    """Labelled pieces of context for the turns in a workspace: texts, and the labels of what they say.
-
-    They are asked for when a turn begins and stand at the beginning of each of its requests; what is told is kept with the turn.
-    """
-
-    async def parts(self, workspace: str, room: int) -> Sequence[tuple[str, frozenset[str]]]:
-        """At most about `room` bytes of what there is to tell."""
-        ...

@@ -144,8 +144,8 @@ def test_two_packages_with_one_name_are_both_left_out() -> None:
 
 
 def client_of(agent: Agent) -> CapabilityClient:
-    parts = agent._parts
-    return CapabilityClient(parts.loaded, agent.desk, parts.store, parts.clock, agent.desk.notify, "/w", "owner", parts.redactor)
+    parts = agent._home
+    return CapabilityClient(parts.loaded, agent.desk, parts.store, parts.clock, agent._desk.notify, "/w", "owner", parts.redactor)
 
 
 async def test_a_client_gets_verbs_sources_and_services_with_the_context_of_their_capability(home: Path, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What an agent is opened with: its options, and the sections of the settings among them."""
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
@@ -9,9 +10,9 @@ from .. import config
 from ..config import process_environment
 from ..config.describe import keys
 from ..errors import UsageError
+from .approver import checked_approver
 from .option_checks import count, load_settings, refused, seconds
 from .option_types import AgentOptions, OpeningOptions, only_known
-from .seat import checked_options
 
 SECTIONS = config.Settings.__struct_fields__
 TWOFOLD = ("tools", "approvals")
@@ -56,6 +57,26 @@ def _extra_sections(options: OpeningOptions) -> tuple[str, ...]:
     environ = rest.get("environ")
     loaded = load_settings(rest.get("home"), process_environment.environ if environ is None else environ, rest.get("settings"))
     return tuple(name for name in loaded.sections if name in unknown)
+
+
+def checked_options(options: OpeningOptions) -> None:
+    """Refuse options of another kind than they are. Raises `UsageError`, with nothing opened."""
+    kinds = {name: kind for name, kind in OpeningOptions.__annotations__.items() if kind is bool}
+    paths: dict[str, Any] = dict.fromkeys(("home", "workspace"), str | os.PathLike | None)
+    others = {"settings": config.LoadedSettings | config.Settings | Mapping | None, "environ": Mapping | None}
+    for name, kind in (paths | others | kinds).items():
+        value = dict(options).get(name, False if name in kinds else None)
+        if not isinstance(value, kind):
+            wanted = {"settings": "a Settings value, or values by key", "environ": "names with their values"}
+            raise refused(name, value, wanted.get(name, "true or false" if name in kinds else "a path"))
+    checked_approver(options.get("approver"))
+    if options.get("approver") is not None and options.get("approvals") not in (None, "ask"):
+        raise UsageError(
+            f"an approver is asked where approvals is 'ask', and it is {options.get('approvals')!r:.80}; nothing was recorded",
+            hint="leave approvals out, which means 'ask' here; agent.ask(…, approvals=…) chooses another way for one turn",
+        )
+    if options.get("provider") is not None and not hasattr(options["provider"], "stream"):
+        raise refused("provider", options["provider"], "an object with stream, info and count; FunctionProvider makes one of a function")
 
 
 def _no_key(options: Iterable[str]) -> None:

@@ -69,7 +69,7 @@ class Entry(msgspec.Struct, frozen=True):
         return self.header.turn
 
 
-_WHERE_THERE = frozenset({"parts", "changes", "metadata_digest", "stored", "environment", "note", "first_line", "line_count"})
+_WHERE_THERE = frozenset({"parts", "changes", "metadata_digest", "stored", "environment", "note", "first_line", "line_count", "sender", "channel", "address"})
 """Fields that events show only where there is something in them."""
 
 

@@ -30,6 +30,8 @@ class Inbound(Body, frozen=True, kw_only=True, tag="inbound"):
 
     One that is not queued belongs to the turn of its entry: it begins that turn, or steers it where it runs. `options` are what its turn
     shall run with when it begins one (None: those of the session's last turn).
+    `by`: for whom it speaks. `sender`: who said it, by the channel's own id. `channel`: the name of the channel it came through, "" for a program's own
+    call. `address`: where in the channel the conversation is, such as a chat's id. They say where a message came from and decide nothing.
     """
 
     text: str
@@ -39,7 +41,10 @@ class Inbound(Body, frozen=True, kw_only=True, tag="inbound"):
     images: tuple[Image, ...] = ()
     options: TurnOptions | None = None
     reply_to: str | None = None
-    """Address of a channel that the answer is delivered to; None: whoever reads the events."""
+    """Address within `channel` that the answer is delivered to; None: whoever reads the events."""
+    sender: str = ""
+    channel: str = ""
+    address: str = ""
 
 
 class Cancel(Body, frozen=True, kw_only=True, tag="cancel"):

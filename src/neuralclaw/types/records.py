@@ -5,6 +5,7 @@ from typing import Any, Literal
 import msgspec
 
 from ..errors import StoreError
+from .entries import Entry
 from .events import ApprovalRequested, ApprovalResolved
 from .labels import NONE, Labels
 
@@ -64,6 +65,18 @@ class OpenQuestion(msgspec.Struct, frozen=True):
     since: str
     question: ApprovalRequested
     answer: ApprovalResolved | None = None
+
+
+class Accepted(msgspec.Struct, frozen=True):
+    """A message on record: its entry and the turn it belongs to. `waits`: the session is parked, and the message waits for the answer too.
+
+    `before`: its key was accepted before, as this entry; `turn` is then what it began or was seen by, None where it waits still.
+    """
+
+    entry: int
+    turn: int | None
+    waits: bool = False
+    before: Entry | None = None
 
 
 class StoredResult(msgspec.Struct, frozen=True):

@@ -19,8 +19,8 @@ from ...sandbox.facts import SystemFacts
 from ...types.messages import Failure, Finished, ModelReply, Notice, Request, Retrying, UserMessage
 from ..capabilities import Capabilities
 from ..clock import SystemClock
+from ..home import read_command
 from ..model_resolver import OWN, ModelResolver
-from ..parts import read_command
 from .discovery import SetupFindings, find, local_engine, providers
 from .model_listing import ModelListing, listing
 
@@ -240,17 +240,17 @@ async def call(models: ModelResolver, name: str, tell: Tell) -> FirstCall:
     full = models.full_name(name)
     if full.partition(":")[0] in OWN:
         return FirstCall(model=full, text="no language model: there is nothing to call")
-    thinking = await models.thinking(full)
+    chosen = await models.chosen(full)
     request = Request(
-        model=thinking.model,
+        model=chosen.model,
         messages=(UserMessage(QUESTION),),
-        temperature=thinking.temperature,
-        top_p=thinking.top_p,
+        temperature=chosen.temperature,
+        top_p=chosen.top_p,
         max_tokens=CALL_TOKENS,
-        timeout=thinking.timeout,
+        timeout=chosen.timeout,
     )
     started = time.monotonic()
-    reply = await replied(thinking.provider, request, tell)
+    reply = await replied(chosen.provider, request, tell)
     ms = round(1000 * (time.monotonic() - started))
     return FirstCall(model=full, text=" ".join(reply.text.split()), ms=ms, failure=reply.failure and advised(reply.failure, full))
 
