@@ -208,3 +208,50 @@ async def test_a_home_without_capabilities_opens_as_before(home: Path, tmp_path:
         assert agent.settings.sections == {}
     async with reader(str(home)) as desk:
         assert await desk.do("sessions.list") == []
+
+
+async def test_a_turn_has_the_tools_and_sources_of_enabled_capabilities_and_its_program_their_verbs(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(shelf.install(tmp_path / "packages", "titles", TITLES)))
+    seen = []
+
+    async def reply(request: Any) -> Reply:
+        seen.append(request)
+        return Reply("ok")
+
+    options: dict[str, Any] = {"home": home, "workspace": tmp_path, "environ": {}, "provider": FunctionProvider(reply)}
+    async with Agent.open(**options, capabilities={"enabled": ["titles"]}) as agent:
+        assert (await agent.ask("hello")).text == "ok"
+        assert "the shelf has two titles" in str(seen[0])
+        assert "next_title" in [tool.name for tool in seen[0].tools]
+        assert "next_title" in [row["name"] for row in await agent.do("tools.list")]
+        assert await agent.do("titles") == ["Dune", "Emma"]
+    async with Agent.open(**options) as agent:
+        assert (await agent.ask("hello")).text == "ok"
+    assert "the shelf has two titles" not in str(seen[1])
+    assert "next_title" not in [tool.name for tool in seen[1].tools]
+
+
+TITLES = """
+from neuralclaw import tool
+from neuralclaw.capability import Capability, ContextSource, Verb
+from neuralclaw.types.labels import OWNER
+
+@tool
+async def next_title() -> str:
+    "The title to read next."
+    return "Dune"
+
+async def tools(context, turn):
+    return [next_title]
+
+async def read(context, turn, room):
+    return [("the shelf has two titles", OWNER)]
+
+async def titles(context):
+    return ("Dune", "Emma")
+
+capability = Capability(name="titles", summary="Titles.", tools=tools, sources=(ContextSource(name="titles", read=read),),
+    verbs=(Verb(name="titles", summary="All titles.", run=titles, reads=True),))
+"""
