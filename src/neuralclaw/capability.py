@@ -81,7 +81,7 @@ class Verb(msgspec.Struct, frozen=True, kw_only=True):
     columns: Sequence[str] = ()
     """Fields of a listed row that people see, in this order; all where none is named."""
     render: Callable[[Any], str] | None = None
-    """Makes the text that people read of the value, in place of a table."""
+    """Makes the text that people read, in place of a table, of the value as `--json` prints it."""
     reads: bool = False
     """It writes nothing of the record: it works on a full disk and on a read-only home."""
 

@@ -61,6 +61,7 @@ SHOWN = {
     *(f"llm.providers.*.models.*.{name}" for name in ("context", "tools", "images", "price.input", "price.output", "price.cached")),
     *(f"tools.terminal.{name}" for name in ("working_dir", "default_timeout_seconds", "sandbox", "max_output_chars")),
     *(f"logging.{name}" for name in ("level", "log_dir", "max_file_size_mb", "backup_count")),
+    "capabilities.enabled",  # tests/capabilities
 }
 """Those that the tests below are about."""
 

@@ -12,6 +12,8 @@ from ..runtime.equipping import RuntimePorts
 from ..runtime.sessions import Sessions
 from ..types.options import StartOptions, TurnOptions
 from .approver import Approver, asked
+from .capabilities import capabilities_of
+from .capability_context import CapabilityClient
 from .equip import equip, resolve
 from .eventlog import EventLog
 from .home import Home
@@ -40,5 +42,7 @@ def open_desk(home: Home, defaults: TurnOptions, start: StartOptions, tasks: Tas
     desk = SessionDesk(ports, sessions, partial(resolve, home, defaults), partial(call_verb, verbs), start)
     verbs.update(turn_verbs(desk, defaults, start))
     verbs.update(session_verbs(home.store, desk, defaults, start))
-    verbs.update(agent_verbs(home, desk, defaults))
+    client = CapabilityClient(home.loaded, desk, home.store, home.clock, desk.notify, defaults.workspace, defaults.origin.who, home.redactor)
+    given = home.brought = capabilities_of(home.loaded).for_client(client)
+    verbs.update(agent_verbs(home, desk, defaults, given))
     return desk

@@ -10,6 +10,8 @@ import msgspec
 
 from ..config import refuse_caps
 from ..errors import ConfigError
+from .capabilities import ClientCapabilities
+from .capability_health import capability_checks
 from .home import Home
 from .model_checks import model_checks
 
@@ -21,7 +23,7 @@ def check(name: str, ok: bool, text: str, *, fix: str | None = None, needed: boo
     return {"check": name, "ok": ok, "text": text, "fix": fix, "needed": needed}
 
 
-async def checks(home: Home, *, rebuilt: bool, call: bool = False) -> list[dict[str, Any]]:
+async def checks(home: Home, given: ClientCapabilities, *, rebuilt: bool, call: bool = False) -> list[dict[str, Any]]:
     """Every check, those that need a trial run in a worker thread. `call`: the models are called once for real."""
     found = [python(), config(home), home_folder(home, rebuilt), await record(home)]
     found += [msgspec.to_builtins(one) for one in await model_checks(home, real_call=call)]
@@ -33,6 +35,7 @@ async def checks(home: Home, *, rebuilt: bool, call: bool = False) -> list[dict[
         )
         found.append(check(trial.check, trial.ok, trial.text + used, fix=trial.fix, needed=trial.check == f"sandbox.{chosen}"))
     found.append(git(home.loaded.env.get("PATH", "")))
+    found += [msgspec.to_builtins(one) async for one in capability_checks(home.loaded, given)]
     return found
 
 

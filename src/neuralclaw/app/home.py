@@ -30,6 +30,7 @@ from ..tools.registry import Registry
 from ..tools.terminal import TerminalSettings
 from ..types.options import Policy
 from .builtin_sources import NO_CONTEXT, builtin_sources
+from .capabilities import capabilities_of
 from .capability_parts import NOTHING, CapabilityParts
 from .clock import SystemClock
 from .eventlog import open_book
@@ -82,7 +83,8 @@ class Home:
     async def open(cls, loaded: config.LoadedSettings, *, provider: Provider | None, tools: Toolbox, readonly: bool = False) -> "Home":
         """Open the store and put everything on it. Raises `StoreError`, `ConfigError`, and `UsageError` for a tool that is not there."""
         clock = SystemClock()
-        store = await SqliteStore.open(loaded.home, clock=clock, readonly=readonly)
+        capabilities = capabilities_of(loaded)
+        store = await SqliteStore.open(loaded.home, clock=clock, codec=capabilities.codec, tables=capabilities.tables(), readonly=readonly)
         try:
             return cls(loaded, store, clock, provider=provider, tools=tools)
         except NeuralClawError:

@@ -10,6 +10,7 @@ from .. import config
 from ..errors import ConfigError, LLMUnavailableError
 from ..plugins import load
 from ..types.messages import ModelInfo, Price
+from .capabilities import Capabilities
 from .clock import SystemClock
 from .model_resolver import GIVEN, LOCAL, OWN, ModelResolver
 
@@ -98,7 +99,7 @@ class ModelVerbs:
 @asynccontextmanager
 async def reading(asked: config.SettingsRequest) -> AsyncIterator[ModelVerbs]:
     """The verbs over a configuration alone: works without a home that can be written. Raises `ConfigError`."""
-    loaded = config.effective(asked, lambda: load("provider.known"))
+    loaded = config.effective(asked, lambda: load("provider.known"), Capabilities.load)
     models = ModelResolver(loaded, load("gate.standing")(loaded), SystemClock(), given=None)
     try:
         yield ModelVerbs(models, loaded)

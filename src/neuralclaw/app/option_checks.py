@@ -15,6 +15,7 @@ from ..types.ids import new_id
 from ..types.messages import Image
 from ..types.options import ApprovalsMode
 from ..types.risk import Trust
+from .capabilities import Capabilities
 
 SESSION_ID = re.compile(r"(?=.*[A-Za-z0-9])[A-Za-z0-9._-]{1,64}")
 RESERVED = (HOME, CALLS)
@@ -34,7 +35,7 @@ def load_settings(
     if isinstance(settings, config.LoadedSettings):
         return settings
     folder = os.fspath(home) if home is not None else None
-    return config.effective(config.SettingsRequest(folder, environ, settings), lambda: load("provider.known"))
+    return config.effective(config.SettingsRequest(folder, environ, settings), lambda: load("provider.known"), Capabilities.load)
 
 
 def real_directory(path: str | os.PathLike[str] | None) -> str:

@@ -12,6 +12,7 @@ from ..plugins import load
 from ..runtime.desk import Verb
 from ..store.sqlite import SqliteStore
 from ..types.risk import Trust
+from .capabilities import capabilities_of
 from .clock import SystemClock
 from .home import Home
 from .option_checks import load_settings, real_directory, trust_of
@@ -53,7 +54,8 @@ async def judging(
     loaded = load_settings(home, process_environment.environ if environ is None else environ, None)
     level = trust_of(trust if trust is not None else loaded.settings.agent.default_trust_level)
     directory = real_directory(workspace)
-    opened = Home(loaded, await SqliteStore.open(loaded.home, clock=SystemClock(), readonly=True), SystemClock(), provider=None, tools=Toolbox())
+    store = await SqliteStore.open(loaded.home, clock=SystemClock(), codec=capabilities_of(loaded).codec, readonly=True)
+    opened = Home(loaded, store, SystemClock(), provider=None, tools=Toolbox())
     try:
         yield ReadingDesk(PolicyVerbs(opened, directory, level).table())
     finally:

@@ -17,6 +17,7 @@ from ..types.labels import NONE
 from ..types.options import ApprovalsMode, TurnOptions
 from ..types.risk import Trust
 from ..types.tools import ToolSpec
+from .capabilities import ClientCapabilities
 from .config_verbs import config_verbs
 from .defaults import turn_options
 from .home import Home
@@ -25,9 +26,9 @@ from .policy_verbs import PolicyVerbs
 from .tool_call_turns import call_of, called
 
 
-def agent_verbs(home: Home, desk: SessionDesk, defaults: TurnOptions) -> dict[str, Verb]:
-    """The verbs of a client; `defaults` are the options of its turns."""
-    verbs = Verbs(home, desk, defaults)
+def agent_verbs(home: Home, desk: SessionDesk, defaults: TurnOptions, given: ClientCapabilities) -> dict[str, Verb]:
+    """The verbs of a client; `defaults` are the options of its turns, `given` what capabilities bring."""
+    verbs = Verbs(home, desk, defaults, given)
     return {
         **reading_verbs(home.store, defaults.workspace, left_out=RESERVED),
         **PolicyVerbs(home, defaults.workspace, defaults.trust).table(),
@@ -42,6 +43,7 @@ def agent_verbs(home: Home, desk: SessionDesk, defaults: TurnOptions) -> dict[st
         "models.try": verbs.try_models,
         "doctor": verbs.doctor,
         "status": verbs.status,
+        **given.verbs(),
     }
 
 
@@ -58,8 +60,8 @@ class TrialOptions(TypedDict, total=False):
 class Verbs:
     """The verbs that need more than the record."""
 
-    def __init__(self, home: Home, desk: Desk, defaults: TurnOptions) -> None:
-        self._home, self._desk, self._defaults = home, desk, defaults
+    def __init__(self, home: Home, desk: Desk, defaults: TurnOptions, given: ClientCapabilities) -> None:
+        self._home, self._desk, self._defaults, self._given = home, desk, defaults, given
 
     async def tools(self) -> list[dict[str, Any]]:
         return [described(spec) for spec in (await self._tools()).tools()]
@@ -142,7 +144,7 @@ class Verbs:
         """
         if rebuild:
             await self._home.store.rebuild()
-        checks: list[dict[str, Any]] = await load("doctor")(self._home, rebuilt=rebuild, call=call)
+        checks: list[dict[str, Any]] = await load("doctor")(self._home, self._given, rebuilt=rebuild, call=call)
         shown = [check | {"fix": None} if check["ok"] else check for check in checks]
         return shown if needed else [{name: value for name, value in check.items() if name != "needed"} for check in shown]
 

@@ -9,6 +9,7 @@ from typing import Any
 import anyio
 
 from .. import config
+from ..app.capabilities import Capabilities
 from ..app.setup.procedure import gate_of, opened_models
 from ..app.trials.tasks import TASKS
 from ..app.trials.trial_verb import SECONDS, asked, chosen, full_names, paid, try_models
@@ -42,7 +43,10 @@ def _try(args: argparse.Namespace) -> int:
 async def _tried(args: argparse.Namespace, flow: NonblockingOutput, stop: StopRequest) -> int:
     """Try them and show what came of it; Ctrl-C shows what was measured so far."""
     wanted = asked(models=args.models, tasks=args.task, timeout=args.timeout, runs=args.runs, keep=args.keep)
-    err, loaded = output.screen(flow.err), config.effective(config.SettingsRequest(args.home, process_environment.environ), lambda: load("provider.known"))
+    err, loaded = (
+        output.screen(flow.err),
+        config.effective(config.SettingsRequest(args.home, process_environment.environ), lambda: load("provider.known"), Capabilities.load),
+    )
     config.refuse_caps(loaded)
     watched = _TrialProgress(err)
     ended = False

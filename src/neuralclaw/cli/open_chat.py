@@ -4,15 +4,24 @@ import argparse
 from typing import Any
 
 from ..app import Agent
+from ..app.capabilities import capabilities_of
 from ..channels.line_reader import LineReader
 from ..channels.nonblocking_output import NonblockingOutput
 from ..channels.terminal_view import TerminalView
+from ..plugins import load
 from . import output
-from .conversation import Chat
+from .conversation import Chat, SlashCommand
 from .interrupts import StopRequest
 from .linechat import LineInterface
 from .run import mode, newest, tell_unfinished
 from .slash import SLASH
+
+
+def commands_of(agent: Agent) -> dict[str, SlashCommand]:
+    """The slash commands of the chat: its own, and those of the capabilities that take part."""
+    capabilities = capabilities_of(agent.settings)
+    more = load("chat.rows")(capabilities) if capabilities.names else {}
+    return {**SLASH, **more}
 
 
 async def open_chat(args: argparse.Namespace, stop: StopRequest, lines: LineReader, live: Any, flow: NonblockingOutput) -> int:
@@ -37,6 +46,7 @@ async def open_chat(args: argparse.Namespace, stop: StopRequest, lines: LineRead
             if args.newest and session is None:
                 session = await newest(agent)
             chat.agent, chat.model = agent, args.model
+            chat.commands = commands_of(agent)
             if live is not None:
                 await live.furnish(chat)
             for notice in agent.notices:
