@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 
-from .. import config
-from ..errors import ConfigError, LLMUnavailableError
-from ..plugins import load
-from ..types.messages import ModelInfo, Price
-from .capabilities import Capabilities
-from .clock import SystemClock
+from ... import config
+from ...errors import ConfigError, LLMUnavailableError
+from ...plugins import load
+from ...types.messages import ModelInfo, Price
+from ..capabilities import Capabilities
+from ..clock import SystemClock
 from .model_resolver import GIVEN, LOCAL, OWN, ModelResolver
 
 
