@@ -9,12 +9,12 @@ from typing import Any
 import anyio
 import anyio.to_thread
 import msgspec
+from neuralclaw.runtime.drive import Wish
 
 from neuralclaw import Agent
 from neuralclaw.agent.state import TurnState
 from neuralclaw.app.clock import SystemClock
 from neuralclaw.errors import AgentError
-from neuralclaw.runtime.drive import Wish
 from neuralclaw.store import SqliteStore
 from neuralclaw.testing import FunctionProvider
 from neuralclaw.types.actions import Who
