@@ -1,6 +1,9 @@
 """A person at a terminal: events become lines on the screen."""
 
+from collections.abc import Awaitable, Callable
 from typing import Any
+
+import anyio.lowlevel
 
 from ..types.entries import Event
 from ..types.events import (
@@ -35,7 +38,7 @@ _SEEN_ANYWAY = ("owner", "auto", "cancelled")
 
 
 class TerminalView:
-    """Shows one turn after the other. The answer goes to `out`, everything else to `err`.
+    """The renderer of a person. Shows one turn after the other. The answer goes to `out`, everything else to `err`.
 
     On a terminal the answer appears while it arrives; over a pipe `out` gets the finished answer and nothing else. `tools`: a line
     for each call. `verbose`: also what the agent tells for those who look closely. `answer` false: `out` is not written, somebody
@@ -45,6 +48,8 @@ class TerminalView:
     def __init__(self, out: Screen, err: Screen, *, tools: bool, verbose: bool, answer: bool = True, named: bool = False) -> None:
         self.out, self.err, self._answer, self._named = out, err, answer, named
         self._tools, self._verbose = tools, verbose
+        self.room: Callable[[], Awaitable[None]] = anyio.lowlevel.checkpoint
+        """Waits until there is room for more on both screens."""
         self.warned = False
         """It was said that commands run without confinement."""
         self.mark = "> "
@@ -163,11 +168,17 @@ class TerminalView:
 
     def _error(self, kind: str, text: str, hint: str) -> None:
         self._told.add((kind, text))
-        if self._repeats(kind, text):
-            return
+        if not self._repeats(kind, text):
+            self.trouble(kind, text, hint)
+
+    def trouble(self, kind: str, text: str, hint: str = "") -> None:
+        """An error and its next step."""
         self.err.trouble(kind, text)
         if hint:
             self.err.line(f"   {typed(hint)}", "dim")
+
+    def turned(self) -> None:
+        """All of it is shown already."""
 
     def _repeats(self, kind: str, text: str) -> bool:
         """Whether an error says no more than that calls failed of which a line here told why; one that names steps left undone says more."""

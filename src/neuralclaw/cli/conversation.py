@@ -67,17 +67,16 @@ class Chat:
         """Those of the turn that runs."""
         self._begun = self._pick_up = False
         self._steered = self._seen = 0
-        self._status = ""
         self._presses = 0
 
-    async def serve(self, agent: Agent, session: str | None, *, resume: bool) -> None:
-        """Until the person leaves or input ends. `resume`: first finish what is unfinished in the session."""
-        self.agent, self.session = agent, session
-        state = await self._state() if resume and not self.face.live else ""
-        if self.face.live:
+    async def serve(self, client: Agent) -> None:
+        """Until the person leaves or input ends."""
+        self.agent = client
+        state = await self._state() if self._pick_up and not self.face.person else ""
+        if self.face.person:
             await self._greet()
             state = await self._look_around()
-        self._pick_up = resume and state != "idle"  # of an idle one everything is shown already
+        self._pick_up = self._pick_up and state != "idle"  # of an idle one everything is shown already
         await self._offer()
         while not (self.leaving or self.again):
             if self._pick_up and self.session is not None:
@@ -99,7 +98,7 @@ class Chat:
 
     def farewell(self) -> None:
         """Say how to come back."""
-        if self.face.live and self.session is not None and self._begun:
+        if self.face.person and self.session is not None and self._begun:
             self.face.say(typed(f"Go on with: neuralclaw --resume {self.session}"), "dim")
 
     async def _offer(self) -> None:
@@ -110,7 +109,7 @@ class Chat:
         told = await self.agent.do("models.show", model=None)
         if told["model"].startswith("offline:"):
             self.face.say(typed(setup_offer.NAMED), "yellow")
-            self._offered = self.face.live and not setup_offer.asked_before(self.agent.settings.home)
+            self._offered = self.face.person and not setup_offer.asked_before(self.agent.settings.home)
             if self._offered:
                 self.face.say(setup_offer.QUESTION, "bold")
 
@@ -134,7 +133,7 @@ class Chat:
         self.face.fresh()
         if self.running and self.session is not None and self._presses < _PATIENCE:
             await self.stop()
-        elif self.running or not self.face.live:
+        elif self.running or not self.face.person:
             self.face.let_go()
             leave_at_once(self._flow)
         else:
@@ -223,18 +222,17 @@ class Chat:
             await self._follow(self.agent.resume(self.session))  # said too late for the turn: it began the next one
 
     async def _follow(self, turn: Any) -> None:
-        self.running, self._presses, self._status, self._steered = True, 0, "", 0
+        self.running, self._presses, self._steered = True, 0, 0
         self.face.standing.since = time.monotonic()
         try:
             async with turn as events, anyio.create_task_group() as group:
                 self._events = events
-                if self.face.live:
+                if self.face.person:
                     group.start_soon(self._typed)
                 async for event in events:
-                    self._note(event)
                     self.face.show(event)
-                    self._question(event)
-                    await self._flow.room()
+                    await self.saw(event)
+                    await self.face.room()
                 group.cancel_scope.cancel()
         except BaseExceptionGroup as several:
             ours = several.subgroup(NeuralClawError)
@@ -246,23 +244,15 @@ class Chat:
             self.face.standing.since = None
             self.face.questions.clear()
 
-    def _note(self, event: Event) -> None:
+    async def saw(self, event: Event) -> None:
         self.session, self._begun = event.session, True
-        standing = self.face.standing
+        standing, questions = self.face.standing, self.face.questions
         match event.body:
             case TurnStarted(model=model):
                 standing.model = model
             case Message(usage=usage, seen=seen):
                 standing.count(usage)
                 self._seen = max(self._seen, seen)
-            case TurnFinished(status=status):
-                self._status = status
-            case _:
-                pass
-
-    def _question(self, event: Event) -> None:
-        questions = self.face.questions
-        match event.body:
             case ApprovalRequested() if self.asks:
                 if questions.current is None:
                     self.face.forget()
@@ -312,9 +302,9 @@ class Chat:
         except SessionNotFound:  # the turn is about to begin
             self.queue(line)
 
-    def pick_up(self) -> None:
+    def pick_up(self, wanted: bool = True) -> None:
         """Finish what is unfinished in the session, next."""
-        self._pick_up = True
+        self._pick_up = wanted
 
     def queue(self, text: str) -> None:
         """Send it when the running turn has ended."""
