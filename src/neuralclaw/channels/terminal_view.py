@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import anyio.lowlevel
+import msgspec
 
 from ..types.entries import Event
 from ..types.events import (
@@ -23,9 +24,10 @@ from ..types.events import (
     ToolStarted,
     TurnFinished,
 )
+from ..types.sentences import sentence
 from .command_hints import typed
-from .question_prompts import answered, outcome
-from .screen import Screen
+from .question_prompts import outcome
+from .screen import Screen, exact
 
 _SHOWN_ARGUMENT = 200
 UNCONFINED = "Commands run as plain processes here: limited, but free to read every file and to use the network. neuralclaw doctor says why."
@@ -75,12 +77,12 @@ class TerminalView:
                 self._retry(event.body)
             case ToolStarted() | ToolFinished():
                 self._tool(event.body)
-            case DecisionMade(by=by, name=name) if by == "auto":
-                self.err.line(f"approved by --approvals auto: {name}", "yellow")
+            case DecisionMade(by="auto"):
+                self.err.line(sentence(event.body), "yellow")
             case ApprovalRequested(approval_id=question, choices=choices):
                 self._choices[question] = choices
-            case ApprovalResolved(by=by, approval_id=question) if by not in _SEEN_ANYWAY:
-                self.err.line(f"question {question}: {answered(event.body)}", "dim")
+            case ApprovalResolved(by=by) if by not in _SEEN_ANYWAY:
+                self.err.line(exact(sentence(event.body)), "dim")
             case LimitHit(text=text):
                 self._limit = text
                 self.err.line(typed(text), "yellow")
@@ -133,10 +135,9 @@ class TerminalView:
 
     def _retry(self, body: RetryEvent) -> None:
         self._void(body.discard)
-        wait = f", in {body.wait_ms / 1000:.1f} s" if body.wait_ms else ""
-        reason = "the same again" if body.reason == self._retried else body.reason.rstrip(".")
+        again = msgspec.structs.replace(body, reason="the same again") if body.reason == self._retried else body
         self._retried = body.reason
-        self.err.trouble("LLMError", f"{reason}. Retrying… (after attempt {body.attempt}{wait})", style="yellow")
+        self.err.trouble("LLMError", sentence(again), style="yellow")
 
     def _void(self, discard: bool) -> None:
         if discard and self._streamed:
