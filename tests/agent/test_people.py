@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from neuralclaw import Agent, tool
-from neuralclaw.agent.asking import requested
+from neuralclaw.agent.call_questions import requested
 from neuralclaw.errors import AlreadyAnswered, UnknownQuestion
 from neuralclaw.testing import EventCapture, FunctionProvider, Reply, ScriptedProvider
 from neuralclaw.types.actions import Question, Shown

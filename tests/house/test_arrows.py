@@ -1,5 +1,6 @@
 """Who may import whom. A new arrow is a decision record in docs/decisions."""
 
+import ast
 import sys
 from graphlib import CycleError, TopologicalSorter
 
@@ -89,3 +90,13 @@ def test_rooms_of_plain_values_need_the_standard_library_alone(where: str, besid
     assert [
         f"{found.where}: {found.target}" for module in modules() if module.room == where for found in imports(module) if found.target.split(".")[0] not in known
     ] == []
+
+
+def test_questions_and_results_of_calls_are_values_only() -> None:
+    """What a call is asked and how it ends is made there; only `agent/toolcalls.py` writes and waits."""
+    pure = [module for module in modules() if module.path in ("agent/call_questions.py", "agent/results.py")]
+    assert len(pure) == 2
+    for module in pure:
+        nodes = list(ast.walk(module.tree))
+        assert [node.lineno for node in nodes if isinstance(node, ast.AsyncFunctionDef | ast.Await)] == [], module.path
+        assert {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.level == 1} <= {"redaction", "state"}, module.path

@@ -12,6 +12,7 @@ GATE = "safety/gate.py"
 # Top-level guards: {"room/file.py:Class.function": "why everything is caught there"}.
 CATCH_ALL: dict[str, str] = {
     "agent/loop.py:stream": "a provider is foreign code: one that raises fails its own turn",
+    "agent/sources.py:read_sources": "a source of context is foreign code: one that raises is left out, and the person is told",
     "providers/local.py:Generation._run": "a model library is foreign code in a thread: whatever it raises is the end of its generation",
     "runtime/asker.py:JournalAsker._decided": "an approver is foreign code: one that fails is nobody, and nobody means no",
     "runtime/sessions.py:Sessions._drive": "a defect in one session's turn reaches its followers and no other session",

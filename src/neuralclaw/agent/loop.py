@@ -23,15 +23,17 @@ from ..types.events import (
     TextDelta,
     TurnFinished,
 )
+from ..types.labels import AGENT, Labels, join
 from ..types.messages import Failure, Finished, ModelReply, Notice, ReasoningPart, Request, Retrying, TextPart, ToolCall, Usage
 from ..types.records import OutboxItem
 from ..types.risk import Decision
 from ..types.signals import Parked
-from . import circuit_breakers, results
+from . import circuit_breakers
 from .context import images_of, with_pictures
 from .prompt import GO_ON, promises_work
 from .redaction import SafeDeltas
-from .toolcalls import run_calls
+from .sources import read_sources
+from .toolcalls import run_calls, stop_calls
 from .turn import Turn
 
 log = logging.getLogger(__name__)
@@ -90,10 +92,12 @@ async def go_on(turn: Turn) -> None:
 
 async def think(turn: Turn) -> None:
     """One model call, streamed: its parts are passing events, the finished reply is an entry."""
-    blind(turn)
-    environment = turn.equipment.redaction.redact(await turn.equipment.environment()) if turn.equipment.environment is not None else ""
-    turn.heard.seen, turn.heard.environment, turn.heard.model = turn.state.last_entry, environment, ""
-    reply = await stream(turn, await build_request(turn, environment))
+    warn_of_pictures(turn)
+    told = await read_sources(turn.equipment.before_last, turn.equipment.redaction)
+    for name, why in told.failed:
+        turn.show(StatusEvent(text=f"the model is not told of {name}, which could not be read: {why}"))
+    turn.partial.begin(turn.state.last_entry, told.text, told.labels)
+    reply = await stream(turn, await build_request(turn, told.text))
     if reply.failure is not None:
         if reply.failure.detail:
             turn.show(Debug(text=turn.equipment.redaction.redact(reply.failure.detail)))
@@ -101,8 +105,8 @@ async def think(turn: Turn) -> None:
         if reply.failure.answered:
             await record_reply(turn, reply, error)
             return
-        turn.heard.forget()
-        await turn.journal.append(error)
+        turn.partial.clear()
+        await turn.journal.append(error, labels=labels_of_call(turn))
         return
     await record_reply(turn, msgspec.structs.replace(reply, tool_calls=await unique_ids(turn, reply.tool_calls)))
 
@@ -114,22 +118,27 @@ def next_step(turn: Turn, failure: Failure) -> str:
 
 async def record_reply(turn: Turn, reply: ModelReply, *after: Durable) -> None:
     """Write a reply with the environment that its request held, and what follows from it in the same step."""
-    environment = turn.heard.environment.encode()
+    environment = turn.partial.environment.encode()
     message = Message(
         text=reply.text,
         tool_calls=reply.tool_calls,
         stop=reply.stop,
-        model=reply.by or turn.heard.model or turn.options.model,
+        model=reply.by or turn.partial.model or turn.options.model,
         served=served(turn, reply),
         usage=reply.usage,
         reasoning=reply.reasoning,
         state=reply.state,
-        seen=turn.heard.seen,
+        seen=turn.partial.seen,
         ran_ms=turn.time.ms,
         environment=blob_digest(environment) if environment else "",
     )
-    turn.heard.forget()
-    await turn.journal.append(message, *after, blobs=[environment] if environment else [])
+    turn.partial.clear()
+    await turn.journal.append(message, *after, labels=labels_of_call(turn), blobs=[environment] if environment else [])
+
+
+def labels_of_call(turn: Turn) -> Labels:
+    """The labels of what a model call leads to: of all that the session holds, and of what stood before its last message."""
+    return join(turn.journal.labels, turn.partial.labels, AGENT)
 
 
 def served(turn: Turn, reply: ModelReply) -> str:
@@ -143,7 +152,7 @@ def full_name(turn: Turn, model: str) -> str:
     return turn.options.model if model in ("", turn.equipment.model) else model if ":" in model else f"{service}:{model}"
 
 
-def blind(turn: Turn) -> None:
+def warn_of_pictures(turn: Turn) -> None:
     """Say once, at the turn's first call, that the model cannot see the pictures that came with the task."""
     started = turn.state.started
     if started is not None and started.images and not turn.state.messages and not turn.equipment.provider.info(turn.equipment.model).images:
@@ -165,11 +174,12 @@ async def stream(turn: Turn, request: Request) -> ModelReply:
                     case Retrying(attempt, wait_ms, reason, model, discard):
                         if discard:
                             deltas.discard()
-                            turn.heard.forget()
-                        asked = turn.heard.model = full_name(turn, model)
-                        await turn.journal.append(RetryEvent(attempt=attempt, wait_ms=wait_ms, reason=reason, model=asked, discard=discard))
+                            turn.partial.clear()
+                        asked = turn.partial.model = full_name(turn, model)
+                        entry = RetryEvent(attempt=attempt, wait_ms=wait_ms, reason=reason, model=asked, discard=discard)
+                        await turn.journal.append(entry, labels=labels_of_call(turn))
                     case Notice(text, model):
-                        turn.heard.model = model or turn.heard.model
+                        turn.partial.model = model or turn.partial.model
                         turn.show(StatusEvent(text=text))
                     case Finished(finished):
                         deltas.end()
@@ -197,7 +207,7 @@ def cancelled() -> bool:
 def hear(turn: Turn, delta: Passing) -> None:
     """Show a piece of the reply, and remember the text: a reply that is cut off keeps it."""
     if isinstance(delta, TextDelta):
-        turn.heard.pieces.append(delta.text)
+        turn.partial.pieces.append(delta.text)
     turn.show(delta)
 
 
@@ -241,17 +251,17 @@ async def unique_ids(turn: Turn, calls: tuple[ToolCall, ...]) -> tuple[ToolCall,
 async def stop_cancelled(turn: Turn) -> None:
     """Close what is open, keep what the model had said, and end the turn as cancelled, unless it has ended."""
     if turn.state.finished is None:
-        if turn.heard.text:
+        if turn.partial.text:
             await record_reply(turn, cut_off(turn))
-        await results.not_run(turn, turn.state.open, "cancelled")
+        await stop_calls(turn, "cancelled")
         await finish(turn, "cancelled", f"Cancelled. So far: {turn.state.done_so_far()}.")
 
 
 async def stop_late(turn: Turn) -> None:
     """The same for a turn whose time is up."""
-    await results.not_run(turn, turn.state.open, "the turn's time was up")
+    await stop_calls(turn, "the turn's time was up")
     limit = circuit_breakers.out_of_time(turn.state, turn.options.limits)
-    if turn.heard.text:
+    if turn.partial.text:
         await record_reply(turn, cut_off(turn), limit)
     else:
         await turn.journal.append(limit)
@@ -262,7 +272,7 @@ def cut_off(turn: Turn) -> ModelReply:
     """The reply as far as it came. What it cost is not known, unless the model is free."""
     price = turn.equipment.provider.info(turn.equipment.model).price
     free = price is not None and not price.input and not price.output
-    return ModelReply(text=turn.heard.text, stop="cancelled", usage=Usage(usd=0.0 if free else None))
+    return ModelReply(text=turn.partial.text, stop="cancelled", usage=Usage(usd=0.0 if free else None))
 
 
 async def finish(turn: Turn, status: Status, text: str, *, waiting: tuple[str, ...] = (), error: ErrorInfo | None = None) -> None:
@@ -285,5 +295,12 @@ async def finish(turn: Turn, status: Status, text: str, *, waiting: tuple[str, .
         waiting=waiting,
         error=error,
     )
-    rows = [OutboxItem(turn.outbox, text)] if turn.outbox and not waiting else []
-    await turn.journal.append(body, rows=rows)
+    await turn.journal.append(body, rows=[] if waiting else deliveries(turn, text or (error.text if error is not None else "")))
+
+
+def deliveries(turn: Turn, text: str) -> list[OutboxItem]:
+    """What is delivered when the turn ends: its text, or the error in place of one, where its message named an address for the answer."""
+    if turn.outbox is None or not text:
+        return []
+    channel, address = turn.outbox
+    return [OutboxItem(address, text, channel)]

@@ -1,16 +1,19 @@
-"""The one result of each call: shortened for the model and kept whole."""
+"""The one end of each call, as values: a result shortened for the model and kept whole, a refusal, an error, "not run".
+
+Nothing here writes: `agent.toolcalls` does.
+"""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 import msgspec
 
-from ..errors import AlreadyAnswered, NeuralClawError
-from ..types.actions import Action, Verdict
+from ..errors import NeuralClawError
+from ..ports import Redaction
+from ..types.actions import Answer, Question, Verdict
 from ..types.content import text_of
 from ..types.entries import blob_digest, detached
-from ..types.events import ApprovalResolved, DecisionMade, ToolFinished
+from ..types.events import DecisionMade, ToolFinished
 from ..types.labels import AGENT, NONE, Labels, external, join
 from ..types.messages import ContentPart, ImageContent
 from ..types.records import StoredResult
@@ -18,7 +21,6 @@ from ..types.risk import Decision
 from ..types.tools import ToolResult, ToolSpec
 from .redaction import redacted
 from .state import REFUSERS, CallState
-from .turn import Turn
 
 MAY_HAVE_HAPPENED = "may have happened: the program stopped while this call ran; it was not run again. Check before you repeat it."
 
@@ -37,11 +39,28 @@ class Outcome(msgspec.Struct, frozen=True):
     ms: int = 0
 
 
-async def record(turn: Turn, outcome: Outcome) -> None:
-    """Write the result of a call that ran."""
-    result, spec = redacted(outcome.result, turn.equipment.redaction), outcome.spec  # before it is cut: half a secret is none that is found
+class CallEnd(msgspec.Struct, frozen=True):
+    """How a call ends: the entries of one transaction, with the rows and bytes beside them. `labels` join those of the session."""
+
+    entries: tuple[DecisionMade | ToolFinished, ...]
+    labels: Labels = AGENT
+    rows: tuple[StoredResult, ...] = ()
+    blobs: tuple[bytes, ...] = ()
+
+
+class ResultFrame(msgspec.Struct, frozen=True):
+    """What every result of a turn is held to: without secrets, at most `chars` characters for the model; `reader` is the tool that shows the rest."""
+
+    redaction: Redaction
+    chars: int
+    reader: ToolSpec | None = None
+
+
+def finished(outcome: Outcome, frame: ResultFrame) -> CallEnd:
+    """The end of a call that ran."""
+    result, spec = redacted(outcome.result, frame.redaction), outcome.spec  # before it is cut: half a secret is none that is found
     whole = model_text(result)
-    limit = min(turn.options.limits.result_chars, spec.max_chars or turn.options.limits.result_chars)
+    limit = min(frame.chars, spec.max_chars or frame.chars)
     fitting = fit(outcome.result, whole, limit, spec)
     content = shorten(whole, fitting.chars, spec)
     metadata, left_out = bounded(result.metadata, limit)
@@ -58,13 +77,12 @@ async def record(turn: Turn, outcome: Outcome) -> None:
         truncated=content is not whole,
         parts=parts,
         changes=result.changes,
-        note=note_of(turn, outcome, result.note, whole, fitting),
+        note=note_of(outcome, frame.reader, result.note, whole, fitting),
         first_line=fitting.first_line,
         line_count=fitting.line_count,
     )
-    rows = [StoredResult(outcome.call.call.id, whole)] if body.truncated else []
-    blobs = [*pictures, *([left_out] if left_out else [])]
-    await turn.journal.append(body, labels=join(turn.journal.labels, labels_of(result, spec)), rows=rows, blobs=blobs)
+    rows = (StoredResult(outcome.call.call.id, whole),) if body.truncated else ()
+    return CallEnd((body,), labels_of(result, spec), rows, (*pictures, *([left_out] if left_out else [])))
 
 
 def model_text(result: ToolResult) -> str:
@@ -123,7 +141,7 @@ def fit(result: ToolResult, whole: str, limit: int, spec: ToolSpec) -> Fitting:
     return Fitting(limit, result.first_line, result.line_count)
 
 
-def note_of(turn: Turn, outcome: Outcome, note: str, whole: str, fitting: Fitting) -> str:
+def note_of(outcome: Outcome, reader: ToolSpec | None, note: str, whole: str, fitting: Fitting) -> str:
     """What stands behind the result for the model: the tool's own note, and of one that was shortened the call that shows the rest.
 
     The tool's note is left out where it says how to go on behind what is left out.
@@ -136,7 +154,6 @@ def note_of(turn: Turn, outcome: Outcome, note: str, whole: str, fitting: Fittin
         if fitting.within:
             return f"[cut off within line {last}; go on with {spec.name} and offset={last}]"
         return f"[cut off after line {last}; go on with {spec.name} and offset={last + 1}]"
-    reader = turn.equipment.tools.find("read_result")
     if reader is None or "call_id" not in reader.input_schema.get("properties", {}):  # it was left out, or is a program's own of that name
         return note
     rest = f'[to see what was left out: read_result with call_id="{call.id}", offset={begin_of(fitting.chars, spec)}]'
@@ -185,9 +202,19 @@ def labels_of(result: ToolResult, spec: ToolSpec) -> Labels:
     return join(result.labels, source if spec.source == "external" or not result.labels else NONE, ("private",) if not result.labels else NONE)
 
 
-async def failed(turn: Turn, call: CallState, text: str) -> None:
-    """A call that could not even be judged: unknown name, arguments that do not fit."""
-    await turn.journal.append(_error(call, text))
+def failed(call: CallState, text: str) -> CallEnd:
+    """The end of a call that could not even be judged: its arguments do not fit."""
+    return CallEnd((_error(call, text),))
+
+
+def unknown(call: CallState, names: Sequence[str]) -> CallEnd:
+    """The end of a call of a tool that is not there. It says which are near to it in name, and which there are."""
+    import difflib  # costs start-up time, and few calls come here
+
+    name = call.call.name
+    near = difflib.get_close_matches(name.lower(), names, 3, 0.5)
+    meant = f"; did you mean {' or '.join(near)}?" if near else ";"
+    return failed(call, f"there is no tool named {name[:80]!r}{meant} the tools are: {', '.join(sorted(names))}")
 
 
 class CallRefusal(msgspec.Struct, frozen=True):
@@ -198,19 +225,26 @@ class CallRefusal(msgspec.Struct, frozen=True):
     summary: str = ""
 
 
-async def refused(turn: Turn, call: CallState, action: Action, verdict: Verdict, no: CallRefusal) -> None:
-    """A call that policy forbids, that nobody could be asked about, or that a person said no to."""
-    by = no.by
-    reasons = (no.text, *verdict.reasons) if by == "nobody" and no.text else verdict.reasons
-    decision = DecisionMade(
-        call_id=call.call.id, name=action.spec.name, decision=verdict.decision, risk=verdict.risk, tier=verdict.tier, reasons=reasons, by=by
-    )
-    body = _error(call, refusal_text(verdict, no), name=action.spec.name, refused=verdict.decision if by in REFUSERS else None)
-    body = msgspec.structs.replace(body, note=AFTER_REFUSAL) if by in REFUSERS else msgspec.structs.replace(body, note=AFTER_NO, metadata={"no_by": by})
+def forbidden(call: CallState, name: str, verdict: Verdict) -> CallEnd:
+    """The end of a call of the tool `name` that policy forbids."""
+    return _refused(call, name, verdict, CallRefusal("policy"))
+
+
+def refused(call: CallState, name: str, question: Question, answer: Answer) -> CallEnd:
+    """The end of a call of the tool `name` that nobody could be asked about, or that a person said no to."""
+    assert question.verdict is not None, "the gate's questions carry its verdict"
+    return _refused(call, name, question.verdict, CallRefusal(answer.by, answer.text or "", question.summary))
+
+
+def _refused(call: CallState, name: str, verdict: Verdict, no: CallRefusal) -> CallEnd:
+    by, text = no.by, refusal_text(verdict, no)
     if call.started is not None:  # it began in an earlier run: that stays on record, only its repetition is refused
-        await turn.journal.append(_error(call, f"{MAY_HAVE_HAPPENED} ({refusal_text(verdict, no)})", name=action.spec.name))
-        return
-    await turn.journal.append(decision, body)
+        return CallEnd((_error(call, f"{MAY_HAVE_HAPPENED} ({text})", name=name),))
+    reasons = (no.text, *verdict.reasons) if by == "nobody" and no.text else verdict.reasons
+    decision = DecisionMade(call_id=call.call.id, name=name, decision=verdict.decision, risk=verdict.risk, tier=verdict.tier, reasons=reasons, by=by)
+    body = _error(call, text, name=name, refused=verdict.decision if by in REFUSERS else None)
+    body = msgspec.structs.replace(body, note=AFTER_REFUSAL) if by in REFUSERS else msgspec.structs.replace(body, note=AFTER_NO, metadata={"no_by": by})
+    return CallEnd((decision, body))
 
 
 def refusal_text(verdict: Verdict, no: CallRefusal) -> str:
@@ -241,19 +275,9 @@ _NOT_ANSWERED = {
 """Why a question got no answer of a person, by who closed it."""
 
 
-async def not_run(turn: Turn, calls: Sequence[CallState], why: str) -> None:
-    """Close calls that will not run any more; one that had begun may have done its work in part."""
-    bodies = [_stopped(c, why) for c in calls]
-    if bodies:
-        await _close_questions(turn, calls)
-        await turn.journal.append(*bodies)
-
-
-async def _close_questions(turn: Turn, calls: Sequence[CallState]) -> None:
-    """Nobody need answer for a call that will not run; whoever just did was faster, and it changes nothing."""
-    for question in [q for call in calls for q in call.questions if q.approval_id not in turn.state.answers]:
-        with suppress(AlreadyAnswered):
-            await turn.journal.append(ApprovalResolved(approval_id=question.approval_id, decision="no", by="cancelled"))
+def not_run(calls: Sequence[CallState], why: str) -> CallEnd:
+    """The end of calls that will not run any more; one that had begun may have done its work in part."""
+    return CallEnd(tuple(_stopped(call, why) for call in calls))
 
 
 def told(error: NeuralClawError) -> str:
@@ -263,10 +287,12 @@ def told(error: NeuralClawError) -> str:
     return f"{error.text.removesuffix('.')}{'.' if error.hint[0].isupper() else ';'} {error.hint}"
 
 
-async def left(turn: Turn, call: CallState, no: CallRefusal) -> None:
-    """A `once` call that began in an earlier run and that nobody said to repeat."""
-    said = f" ({no.text})" if no.by == "nobody" else f" The person says: {no.text}"
-    await turn.journal.append(_error(call, f"{MAY_HAVE_HAPPENED}{said}" if no.text else MAY_HAVE_HAPPENED, bare=True))
+def left(call: CallState, answer: Answer) -> CallEnd:
+    """The end of a `once` call that began in an earlier run and that nobody said to repeat."""
+    if not answer.text:
+        return CallEnd((_error(call, MAY_HAVE_HAPPENED, bare=True),))
+    said = f" ({answer.text})" if answer.by == "nobody" else f" The person says: {answer.text}"
+    return CallEnd((_error(call, f"{MAY_HAVE_HAPPENED}{said}", bare=True),))
 
 
 def _stopped(call: CallState, why: str) -> ToolFinished:

@@ -248,7 +248,7 @@ class TurnState:
         return count
 
     def answers_for(self, call: CallState) -> Answers:
-        """The yeses to this very call, by the hash of what was shown. What a no means is `agent.asking`'s to say."""
+        """The yeses to this very call, by the hash of what was shown. What a no means is `agent.call_questions`' to say."""
         by_hash = {}
         for question in call.questions:
             resolved = self.answers.get(question.approval_id)

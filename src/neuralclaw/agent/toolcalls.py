@@ -1,31 +1,37 @@
-"""The calls of one reply: prepared, judged, run, recorded. Every call ends with exactly one result.
+"""The calls of one reply: prepared, judged, begun, run, recorded. Every call ends with exactly one result.
+
+The way of a call goes in one direction, and each step gives either what the next one takes or the call's end (`CallEnd`):
+
+    prepare -> Action -> authorize (ask) -> AllowedCall -> begin -> run_tool -> Outcome -> record
 
 Neighbouring LOW and MEDIUM calls run together unless one writes what the other touches; a HIGH or CRITICAL call, and one that a
-person was asked about, waits for those before it and holds those after it.
+person was asked about, waits for those before it and holds those after it. Only this module writes entries about calls;
+`call_questions` and `results` make them.
 """
 
-from typing import Any
+from contextlib import suppress
 
 import anyio
 import msgspec
 
-from ..errors import NeuralClawError, StoreError, ToolValidationError
-from ..types.actions import Action, Grant, StandingGrant, Verdict
+from ..errors import AlreadyAnswered, NeuralClawError, StoreError, ToolValidationError
+from ..types.actions import Action, Answer, Grant, Question, StandingGrant, Verdict
 from ..types.events import DecisionMade, ToolOutput, ToolStarted
+from ..types.labels import join
 from ..types.logcontext import about
+from ..types.options import ApprovalsMode
 from ..types.risk import Decision, Effect, Risk
 from ..types.signals import Denied, Parked, Retry
 from ..types.tools import Show, ToolContext, ToolResult, ToolSpec, unseen
-from . import circuit_breakers, results
-from .asking import ask, may_run_again
+from . import call_questions, circuit_breakers, results
 from .call_conflicts import conflict
 from .live_output import LiveOutput
-from .results import Outcome
+from .results import CallEnd, Outcome
 from .state import CallState
 from .turn import Turn
 
 
-class Ready(msgspec.Struct, frozen=True):
+class AllowedCall(msgspec.Struct, frozen=True):
     """A call that may run. `by`: whose word lets it (`policy`, or the `by` of an answer)."""
 
     call: CallState
@@ -49,77 +55,82 @@ class Ready(msgspec.Struct, frozen=True):
 
 
 async def run_calls(turn: Turn) -> None:
-    """Bring every open call of the last reply to its result. Raises `Parked` when a person must answer and nobody is there now."""
+    """Bring every open call of the last reply to its result.
+
+    Raises `Parked` when a person must answer and nobody is there now: the question is then on record, the call and those behind it stay open.
+    """
     state, breakers = turn.state, turn.options.limits
     if state.messages[-1].stop == "length":
-        await results.not_run(turn, state.open, "the reply was cut off before its end")
+        await stop_calls(turn, "the reply was cut off before its end")
         return
-    group: list[Ready] = []
+    group: list[AllowedCall] = []
     for call in tuple(state.open):
         if circuit_breakers.repeats(state, call, breakers):
             await run_group(turn, group)
-            await results.not_run(turn, state.open, "the same call with the same arguments came again")
+            await stop_calls(turn, "the same call with the same arguments came again")
             await turn.journal.append(circuit_breakers.repeated(state, call, breakers))
             return
         await admit(turn, call, group)
         if circuit_breakers.too_many_errors(state, breakers):
             break
     await run_group(turn, group)
-    await results.not_run(turn, state.open, "too many errors before it")
+    await stop_calls(turn, "too many errors before it")
 
 
-async def admit(turn: Turn, call: CallState, group: list[Ready]) -> None:
+async def stop_calls(turn: Turn, why: str) -> None:
+    """End every open call without running it, and first the questions about them; whoever just answered one was faster, and it changes nothing."""
+    calls = tuple(turn.state.open)
+    if not calls:
+        return
+    for withdrawn in call_questions.withdrawn(calls, turn.state.answers):
+        with suppress(AlreadyAnswered):
+            await turn.journal.append(withdrawn)
+    await record(turn, results.not_run(calls, why))
+
+
+async def record(turn: Turn, end: CallEnd) -> None:
+    """Write how a call ended."""
+    await turn.journal.append(*end.entries, labels=join(turn.journal.labels, end.labels), rows=end.rows, blobs=end.blobs)
+
+
+async def admit(turn: Turn, call: CallState, group: list[AllowedCall]) -> None:
     """Take the call into the group of those that run together, or run the group first where the call must wait for it.
 
     A call that waited is judged again: what ran before it may have changed what it touches.
     """
-    action = await prepare(turn, call)
-    if action is None:
+    action = prepare(turn, call)
+    if isinstance(action, CallEnd):
+        await record(turn, action)
         return
     if group:
-        ready = await glance(turn, call, action)
-        if ready is not None and not any(conflict(action, ready.grant, r.action, r.grant) for r in group):
-            group.append(ready)
+        beside = await authorize_beside(turn, call, action)
+        if beside is not None and not any(conflict(action, beside.grant, other.action, other.grant) for other in group):
+            group.append(beside)
             return
-        if ready is not None:
-            ready.grant.close()
+        if beside is not None:
+            beside.grant.close()
         await run_group(turn, group)
-    ready = await authorize(turn, call, action)
-    if ready is None:
+    allowed = await authorize(turn, call, action)
+    if isinstance(allowed, CallEnd):
+        await record(turn, allowed)
         return
-    group.append(ready)
-    if ready.alone:
+    group.append(allowed)
+    if allowed.alone:
         await run_group(turn, group)
 
 
-async def prepare(turn: Turn, call: CallState) -> Action | None:
-    """The action the call stands for; what is wrong with the call becomes its result."""
-    spec = turn.equipment.tools.find(call.call.name)
+def prepare(turn: Turn, call: CallState) -> Action | CallEnd:
+    """The action the call stands for; its end where something is wrong with the call."""
+    tools, options = turn.equipment.tools, turn.options
+    spec = tools.find(call.call.name)
     if spec is None:
-        await results.failed(turn, call, unknown_tool(call.call.name, [d.name for d in turn.equipment.definitions]))
-        return None
+        return results.unknown(call, [definition.name for definition in turn.equipment.definitions])
     if call.call.error is not None:
-        await results.failed(turn, call, call.call.error)
-        return None
+        return results.failed(call, call.call.error)
     try:
-        arguments = turn.equipment.tools.prepare(spec.name, call.call.arguments)
+        arguments = tools.prepare(spec.name, call.call.arguments)
     except ToolValidationError as error:
-        await results.failed(turn, call, results.told(error))
-        return None
-    return _action(turn, call, spec, arguments)
-
-
-def unknown_tool(name: str, names: list[str]) -> str:
-    """Says that there is no such tool, which are near to it in name, and which there are."""
-    import difflib  # costs start-up time, and few calls come here
-
-    near = difflib.get_close_matches(name.lower(), names, 3, 0.5)
-    meant = f"; did you mean {' or '.join(near)}?" if near else ";"
-    return f"there is no tool named {name[:80]!r}{meant} the tools are: {', '.join(sorted(names))}"
-
-
-def _action(turn: Turn, call: CallState, spec: ToolSpec, arguments: dict[str, Any]) -> Action:
-    options = turn.options
+        return results.failed(call, results.told(error))
     return Action(
         session=turn.session,
         turn=turn.state.number,
@@ -134,59 +145,61 @@ def _action(turn: Turn, call: CallState, spec: ToolSpec, arguments: dict[str, An
     )
 
 
-async def glance(turn: Turn, call: CallState, action: Action) -> Ready | None:
-    """The call, if it may run beside its neighbours: LOW or MEDIUM, and nobody to ask. Records nothing."""
+async def authorize_beside(turn: Turn, call: CallState, action: Action) -> AllowedCall | None:
+    """The call, if it may run beside its neighbours: LOW or MEDIUM, and nobody to ask. Writes and asks nothing."""
     if call.started is not None:
         return None
     try:
-        ready = Ready(call, action, await turn.equipment.gate.authorize(action, turn.state.answers_for(call)))
+        allowed = AllowedCall(call, action, await turn.equipment.gate.authorize(action, turn.state.answers_for(call)))
     except (Denied, Parked):
         return None
-    if ready.alone:
-        ready.grant.close()
+    if allowed.alone:
+        allowed.grant.close()
         return None
-    return ready
+    return allowed
 
 
-async def authorize(turn: Turn, call: CallState, action: Action) -> Ready | None:
-    """The right to run the call, a person asked where policy wants it; None when the call got a result instead."""
-    again = "policy"
+async def authorize(turn: Turn, call: CallState, action: Action) -> AllowedCall | CallEnd:
+    """The right to run the call, a person asked where policy wants it; its end where it has none. Raises `Parked`, see `ask`."""
+    by = "policy"
     if call.started is not None:
-        said_again = await repeatable(turn, call, action)
-        if said_again is None:
-            return None
-        again = said_again
+        repeat = await allow_repeat(turn, call, action)
+        if isinstance(repeat, CallEnd):
+            return repeat
+        by = repeat
     standing: tuple[StandingGrant, ...] | None = None
     while True:
         answers = msgspec.structs.replace(turn.state.answers_for(call), standing=standing or ())
         try:
             grant = await turn.equipment.gate.authorize(action, answers)
             said = answers.by_hash.get(grant.hash)
-            return Ready(call, action, grant, said.by if said and again == "policy" else again)
+            return AllowedCall(call, action, grant, said.by if said and by == "policy" else by)
         except Denied as denied:
-            await results.refused(turn, call, action, denied.verdict, results.CallRefusal("policy"))
-            return None
+            return results.forbidden(call, action.spec.name, denied.verdict)
         except Parked as parked:
-            if standing is None:
-                standing = tuple(await turn.store.grants(turn.session, turn.options.workspace))
-                if standing:
-                    continue
-            if await ask(turn, call, action, parked.question) is None:
-                return None
+            question = msgspec.structs.replace(parked.question, arguments=action.arguments)
+        if standing is None:
+            standing = tuple(await turn.store.grants(turn.session, turn.options.workspace))
+            if standing:
+                continue
+        answer = await ask(turn, call, question, turn.options.approvals)
+        if call_questions.is_no(answer):
+            return results.refused(call, action.spec.name, question, answer)
 
 
-async def repeatable(turn: Turn, call: CallState, action: Action) -> str | None:
-    """Whose word lets a call run again that began in an earlier run and has no result (`policy`, or a person's); None: it gets its result here."""
+async def allow_repeat(turn: Turn, call: CallState, action: Action) -> str | CallEnd:
+    """Whose word lets a call run again that began in an earlier run and has no result (`policy`, or a person's), else its end. Raises `Parked`."""
     if action.spec.effect in (Effect.PURE, Effect.IDEMPOTENT):
         return "policy"
     if action.spec.effect is Effect.RECONCILABLE:
         happened = await probe(turn, call, action)
         if isinstance(happened, ToolResult):
-            await results.record(turn, Outcome(call, action.spec, happened))
-            return None
+            return end_of(turn, Outcome(call, action.spec, happened))
         if happened is False:
             return "policy"
-    return await may_run_again(turn, call, action)
+    mode = turn.options.approvals
+    answer = await ask(turn, call, call_questions.repeat_question(call, action, turn.clock.now()), "none" if mode == "auto" else mode)
+    return results.left(call, answer) if call_questions.is_no(answer) else answer.by
 
 
 async def probe(turn: Turn, call: CallState, action: Action) -> ToolResult | bool | None:
@@ -204,15 +217,35 @@ async def probe(turn: Turn, call: CallState, action: Action) -> ToolResult | boo
         grant.close()
 
 
-async def run_group(turn: Turn, group: list[Ready]) -> None:
+async def ask(turn: Turn, call: CallState, question: Question, mode: ApprovalsMode) -> Answer:
+    """The answer that is on record, the mode's own, or a person's, for whom the turn's time stands still.
+
+    Raises `Parked` when a person must answer and nobody is there now: the question is then on record and waits.
+    """
+    settled = call_questions.settle(question, call.questions, turn.state.answers, mode)
+    if settled.entries:
+        try:
+            await turn.journal.append(*settled.entries)
+        except AlreadyAnswered:
+            await turn.journal.sync()
+            return call_questions.answer_of(turn.state.answers[settled.question.approval_id])
+    if settled.answer is not None:
+        return settled.answer
+    with turn.time.paused():
+        answer = await turn.asker.ask(turn.session, settled.question, mode)
+    await turn.journal.sync()
+    return answer
+
+
+async def run_group(turn: Turn, group: list[AllowedCall]) -> None:
     """Record that the group's calls begin, run them together, record each result as it comes. Leaves the group empty.
 
     The beginning of a call, each run of it anew, and the decision that allows it are one transaction, on the disk before any effect that is not `pure`.
     """
     if not group:
         return
-    await turn.journal.append(*(entry for ready in group for entry in begin(ready)))
-    if any(ready.spec.effect is not Effect.PURE for ready in group):
+    await turn.journal.append(*(entry for allowed in group for entry in begin(allowed)))
+    if any(allowed.spec.effect is not Effect.PURE for allowed in group):
         await turn.journal.barrier()
     if len(group) == 1:
         await run_one(turn, group[0])
@@ -221,8 +254,9 @@ async def run_group(turn: Turn, group: list[Ready]) -> None:
     group.clear()
 
 
-def begin(ready: Ready) -> tuple[DecisionMade, ToolStarted]:
-    verdict, name, call_id = ready.verdict, ready.spec.name, ready.call.call.id
+def begin(allowed: AllowedCall) -> tuple[DecisionMade, ToolStarted]:
+    """The entries of a call that begins."""
+    verdict, name, call_id = allowed.verdict, allowed.spec.name, allowed.call.call.id
     decision = DecisionMade(
         call_id=call_id,
         name=name,
@@ -230,46 +264,52 @@ def begin(ready: Ready) -> tuple[DecisionMade, ToolStarted]:
         risk=verdict.risk,
         tier=verdict.tier,
         reasons=tuple(r.reason for r in verdict.rules),
-        hash=ready.grant.hash,
-        by=ready.by,
+        hash=allowed.grant.hash,
+        by=allowed.by,
     )
     started = ToolStarted(
         call_id=call_id,
         name=name,
-        arguments=ready.grant.arguments,
+        arguments=allowed.grant.arguments,
         risk=verdict.risk,
         tier=verdict.tier,
-        effect=ready.spec.effect,
-        before=ready.grant.envelope.digests,
-        attempt=1 if ready.call.started is None else ready.call.started.attempt + 1,
+        effect=allowed.spec.effect,
+        before=allowed.grant.envelope.digests,
+        attempt=1 if allowed.call.started is None else allowed.call.started.attempt + 1,
     )
     return decision, started
 
 
-async def run_together(turn: Turn, group: list[Ready]) -> None:
+async def run_together(turn: Turn, group: list[AllowedCall]) -> None:
+    """Run the calls at once; a failure of the store or a tool that parks is raised when all have ended."""
     failures: list[StoreError | Parked] = []
 
-    async def one(ready: Ready) -> None:
+    async def one(allowed: AllowedCall) -> None:
         try:
-            await run_one(turn, ready)
+            await run_one(turn, allowed)
         except (StoreError, Parked) as failure:
             failures.append(failure)
 
     async with anyio.create_task_group() as tasks:
-        for ready in group:
-            tasks.start_soon(one, ready)
+        for allowed in group:
+            tasks.start_soon(one, allowed)
     if failures:
         raise failures[0]
 
 
-async def run_one(turn: Turn, ready: Ready) -> None:
-    """Run one call under its grant and record its result; the grant is used up."""
+async def run_one(turn: Turn, allowed: AllowedCall) -> None:
+    """Run one call that has begun, and record its result."""
+    await record(turn, end_of(turn, await run_tool(turn, allowed)))
+
+
+async def run_tool(turn: Turn, allowed: AllowedCall) -> Outcome:
+    """What the tool gave back, its failure too; the grant is used up. Raises `StoreError` and `Parked`."""
     begun = turn.clock.monotonic()
-    call_id = ready.call.call.id
+    call_id = allowed.call.call.id
     live = LiveOutput(turn.equipment.redaction, lambda text: turn.show(ToolOutput(call_id=call_id, text=text)))
     try:
         with about(call_id=call_id):
-            result = await turn.equipment.tools.call(ready.grant, context(turn, ready.call, {}, live.take))
+            result = await turn.equipment.tools.call(allowed.grant, context(turn, allowed.call, {}, live.take))
     except Retry as retry:
         result = ToolResult(ok=False, error=retry.text)
     except StoreError:
@@ -278,10 +318,18 @@ async def run_one(turn: Turn, ready: Ready) -> None:
         metadata = getattr(error, "metadata", {})
         result = ToolResult(ok=False, error=results.told(error), metadata={**metadata, "kind": error.kind})
     finally:
-        ready.grant.close()
+        allowed.grant.close()
         live.end()
-    await results.record(turn, Outcome(ready.call, ready.spec, result, round((turn.clock.monotonic() - begun) * 1000)))
+    return Outcome(allowed.call, allowed.spec, result, round((turn.clock.monotonic() - begun) * 1000))
+
+
+def end_of(turn: Turn, outcome: Outcome) -> CallEnd:
+    """The end of a call that ran in this turn."""
+    equipment = turn.equipment
+    frame = results.ResultFrame(equipment.redaction, turn.options.limits.result_chars, equipment.tools.find("read_result"))
+    return results.finished(outcome, frame)
 
 
 def context(turn: Turn, call: CallState, before: dict[str, str | None], show: Show = unseen) -> ToolContext:
+    """What a tool is told of its call."""
     return ToolContext(session=turn.session, turn=turn.state.number, call_id=call.call.id, workspace=turn.options.workspace, before=before, show=show)

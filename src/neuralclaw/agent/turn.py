@@ -1,34 +1,45 @@
 """One run of a turn, and what it works with."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
 from ..ports import Asker, Clock, Gate, Provider, Redaction, Store, Toolset
 from ..types.events import Passing
+from ..types.labels import NONE, Labels
 from ..types.messages import ToolDef
 from ..types.options import TurnOptions
 from .circuit_breakers import RunningTime
 from .journal import Journal
 from .redaction import NO_REDACTION
+from .sources import TurnSource
 from .state import TurnState
 
 
 class PartialReply:
-    """What a model has said of a reply that is not finished, as far as it was shown."""
+    """The model call that runs: what its request held, and the text of its reply as far as it was shown."""
 
     def __init__(self) -> None:
         self.pieces: list[str] = []
         self.seen = 0
-        self.model = ""  # who is asked, where it is not the turn's own model
+        """The highest entry number that stood in the request."""
+        self.model = ""
+        """Who is asked (`P:M`), "" for the turn's own model."""
         self.environment = ""
+        """What stood before the last message."""
+        self.labels: Labels = NONE
+        """Where that came from."""
 
     @property
     def text(self) -> str:
         return "".join(self.pieces)
 
-    def forget(self) -> None:
-        """The reply is finished, or void."""
+    def begin(self, seen: int, environment: str, labels: Labels) -> None:
+        """A new request is made, of these parts."""
+        self.pieces, self.seen, self.model, self.environment, self.labels = [], seen, "", environment, labels
+
+    def clear(self) -> None:
+        """The text is recorded, or void."""
         self.pieces = []
 
 
@@ -48,14 +59,14 @@ class Equipment(msgspec.Struct, frozen=True, kw_only=True):
     max_tokens: int | None = None
     timeout: float = 120.0
     """Seconds without a byte of the model's reply."""
-    environment: Callable[[], Awaitable[str]] | None = None
-    """What the model is told before its last message, as it is at this moment."""
+    before_last: Sequence[TurnSource] = ()
+    """What the model is told before its last message, read anew before each of its calls, in this order."""
     redaction: Redaction = NO_REDACTION
     """Keeps secrets out of what is shown; the journal has its own."""
 
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
-    """One run of a turn. `show` publishes passing events; `outbox` is the address the answer is delivered to."""
+    """One run of a turn. `show` publishes passing events."""
 
     session: str
     options: TurnOptions
@@ -67,8 +78,9 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     clock: Clock
     show: Callable[[Passing], None]
     time: RunningTime
-    heard: PartialReply = msgspec.field(default_factory=PartialReply)
-    outbox: str | None = None
+    partial: PartialReply = msgspec.field(default_factory=PartialReply)
+    outbox: tuple[str, str] | None = None
+    """Channel and address that the answer is delivered to; None: whoever reads the events."""
 
     @property
     def state(self) -> TurnState:

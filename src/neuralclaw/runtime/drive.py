@@ -12,6 +12,7 @@ from ..agent.inbox import Waiting
 from ..agent.journal import Journal
 from ..agent.loop import run_turn
 from ..agent.redaction import NO_REDACTION, Searched, redacted
+from ..agent.sources import TurnSource
 from ..agent.state import TurnState
 from ..agent.turn import Equipment, Turn
 from ..errors import AgentError, AlreadyAnswered, NeuralClawError, StoreError, TurnSetAside
@@ -31,7 +32,7 @@ from ..types.events import (
     TurnStarted,
     Unreadable,
 )
-from ..types.labels import join
+from ..types.labels import AGENT, Labels, join
 from ..types.logcontext import about
 from ..types.options import ApprovalsMode, Limits, TurnOptions
 from ..types.records import Lease
@@ -268,7 +269,6 @@ class Drive:
         def show(body: Passing) -> None:
             kit.bus.show(self.session, state.number, body if isinstance(body, DELTAS) else redacted(body, kit.redaction))
 
-        describe, workspace = kit.environment, options.workspace
         equipment = Equipment(
             provider=thinking.provider,
             model=thinking.model,
@@ -281,7 +281,7 @@ class Drive:
             max_tokens=thinking.max_tokens,
             timeout=thinking.timeout,
             redaction=kit.redaction,
-            environment=(lambda: describe(workspace)) if describe is not None and thinking.provider.info(thinking.model).language else None,
+            before_last=before_last(kit, options.workspace) if thinking.provider.info(thinking.model).language else (),
         )
         return Turn(
             session=self.session,
@@ -294,6 +294,18 @@ class Drive:
             show=show,
             time=RunningTime(kit.clock, state.ran_ms, options.limits.seconds),
         )
+
+
+def before_last(kit: Kit, workspace: str) -> Sequence[TurnSource]:
+    """What a language model is told before its last message in a turn of this workspace."""
+    describe = kit.environment
+    if describe is None:
+        return ()
+
+    async def read() -> Sequence[tuple[str, Labels]]:
+        return [(await describe(workspace), AGENT)]
+
+    return (TurnSource(name="environment", read=read),)
 
 
 def beginning(message: Waiting, options: TurnOptions, digests: dict[str, str], stored: dict[str, str]) -> TurnStarted:

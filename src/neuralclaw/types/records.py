@@ -74,10 +74,11 @@ class StoredResult(msgspec.Struct, frozen=True):
 
 
 class OutboxItem(msgspec.Struct, frozen=True):
-    """An answer to deliver to a remote channel; written in the transaction that ends the turn."""
+    """An answer to deliver to an address of a remote channel; written in the transaction that ends the turn."""
 
     address: str
     text: str
+    channel: str = ""
 
 
 class BadRecord(msgspec.Struct, frozen=True):
