@@ -65,7 +65,7 @@ async def work(home: str, effects: str, number: int, sessions: int) -> None:
 
     folder = str(Path(home).parent)
     async with Agent.open(home=home, workspace=folder, provider=FunctionProvider(think), tools=[count], environ={"HOME": folder}) as agent:
-        agent._parts.store.__class__ = TimedStore
+        agent._home.store.__class__ = TimedStore
         print("ready", flush=True)
         sys.stdin.readline()
         began = time.perf_counter()

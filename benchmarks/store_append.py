@@ -14,7 +14,8 @@ import anyio
 
 from neuralclaw.app.clock import SystemClock
 from neuralclaw.store import SqliteStore
-from neuralclaw.types.entries import Draft, encode_body
+from neuralclaw.types.codec import BUILT_IN
+from neuralclaw.types.entries import Draft
 from neuralclaw.types.events import Message
 from neuralclaw.types.messages import Usage
 
@@ -33,7 +34,7 @@ def bare(directory: Path) -> float:
     c.execute("PRAGMA journal_mode = WAL")
     c.execute("PRAGMA synchronous = NORMAL")
     c.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, data BLOB)")
-    data = encode_body(DRAFT.body)
+    data = BUILT_IN.encode(DRAFT.body)
     start = time.perf_counter()
     for _ in range(ALONE):
         c.execute("INSERT INTO t (data) VALUES (?)", (data,))

@@ -11,6 +11,7 @@ import msgspec
 
 from .ports import Channel, Clock, Desk, Provider, Rows, Store
 from .types.actions import Who
+from .types.codec import EventKind as EventKind
 from .types.entries import HOME, Entry
 from .types.events import Body
 from .types.labels import AGENT, Labels
@@ -80,26 +81,9 @@ class Verb(msgspec.Struct, frozen=True, kw_only=True):
     columns: Sequence[str] = ()
     """Fields of a listed row that people see, in this order; all where none is named."""
     render: Callable[[Any], str] | None = None
-    """Makes the text that people read of the value, in place of a table."""
+    """Makes the text that people read, in place of a table, of the value as `--json` prints it."""
     reads: bool = False
     """It writes nothing of the record: it works on a full disk and on a read-only home."""
-
-
-class EventKind(msgspec.Struct, frozen=True, kw_only=True):
-    """A durable kind of event. `body` is a subclass of `types.events.Body` whose tag, `CAPABILITY.NAME`, is the kind.
-
-    `version` rises when the shape of the body changes; `upcasts[v]` turns the fields of version `v` into those of `v + 1`. Stored bytes are never rewritten.
-    """
-
-    body: type[Body]
-    sentence: Callable[[Any], str]
-    """What happened, for a person, from the body."""
-    version: int = 1
-    upcasts: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
-
-    @property
-    def kind(self) -> str:
-        return str(self.body.__struct_config__.tag)
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,7 +1,8 @@
-"""One table from a name to `module:attribute`, for built-in parts that load when they are first needed."""
+"""Tables from a name to `module:attribute`: built-in parts, and capabilities, built in or installed by others. All load when they are first needed."""
 
+from collections.abc import Mapping
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 PARTS = {
     "provider.chat": "neuralclaw.providers.chat_completions:ChatProvider",
@@ -43,6 +44,8 @@ PARTS = {
     "policy_file": "neuralclaw.config.policyfile:check",
     "shell": "neuralclaw.safety.shell:analyse",
     "rules": "neuralclaw.safety.catalogue:rules",
+    "capabilities.names": "neuralclaw.app.capability_problems:Names",
+    "capabilities.problem": "neuralclaw.app.capability_problems:problem_of",
     "status": "neuralclaw.app.status:Status",
     "doctor": "neuralclaw.app.health_checks:checks",
     "models.unknown": "neuralclaw.app.model_names:unknown_model",
@@ -52,6 +55,7 @@ PARTS = {
     "models.try": "neuralclaw.app.trials.trial_verb:try_models",
     "models.asked": "neuralclaw.app.trials.trial_verb:asked",
     "chat.early_input": "neuralclaw.channels.early_input:early_input",
+    "chat.rows": "neuralclaw.cli.slash_rows:slash_commands",
     "chat.live": "neuralclaw.cli.livechat:LiveChat",
     "sessions.send": "neuralclaw.cli.turn_control:send",
     "sessions.cancel": "neuralclaw.cli.turn_control:cancel",
@@ -59,7 +63,60 @@ PARTS = {
 }
 
 
+class BuiltInCapability(NamedTuple):
+    """What is known of a built-in capability without importing it. `nouns`: noun -> a line for `--help`; `settings`: it has a section."""
+
+    target: str
+    nouns: Mapping[str, str] = {}
+    settings: bool = False
+
+
+CAPABILITIES: dict[str, BuiltInCapability] = {}
+"""The built-in capabilities, in the order in which their providers wrap one another, the innermost first."""
+
+GROUP = "neuralclaw"
+"""The group of entry points by which a package brings capabilities."""
+NOUNS = frozenset(
+    "run chat recover init doctor config models sessions approvals grants tools policy audit completion help status instructions"
+    " new resume approve deny queue stop model trust cost clear exit quit soul personality mode compact fork export".split()
+)
+"""First words of commands and slash commands that are taken, or promised as slash commands."""
+
+
+class InstalledCapability(NamedTuple):
+    """An entry point of the group: `target` is `module:attribute`, `distribution` the package that brings it, `version` the package's."""
+
+    name: str
+    target: str
+    distribution: str
+    version: str
+
+    def load(self) -> Any:
+        """What the entry point names. Imports the package's code, and raises whatever that raises."""
+        module, _, attributes = self.target.partition(":")
+        found: Any = import_module(module.strip())
+        for attribute in attributes.partition("[")[0].strip().split("."):
+            found = getattr(found, attribute)
+        return found
+
+
+def installed() -> list[InstalledCapability]:
+    """Every capability that a package brings, enabled or not, by name. Reads the metadata of all packages: some milliseconds for each hundred."""
+    from importlib.metadata import entry_points  # 20 ms, needed only where a capability is enabled or asked about
+
+    found = [
+        InstalledCapability(point.name, point.value, (point.dist and point.dist.name) or "", (point.dist and point.dist.version) or "")
+        for point in entry_points(group=GROUP)
+    ]
+    return sorted(found, key=lambda one: one.name)
+
+
 def load(name: str) -> Any:
     """The part of that name. Raises `KeyError` for a name that is not in the table."""
-    module, _, attribute = PARTS[name].partition(":")
+    return load_target(PARTS[name])
+
+
+def load_target(target: str) -> Any:
+    """What `module:attribute` names."""
+    module, _, attribute = target.partition(":")
     return getattr(import_module(module), attribute)

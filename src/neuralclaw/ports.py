@@ -4,12 +4,15 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Literal, Protocol
 
+from .desk_ports import Channel as Channel
+from .desk_ports import Desk as Desk
+from .desk_ports import Subscriber as Subscriber
+from .desk_ports import TurnEvents as TurnEvents
 from .types.actions import Action, Answer, Answers, FactSheet, Grant, Question, StandingGrant, Verdict, Wants
-from .types.entries import Draft, Entry, Event
-from .types.events import Inbound
+from .types.entries import Draft, Entry
 from .types.messages import ModelEvent, ModelInfo, Request
 from .types.options import ApprovalsMode
-from .types.records import Lease, NewSession, OpenQuestion, OutboxItem, SessionRow, StoredResult, VerifyReport
+from .types.records import Lease, NewSession, OpenQuestion, OutboxItem, OutboxRow, PutRecord, Record, SessionRow, StoredResult, VerifyReport
 from .types.tools import FileChange, ToolContext, ToolResult, ToolSpec, Watched
 
 
@@ -206,16 +209,16 @@ class Store(Protocol):
     """The journal and what is derived from it. Any number of processes may have one home open."""
 
     async def append(
-        self, session: str, drafts: Sequence[Draft], *, lease: Lease | None = None, rows: Sequence[NewSession | OutboxItem | StoredResult] = ()
+        self, session: str, drafts: Sequence[Draft], *, lease: Lease | None = None, rows: Sequence[NewSession | OutboxItem | PutRecord | StoredResult] = ()
     ) -> list[Entry]:
-        """Write the drafts in one transaction; they survive `kill -9` when this returns.
+        """Write the drafts and rows in one transaction, all or nothing; they survive `kill -9` when this returns.
 
         The entries given back are as a reader finds them. A draft whose encoded body could not be read back is refused with `StoreError`, and so is
-        one that names bytes which are neither among its blobs nor kept already; nothing is written then.
+        one that names bytes which are neither among its blobs nor kept already, and one that a capability's table cannot take up: its fold raises.
 
         With a lease the append fails with `LeaseLost` when another holder has taken it. A taken inbound key raises
-        `DuplicateInbound` (in `types.rows`) with the entry that has it; a second answer `AlreadyAnswered`, one to no question
-        `UnknownQuestion`.
+        `DuplicateInbound` (in `types.records`) with the entry that has it; a second answer `AlreadyAnswered`, one to no question
+        `UnknownQuestion`; a record that does not stand as expected `RecordConflict` (in `types.records`).
         """
         ...
 
@@ -232,6 +235,45 @@ class Store(Protocol):
 
     async def blobs(self, digests: Sequence[str]) -> dict[str, bytes]:
         """The kept bytes of these names; those that are not there (any more) are left out."""
+        ...
+
+    async def rows(
+        self, table: str, where: Mapping[str, Any] = ..., *, order: Sequence[str] = (), descending: bool = False, limit: int | None = None
+    ) -> list[dict[str, Any]]:
+        """Rows of a derived table, a built-in one or a capability's: those whose columns equal what `where` names, or one of it where that is a list,
+        tuple or set. `order`: columns; `limit`: at most so many.
+
+        A capability's table has all that was written through a store that was opened with it; what another program wrote meanwhile is taken up with
+        the next write or opening. Raises `StoreError` for a table or column that is not there, and for a capability's table that could not be derived.
+        """
+        ...
+
+    async def record(self, space: str, key: str) -> Record | None:
+        """The record of that key, None where there is none. A space belongs to one capability or part of the program."""
+        ...
+
+    async def records(self, space: str, *, prefix: str = "") -> list[Record]:
+        """The records of a space whose keys begin with `prefix`, by key."""
+        ...
+
+    async def put_record(self, space: str, key: str, value: Any, *, expect: int | None = None) -> Record:
+        """Keep a JSON value under a key, or remove the record with None, where it stands as expected: with `expect` in that version, 0: not there.
+
+        Of two who change the same version, in whichever processes, one succeeds; the other's change raises `RecordConflict` (in `types.records`) with the
+        record as it stands. It survives `kill -9` when this returns. Raises `StoreError` for a value that is no JSON.
+        """
+        ...
+
+    async def outbox(self, *, pending: bool = True) -> list[OutboxRow]:
+        """What is to be delivered, oldest first; without `pending` also what was delivered or given up."""
+        ...
+
+    async def delivered(self, item: int, *, error: str = "", retry_at: float | None = None) -> OutboxRow:
+        """Record an attempt to deliver an item of the outbox; gives the item as it stands then.
+
+        Without `error` it is delivered, and stays so. With one it is tried again at `retry_at` (epoch seconds), or given up where that is None.
+        Raises `StoreError` where there is no such item.
+        """
         ...
 
     def changes(self, after: int | None = None) -> AsyncIterator[Sequence[Entry]]:
@@ -253,10 +295,6 @@ class Store(Protocol):
         ...
 
     async def questions(self, *, session: str | None = None, open_only: bool = True) -> list[OpenQuestion]: ...
-    async def known_calls(self, session: str, call_ids: Sequence[str]) -> set[str]:
-        """Those of the ids that a call of this session has already."""
-        ...
-
     async def result(self, session: str, call_id: str) -> str | None:
         """The whole text of a result that was shortened for the model."""
         ...
@@ -282,33 +320,6 @@ class Store(Protocol):
     async def set_aside(self, session: str, aside: bool) -> None: ...
     async def verify(self) -> VerifyReport: ...
     async def aclose(self) -> None: ...
-
-
-class Subscriber(Protocol):
-    """One reader of the event stream, with its own bounded buffer."""
-
-    def __aiter__(self) -> AsyncIterator[Event]: ...
-    async def __anext__(self) -> Event: ...
-
-
-class Desk(Protocol):
-    """What a person can do, whatever channel they sit at."""
-
-    async def send(self, session: str, inbound: Inbound) -> tuple[int, int | None]:
-        """Accept a message: its entry number, and the turn it goes on with where it begins none. A key that was accepted before gives the entry it had."""
-        ...
-
-    async def answer(self, approval_id: str, decision: str, *, by: str, value: Mapping[str, Any] | None = None, text: str | None = None) -> None: ...
-    async def cancel(self, session: str, *, by: str) -> None: ...
-    def events(self, session: str, *, after: int | None = None) -> AbstractAsyncContextManager[Subscriber]: ...
-    async def do(self, verb: str, /, **arguments: Any) -> Any: ...
-
-
-class Channel(Protocol):
-    """A place where a person sits."""
-
-    async def serve(self, desk: Desk) -> None: ...
-    async def deliver(self, address: str, event: Event) -> None: ...
 
 
 class TextStream(Protocol):
@@ -341,14 +352,3 @@ class Secrets(Redaction, Protocol):
     """Resolves references and redacts values."""
 
     def resolve(self, ref: str, grant: Grant) -> str | None: ...
-
-
-class Source(Protocol):
-    """Labelled pieces of context for the turns in a workspace: texts, and the labels of what they say.
-
-    They are asked for when a turn begins and stand at the beginning of each of its requests; what is told is kept with the turn.
-    """
-
-    async def parts(self, workspace: str, room: int) -> Sequence[tuple[str, frozenset[str]]]:
-        """At most about `room` bytes of what there is to tell."""
-        ...

@@ -8,15 +8,14 @@ from typing import Any
 import anyio
 
 from neuralclaw import Agent
-from neuralclaw.app.agent import assemble
+from neuralclaw.app.assembly import open_desk
 from neuralclaw.app.clock import SystemClock
+from neuralclaw.app.home import Home
 from neuralclaw.app.option_checks import load_settings
-from neuralclaw.app.parts import Parts
-from neuralclaw.app.seat import Seat
 from neuralclaw.app.toolbox import Toolbox
 from neuralclaw.store import SqliteStore
 from neuralclaw.testing import EventCapture, Reply, ScriptedProvider
-from neuralclaw.types.risk import Trust
+from neuralclaw.types.options import StartOptions, TurnOptions
 
 
 def call(tool: str, _id: str | None = None, /, **arguments: Any) -> dict[str, Any]:
@@ -47,17 +46,17 @@ async def agent_over(store: SqliteStore, *replies: Reply | str, **options: Any) 
     work = home.parent / "work"
     work.mkdir(exist_ok=True)
     loaded = load_settings(store.home, {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(home.parent)}, None)
-    parts = Parts(loaded, store, SystemClock(), provider=options.pop("provider", ScriptedProvider(*replies)), tools=Toolbox(given=options.pop("tools", ())))
-    seat = Seat(workspace=str(work), model=None, approvals="none", trust=Trust.LOW, who="program", present=False, explicit=False)
+    opened = Home(loaded, store, SystemClock(), provider=options.pop("provider", ScriptedProvider(*replies)), tools=Toolbox(given=options.pop("tools", ())))
+    defaults, start = TurnOptions(model="", workspace=str(work)), StartOptions()
     try:
         async with anyio.create_task_group() as tasks:
-            opened = assemble(parts, seat, tasks, None)
-            tasks.start_soon(opened.desk.follow)
-            yield opened
-            opened.closing()
+            over = Agent(opened, open_desk(opened, defaults, start, tasks), defaults, start)
+            tasks.start_soon(over.desk.follow)
+            yield over
+            over.closing()
             tasks.cancel_scope.cancel()
     finally:
-        await parts.aclose()
+        await opened.aclose()
 
 
 async def events(opened: Agent, text: str = "do it", **options: Any) -> EventCapture:

@@ -152,7 +152,7 @@ async def test_the_row_of_errors_is_the_same_when_its_entries_are_folded_again(h
     limits = Limits()
     async with agent(home, missing(1, 2, 3), missing(4)) as a:
         await events(a, session="s")
-        record = await a._parts.store.read("s")
+        record = await a._home.store.read("s")
     second = next(e.entry for e in record if isinstance(e.body, Message) and e.body.tool_calls[0].arguments["path"] == "missing4")
     before = TurnState.fold(1, [e for e in record if e.entry < second])
     assert (len(before.error_row), too_many_errors(before, limits)) == (3, False)

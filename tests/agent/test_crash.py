@@ -335,7 +335,7 @@ async def test_who_leaves_after_one_turn_does_not_cancel_the_messages_behind_it(
     async with agent(home, provider=provider, workspace=tmp_path / "work") as opened:
         async with opened.resume("s", stay=False) as events:
             await EventCapture().drain(events)
-        await opened._sessions.idle("s")  # nobody stays for the next one, so it is not begun
+        await opened._desk._sessions.idle("s")  # nobody stays for the next one, so it is not begun
     assert len(provider.requests) == 1
     async with agent(home, *"bcd", workspace=tmp_path / "work") as opened, opened.recover() as events:
         seen = await EventCapture().drain(events)

@@ -120,7 +120,7 @@ async def test_a_waiting_message_that_is_damaged_is_named_and_stops_no_other(hom
             tasks.start_soon(a.desk.send, "s", a._inbound("lost", a._options()))
             await anyio.lowlevel.checkpoint()
             a.closing()
-        await a._parts.store.barrier()
+        await a._home.store.barrier()
     spoil(home, "inbound", "s")
     async with agent(home, "two") as a:
         seen = EventCapture()

@@ -1,6 +1,7 @@
 """`AGENTS.md`: what of it the model is told, in which order, how much; what is left out; that it is on record and can be switched off."""
 
 import os
+import re
 from pathlib import Path
 from typing import Any, Literal
 
@@ -8,6 +9,7 @@ import anyio
 import pytest
 
 from neuralclaw import Ask
+from neuralclaw.app.equip import equip, resolve
 from neuralclaw.testing import EventCapture, FunctionProvider, Reply, ScriptedProvider
 from neuralclaw.tools.instructions import MAX_BYTES
 from neuralclaw.types.events import TurnStarted
@@ -132,10 +134,10 @@ async def test_what_was_told_is_on_record_with_its_label_and_its_digest(home: Pa
     provider = ScriptedProvider("done")
     async with agent(home, provider=provider, who="owner") as a:
         await events(a, session="s")
-        record = await a._parts.store.read("s")
+        record = await a._home.store.read("s")
         (started,) = [e for e in record if isinstance(e.body, TurnStarted)]
         assert isinstance(started.body, TurnStarted)
-        kept = await a._parts.store.blobs([started.body.stored["system"]])
+        kept = await a._home.store.blobs([started.body.stored["system"]])
     assert kept[started.body.stored["system"]].decode() == provider.requests[0].system
     assert len(started.body.digests["instructions"]) == 64
     assert "external:workspace" in started.header.labels
@@ -286,14 +288,17 @@ async def test_a_model_with_a_small_window_is_told_an_eighth_of_it(home: Path, w
     provider = ScriptedProvider("done", info=ModelInfo(context=8_192, price=Price(0, 0)))
     async with agent(home, provider=provider) as a:
         await a.ask("go", session="s")
-    assert provider.requests[0].system.count("a line\n") == 4_096 // 7
-    assert "[cut off here, after 4,095 of 28,000 bytes; read_file shows the rest]" in provider.requests[0].system
+    system = provider.requests[0].system
+    said = system[system.index("<workspace_instructions>") :]
+    assert 4_000 < len(said) <= 4_096
+    assert re.search(r"\[cut off here, after 3,\d{3} of 28,000 bytes; read_file shows the rest\]\n</file>\n</workspace_instructions>$", said)
 
 
 async def test_a_turn_whose_prompt_was_not_kept_goes_on(home: Path, work: Path) -> None:
-    from neuralclaw.runtime.prompts import Prompts
-
     async with agent(home, "done") as a:
-        prompts = Prompts(a._parts.system, a._parts.tools, a._parts.redactor)
-        made = await prompts.of_turn(a._options(), {"system": "0" * 64, "tools": "1" * 64}, a._parts.store)
-    assert str(work) in made.system
+        options = await resolve(a._home, a._defaults, "s", None)
+        lost = TurnStarted(
+            text="go", model=options.model, soul="", origin="program", options=options, inbound=1, stored={"system": "0" * 64, "tools": "1" * 64}
+        )
+        made = await equip(a._home, "s", options, lost)
+    assert str(work) in made.equipment.system

@@ -62,7 +62,7 @@ async def test_an_ask_that_is_given_up_while_it_is_written_is_withdrawn_and_leav
             with anyio.move_on_after(0.1):
                 await anyio.Event().wait()
             store.go.set()
-        await a._sessions.idle("s")
+        await a._desk._sessions.idle("s")
         assert (await a.ask("later", session="s")).text == "answer to later"
         shown = await a.do("sessions.show", session="s")
     ends = [e["status"] for e in shown["events"] if e["type"] == "turn.finished"]
@@ -93,7 +93,7 @@ async def test_a_key_that_a_steering_message_had_gives_the_answer_of_its_turn(ho
     async with agent(home, provider=model.provider) as a:
         async with a.turn("hold on", session="s") as stream:
             await model.holds.wait()
-            await a.desk.steer("s", "steered", by="owner", key="ks")
+            await a.desk.steer("s", Inbound(text="steered", key="ks", by="owner"))
             model.go.set()
             end = (await EventCapture().drain(stream)).one("turn.finished").text
         with anyio.fail_after(5):
@@ -254,7 +254,7 @@ async def test_a_steering_message_for_an_idle_session_begins_a_turn(home: Path) 
     async with agent(home, "one", "two") as a:
         await a.ask("first", session="s")
         await a.steer("and more", session="s")
-        await a._sessions.idle("s")
+        await a._desk._sessions.idle("s")
         shown = await a.do("sessions.show", session="s")
     assert [e["text"] for e in shown["events"] if e["type"] == "turn.finished"] == ["one", "two"]
 
@@ -277,11 +277,11 @@ async def test_a_task_that_fails_because_the_turn_before_it_is_set_aside_is_with
         with pytest.raises(TurnSetAside):
             await a.ask("the task", session="s")
         (cancel,) = [e for e in (await a.do("sessions.show", session="s"))["events"] if e["type"] == "cancel"]
-        assert isinstance((await a._parts.store.read("s", after=cancel["message"] - 1))[0].body, Inbound)
+        assert isinstance((await a._home.store.read("s", after=cancel["message"] - 1))[0].body, Inbound)
     provider = ScriptedProvider("held no more")
     async with agent(home, provider=provider) as a, a.resume("s", retry=True) as stream:
         await EventCapture().drain(stream)
-        await a._sessions.idle("s")
+        await a._desk._sessions.idle("s")
     assert len(provider.requests) == 1
 
 

@@ -389,14 +389,14 @@ async def test_a_question_that_is_not_on_record_is_an_unknown_question(home: Pat
     question = Question(approval_id="nosuchquest", action=Shown(tool="", show="Which one?"), expires=2e9)
     async with agent(home) as a:
         with pytest.raises(UnknownQuestion, match="nosuchquest"):
-            await a._asker.ask("s", question, "ask")
+            await a._desk._asker.ask("s", question, "ask")
 
 
 async def test_a_question_may_be_about_no_call(home: Path) -> None:
     async with agent(home, "done") as a:
         await a.ask("go", session="s")
         asked = requested(Question(approval_id="whichcolor", kind="choice", action=Shown(tool="", show="Which colour?"), expires=2e9))
-        await a._parts.store.append("s", [Draft(1, asked)])
+        await a._home.store.append("s", [Draft(1, asked)])
         (listed,) = await a.do("approvals.list")
         assert (listed["call_id"], listed["risk"], listed["tier"]) == (None, None, None)
         await a.answer("whichcolor", "once")

@@ -27,7 +27,7 @@ BIG = {"rows": {f"key {n}": "x" * 1000 for n in range(20_000)}, "count": 20_000,
 
 
 async def entries(a: Agent, session: str = "s") -> list[Entry]:
-    return await a._parts.store.read(session)
+    return await a._home.store.read(session)
 
 
 async def labels(a: Agent, kind: str) -> list[frozenset[str]]:
@@ -105,7 +105,7 @@ async def test_metadata_is_bounded_like_content_and_the_whole_is_kept(home: Path
 
     async with agent(home, calls(call("much")), "ok", tools=[much]) as a:
         finished = (await events(a, session="s")).one("tool.finished").body
-        whole = await a._parts.store.blobs([finished.metadata_digest])
+        whole = await a._home.store.blobs([finished.metadata_digest])
     assert len(msgspec.json.encode(finished.metadata)) <= 40_000
     assert finished.metadata["count"] == 20_000
     assert finished.metadata["note"].startswith("yyy")
@@ -124,7 +124,7 @@ async def test_all_that_a_request_was_made_of_is_on_record_byte_for_byte(home: P
     provider = ScriptedProvider(calls(call("echo", text="hi")), "done")
     async with agent(home, provider=provider) as a:
         await events(a, session="s")
-        store, record = a._parts.store, await entries(a)
+        store, record = a._home.store, await entries(a)
         (started,) = [e.body for e in record if isinstance(e.body, TurnStarted)]
         kept = await store.blobs(list(started.stored.values()))
         snapshots = [e.body.environment for e in record if isinstance(e.body, Message)]
@@ -233,6 +233,6 @@ async def test_a_session_names_its_soul_and_the_session_that_started_it(home: Pa
         options = a._options()
         options = msgspec.structs.replace(options, soul="watcher", origin=msgspec.structs.replace(options.origin, who="agent", parent="boss"))
         await a.desk.send("s", a._inbound("go", options))
-        await a._sessions.idle("s")
+        await a._desk._sessions.idle("s")
         (row,) = await a.do("sessions.list")
     assert (row["parent"], row["soul"], row["origin"]) == ("boss", "watcher", "agent")

@@ -182,7 +182,7 @@ async def test_a_message_with_a_key_that_was_accepted_gives_the_answer_it_had(ho
 
 async def test_a_session_that_has_no_turn_has_nothing_to_resume(home: Path) -> None:
     async with agent(home) as a:
-        await a._parts.store.append("s", [], rows=[NewSession(origin="owner", workspace="/w")])
+        await a._home.store.append("s", [], rows=[NewSession(origin="owner", workspace="/w")])
         with anyio.fail_after(5), pytest.raises(UsageError, match="has no turn"):
             async with a.resume("s") as stream:
                 await EventCapture().drain(stream)

@@ -61,6 +61,7 @@ SHOWN = {
     *(f"llm.providers.*.models.*.{name}" for name in ("context", "tools", "images", "price.input", "price.output", "price.cached")),
     *(f"tools.terminal.{name}" for name in ("working_dir", "default_timeout_seconds", "sandbox", "max_output_chars")),
     *(f"logging.{name}" for name in ("level", "log_dir", "max_file_size_mb", "backup_count")),
+    "capabilities.enabled",  # tests/capabilities
 }
 """Those that the tests below are about."""
 
@@ -196,7 +197,7 @@ async def test_the_log_is_written_where_and_as_the_settings_say(home: Path, tmp_
     settings = {"logging.log_dir": str(folder), "logging.level": "DEBUG", "logging.max_file_size_mb": 1, "logging.backup_count": 1}
     async with over(home, settings) as (agent, _):
         for _ in range(130):
-            agent._parts.book.note(10, "test", "x" * 20_000)
+            agent._home.book.note(10, "test", "x" * 20_000)
         await agent.ask("hello")
     lines = (folder / "neuralclaw.jsonl").read_bytes().splitlines()
     assert {path.name for path in folder.iterdir() if not path.name.startswith(".")} == {"neuralclaw.jsonl", "neuralclaw.jsonl.1"}

@@ -15,7 +15,8 @@ ALLOWED: dict[str, frozenset[str]] = {
     "safety": frozenset({"ports", "types", "errors"}),
     "capability": frozenset({"ports", "tool", "types", "errors"}),
     "tool": frozenset({"types", "errors"}),
-    "ports": frozenset({"types"}),
+    "ports": frozenset({"desk_ports", "types"}),
+    "desk_ports": frozenset({"types"}),
     "types": frozenset({"errors"}),
     "errors": frozenset(),
 } | dict.fromkeys(ADAPTERS, frozenset({"capability", "tool", "ports", "types", "errors"}))

@@ -118,7 +118,7 @@ def test_an_error_in_the_background_is_raised_by_the_next_call(cells: asyncio.Ab
         raise RuntimeError("the background failed")
 
     async def made_to_fail() -> None:
-        agent._sessions._tasks.start_soon(failing)
+        agent._desk._sessions._tasks.start_soon(failing)
         await asyncio.wait({task for task in asyncio.all_tasks() if task.get_name() == "neuralclaw agent"})
 
     cells.run_until_complete(made_to_fail())

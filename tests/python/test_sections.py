@@ -28,6 +28,7 @@ SAID: list[tuple[str, str, Any]] = [
     ("logging", "backup_count", 2),
     ("prompts", "use_overrides", True),
     ("approvals", "expire_days", 1),
+    ("capabilities", "enabled", ["nobody"]),
 ]
 
 

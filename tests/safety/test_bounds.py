@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuralclaw.app.parts import beside
+from neuralclaw.app.home import beside
 from neuralclaw.safety import bounds
 from neuralclaw.safety.bounds import AnalysisBounds, Exceeded
 from neuralclaw.safety.command_line import CommandLine

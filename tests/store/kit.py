@@ -16,6 +16,7 @@ from neuralclaw.store.bodies import HEADER, header_of
 from neuralclaw.types import chain
 from neuralclaw.types import events as ev
 from neuralclaw.types.actions import Covers, Shown
+from neuralclaw.types.codec import BUILT_IN as BUILT_IN
 from neuralclaw.types.entries import Draft, detached
 from neuralclaw.types.labels import OWNER
 from neuralclaw.types.messages import Image, ToolCall, Usage

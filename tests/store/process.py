@@ -12,6 +12,7 @@ import anyio
 
 from neuralclaw.errors import NeuralClawError
 from neuralclaw.store import SqliteStore
+from neuralclaw.types.records import RecordConflict
 
 from . import kit
 
@@ -54,6 +55,21 @@ async def answer(home: str, session: str, question: str, decision: str) -> None:
             say("taken")
         except NeuralClawError as error:
             say(error.kind)
+
+
+async def count(home: str, times: str) -> None:
+    """Add one to a record so many times, by compare-and-set; the values that it wrote are printed."""
+    async with kit.opened(Path(home)) as store:
+        ready()
+        for _ in range(int(times)):
+            while True:
+                found = await store.record("s", "count")
+                try:
+                    record = await store.put_record("s", "count", found.value + 1 if found else 1, expect=found.version if found else 0)
+                except RecordConflict:
+                    continue
+                break
+            say(record.value)
 
 
 async def upkeep(home: str, what: str) -> None:

@@ -2,11 +2,15 @@
 
 import sqlite3
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from neuralclaw.store import queries
+from neuralclaw.store.derived_tables import DerivedTables
+from neuralclaw.store.queries import Wanted
+from neuralclaw.types.codec import BUILT_IN
 from neuralclaw.types.entries import Entry
 from neuralclaw.types.records import NewSession, OutboxItem, StoredResult
 
@@ -49,7 +53,7 @@ async def test_columns_are_known_by_their_names(home: Path) -> None:
                 await store.questions(open_only=False),
                 await store.question("work-Q1"),
                 await store.grants("work", "/w"),
-                await store.known_calls("work", ["c1"]),
+                await store.rows("calls", {"session": "work", "call_id": ["c1"]}),
                 await store.result("work", "c1"),
                 await store.verify(),
             ]
@@ -114,7 +118,7 @@ async def test_reading_some_kinds_reads_no_body_of_another(home: Path) -> None:
 
     def read(from_turn: int) -> list[Entry]:
         touched.clear()
-        return queries.entries_after(c, "a", after=0, from_turn=from_turn, kinds=("inbound",), limit=-1)
+        return queries.entries_after(c, BUILT_IN, Wanted("a", from_turn=from_turn, kinds=("inbound",)), -1)
 
     for from_turn, expected in ((0, 50), (41, 10)):
         entries = read(from_turn)
@@ -128,7 +132,7 @@ async def test_entries_of_late_turns_are_found_by_their_turn(home: Path) -> None
     c = kit.raw(home)
     statements: list[str] = []
     c.set_trace_callback(statements.append)
-    assert [e.turn for e in queries.entries_after(c, "a", after=0, from_turn=99, kinds=("message",), limit=128)] == [99, 100]
+    assert [e.turn for e in queries.entries_after(c, BUILT_IN, Wanted("a", from_turn=99, kinds=("message",)), 128)] == [99, 100]
     c.set_trace_callback(None)
     steps = plan(c, statements[0], ())
     assert any("entries_turn (session=? AND turn>?)" in step for step in steps), steps
@@ -144,3 +148,55 @@ async def test_a_question_is_found_without_a_scan(home: Path) -> None:
     assert queries.question_row(c, "Q1") is not None
     c.set_trace_callback(None)
     assert not any(step.startswith("SCAN") for step in plan(c, statements[0], ()))
+
+
+def statements_of(home: Path, read: Callable[[sqlite3.Connection], object]) -> tuple[object, list[str]]:
+    """What is read, and the steps of the plans of all statements that it took."""
+    c = kit.raw(home)
+    statements: list[str] = []
+    c.set_trace_callback(statements.append)
+    found = read(c)
+    c.set_trace_callback(None)
+    return found, [step for statement in statements for step in plan(c, statement, ())]
+
+
+async def test_a_call_is_found_by_its_id_alone_without_a_scan(home: Path) -> None:
+    async with kit.opened(home) as store:
+        await store.append("a", [kit.message(calls=("c1", "c2"))])
+        await store.append("b", [kit.message(calls=("c2",))])
+        query = queries.Query("calls", {"call_id": "c2"}, ("record",), False, None)
+        rows, steps = statements_of(home, lambda c: queries.derived_rows(c, DerivedTables(), query, frozen=False))
+        assert rows == [{"session": "a", "call_id": "c2", "record": 1}, {"session": "b", "call_id": "c2", "record": 2}]
+        assert any("calls_id (call_id=?)" in step for step in steps), steps
+        assert not any(step.startswith("SCAN") for step in steps), steps
+
+
+async def test_the_newest_session_of_a_workspace_is_found_without_a_look_at_all_sessions(home: Path) -> None:
+    clock = FrozenClock()
+    async with kit.opened(home, clock=clock) as store:
+        for name, workspace in (("a", "/w"), ("b", "/w"), ("c", "/other"), ("d", "/w")):
+            await store.append(name, [kit.inbound()], rows=[NewSession(origin="owner", workspace=workspace)])
+        newest, steps = statements_of(home, lambda c: queries.newest_session(c, "/w", ["d"]))
+        assert newest == "b", "of those that changed at the same time the last by name"
+        assert not any("SCAN s" in step for step in steps), steps
+        clock.seconds += 1
+        await store.append("a", [kit.message()])
+        assert await store.newest("/w") == "a"
+        clock.seconds += 1
+        await store.append("fresh", [], rows=[NewSession(origin="owner", workspace="/w")])
+        assert await store.newest("/w") == "fresh"
+        assert await store.newest("/w", left_out=("fresh", "a")) == "d"
+        assert await store.newest("/nowhere") is None
+        clock.seconds += 1
+        await store.append("c", [kit.message() for _ in range(300)])
+        assert await store.newest("/w") == "fresh", "also where all that was written lately is of another workspace"
+        assert await store.newest("/w", left_out=("fresh",)) == "a"
+
+
+class FrozenClock(kit.RealClock):
+    """A clock that stands where it is put."""
+
+    seconds = 1_700_000_000.0
+
+    def now(self) -> float:
+        return self.seconds

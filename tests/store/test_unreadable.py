@@ -9,7 +9,8 @@ import pytest
 
 from neuralclaw.errors import StoreError
 from neuralclaw.types import events as ev
-from neuralclaw.types.entries import Draft, Entry, decode_body, event_of
+from neuralclaw.types.codec import BUILT_IN
+from neuralclaw.types.entries import Draft, Entry, event_of
 from neuralclaw.types.options import Limits, TurnOptions
 from neuralclaw.types.records import BadRecord, StoredResult
 from neuralclaw.types.risk import Effect, Risk, Tier
@@ -290,4 +291,4 @@ erased {"type":"erased","entries":[1],"by":"o"}
 @pytest.mark.parametrize("line", OLD.strip().splitlines(), ids=lambda line: line.split()[0])
 def test_bodies_of_earlier_versions_are_read(line: str) -> None:
     kind, _, data = line.partition(" ")
-    assert decode_body(kind, 1, data.encode()).type == kind
+    assert BUILT_IN.decode(kind, 1, data.encode()).type == kind

@@ -33,7 +33,7 @@ class Fails(Job):
         self._error = error
 
     def run(self, tables: Tables) -> None:
-        upkeep.derive(tables, None)
+        upkeep.rebuild(tables)
         tables.connection.execute("DELETE FROM calls")
         raise self._error
 

@@ -238,7 +238,7 @@ async def unique_ids(turn: Turn, calls: tuple[ToolCall, ...]) -> tuple[ToolCall,
     """The calls under ids that no other call of the session has: the provider's where that is free."""
     if not calls:
         return calls
-    taken = await turn.store.known_calls(turn.session, [c.id for c in calls])
+    taken = {row["call_id"] for row in await turn.store.rows("calls", {"session": turn.session, "call_id": [c.id for c in calls]})}
     out = []
     for place, call in enumerate(calls, 1):
         if not call.id or call.id in taken:

@@ -7,6 +7,7 @@ from itertools import dropwhile, takewhile
 import msgspec
 
 from ..types.actions import Answer, Answers
+from ..types.codec import foreign
 from ..types.entries import Entry
 from ..types.events import (
     ApprovalRequested,
@@ -74,7 +75,7 @@ class TurnState:
     """A turn as its entries tell it. `apply` takes entries of the session in order, from before `turn.started` on, each exactly once.
 
     `unreadable` is the first entry of the turn whose body was erased or cannot be read: what the turn did is then not known for sure, and nothing
-    of it may run again.
+    of it may run again. Entries of a capability's kind are not looked at: what the turn did stands in built-in kinds, whatever a capability notes.
     """
 
     def __init__(self, number: int, after: "TurnState | None" = None) -> None:
@@ -168,7 +169,7 @@ class TurnState:
             self.finished = None if body.waiting else body
             self.waiting = body.waiting
             self.ran_ms = max(self.ran_ms, body.duration_ms)
-        elif (body is None or isinstance(body, Unreadable)) and self.unreadable is None:
+        elif (body is None or isinstance(body, Unreadable)) and self.unreadable is None and not foreign(entry.header.kind):
             self.unreadable = entry
 
     def _apply_message(self, body: Message) -> None:

@@ -1,12 +1,15 @@
 """The verbs about the configuration. They read it anew each time, so that they work where no agent can be opened because of it."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import anyio.to_thread
+import msgspec
 
 from .. import config
 from ..errors import UsageError
 from ..plugins import load
+from .capabilities import Capabilities, capabilities_of_home
 from .sandbox_selection import refuse_unconfined, sandbox_of
 
 
@@ -18,7 +21,7 @@ class ConfigVerbs:
 
     def loaded(self) -> config.LoadedSettings:
         """The settings in effect now. Raises `ConfigError`."""
-        return config.effective(self._asked, lambda: load("provider.known"))
+        return config.effective(self._asked, lambda: load("provider.known"), Capabilities.load)
 
     async def show(self) -> dict[str, Any]:
         """Every key with its effective value, secrets masked, and where that comes from."""
@@ -27,6 +30,7 @@ class ConfigVerbs:
     async def check(self) -> dict[str, Any]:
         """Whether a turn can begin under this configuration. Raises `ConfigError` that names every problem with file, line and key."""
         loaded = self.loaded()
+        loaded.check_sections()
         config.refuse_caps(loaded, "no turn can begin")
         await refuse_unconfined(loaded, lambda: sandbox_of(loaded))
         return {"ok": True, "file": loaded.file, "notices": list(loaded.notices)}
@@ -39,17 +43,21 @@ class ConfigVerbs:
 
     async def schema(self) -> dict[str, Any]:
         """The JSON Schema of the configuration."""
-        return config.schema()
+        return config.schema(config.with_sections(self._sections()))
 
     async def example(self) -> dict[str, Any]:
         """A `.env` with every variable that is read."""
-        return {"text": load("config.example")(load("config.services")(load("provider.known")))}
+        return {"text": load("config.example")(load("config.services")(load("provider.known")), self._sections())}
+
+    def _sections(self) -> Mapping[str, type[msgspec.Struct]]:
+        """The sections of the capabilities that are enabled, also where the configuration has problems elsewhere."""
+        return capabilities_of_home(self._asked).sections
 
     async def set(self, *, key: str, value: Any) -> dict[str, Any]:
         """Set a key in the configuration file; text is read as YAML. It holds from the next start. Raises `ConfigError`, with nothing changed."""
         if not isinstance(key, str):
             raise UsageError(f"key cannot be {key!r:.80}; nothing was changed", hint="key is a text such as llm.temperature")
-        done = await anyio.to_thread.run_sync(lambda: load("config.set")(self._asked, key, value, lambda: load("provider.known")))
+        done = await anyio.to_thread.run_sync(lambda: load("config.set")(self._asked, key, value, lambda: load("provider.known"), Capabilities.load))
         return {**done._asdict(), "notices": list(done.notices)}
 
 

@@ -16,8 +16,8 @@ from ..types.labels import NONE, Labels
 from ..types.messages import ToolCall
 from ..types.risk import Power, Risk, Trust
 from ..types.tools import ToolSpec, Touch
+from .home import Home, beside, read_command
 from .option_checks import checked_who, real_directory
-from .parts import Parts, beside, read_command
 
 TARGETS = ("command", "url", "path", "tool", "call_id")
 CANDIDATES = 8
@@ -80,7 +80,7 @@ class GivenResolver:
         return lists.pop(0) if len(lists) > 1 else lists[0]
 
 
-async def explain(parts: Parts, asked: Mapping[str, Any], *, workspace: str, trust: Trust) -> Verdict:
+async def explain(home: Home, asked: Mapping[str, Any], *, workspace: str, trust: Trust) -> Verdict:
     """The verdict on what is asked; `workspace` and `trust` count where the question and a recorded call say nothing.
 
     Raises `UsageError` for a question that cannot be answered: it names nothing, or something that is not there.
@@ -90,12 +90,12 @@ async def explain(parts: Parts, asked: Mapping[str, Any], *, workspace: str, tru
     except msgspec.ValidationError as error:
         raise UsageError(f"that cannot be explained: {error}") from error
     _fits(question)
-    action, session = await _action(parts, question, CallCircumstances(workspace=workspace, trust=trust))
-    standing = await parts.store.grants(session, action.workspace)
+    action, session = await _action(home, question, CallCircumstances(workspace=workspace, trust=trust))
+    standing = await home.store.grants(session, action.workspace)
     if question.resolve is None:
-        return await parts.gate.judge(action, standing)
-    facts = SystemFacts(parts.policy, lambda: parts.sandbox.name, parts.loaded.env.get("PATH", ""), GivenResolver(question.resolve))
-    return await PolicyGate(parts.policy, facts, parts.clock, read_command, beside=beside).judge(action, standing)
+        return await home.gate.judge(action, standing)
+    facts = SystemFacts(home.policy, lambda: home.sandbox.name, home.loaded.env.get("PATH", ""), GivenResolver(question.resolve))
+    return await PolicyGate(home.policy, facts, home.clock, read_command, beside=beside).judge(action, standing)
 
 
 def _fits(asked: ExplainRequest) -> None:
@@ -116,11 +116,11 @@ def _fits(asked: ExplainRequest) -> None:
         raise UsageError(f"--path wants --op, one of {', '.join(BY_OP)}", hint=f"neuralclaw policy explain --path {asked.path} --op read")
 
 
-async def _action(parts: Parts, asked: ExplainRequest, around: CallCircumstances) -> tuple[Action, str]:
+async def _action(home: Home, asked: ExplainRequest, around: CallCircumstances) -> tuple[Action, str]:
     """The call that stands for what is asked, and the session whose grants count."""
     session = ""
     if asked.call_id is not None:
-        found = await _recorded(parts, asked.call_id)
+        found = await _recorded(home, asked.call_id)
         asked = msgspec.structs.replace(asked, tool=found.call.name, args=found.call.arguments)
         around = found.around or around
         session = found.session
@@ -128,11 +128,11 @@ async def _action(parts: Parts, asked: ExplainRequest, around: CallCircumstances
     if asked.url is not None:
         return _made(FETCH, {"url": asked.url}, around), session
     if asked.path is not None:
-        return _made(_tool(parts, BY_OP[asked.op or ""]), {"path": asked.path}, around), session
+        return _made(_tool(home, BY_OP[asked.op or ""]), {"path": asked.path}, around), session
     name, arguments = (asked.tool, asked.args or {}) if asked.tool is not None else ("terminal", {"command": asked.command})
-    spec = _tool(parts, name)
+    spec = _tool(home, name)
     try:
-        return _made(spec, parts.tools.prepare(spec.name, arguments), around), session
+        return _made(spec, home.tools.prepare(spec.name, arguments), around), session
     except ToolValidationError as error:
         raise UsageError(error.text, hint=f"neuralclaw tools show {spec.name}") from error
 
@@ -151,8 +151,8 @@ def _given(asked: ExplainRequest, around: CallCircumstances) -> CallCircumstance
     )
 
 
-def _tool(parts: Parts, name: str) -> ToolSpec:
-    spec = parts.tools.find(name)
+def _tool(home: Home, name: str) -> ToolSpec:
+    spec = home.tools.find(name)
     if spec is None:
         raise ToolNotFoundError(f"there is no tool named {name!r}", hint="neuralclaw tools list")
     return spec
@@ -180,18 +180,16 @@ class RecordedCall(msgspec.Struct, frozen=True):
     session: str = ""
 
 
-async def _recorded(parts: Parts, name: str) -> RecordedCall:
+async def _recorded(home: Home, name: str) -> RecordedCall:
     """The call of that id, or `SESSION/CALL_ID` where several sessions have one. Raises `UsageError`, which names the candidates."""
     session, slash, call_id = name.partition("/")
-    if slash:
-        rows = [await find_session(parts.store, session)]
-    else:
-        rows, call_id = await parts.store.sessions(), name
-    having = [row.session for row in rows if await parts.store.known_calls(row.session, [call_id])]
+    where = {"session": (await find_session(home.store, session)).session, "call_id": call_id} if slash else {"call_id": name}
+    call_id = where["call_id"]
+    having = [row["session"] for row in await home.store.rows("calls", where, order=("record",), descending=True)]
     if len(having) > 1:
         named = ", ".join(f"{one}/{call_id}" for one in having[:CANDIDATES]) + (", …" if len(having) > CANDIDATES else "")
         raise UsageError(f"{len(having)} sessions have a call {call_id}: {named}", hint=f"neuralclaw policy explain {having[0]}/{call_id}")
-    found = _call(await parts.store.read(having[0], kinds=("turn.started", "tool.started", "message")), call_id) if having else None
+    found = _call(await home.store.read(having[0], kinds=("turn.started", "tool.started", "message")), call_id) if having else None
     if found is None:
         raise UsageError(f"no recorded call has the id {name}", hint="neuralclaw sessions show SESSION names its calls")
     return msgspec.structs.replace(found, session=having[0])

@@ -10,8 +10,10 @@ import msgspec
 
 from ..config import refuse_caps
 from ..errors import ConfigError
+from .capabilities import ClientCapabilities
+from .capability_health import capability_checks
+from .home import Home
 from .model_checks import model_checks
-from .parts import Parts
 
 OLDEST_PYTHON = (3, 11)
 
@@ -21,18 +23,19 @@ def check(name: str, ok: bool, text: str, *, fix: str | None = None, needed: boo
     return {"check": name, "ok": ok, "text": text, "fix": fix, "needed": needed}
 
 
-async def checks(parts: Parts, *, rebuilt: bool, call: bool = False) -> list[dict[str, Any]]:
+async def checks(home: Home, given: ClientCapabilities, *, rebuilt: bool, call: bool = False) -> list[dict[str, Any]]:
     """Every check, those that need a trial run in a worker thread. `call`: the models are called once for real."""
-    found = [python(), config(parts), home(parts, rebuilt), await record(parts)]
-    found += [msgspec.to_builtins(one) for one in await model_checks(parts, real_call=call)]
-    trials = await anyio.to_thread.run_sync(parts.sandbox.real.trials)
-    chosen = parts.sandbox.name
+    found = [python(), config(home), home_folder(home, rebuilt), await record(home)]
+    found += [msgspec.to_builtins(one) for one in await model_checks(home, real_call=call)]
+    trials = await anyio.to_thread.run_sync(home.sandbox.real.trials)
+    chosen = home.sandbox.name
     for trial in trials:
         used = (
             (" (used for commands)" if trial.ok else "; tools.terminal.sandbox asks for it, so no turn can run") if trial.check == f"sandbox.{chosen}" else ""
         )
         found.append(check(trial.check, trial.ok, trial.text + used, fix=trial.fix, needed=trial.check == f"sandbox.{chosen}"))
-    found.append(git(parts.loaded.env.get("PATH", "")))
+    found.append(git(home.loaded.env.get("PATH", "")))
+    found += [msgspec.to_builtins(one) async for one in capability_checks(home.loaded, given)]
     return found
 
 
@@ -41,17 +44,17 @@ def python() -> dict[str, Any]:
     return check("python", version >= OLDEST_PYTHON, f"{version.major}.{version.minor}.{version.micro}", fix="uv python install 3.12")
 
 
-def config(parts: Parts) -> dict[str, Any]:
-    notices = "".join(f"; {notice}" for notice in parts.loaded.notices)
+def config(home: Home) -> dict[str, Any]:
+    notices = "".join(f"; {notice}" for notice in home.loaded.notices)
     try:
-        refuse_caps(parts.loaded, "no turn can begin")
+        refuse_caps(home.loaded, "no turn can begin")
     except ConfigError as error:
         return check("config", False, error.text, fix=error.hint)
-    return check("config", True, (parts.loaded.file or "defaults, no file") + notices)
+    return check("config", True, (home.loaded.file or "defaults, no file") + notices)
 
 
-def home(parts: Parts, rebuilt: bool) -> dict[str, Any]:
-    folder = parts.loaded.home
+def home_folder(home: Home, rebuilt: bool) -> dict[str, Any]:
+    folder = home.loaded.home
     free = shutil.disk_usage(folder).free
     writable = os.access(folder, os.W_OK)
     text = f"{folder}, {free // 2**20:,} MB free" + (", derived tables rebuilt" if rebuilt else "")
@@ -60,8 +63,8 @@ def home(parts: Parts, rebuilt: bool) -> dict[str, Any]:
     return check("home", free > 2**20, text, fix="export NEURALCLAW_HOME=DIR, a directory on a disk with room")
 
 
-async def record(parts: Parts) -> dict[str, Any]:
-    report = await parts.store.verify()
+async def record(home: Home) -> dict[str, Any]:
+    report = await home.store.verify()
     if report.bad is None:
         return check("record", True, f"{report.records} records, all as they were written")
     return check("record", False, f"record {report.bad.record} of session {report.bad.session}: {report.bad.why}", fix="neuralclaw audit verify")

@@ -8,8 +8,8 @@ import msgspec
 
 from ..errors import ConfigError, LLMAuthError, LLMError, LLMModelError, LLMRateLimitError, LLMTimeoutError, LLMUnavailableError
 from ..plugins import load
+from .home import Home
 from .model_resolver import GIVEN, OWN
-from .parts import Parts
 from .setup.discovery import local_engine, providers
 from .setup.model_listing import ModelListing, counted, has_model, listing, shown
 from .setup.procedure import LOCAL, OFFLINE, alone, call, missing_for, opened_models
@@ -31,16 +31,16 @@ class ModelCheck(msgspec.Struct, frozen=True, kw_only=True):
 class Mend:
     """The commands that mend one model: the chosen one (`at` None), or the one at a place among those to fall back on."""
 
-    def __init__(self, parts: Parts, at: int | None = None) -> None:
-        self._parts, self._at = parts, at
+    def __init__(self, home: Home, at: int | None = None) -> None:
+        self._home, self._at = home, at
 
     def model(self, name: str) -> str:
         """Takes `name` (`P:M`) in its place. Of the person's own service nothing but the name has to change."""
-        loaded = self._parts.loaded
+        loaded = self._home.loaded
         if self._at is not None:
             others = list(loaded.settings.llm.fallback)
             others[self._at] = name
-            return " --fallback ".join([f"neuralclaw init --model {self._parts.models.default()[0]}", *others])
+            return " --fallback ".join([f"neuralclaw init --model {self._home.models.default()[0]}", *others])
         service, _, model = name.partition(":")
         if service in load("provider.known"):
             return f"neuralclaw init --model {name}"
@@ -50,7 +50,7 @@ class Mend:
 
     def key(self, service: str, name: str) -> str:
         """Sets the service's key; without a key to set, chooses anew."""
-        known, loaded = load("provider.known").get(service), self._parts.loaded
+        known, loaded = load("provider.known").get(service), self._home.loaded
         if service == LOCAL:
             return missing_for(LOCAL) or "neuralclaw init --fetch-model"
         names = known.keys if known is not None else (f"{load('provider.variable')(service)}_API_KEY",)
@@ -64,20 +64,20 @@ class Mend:
         return f"write the line {names[0]}=YOUR-KEY into {os.path.join(folder, '.env')}"  # noqa: PTH118
 
 
-async def model_checks(parts: Parts, *, real_call: bool) -> list[ModelCheck]:
+async def model_checks(home: Home, *, real_call: bool) -> list[ModelCheck]:
     """Which model is chosen and why, whether it can be asked, and the same of every model it falls back on.
 
     The free list of models is asked for at the services that are configured for use, nowhere else; a model is called only with
     `real_call`.
     """
-    await parts.models.ready()
-    name, why = parts.models.default()
-    found = await _of_model(parts, name, Mend(parts), ("model", real_call))
+    await home.models.ready()
+    name, why = home.models.default()
+    found = await _of_model(home, name, Mend(home), ("model", real_call))
     if found[0].ok:
         honest = "; it is no language model: neuralclaw init chooses one" if name.partition(":")[0] == OFFLINE else ""
         found[0] = msgspec.structs.replace(found[0], text=f"{found[0].text}, because {why}{honest}", fix=None)
-    for number, other in enumerate(parts.loaded.settings.llm.fallback, 1):
-        first, *more = await _of_model(parts, other, Mend(parts, number - 1), (f"fallback.{number}", real_call))
+    for number, other in enumerate(home.loaded.settings.llm.fallback, 1):
+        first, *more = await _of_model(home, other, Mend(home, number - 1), (f"fallback.{number}", real_call))
         found.append(first)  # one that is configured wrongly stops every turn; one that is out stops none
         found += [msgspec.structs.replace(one, needed=False) for one in more]
     engine = local_engine()
@@ -85,39 +85,39 @@ async def model_checks(parts: Parts, *, real_call: bool) -> list[ModelCheck]:
     return [*found, ModelCheck(check="local", ok=bool(engine), text=text, fix=missing_for(LOCAL) or None, needed=False)]
 
 
-async def _of_model(parts: Parts, name: str, mend: Mend, how: tuple[str, bool]) -> list[ModelCheck]:
+async def _of_model(home: Home, name: str, mend: Mend, how: tuple[str, bool]) -> list[ModelCheck]:
     """The checks of one model, up to the first that makes the others pointless. `how`: what they are called, and whether to call it for real."""
     check, real_call = how
     service = name.partition(":")[0]
     try:
-        full = parts.models.full_name(name)
+        full = home.models.full_name(name)
     except ConfigError as error:
         return [ModelCheck(check=check, ok=False, text=error.text, fix=mend.key(service, name))]
-    found = [ModelCheck(check=check, ok=True, text=full), *_of_key(parts, service, f"{check}.key")]
+    found = [ModelCheck(check=check, ok=True, text=full), *_of_key(home, service, f"{check}.key")]
     answer = None
     if service not in (*OWN, GIVEN, LOCAL):
-        more, answer = await _of_service(parts, full, mend, check)
+        more, answer = await _of_service(home, full, mend, check)
         found += more
     if not real_call or service in (*OWN, GIVEN):
         return found
-    called = await _called(parts, full, f"{check}.call", lambda error: _call_fix(error, full, mend, answer))
+    called = await _called(home, full, f"{check}.call", lambda error: _call_fix(error, full, mend, answer))
     if called.ok:  # it works, whatever the list of models said
         found = [msgspec.structs.replace(one, needed=False) for one in found]
     return [*found, called]
 
 
-def _of_key(parts: Parts, service: str, check: str) -> list[ModelCheck]:
+def _of_key(home: Home, service: str, check: str) -> list[ModelCheck]:
     """Where the service's key comes from; nothing for one that takes none."""
-    known, env = load("provider.known").get(service), parts.loaded.env
+    known, env = load("provider.known").get(service), home.loaded.env
     variable = next((name for name in known.keys if env.get(name, "").strip()), "") if known is not None else ""
-    return [ModelCheck(check=check, ok=True, text=f"{variable} is set ({parts.loaded.variable_origin(variable)})")] if variable else []
+    return [ModelCheck(check=check, ok=True, text=f"{variable} is set ({home.loaded.variable_origin(variable)})")] if variable else []
 
 
-async def _of_service(parts: Parts, full: str, mend: Mend, check: str) -> tuple[list[ModelCheck], ModelListing]:
+async def _of_service(home: Home, full: str, mend: Mend, check: str) -> tuple[list[ModelCheck], ModelListing]:
     """Whether the service is there, takes the key, and has the model; and what it said."""
     name, _, model = full.partition(":")
-    service = load("provider.resolve")(name, providers(parts.loaded), parts.loaded.env)
-    answer = await listing(parts.gate, service, REACH_SECONDS)
+    service = load("provider.resolve")(name, providers(home.loaded), home.loaded.env)
+    answer = await listing(home.gate, service, REACH_SECONDS)
     reached = ModelCheck(check=f"{check}.service", ok=answer.ok, text=answer.text, fix=None if answer.ok else _service_fix(service, full, mend, answer))
     known = _of_name(service, model, mend, answer) if answer.ok else None
     return ([reached] if known is None else [reached, msgspec.structs.replace(known, check=f"{check}.name")]), answer
@@ -170,9 +170,9 @@ def _call_fix(error: LLMError, full: str, mend: Mend, answer: ModelListing | Non
     return mend.model(f"{service}:{near}") if near else "neuralclaw init"
 
 
-async def _called(parts: Parts, name: str, check: str, fix: Callable[[LLMError], str]) -> ModelCheck:
+async def _called(home: Home, name: str, check: str, fix: Callable[[LLMError], str]) -> ModelCheck:
     """One real call, through the provider that turns use."""
-    async with opened_models(alone(parts.loaded), parts.gate) as models:
+    async with opened_models(alone(home.loaded), home.gate) as models:
         done = await call(models, name, lambda _: None)
     error = done.error()
     if error is None:

@@ -16,7 +16,6 @@ from ..config.services import OLLAMA_TAG
 from ..errors import ConfigError
 from ..plugins import load
 from ..ports import Clock, Net, Provider
-from ..runtime.drive import Thinking
 from ..safety.gate import PolicyGate
 from .local_ollama import LocalOllama
 from .service_models import ServiceModels
@@ -31,6 +30,17 @@ LOCAL = "local"
 """Provider name of a model file that runs in this process."""
 OWN = {"offline": "grammar", "direct": "call"}
 """Providers that are no service, and their one model."""
+
+
+class ChosenModel(msgspec.Struct, frozen=True, kw_only=True):
+    """The model that a turn asks, by its name within the provider, and how it is asked. `timeout`: seconds without a byte."""
+
+    provider: Provider
+    model: str
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    timeout: float = 120.0
 
 
 class ModelResolver:
@@ -48,7 +58,7 @@ class ModelResolver:
         """What services of the person's own said that they have."""
         self._out: dict[str, float] = {}  # models that were out, and when: all chains know the same
 
-    async def thinking(self, model: str) -> Thinking:
+    async def chosen(self, model: str) -> ChosenModel:
         """The model of that name, with those behind it that are asked when it is out (`llm.fallback`).
 
         Raises `ConfigError` for an unknown service or a missing key, naming what there is.
@@ -60,7 +70,7 @@ class ModelResolver:
         if others:
             provider = load("provider.fallback")([(provider, name, model), *others], self._clock, self._out)
         llm = self._loaded.settings.llm
-        return Thinking(
+        return ChosenModel(
             provider=provider,
             model=name,
             temperature=llm.temperature,

@@ -10,6 +10,7 @@ from .. import config
 from ..errors import ConfigError, LLMUnavailableError
 from ..plugins import load
 from ..types.messages import ModelInfo, Price
+from .capabilities import Capabilities
 from .clock import SystemClock
 from .model_resolver import GIVEN, LOCAL, OWN, ModelResolver
 
@@ -75,8 +76,8 @@ class ModelVerbs:
         full = self._models.full_name(model, usable=usable)
         service, _, name = full.partition(":")
         if service in OWN or service in (GIVEN, LOCAL) or self._models.given:
-            thinking = await self._models.thinking(full)
-            told = _told(thinking.provider.info(thinking.model), None if service == LOCAL else Price(0, 0, 0) if service in OWN else None)
+            chosen = await self._models.chosen(full)
+            told = _told(chosen.provider.info(chosen.model), None if service == LOCAL else Price(0, 0, 0) if service in OWN else None)
             return {"model": full, **told, "source": "built in" if service in OWN else "model", "address": None, "key": None, "key_present": True}
         found = self._models.described(service)
         return {
@@ -98,7 +99,7 @@ class ModelVerbs:
 @asynccontextmanager
 async def reading(asked: config.SettingsRequest) -> AsyncIterator[ModelVerbs]:
     """The verbs over a configuration alone: works without a home that can be written. Raises `ConfigError`."""
-    loaded = config.effective(asked, lambda: load("provider.known"))
+    loaded = config.effective(asked, lambda: load("provider.known"), Capabilities.load)
     models = ModelResolver(loaded, load("gate.standing")(loaded), SystemClock(), given=None)
     try:
         yield ModelVerbs(models, loaded)

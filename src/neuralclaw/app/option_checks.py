@@ -15,9 +15,12 @@ from ..types.ids import new_id
 from ..types.messages import Image
 from ..types.options import ApprovalsMode
 from ..types.risk import Trust
+from .capabilities import Capabilities
 
 SESSION_ID = re.compile(r"(?=.*[A-Za-z0-9])[A-Za-z0-9._-]{1,64}")
 RESERVED = (HOME, CALLS)
+TURN_OPTIONS = ("model", "trust", "approvals", "max_iterations", "timeout", "tools", "refusals")
+"""What a turn can be asked to run under, by name."""
 LONGEST = 31_536_000
 """The longest running time of a turn, in seconds: a year."""
 
@@ -32,7 +35,7 @@ def load_settings(
     if isinstance(settings, config.LoadedSettings):
         return settings
     folder = os.fspath(home) if home is not None else None
-    return config.effective(config.SettingsRequest(folder, environ, settings), lambda: load("provider.known"))
+    return config.effective(config.SettingsRequest(folder, environ, settings), lambda: load("provider.known"), Capabilities.load)
 
 
 def real_directory(path: str | os.PathLike[str] | None) -> str:
@@ -82,22 +85,23 @@ def refused(name: str, value: object, wanted: str) -> UsageError:
     return UsageError(f"{name} cannot be {value!r:.80}; nothing was recorded", hint=f"{name} is {wanted}")
 
 
-def known_only(others: Mapping[str, object]) -> None:
+def known_only(given: Mapping[str, object]) -> None:
     """Refuse options that no turn has."""
-    for name in others:
-        there = "there are: model, trust, approvals, max_iterations, timeout, tools, refusals"
-        raise UsageError(f"a turn has no option {name!r}; nothing was recorded", hint=there)
+    for name in given:
+        if name in TURN_OPTIONS:
+            continue
+        raise UsageError(f"a turn has no option {name!r}; nothing was recorded", hint=f"there are: {', '.join(TURN_OPTIONS)}")
 
 
-def of_new_turns(others: Mapping[str, object]) -> None:
+def of_new_turns(given: Mapping[str, object]) -> None:
     """Refuse what holds for new turns alone where an unfinished one is gone on with, and options that no turn has."""
     for name in ("model", "trust", "tools", "refusals"):
-        if others.get(name) is not None:
+        if given.get(name) is not None:
             raise UsageError(
                 f"{name} holds for a new turn, and there is no text for one: an unfinished turn keeps its own; nothing was changed",
                 hint=f"leave {name} out, or give the text of the next turn",
             )
-    known_only({name: value for name, value in others.items() if value is not None})
+    known_only({name: value for name, value in given.items() if value is not None})
 
 
 def checked_text(text: object, images: Sequence[Image] = ()) -> str:
@@ -170,16 +174,27 @@ def refusals_of(value: object) -> Literal["count", "ignore"]:
     return "ignore" if value == "ignore" else "count"
 
 
-def tools_of(names: object, tools: Toolset) -> tuple[str, ...] | None:
-    """The tools of these names or aliases, by their own names, each once. Raises `ToolNotFoundError` and `UsageError`."""
-    if names is None:
-        return None
+def tool_names(names: object) -> tuple[str, ...]:
+    """A list of names of tools. Raises `ToolNotFoundError` for what is no name, and `UsageError` for what is no list."""
     if isinstance(names, str) or not isinstance(names, Iterable):
         raise refused("tools", names, "a list of names")
+    listed = tuple(names)
+    for name in listed:
+        if not isinstance(name, str):
+            raise _no_tool(name)
+    return listed
+
+
+def tools_of(names: Iterable[str], tools: Toolset) -> tuple[str, ...]:
+    """The tools of these names or aliases, by their own names, each once. Raises `ToolNotFoundError`."""
     found: list[str] = []
     for name in names:
-        spec = tools.find(name) if isinstance(name, str) else None
+        spec = tools.find(name)
         if spec is None:
-            raise ToolNotFoundError(f"there is no tool named {name!r:.80}; nothing was recorded", hint="neuralclaw tools list")
+            raise _no_tool(name)
         found.append(spec.name)
     return tuple(sorted(set(found)))
+
+
+def _no_tool(name: object) -> ToolNotFoundError:
+    return ToolNotFoundError(f"there is no tool named {name!r:.80}; nothing was recorded", hint="neuralclaw tools list")

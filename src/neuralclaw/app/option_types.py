@@ -37,6 +37,7 @@ class _Sections(TypedDict, total=False):
     scheduler: Mapping[str, Any] | None
     logging: Mapping[str, Any] | None
     prompts: Mapping[str, Any] | None
+    capabilities: Mapping[str, Any] | None
 
 
 class _Opening(TypedDict, total=False):

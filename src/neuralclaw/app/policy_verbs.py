@@ -12,9 +12,10 @@ from ..plugins import load
 from ..runtime.desk import Verb
 from ..store.sqlite import SqliteStore
 from ..types.risk import Trust
+from .capabilities import capabilities_of
 from .clock import SystemClock
+from .home import Home
 from .option_checks import load_settings, real_directory, trust_of
-from .parts import Parts
 from .reader import ReadingDesk
 from .toolbox import Toolbox
 
@@ -22,21 +23,21 @@ from .toolbox import Toolbox
 class PolicyVerbs:
     """`policy explain`, `rules` and `check` of a home; `workspace` and `trust` count where a question names none."""
 
-    def __init__(self, parts: Parts, workspace: str, trust: Trust) -> None:
-        self._parts, self._workspace, self._trust = parts, workspace, trust
+    def __init__(self, home: Home, workspace: str, trust: Trust) -> None:
+        self._home, self._workspace, self._trust = home, workspace, trust
 
     def table(self) -> dict[str, Verb]:
         return {"policy.explain": self.explain, "policy.rules": self.rules, "policy.check": self.check}
 
     async def explain(self, **asked: Any) -> dict[str, Any]:
         """What the gate would decide about a command, address, path or call, and why. Runs nothing."""
-        verdict = await load("explain")(self._parts, asked, workspace=self._workspace, trust=self._trust)
+        verdict = await load("explain")(self._home, asked, workspace=self._workspace, trust=self._trust)
         told: dict[str, Any] = msgspec.to_builtins(verdict, str_keys=True)
         return told
 
     async def rules(self) -> list[dict[str, Any]]:
         """The rules in force: the owner's, then the built-in ones."""
-        owner = [{"id": f"owner.{r.id}", "decision": str(r.decision), "reason": r.reason} for r in self._parts.policy.rules]
+        owner = [{"id": f"owner.{r.id}", "decision": str(r.decision), "reason": r.reason} for r in self._home.policy.rules]
         return [*owner, *load("rules")()]
 
     async def check(self, *, file: str) -> dict[str, Any]:
@@ -53,9 +54,10 @@ async def judging(
     loaded = load_settings(home, process_environment.environ if environ is None else environ, None)
     level = trust_of(trust if trust is not None else loaded.settings.agent.default_trust_level)
     directory = real_directory(workspace)
-    parts = Parts(loaded, await SqliteStore.open(loaded.home, clock=SystemClock(), readonly=True), SystemClock(), provider=None, tools=Toolbox())
+    store = await SqliteStore.open(loaded.home, clock=SystemClock(), codec=capabilities_of(loaded).codec, readonly=True)
+    opened = Home(loaded, store, SystemClock(), provider=None, tools=Toolbox())
     try:
-        yield ReadingDesk(PolicyVerbs(parts, directory, level).table())
+        yield ReadingDesk(PolicyVerbs(opened, directory, level).table())
     finally:
         with anyio.CancelScope(shield=True):
-            await parts.aclose()
+            await opened.aclose()

@@ -9,6 +9,7 @@ from ..config import process_environment
 from ..runtime.desk import Verb
 from ..runtime.record_verbs import reading_verbs
 from ..store.sqlite import SqliteStore
+from .capabilities import capabilities_of_home
 from .clock import SystemClock
 from .option_checks import RESERVED
 from .verb_calls import call_verb
@@ -29,8 +30,9 @@ class ReadingDesk:
 async def reader(home: str | None = None, *, workspace: str = "", environ: Mapping[str, str] | None = None) -> AsyncIterator[ReadingDesk]:
     """The reading desk of a home. It does not need a configuration that can be read. `workspace`: a real path, whose newest session is meant by none."""
     folder, _ = config.places(home, environ if environ is not None else process_environment.environ)
-    store = await SqliteStore.open(folder, clock=SystemClock(), readonly=True)
+    capabilities = capabilities_of_home(config.SettingsRequest(home, environ if environ is not None else process_environment.environ))
+    store = await SqliteStore.open(folder, clock=SystemClock(), codec=capabilities.codec, tables=capabilities.tables(), readonly=True)
     try:
-        yield ReadingDesk(reading_verbs(store, workspace, left_out=RESERVED))
+        yield ReadingDesk(reading_verbs(store, workspace, left_out=RESERVED, told=capabilities.told))
     finally:
         await store.aclose()

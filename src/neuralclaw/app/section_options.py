@@ -1,14 +1,17 @@
 """What an agent is opened with: its options, and the sections of the settings among them."""
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
 import msgspec
 
 from .. import config
+from ..config import process_environment
 from ..config.describe import keys
 from ..errors import UsageError
-from .option_checks import count, refused, seconds
+from .approver import checked_approver
+from .option_checks import count, load_settings, refused, seconds
 from .option_types import AgentOptions, OpeningOptions, only_known
 
 SECTIONS = config.Settings.__struct_fields__
@@ -23,14 +26,15 @@ def opened_with(options: OpeningOptions) -> OpeningOptions:
 
     Raises `UsageError` for an option that is not there, a section that is no mapping, and a key that is given twice.
     """
-    _no_key(options)
-    only_known(options, OpeningOptions.__annotations__, "an agent", told=AgentOptions.__annotations__)
+    extra = _extra_sections(options)
+    _no_key(name for name in options if name not in extra)
+    only_known((name for name in options if name not in extra), OpeningOptions.__annotations__, "an agent", told=(*AgentOptions.__annotations__, *extra))
     given: dict[str, dict[str, Any]] = {}
     for name, value in options.items():
         if name in LIMITS and value is not None:
             section, key = LIMITS[name]
             given[name] = {f"{section}.{key}": count(name, value) if name == "max_iterations" else seconds(name, value)}
-        elif name in SECTIONS and isinstance(value, Mapping):
+        elif isinstance(value, Mapping) and (name in SECTIONS or name in extra):
             given[name] = {f"{name}.{key}": inner for key, inner in value.items()}
         elif name in SECTIONS and name not in TWOFOLD and value is not None:
             raise refused(name, value, f"the section {name} of the settings: its values by key, as in config.yaml")
@@ -40,6 +44,39 @@ def opened_with(options: OpeningOptions) -> OpeningOptions:
     settings = options.get("settings")
     laid = _over_whole(settings, given) if isinstance(settings, config.Settings | config.LoadedSettings) else _over_values(settings, given)
     return cast(OpeningOptions, rest | {"settings": laid})
+
+
+def _extra_sections(options: OpeningOptions) -> tuple[str, ...]:
+    """Options that are sections of capabilities. To know them the settings are read without these, and only where there are such options."""
+    given = cast(Mapping[str, Any], options)
+    unknown = {name for name, value in given.items() if name not in OpeningOptions.__annotations__ and isinstance(value, Mapping)}
+    if not unknown:
+        return ()
+    rest = opened_with(cast(OpeningOptions, {name: value for name, value in given.items() if name in OpeningOptions.__annotations__}))
+    checked_options(rest)
+    environ = rest.get("environ")
+    loaded = load_settings(rest.get("home"), process_environment.environ if environ is None else environ, rest.get("settings"))
+    return tuple(name for name in loaded.sections if name in unknown)
+
+
+def checked_options(options: OpeningOptions) -> None:
+    """Refuse options of another kind than they are. Raises `UsageError`, with nothing opened."""
+    kinds = {name: kind for name, kind in OpeningOptions.__annotations__.items() if kind is bool}
+    paths: dict[str, Any] = dict.fromkeys(("home", "workspace"), str | os.PathLike | None)
+    others = {"settings": config.LoadedSettings | config.Settings | Mapping | None, "environ": Mapping | None}
+    for name, kind in (paths | others | kinds).items():
+        value = dict(options).get(name, False if name in kinds else None)
+        if not isinstance(value, kind):
+            wanted = {"settings": "a Settings value, or values by key", "environ": "names with their values"}
+            raise refused(name, value, wanted.get(name, "true or false" if name in kinds else "a path"))
+    checked_approver(options.get("approver"))
+    if options.get("approver") is not None and options.get("approvals") not in (None, "ask"):
+        raise UsageError(
+            f"an approver is asked where approvals is 'ask', and it is {options.get('approvals')!r:.80}; nothing was recorded",
+            hint="leave approvals out, which means 'ask' here; agent.ask(…, approvals=…) chooses another way for one turn",
+        )
+    if options.get("provider") is not None and not hasattr(options["provider"], "stream"):
+        raise refused("provider", options["provider"], "an object with stream, info and count; FunctionProvider makes one of a function")
 
 
 def _no_key(options: Iterable[str]) -> None:

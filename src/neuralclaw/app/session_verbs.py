@@ -1,6 +1,5 @@
 """The verbs that change sessions: say something to one, stop its turn. From any process, whoever runs the turn."""
 
-from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
@@ -9,20 +8,17 @@ import msgspec
 
 from ..agent.inbox import Inbox
 from ..errors import AgentError, ConfigError, SessionBusy
-from ..ports import Store
-from ..runtime.desk import SessionDesk, Verb
+from ..ports import Desk, Store, TurnEvents
+from ..runtime.desk import Verb
 from ..runtime.record_verbs import find_session
 from ..runtime.sessions import lease_name
-from ..types.actions import Who
 from ..types.entries import Event
-from ..types.events import Cancel, TurnFinished
+from ..types.events import Cancel, Inbound, TurnFinished
 from ..types.ids import new_id
+from ..types.options import StartOptions, TurnOptions
 from ..types.records import SessionRow
 from .option_checks import checked_name, checked_text, continued
 
-Turn = Callable[..., AbstractAsyncContextManager[AsyncIterator[Event]]]
-Ways = tuple[Turn, Turn, Turn]
-"""How an agent runs turns: `turn`, `resume` and `go_on`."""
 PATIENCE = 5.0
 """Seconds that a turn may take to stop, or its process to let the session go, before the caller is told that it has not."""
 _LOOK = 0.05
@@ -52,18 +48,18 @@ class StopReceipt(msgspec.Struct, frozen=True, kw_only=True):
     holder: str | None = None
 
 
-def session_verbs(store: Store, desk: SessionDesk, who: Who, ways: Ways) -> dict[str, Verb]:
-    """The verbs of an agent that works for `who`."""
-    verbs = SessionVerbs(store, desk, who, ways)
+def session_verbs(store: Store, desk: Desk, defaults: TurnOptions, start: StartOptions) -> dict[str, Verb]:
+    """The verbs of a client; `defaults` are the options of turns that it begins, `start` those of turns that it goes on with."""
+    verbs = SessionVerbs(store, desk, defaults, start)
     return {"sessions.send": verbs.send, "sessions.cancel": verbs.cancel}
 
 
 class SessionVerbs:
     """See `session_verbs`."""
 
-    def __init__(self, store: Store, desk: SessionDesk, who: Who, ways: Ways) -> None:
-        self._store, self._desk, self._who = store, desk, who
-        self._turn, self._resume, self._go_on = ways
+    def __init__(self, store: Store, desk: Desk, defaults: TurnOptions, start: StartOptions) -> None:
+        self._store, self._desk, self._defaults, self._start = store, desk, defaults, start
+        self._who = defaults.origin.who
 
     async def send(self, *, session: str, text: str) -> dict[str, Any]:
         """Steer the turn that runs in the session, in whichever process; where none does, begin one here and bring it to its end."""
@@ -72,7 +68,7 @@ class SessionVerbs:
         tries = round(PATIENCE / _LOOK)
         while True:
             try:
-                return plain(await self._steered(name, text, key) or await self._ended(name, self._resume(name, text=text, key=key)))
+                return plain(await self._steered(name, text, key) or await self._ended(name, self._turn(name, text, key)))
             except SessionBusy:  # between two turns of another process
                 tries -= 1
                 if tries < 0:
@@ -85,19 +81,22 @@ class SessionVerbs:
         if row.state != "running" or not row.open_turn:
             return None
         turn = row.open_turn
-        entry = await self._desk.steer(name, text, by=self._who, key=key)
+        entry = await self._desk.steer(name, Inbound(text=text, key=key, by=self._who))
         stands = (await self._store.read(name, after=entry - 1))[0].turn
         for _ in range(round(PATIENCE / _LOOK)):
             row = await self._row(name)
             if stands == turn and row.state == "running" and row.open_turn == turn:
                 break
             try:
-                return await self._ended(name, self._turn(text, session=name, key=key))
+                return await self._ended(name, self._turn(name, text, key))
             except SessionBusy:  # its process is on its way out, or goes on with this message
                 await anyio.sleep(_LOOK)
         return MessageReceipt(session=name, turn=stands, steered=True, holder=await self._holder(name))
 
-    async def _ended(self, name: str, turn: AbstractAsyncContextManager[AsyncIterator[Event]]) -> MessageReceipt:
+    def _turn(self, name: str, text: str, key: str) -> AbstractAsyncContextManager[TurnEvents]:
+        return self._desk.turn(name, Inbound(text=text, key=key, by=self._who, options=self._defaults))
+
+    async def _ended(self, name: str, turn: AbstractAsyncContextManager[TurnEvents]) -> MessageReceipt:
         last: Event | None = None
         async with turn as events:
             async for event in events:
@@ -116,7 +115,8 @@ class SessionVerbs:
             await self._withdraw_waiting(row)
         await self._desk.cancel(row.session, by=self._who, turn=row.open_turn or None)
         try:
-            await self._ended(row.session, self._go_on(row.session, retry=True))
+            wanted = msgspec.structs.replace(self._start, retry=True, one_turn=True)
+            await self._ended(row.session, self._desk.resume(row.session, wanted, by=self._who))
         except ConfigError:  # its model is not there now: it ends when it is taken up
             pass
         except SessionBusy:

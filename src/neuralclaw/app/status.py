@@ -6,25 +6,25 @@ import anyio.to_thread
 
 from ..errors import NeuralClawError, SessionNotFound
 from ..runtime.record_verbs import find_session
-from .parts import Parts
-from .seat import Seat
+from ..types.options import TurnOptions
+from .home import Home
 
 _NO_SANDBOX = "Commands run without confinement here: they can read all your files and use the network."
 
 
 class Status:
-    """The verbs behind it. `seat` is the agent's own: what turns run under unless they say otherwise."""
+    """The verbs behind it. `defaults`: what turns run under unless they say otherwise."""
 
-    def __init__(self, parts: Parts, seat: Seat) -> None:
-        self._parts, self._seat = parts, seat
+    def __init__(self, home: Home, defaults: TurnOptions) -> None:
+        self._home, self._defaults = home, defaults
 
     async def show(self, *, session: str | None = None) -> dict[str, Any]:
         """The session's state and turns (`state` null: it has none yet), what its next turn runs under, and what waits in the home."""
         try:
-            row = await find_session(self._parts.store, session) if session else None
+            row = await find_session(self._home.store, session) if session else None
         except SessionNotFound:
             row = None
-        rows = await self._parts.store.sessions(unfinished=True)
+        rows = await self._home.store.sessions(unfinished=True)
         return {
             "session": row.session if row else session,
             "title": row.title if row else None,
@@ -38,14 +38,14 @@ class Status:
 
     async def instructions(self) -> list[str]:
         """The `AGENTS.md` files that a turn here begins with, the nearest last."""
-        source = self._parts.instructions
-        return [] if source is None else [file.path for file in (await source.read(self._seat.workspace)).files if file.used]
+        source = self._home.instructions
+        return [] if source is None else [file.path for file in (await source.read(self._defaults.workspace)).files if file.used]
 
     def place(self) -> dict[str, Any]:
         """Where it works, and how freely."""
-        workspace = self._seat.workspace
-        writable = workspace not in self._parts.policy.protected_paths
-        return {"workspace": workspace, "writable": writable, "trust": str(self._seat.trust), "approvals": self._seat.approvals}
+        workspace = self._defaults.workspace
+        writable = workspace not in self._home.policy.protected_paths
+        return {"workspace": workspace, "writable": writable, "trust": str(self._defaults.trust), "approvals": self._defaults.approvals}
 
     async def sandbox(self) -> dict[str, Any]:
         """What confines commands: `sandbox` null where it cannot start; `warning` "" where they are confined. Looks the first time, in a worker thread."""
@@ -56,12 +56,12 @@ class Status:
         return {"sandbox": name, "warning": warning}
 
     def _confinement(self) -> tuple[str, str]:
-        name = str(self._parts.sandbox.name)
+        name = str(self._home.sandbox.name)
         if name != "process":
             return name, ""
-        if self._parts.loaded.settings.tools.terminal.sandbox == "process":
+        if self._home.loaded.settings.tools.terminal.sandbox == "process":
             return name, f"{_NO_SANDBOX} tools.terminal.sandbox is process: auto confines them where bubblewrap works."
-        trial = next(one for one in self._parts.sandbox.real.trials() if one.check == "sandbox.bubblewrap")
+        trial = next(one for one in self._home.sandbox.real.trials() if one.check == "sandbox.bubblewrap")
         return name, " ".join(filter(None, (_NO_SANDBOX, f"Bubblewrap would confine them, but {trial.text}.", _mending(trial.fix))))
 
 

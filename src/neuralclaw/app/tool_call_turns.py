@@ -8,10 +8,11 @@ import anyio
 import msgspec
 
 from ..errors import SessionBusy, UsageError
+from ..ports import Desk
 from ..types.entries import CALLS, Event
 from ..types.events import Inbound
+from ..types.ids import new_id
 from ..types.options import TurnOptions
-from .turns import Turns
 
 DIRECT = "direct:call"
 """The model that proposes the one call its message spells out."""
@@ -26,13 +27,14 @@ def spelled(tool: str, arguments: Mapping[str, Any]) -> str:
     return msgspec.json.encode({"tool": tool, "arguments": arguments}).decode()
 
 
-def for_call(options: TurnOptions) -> TurnOptions:
-    """Options of a call: nothing of the history is needed for it."""
-    return msgspec.structs.replace(options, limits=msgspec.structs.replace(options.limits, window_turns=1))
+def call_of(tool: str, arguments: Mapping[str, Any], options: TurnOptions) -> Inbound:
+    """The message of a call, under these options; nothing of the history is needed for it."""
+    limits = msgspec.structs.replace(options.limits, window_turns=1)
+    return Inbound(text=spelled(tool, arguments), key=new_id(16), by=options.origin.who, options=msgspec.structs.replace(options, model=DIRECT, limits=limits))
 
 
 @asynccontextmanager
-async def called(turns: Turns, session: str | None, inbound: Inbound, waits: Callable[[str], None]) -> AsyncIterator[AsyncIterator[Event]]:
+async def called(desk: Desk, session: str | None, inbound: Inbound, waits: Callable[[str], None] = lambda _: None) -> AsyncIterator[AsyncIterator[Event]]:
     """The events of a call. Without `session` it is recorded in the one that keeps calls, where each waits its turn; `waits` is told of a longer wait.
 
     Raises `UsageError` for a call that would wait there for an answer: nothing goes on with it.
@@ -43,7 +45,7 @@ async def called(turns: Turns, session: str | None, inbound: Inbound, waits: Cal
         waited = 0.0
         while True:
             try:
-                events = await stack.enter_async_context(turns.sent(session or CALLS, inbound))
+                events = await stack.enter_async_context(desk.turn(session or CALLS, inbound))
                 break
             except SessionBusy as busy:
                 if session is not None:

@@ -1,34 +1,38 @@
 """The verbs that run turns to their end: what `run --output json` and `recover --output stream-json` print."""
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager
 from typing import Any, Unpack
 
 from ..errors import AgentError
+from ..ports import Desk
 from ..runtime.desk import Verb
-from ..types.entries import Event
-from ..types.events import Debug, TurnFinished
-from ..types.options import ApprovalsMode
+from ..types.events import Debug, Inbound, TurnFinished
+from ..types.ids import new_id
+from ..types.options import ApprovalsMode, StartOptions, TurnOptions
+from .defaults import start_options, turn_options
+from .option_checks import checked_text, new_session
 from .option_types import AskOptions
+from .pictures import pictures
 
-Turn = Callable[..., AbstractAsyncContextManager[AsyncIterator[Event]]]
 
-
-def turn_verbs(turn: Turn, recover: Turn) -> dict[str, Verb]:
-    """The verbs of an agent; `turn` and `recover` are its ways to run turns."""
-    verbs = TurnVerbs(turn, recover)
+def turn_verbs(desk: Desk, defaults: TurnOptions, start: StartOptions) -> dict[str, Verb]:
+    """The verbs of a client; `defaults` are the options of turns that it begins, `start` those of turns that it goes on with."""
+    verbs = TurnVerbs(desk, defaults, start)
     return {"run": verbs.run, "recover": verbs.recover}
 
 
 class TurnVerbs:
     """See `turn_verbs`."""
 
-    def __init__(self, turn: Turn, recover: Turn) -> None:
-        self._turn, self._recover = turn, recover
+    def __init__(self, desk: Desk, defaults: TurnOptions, start: StartOptions) -> None:
+        self._desk, self._defaults, self._start = desk, defaults, start
 
     async def run(self, *, task: str, session: str | None = None, images: Any = (), **options: Unpack[AskOptions]) -> dict[str, Any]:
         """Do one task, with pictures: its `turn.finished` object. `options` are those of a turn."""
-        async with self._turn(task, session=session, images=images, **options) as events:
+        name, given = new_session(session), pictures(images)
+        inbound = Inbound(
+            text=checked_text(task, given), key=new_id(16), by=self._defaults.origin.who, images=given, options=turn_options(self._defaults, options)
+        )
+        async with self._desk.turn(name, inbound) as events:
             async for event in events:
                 if isinstance(event.body, TurnFinished):
                     return event.to_dict()
@@ -36,5 +40,6 @@ class TurnVerbs:
 
     async def recover(self, *, approvals: ApprovalsMode | None = None) -> list[dict[str, Any]]:
         """Finish every unfinished turn of the home: all events of it, `debug` left out. `approvals`: in place of the agent's own."""
-        async with self._recover(approvals=approvals) as events:
-            return [event.to_dict() async for event in events if not isinstance(event.body, Debug)]
+        wanted = start_options(self._start, {"approvals": approvals})
+        events = self._desk.recover(wanted, by=self._defaults.origin.who)
+        return [event.to_dict() async for event in events if not isinstance(event.body, Debug)]

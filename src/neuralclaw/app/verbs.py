@@ -1,48 +1,49 @@
 """The table of verbs: every command of the desk under its name. Command line, slash commands, pages and Python render the same values."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypedDict, Unpack
 
 import msgspec
 
+from ..capability import TurnContext
 from ..errors import AgentError, ToolNotFoundError
 from ..plugins import load
+from ..ports import Desk, Toolset
 from ..runtime.desk import SessionDesk, Verb
 from ..runtime.record_verbs import answering_verbs, reading_verbs
 from ..types.actions import Action, Origin
-from ..types.entries import Event
 from ..types.events import ToolFinished
 from ..types.labels import NONE
-from ..types.options import ApprovalsMode
+from ..types.options import ApprovalsMode, TurnOptions
 from ..types.risk import Trust
 from ..types.tools import ToolSpec
+from .capabilities import ClientCapabilities
 from .config_verbs import config_verbs
-from .option_checks import RESERVED
-from .parts import Parts
+from .defaults import turn_options
+from .home import Home
+from .option_checks import RESERVED, new_session
 from .policy_verbs import PolicyVerbs
-from .seat import Seat
-
-Turn = Callable[..., AbstractAsyncContextManager[AsyncIterator[Event]]]
+from .tool_call_turns import call_of, called
 
 
-def agent_verbs(parts: Parts, desk: SessionDesk, call: Turn, seat: Seat) -> dict[str, Verb]:
-    """The verbs of an agent that works for this seat; `call` is its way to run a call as a turn."""
-    verbs = Verbs(parts, desk, call, seat)
+def agent_verbs(home: Home, desk: SessionDesk, defaults: TurnOptions, given: ClientCapabilities) -> dict[str, Verb]:
+    """The verbs of a client; `defaults` are the options of its turns, `given` what capabilities bring."""
+    verbs = Verbs(home, desk, defaults, given)
     return {
-        **reading_verbs(parts.store, seat.workspace, left_out=RESERVED),
-        **PolicyVerbs(parts, seat.workspace, seat.trust).table(),
-        **answering_verbs(parts.store, desk, seat.who),
+        **reading_verbs(home.store, defaults.workspace, left_out=RESERVED, told=given.capabilities.told),
+        **PolicyVerbs(home, defaults.workspace, defaults.trust).table(),
+        **answering_verbs(home.store, desk, defaults.origin.who),
         "tools.list": verbs.tools,
         "tools.show": verbs.tool,
         "tools.call": verbs.call,
-        **config_verbs(parts.loaded.asked),
+        **config_verbs(home.loaded.asked),
         "instructions.list": verbs.instructions,
         "models.list": verbs.models,
         "models.show": verbs.model,
         "models.try": verbs.try_models,
         "doctor": verbs.doctor,
         "status": verbs.status,
+        **given.verbs(),
     }
 
 
@@ -59,14 +60,18 @@ class TrialOptions(TypedDict, total=False):
 class Verbs:
     """The verbs that need more than the record."""
 
-    def __init__(self, parts: Parts, desk: SessionDesk, call: Turn, seat: Seat) -> None:
-        self._parts, self._desk, self._call, self._seat = parts, desk, call, seat
+    def __init__(self, home: Home, desk: Desk, defaults: TurnOptions, given: ClientCapabilities) -> None:
+        self._home, self._desk, self._defaults, self._given = home, desk, defaults, given
 
     async def tools(self) -> list[dict[str, Any]]:
-        return [described(spec) for spec in self._parts.tools.tools()]
+        return [described(spec) for spec in (await self._tools()).tools()]
 
     async def tool(self, *, name: str) -> dict[str, Any]:
-        return described(self._spec(name))
+        return described(await self._spec(name))
+
+    async def _tools(self, session: str = "") -> Toolset:
+        """The tools that a turn of this session would have."""
+        return await self._home.turn_tools(TurnContext(session=session, options=self._defaults))
 
     async def call(
         self,
@@ -82,45 +87,45 @@ class Verbs:
 
         `approvals`, `trust`: in place of the agent's own.
         """
-        spec = self._spec(name)
+        tools = await self._tools(session or "")
+        spec = _spec(tools, name)
+        options = turn_options(self._defaults, {"approvals": approvals, "trust": trust})
         if dry_run:
-            prepared = self._parts.tools.prepare(spec.name, arguments)
-            row = await self._parts.store.session(session) if session is not None else None
-            action = self._action(spec, prepared, Trust(trust) if trust is not None else self._seat.trust)
+            prepared = tools.prepare(spec.name, arguments)
+            row = await self._home.store.session(session) if session is not None else None
+            action = self._action(spec, prepared, options.trust)
             action = msgspec.structs.replace(action, labels=row.labels if row is not None else NONE)
-            return as_dict(await self._parts.gate.judge(action, await self._parts.store.grants(session or "", self._seat.workspace)))
-        async with self._call(spec.name, arguments, session=session, approvals=approvals, trust=trust) as events:
+            return as_dict(await self._home.gate.judge(action, await self._home.store.grants(session or "", self._defaults.workspace)))
+        name_of_session = new_session(session) if session is not None else None
+        async with called(self._desk, name_of_session, call_of(spec.name, arguments, options)) as events:
             finished = [event async for event in events if isinstance(event.body, ToolFinished)]
         if not finished:
             raise AgentError("the call ended without a result; what was recorded is kept", hint="neuralclaw sessions show tools")
         return finished[-1].to_dict()
 
-    def _spec(self, name: str) -> ToolSpec:
-        spec = self._parts.tools.find(name)
-        if spec is None:
-            raise ToolNotFoundError(f"there is no tool named {name!r}", hint="neuralclaw tools list")
-        return spec
+    async def _spec(self, name: str) -> ToolSpec:
+        return _spec(await self._tools(), name)
 
     def _action(self, spec: ToolSpec, arguments: dict[str, Any], trust: Trust) -> Action:
         return Action(
-            session="explain", turn=0, call_id="explain", spec=spec, arguments=arguments, workspace=self._seat.workspace, trust=trust, origin=Origin()
+            session="explain", turn=0, call_id="explain", spec=spec, arguments=arguments, workspace=self._defaults.workspace, trust=trust, origin=Origin()
         )
 
     async def models(self, *, service: str | None = None) -> list[dict[str, Any]]:
         """The models that can be used now: those that are set, and each ready service's default; or all that are known of one service."""
-        return list(await load("models")(self._parts.models, self._parts.loaded).list(service))
+        return list(await load("models")(self._home.models, self._home.loaded).list(service))
 
     async def model(self, *, model: str | None = None, usable: bool = False) -> dict[str, Any]:
         """What is known of the model that `P:M`, a service or a model alone, or nothing stands for. `usable`: `ConfigError` where its key is missing."""
-        return dict(await load("models")(self._parts.models, self._parts.loaded).show(model, usable=usable))
+        return dict(await load("models")(self._home.models, self._home.loaded).show(model, usable=usable))
 
     async def instructions(self) -> list[dict[str, Any]]:
         """The `AGENTS.md` files that a turn in the workspace begins with, the nearest last; none where they are switched off.
 
         `used` is for a model with a large window.
         """
-        source = self._parts.instructions
-        return [] if source is None else [as_dict(file) for file in (await source.read(self._seat.workspace)).files]
+        source = self._home.instructions
+        return [] if source is None else [as_dict(file) for file in (await source.read(self._defaults.workspace)).files]
 
     async def try_models(self, *, models: Sequence[str], progress: Callable[[Any], None] | None = None, **asked: Unpack[TrialOptions]) -> list[dict[str, Any]]:
         """Try models (`P:M`) with the twenty tasks, each in a fresh workspace and home: passes, calls, usage, time and every result, for each model.
@@ -129,7 +134,7 @@ class Verbs:
         so far. Real calls are made, and paid. Raises `ConfigError` for a model that cannot be asked, `LLMError` where none of them answers.
         """
         wanted = load("models.asked")(models=models, **asked)
-        done: list[dict[str, Any]] = await load("models.try")(self._parts.loaded, self._parts.models, wanted, progress)
+        done: list[dict[str, Any]] = await load("models.try")(self._home.loaded, self._home.models, wanted, progress)
         return done
 
     async def doctor(self, *, rebuild: bool = False, call: bool = False, needed: bool = False) -> list[dict[str, Any]]:
@@ -138,15 +143,22 @@ class Verbs:
         `needed`: each check also says whether the agent needs it.
         """
         if rebuild:
-            await self._parts.store.rebuild()
-        checks: list[dict[str, Any]] = await load("doctor")(self._parts, rebuilt=rebuild, call=call)
+            await self._home.store.rebuild()
+        checks: list[dict[str, Any]] = await load("doctor")(self._home, self._given, rebuilt=rebuild, call=call)
         shown = [check | {"fix": None} if check["ok"] else check for check in checks]
         return shown if needed else [{name: value for name, value in check.items() if name != "needed"} for check in shown]
 
     async def status(self, *, session: str | None = None) -> dict[str, Any]:
         """How things stand here: what `/status` of the chat tells."""
-        shown: dict[str, Any] = await load("status")(self._parts, self._seat).show(session=session)
+        shown: dict[str, Any] = await load("status")(self._home, self._defaults).show(session=session)
         return shown
+
+
+def _spec(tools: Toolset, name: str) -> ToolSpec:
+    spec = tools.find(name)
+    if spec is None:
+        raise ToolNotFoundError(f"there is no tool named {name!r}", hint="neuralclaw tools list")
+    return spec
 
 
 def described(spec: ToolSpec) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """A conversation with a program that gives one object after the other, until it gives none any more."""
 
 from collections import deque
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import Any, Protocol
 
@@ -26,7 +26,9 @@ class TurnClient(Protocol):
     @property
     def resume(self) -> Callable[..., FollowedTurn]: ...
     @property
-    def steer(self) -> Callable[..., Any]: ...
+    def steer(self) -> Callable[..., Awaitable[int]]: ...
+    @property
+    def queue(self) -> Callable[..., Awaitable[int]]: ...
     async def answer(self, approval_id: str, decision: str, value: Mapping[str, Any] | None = None, *, text: str | None = None) -> None: ...
     async def leave(self, session: str) -> None: ...
     async def stop(self, events: AsyncIterator[Event]) -> None: ...
@@ -41,6 +43,8 @@ class TurnRequest(msgspec.Struct):
     retry: bool = False
     given: bool = False
     """It began the conversation: where it cannot begin, the conversation ends."""
+    recorded: bool = False
+    """Its message is on record, and waits for the end of what stands before it."""
 
 
 class WireConversation:
@@ -118,7 +122,9 @@ class WireConversation:
         if last is None:
             raise UsageError("the turn ended without a result; what was recorded is kept", hint="neuralclaw sessions list --unfinished")
         if last.waiting:
-            self._held += [*([job] if job.text is not None and self._seen == 0 else []), *unseen]
+            recorded = [job for job in self._jobs if job.recorded]
+            self._jobs = deque(job for job in self._jobs if not job.recorded)
+            self._held += [*([job] if job.text is not None and self._seen == 0 else []), *unseen, *recorded]
         else:
             self._jobs.extendleft(reversed([*self._held, *unseen]))
             self._held = []
@@ -190,9 +196,13 @@ class WireConversation:
                 await self._client.stop(self._events)
 
     async def _say(self, job: TurnRequest, *, queue: bool) -> None:
-        """A word to the running turn, else the next turn."""
-        if self._running and not queue:
+        """A word to the running turn, else the next turn; with `queue` always a turn of its own, which is on record at once."""
+        if self._running:
             await self._begun.wait()  # before, the session may not be there
+        if self._running and queue:
+            await self._client.queue(job.text or "", session=self._session, key=job.key, **self._options)
+            job.recorded = True
+        elif self._running:
             async with self._speaking:
                 if self._running:
                     entry = await self._client.steer(job.text or "", session=self._session, key=job.key)

@@ -9,9 +9,13 @@ import anyio
 
 from .. import config
 from ..app import reader
+from ..app.capabilities import Capabilities
 from ..config.process_environment import environ
+from ..errors import NeuralClawError
 from ..plugins import load
 from . import output
+from .capability_nouns import perhaps
+from .capability_rows import command_of, loaded
 from .completion_scripts import SCRIPTS
 from .main import GROUPS
 from .parsing import Command, choice
@@ -58,9 +62,21 @@ class CompletedCommand(NamedTuple):
     places: tuple[CompletedValue, ...]
 
 
-def offers() -> list[CompletedCommand]:
-    """Every command with its options and the values of its places."""
-    return [_offer(command) for file in GROUPS.values() for command in import_module(f"{__package__}.{file}").COMMANDS]
+def offers(home: str | None = None) -> list[CompletedCommand]:
+    """Every command with its options and the values of its places, those of the capabilities of this home last."""
+    built_in = [command for file in GROUPS.values() for command in import_module(f"{__package__}.{file}").COMMANDS]
+    return [_offer(command) for command in (*built_in, *_of_capabilities(home))]
+
+
+def _of_capabilities(home: str | None) -> list[Command]:
+    """The commands that capabilities bring; none, and a line on standard error, where the settings cannot be read."""
+    if not perhaps(home):
+        return []
+    try:
+        return [command_of(row) for row in loaded(home).verbs().values()]
+    except NeuralClawError as error:
+        output.err().line(f"The commands of capabilities are not completed: {error.text}", "yellow")
+        return []
 
 
 def _offer(command: Command) -> CompletedCommand:
@@ -92,7 +108,7 @@ def _completion(args: argparse.Namespace) -> int:
         for name in values(args.home, args.values):
             output.out().line(name)
     else:
-        output.out().write(SCRIPTS[args.shell or _own_shell()](offers()))
+        output.out().write(SCRIPTS[args.shell or _own_shell()](offers(args.home)))
     return 0
 
 
@@ -107,7 +123,7 @@ def values(home: str | None, kind: str) -> list[str]:
     if kind == "models":
         return models(home)
     if kind == "settings":
-        return [value.key for value in config.load(home=home, environ=environ).values]
+        return [value.key for value in config.load(home=home, environ=environ, extensions=Capabilities.load).values]
     return anyio.run(_recorded, home, kind)
 
 
@@ -120,11 +136,11 @@ async def _recorded(home: str | None, kind: str) -> list[str]:
 
 def models(home: str | None) -> list[str]:
     """The models that are set, and the default of each service that is ready. No service is asked, so that it is known at once."""
-    loaded = config.load(home=home, environ=environ)
-    providers = {name: {"models": told.models} for name, told in loaded.settings.llm.providers.items()}
+    settings = config.load(home=home, environ=environ, extensions=Capabilities.load)
+    providers = {name: {"models": told.models} for name, told in settings.settings.llm.providers.items()}
     known = load("provider.known")
     names = [f"{name}:{model}" for name, told in providers.items() for model in told["models"] or {}]
-    names += [f"{name}:{known[name].model}" for name in load("provider.with_key")({}, loaded.env) if name in known]
+    names += [f"{name}:{known[name].model}" for name in load("provider.with_key")({}, settings.env) if name in known]
     return [*dict.fromkeys([*names, "offline"])]
 
 

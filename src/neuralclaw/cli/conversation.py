@@ -30,6 +30,7 @@ LATER = frozenset("fork soul personality mode mcp memory compact plan undo diff 
 """Commands that are promised and not there yet."""
 _ALIKE = 0.75
 """How much a wrong command must be like one that there is, from 0 to 1, for that to be named."""
+_WAITS = "The session waits for an answer; what is queued is kept and waits for it too."
 _RECALLED = 3
 """So many earlier turns are shown again when a session is taken up."""
 _AFTERWARDS = 0.5
@@ -57,7 +58,8 @@ class Chat:
         self.options: dict[str, Any] = {}
         self.model: str | None = None
         """The model that was asked for on the command line."""
-        self.queued: list[str] = []
+        self.queued: list[tuple[str, str]] = []
+        """Messages that wait for the end of the turn, each with the key of its record, "" where it is none yet."""
         self.leaving = self.again = False
         """The chat ends, or the agent has to be opened again."""
         self.running = False
@@ -65,7 +67,7 @@ class Chat:
         self._deaf = 0.0  # monotonic seconds until which Ctrl-C is meant for another program at this terminal
         self._events: Any = None
         """Those of the turn that runs."""
-        self._begun = self._pick_up = False
+        self._begun = self._pick_up = self._parked = False
         self._steered = self._seen = 0
         self._presses = 0
 
@@ -82,12 +84,14 @@ class Chat:
             if self._pick_up and self.session is not None:
                 await self._resume(self.session)
                 continue
-            text = self.queued.pop(0) if self.queued else await self._ask()
+            text, key = self.queued.pop(0) if self.queued else (await self._ask(), "")
             self.face.standing.queued = len(self.queued)
             if text is None:
                 self.leaving = True
+            elif key and self._parked:
+                self.face.say(_WAITS, "dim")
             else:
-                await self._line(clean(text))
+                await self._line(clean(text), key)
 
     async def _resume(self, session: str) -> None:
         self._pick_up = False
@@ -197,7 +201,7 @@ class Chat:
         self.face.taken()
         return text
 
-    async def _line(self, line: str) -> None:
+    async def _line(self, line: str, key: str = "") -> None:
         if self._offered and await self._accepts(line):
             return
         if not line.strip():
@@ -208,7 +212,7 @@ class Chat:
             else:
                 if self.session is None:
                     self.session = new_id()
-                await self._turn(self.agent.turn(line, session=self.session, images=self.agent.pictures_in(line), **self.options))
+                await self._turn(self.agent.turn(line, session=self.session, key=key or None, images=self.agent.pictures_in(line), **self.options))
         except NeuralClawError as error:
             self.told(error)
 
@@ -260,7 +264,8 @@ class Chat:
             case ApprovalResolved():
                 if questions.resolved(event.body) and (questions.current is not None or not self.face.keys):
                     self.face.forget()  # what was typed for it is no answer to the next one, and no message
-            case TurnFinished():
+            case TurnFinished(waiting=waiting):
+                self._parked = bool(waiting)
                 questions.clear()
             case _:
                 pass
@@ -300,15 +305,22 @@ class Chat:
         try:
             self._steered = await self.agent.steer(line, session=self.session or "", images=self.agent.pictures_in(line))
         except SessionNotFound:  # the turn is about to begin
-            self.queue(line)
+            self._wait_with(line)
 
     def pick_up(self, wanted: bool = True) -> None:
         """Finish what is unfinished in the session, next."""
         self._pick_up = wanted
 
-    def queue(self, text: str) -> None:
-        """Send it when the running turn has ended."""
-        self.queued.append(text)
+    async def queue(self, text: str) -> None:
+        """Send it when the running turn has ended. A message is on record at once."""
+        key = ""
+        if self._events is not None and self.session is not None and not text.startswith("/"):
+            key = new_id(16)
+            await self.agent.queue(text, session=self.session, key=key, images=self.agent.pictures_in(text), **self.options)
+        self._wait_with(text, key)
+
+    def _wait_with(self, text: str, key: str = "") -> None:
+        self.queued.append((text, key))
         self.face.standing.queued = len(self.queued)
 
     async def answer(self, decision: str, text: str | None = None) -> None:

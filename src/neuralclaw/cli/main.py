@@ -62,15 +62,43 @@ def _dispatch(arguments: list[str]) -> int:
         print(_part("version").text())
         return 0
     if first in ("--help", "-h", "help"):
-        if len(rest) == 2 and first == "help" and rest[1] in GROUPS:
-            return _run(rest[1], ["--help"], home)
-        print(_part("usage").TOP)
-        return 0
+        return _help(rest[1] if len(rest) == 2 and first == "help" else "", _any_home(rest[1:]) or home)
     if first is None or first.startswith("-"):
         return _run("run" if "-p" in rest else "chat", rest, home)
     if first not in GROUPS:
-        raise _part("parsing").unknown_noun(first, tuple(n for n in GROUPS if n != "chat"))
+        return _of_capability(first, rest[1:], _any_home(rest[1:]) or home)
     return _run(first, rest[1:], home)
+
+
+def _help(noun: str, home: str | None) -> int:
+    """The page of all commands, or of one noun. Without an enabled capability nothing else is looked at."""
+    if noun in GROUPS:
+        return _run(noun, ["--help"], home)
+    more = _part("capability_rows").nouns(home) if _part("capability_nouns").perhaps(home) else {}
+    if noun in more:
+        return _of_capability(noun, ["--help"], home)
+    print(_part("usage").page(more))
+    return 0
+
+
+def _of_capability(noun: str, rest: list[str], home: str | None) -> int:
+    """Run a command that is not built in. Raises `UsageError` where no capability brings it either."""
+    there = tuple(name for name in GROUPS if name != "chat")
+    if not _part("capability_nouns").perhaps(home):
+        raise _part("parsing").unknown_noun(noun, there)
+    import_module("..config.process_environment", __package__).ours = _program  # type: ignore[attr-defined]
+    return int(_part("capability_rows").run(noun, rest, home, there))
+
+
+def _any_home(arguments: list[str]) -> str | None:
+    """The `--home` that stands behind a noun: it decides which capabilities there are."""
+    own = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    for place, word in enumerate(own):
+        if word.startswith("--home="):
+            return word.removeprefix("--home=")
+        if word == "--home" and place + 1 < len(own):
+            return own[place + 1]
+    return None
 
 
 def _run(noun: str, rest: list[str], home: str | None) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 
 from .. import config
+from ..app.capabilities import Capabilities
 from ..app.setup.procedure import gate_of, opened_models
 from ..app.trials.tasks import TASKS
 from ..app.trials.trial_verb import SECONDS, asked, chosen, full_names, paid, try_models
@@ -41,7 +42,10 @@ async def _tried(args: argparse.Namespace, run: CommandRun) -> int:
     """Try them and show what came of it; Ctrl-C shows what was measured so far."""
     flow = run.flow
     wanted = asked(models=args.models, tasks=args.task, timeout=args.timeout, runs=args.runs, keep=args.keep)
-    err, loaded = output.screen(flow.err), config.effective(config.SettingsRequest(args.home, process_environment.environ), lambda: load("provider.known"))
+    err, loaded = (
+        output.screen(flow.err),
+        config.effective(config.SettingsRequest(args.home, process_environment.environ), lambda: load("provider.known"), Capabilities.load),
+    )
     config.refuse_caps(loaded)
     watched = _TrialProgress(err)
     ended = False

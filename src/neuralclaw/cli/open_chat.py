@@ -4,13 +4,22 @@ import argparse
 from typing import Any
 
 from ..app import Agent
+from ..app.capabilities import capabilities_of
 from ..channels.line_reader import LineReader
+from ..plugins import load
 from . import output
-from .conversation import Chat
+from .conversation import Chat, SlashCommand
 from .interrupts import CommandRun
 from .linechat import LineInterface
 from .run import mode, newest, tell_unfinished
 from .slash import SLASH
+
+
+def commands_of(agent: Agent) -> dict[str, SlashCommand]:
+    """The slash commands of the chat: its own, and those of the capabilities that take part."""
+    capabilities = capabilities_of(agent.settings)
+    more = load("chat.rows")(capabilities) if capabilities.names else {}
+    return {**SLASH, **more}
 
 
 async def open_chat(args: argparse.Namespace, run: CommandRun, lines: LineReader, live: Any = None) -> int:
@@ -34,6 +43,7 @@ async def open_chat(args: argparse.Namespace, run: CommandRun, lines: LineReader
         ) as agent:
             if args.newest and chat.session is None:
                 chat.session = await newest(agent)
+            chat.commands = commands_of(agent)
             if live is not None:
                 await live.furnish(chat, agent)
             for notice in agent.notices:

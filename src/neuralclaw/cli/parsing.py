@@ -62,7 +62,12 @@ class _Parser(argparse.ArgumentParser):
         return self.formatter_class(prog=self.prog, width=100)  # type: ignore[call-arg]  # every formatter of argparse takes it
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(_reworded(self.prog, message), hint=f"{self.prog} --help shows what it takes")
+        raise UsageError(_reworded(self.prog, message), hint=_hint(self))
+
+
+def _hint(parser: argparse.ArgumentParser) -> str:
+    """Where it is said what a command takes; a slash command is told by its own usage."""
+    return f"{parser.prog} --help shows what it takes" if not parser.prog.startswith("/") else " ".join(parser.format_usage().split())
 
 
 def _reworded(prog: str, message: str) -> str:
@@ -126,12 +131,23 @@ def _invoke(command: Command, arguments: list[str], home: str | None) -> int:
     return command.run(given)
 
 
+def arguments_of(command: Command, words: list[str]) -> argparse.Namespace:
+    """The arguments of a slash command, parsed as those of its subcommand. Raises `UsageError`."""
+    parser = _Parser(prog=f"/{command.name}", allow_abbrev=False, add_help=False)
+    if command.options is not None:
+        command.options(parser)
+    given, extra = parser.parse_known_args(words)
+    if extra:
+        raise _extra(parser, extra[0])
+    return given
+
+
 def _before_dashes(arguments: list[str]) -> list[str]:
     return arguments[: arguments.index("--")] if "--" in arguments else arguments
 
 
 def _extra(parser: argparse.ArgumentParser, word: str) -> UsageError:
-    hint = f"{parser.prog} --help shows what it takes"
+    hint = _hint(parser)
     if word.startswith("-"):
         known = [o for action in parser._actions if action.help != argparse.SUPPRESS for o in action.option_strings]
         name = word.split("=", 1)[0]

@@ -30,3 +30,12 @@ exit codes: 0 done, 1 failed, 2 wrong usage, 3 needs approval, 4 limit, 5 forbid
 example:
   neuralclaw run "list ."\
 """
+
+
+def page(more: dict[str, str]) -> str:
+    """The page with the commands of capabilities: noun -> summary."""
+    if not more:
+        return TOP
+    width = max(18, *map(len, more))
+    lines = [f"  {noun:{width}}  {summary}" for noun, summary in more.items()]
+    return TOP.replace("\n  --home DIR ", "\n" + "\n".join(lines) + "\n\n  --home DIR ", 1).replace("\n\n" + lines[0], "\n" + lines[0], 1)

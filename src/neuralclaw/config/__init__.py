@@ -3,14 +3,17 @@
 from . import process_environment
 from .editors import schema
 from .effective import effective
-from .load import LoadedSettings, SettingsRequest, SettingValue, load, places, target
+from .load import LoadedSettings, SettingsRequest, SettingValue, enabled_names, load, places, target
 from .model_choice import choose_model
 from .secretvalues import secret_values
+from .sections import Extensions, LeftOut, with_sections
 from .setting_support import refuse_caps
 from .settings import Settings
 from .translate import absolute, limits, policy
 
 __all__ = [
+    "Extensions",
+    "LeftOut",
     "LoadedSettings",
     "SettingValue",
     "Settings",
@@ -18,6 +21,7 @@ __all__ = [
     "absolute",
     "choose_model",
     "effective",
+    "enabled_names",
     "limits",
     "load",
     "places",
@@ -27,4 +31,5 @@ __all__ = [
     "schema",
     "secret_values",
     "target",
+    "with_sections",
 ]

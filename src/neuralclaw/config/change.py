@@ -7,13 +7,14 @@ from ..errors import ConfigError, UsageError
 from .describe import is_secret, like_a_key, masked
 from .document import LayerSource, Node, merge, node_of, read_json, read_text
 from .edit import split_key
-from .load import LoadedSettings, SettingsRequest, load, sentence, target
+from .load import LoadedSettings, SettingsRequest, load, sentence, take, target
 from .save import changed, locked, write
+from .sections import ExtensionsOf, TreeReading, no_extensions
 from .semantics import check
 from .services import service_problems
 from .setting_support import status
 from .settings import Settings
-from .settings_fitter import ABSENT, SettingsFitter
+from .settings_fitter import ABSENT
 from .yamldoc import read_yaml
 
 
@@ -26,7 +27,14 @@ class Set(NamedTuple):
     notices: tuple[str, ...]
 
 
-def set_key(asked: SettingsRequest, key: str, value: Any, known: Callable[[], Collection[str]]) -> Set:
+class Checked(NamedTuple):
+    """What a change is checked with: the services that are built in, and the capabilities that are enabled."""
+
+    known: Callable[[], Collection[str]]
+    extensions: ExtensionsOf = no_extensions
+
+
+def set_key(asked: SettingsRequest, key: str, value: Any, known: Callable[[], Collection[str]], extensions: ExtensionsOf = no_extensions) -> Set:
     """Set `key` to `value` (text is read as YAML) in the configuration file of a home, which is made where there is none.
 
     Raises `UsageError` for what is no key or no YAML, and `ConfigError` for a key that does not exist or a value that does not fit; then nothing was
@@ -36,13 +44,13 @@ def set_key(asked: SettingsRequest, key: str, value: Any, known: Callable[[], Co
     if not all(path):
         raise UsageError(f"{key!r} is no key; nothing was changed", hint='a key is a name with dots, such as llm.temperature; "x.y" stands for a name with one')
     file, _ = target(asked.home, asked.environ)
-    env = load_env(asked)
+    env, by = load_env(asked), Checked(known, extensions)
     with locked(file):
         old = read_text(file)
         below = tree_of(file, old or "")
-        chosen = fitting(path, value, below, env, known)
+        chosen = fitting(path, value, below, env, by)
         write({file: changed(file, old, {key: chosen})})
-    return Set(key, masked(".".join(path), chosen), file, tuple(notices(asked, key, path, chosen, file)))
+    return Set(key, masked(".".join(path), chosen), file, tuple(notices(asked, path, chosen, file, extensions)))
 
 
 def load_env(asked: SettingsRequest) -> dict[str, str]:
@@ -62,12 +70,12 @@ def tree_of(file: str, text: str) -> Node:
     return (read_json if file.endswith(".json") else read_yaml)(text, source, problems)
 
 
-def fitting(path: list[str], value: Any, below: Node, env: dict[str, str], known: Callable[[], Collection[str]]) -> Any:
+def fitting(path: list[str], value: Any, below: Node, env: dict[str, str], by: Checked) -> Any:
     """What is written for `value`: text as YAML reads it, or as it is where only text fits. Raises `ConfigError` where neither fits."""
-    before = problems_of(below, env, known)
+    before = problems_of(below, env, by)
     chosen = parsed(value) if isinstance(value, str) else value
-    found = _new(path, chosen, below, env, known, before)
-    if found and isinstance(value, str) and chosen != value and not _new(path, value, below, env, known, before):
+    found = _new(path, chosen, below, env, by, before)
+    if found and isinstance(value, str) and chosen != value and not _new(path, value, below, env, by, before):
         return value
     if found:
         raise ConfigError(f"{sentence(found)}; nothing was changed", hint="neuralclaw config show lists every key; config schema says what each takes")
@@ -85,40 +93,44 @@ def parsed(text: str) -> Any:
         raise UsageError(f"VALUE is not YAML: {problem}; nothing was changed", hint="put quotes around a text: '\"like: this\"'") from error
 
 
-def _new(path: list[str], value: Any, below: Node, env: dict[str, str], known: Callable[[], Collection[str]], before: list[str]) -> list[str]:
+def _new(path: list[str], value: Any, below: Node, env: dict[str, str], by: Checked, before: list[str]) -> list[str]:
     """The problems that the file has with this value and not without it."""
     node = node_of(value, LayerSource("config set", "config set", expand=True))
     for name in reversed(path):
         node = Node({name: node}, node.source)
-    return [problem for problem in problems_of(merge(below, node), env, known) if problem not in before]
+    return [problem for problem in problems_of(merge(below, node), env, by) if problem not in before]
 
 
-def problems_of(tree: Node, env: dict[str, str], known: Callable[[], Collection[str]]) -> list[str]:
+def problems_of(tree: Node, env: dict[str, str], by: Checked) -> list[str]:
     """All that is wrong with a configuration as this tree."""
     problems: list[str] = []
-    fit = SettingsFitter(env, Settings, problems)
-    settings = fit.fit(Settings, tree, "")
-    if problems or settings is ABSENT:
+    read = TreeReading(tree, env, by.extensions, problems)
+    problems += [problem for section in read.sections.values() for problem in section.problems]
+    if problems or read.settings is ABSENT:
         return problems
-    loaded = LoadedSettings(settings, "", env)
-    loaded.nodes, loaded.unset = fit.nodes, fit.unset
-    return [*check(settings, fit.nodes, fit.unset), *service_problems(loaded, known)]
+    loaded = LoadedSettings(read.settings, "", env)
+    take(loaded, read)
+    return [*check(read.settings, read.fit.nodes, read.fit.unset), *service_problems(loaded, by.known)]
 
 
-def notices(asked: SettingsRequest, key: str, path: list[str], value: Any, file: str) -> list[str]:
+def notices(asked: SettingsRequest, path: list[str], value: Any, file: str, extensions: ExtensionsOf) -> list[str]:
     """What the person should know after the key was set."""
     told = []
     plain = ".".join(path)
+    key = ".".join(f'"{name}"' if "." in name else name for name in path)
     if isinstance(value, str) and "${" not in value and (is_secret(plain) or like_a_key(value)):
         name = "_".join(path[-2:]).upper().replace("-", "_").replace(".", "_")
         told.append(f"A key now stands in {file} as plain text. Better: {name}=… in .env beside it, and neuralclaw config set {key} '${{{name}}}'")
-    if value is not None and status(plain) == "refused":
+    if value is not None and path[0] in Settings.__struct_fields__ and status(plain) == "refused":
         told.append(f"This version cannot keep {plain} yet: run and chat refuse to start while it is set.")
     try:
-        origin = load(home=asked.home, environ=asked.environ).origins.get(plain, "")
+        loaded = load(home=asked.home, environ=asked.environ, extensions=extensions)
     except ConfigError as error:
         told.append(f"The configuration has other problems: {error.text}")
         return told
+    if path[0] == "capabilities" or path[0] in loaded.others:
+        told += loaded.notices
+    origin = next((one.origin for one in loaded.values if one.key == plain), "")
     if origin.startswith((".env", "environment")):
         by = origin.replace("environment ", "by the environment variable ") if origin.startswith("e") else f"in {origin}"
         told.append(f"{plain} is set {by} too, which wins over the file.")

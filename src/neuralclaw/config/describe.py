@@ -2,7 +2,7 @@
 
 import enum
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
@@ -64,7 +64,7 @@ def expected(kind: Any, limits: tuple[msgspec.Meta, ...]) -> str:
         return " or ".join(expected(arg, limits) for arg in get_args(kind))
     if get_origin(kind) is Literal:
         return "one of " + ", ".join(get_args(kind))
-    if get_origin(kind) is tuple:
+    if get_origin(kind) in (tuple, list):
         return f"a list (of {expected(get_args(kind)[0], ())} each)"
     if get_origin(kind) is dict or (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
         return "a section of keys and values"
@@ -97,6 +97,33 @@ def found(value: Any, key: str) -> str:
     return f"the number {value}" if isinstance(value, int | float) else f"a {type(value).__name__}"
 
 
+def field_types(kind: type[msgspec.Struct]) -> Mapping[str, Any]:
+    """Every key of a section with its type; those of the sections it is derived from too, and types that are written as texts."""
+    own = kind.__annotations__
+    if own.keys() == set(kind.__struct_fields__) and not any(isinstance(inner, str) for inner in own.values()):
+        return own
+    return {field.name: field.type for field in msgspec.structs.fields(kind)}
+
+
+def unfit_type(kind: Any, key: str = "") -> str:
+    """The first key below a section whose type settings cannot have; "" where all can be read."""
+    if get_origin(kind) is Annotated:
+        kind = get_args(kind)[0]
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        return next((bad for name, inner in field_types(kind).items() if (bad := unfit_type(inner, f"{key}.{name}" if key else name))), "")
+    inner = get_args(kind)
+    if get_origin(kind) in UNIONS:
+        return next((bad for one in inner if (bad := unfit_type(one, key))), "")
+    if get_origin(kind) is list or (get_origin(kind) is tuple and len(inner) == 2 and inner[1] is ...):
+        return unfit_type(inner[0], key)
+    if get_origin(kind) is dict:
+        return unfit_type(inner[1], key) if inner[0] is str else key
+    if get_origin(kind) is Literal:
+        return "" if all(isinstance(word, str) for word in inner) else key
+    plain = kind in (bool, int, float, str, types.NoneType) or _is_enum(kind)
+    return "" if plain else key
+
+
 def keys(kind: Any, prefix: str = "") -> Iterator[str]:
     """Every key of the settings with its dots; what a person names himself stands as `*`."""
     if get_origin(kind) is Annotated:
@@ -107,13 +134,13 @@ def keys(kind: Any, prefix: str = "") -> Iterator[str]:
     elif get_origin(kind) is dict:
         yield prefix
         yield from keys(get_args(kind)[1], f"{prefix}.*")
-    elif get_origin(kind) is tuple:
+    elif get_origin(kind) in (tuple, list):
         yield prefix
         yield from (key for key in keys(get_args(kind)[0], f"{prefix}[0]") if "]." in key)
     elif isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         if prefix:
             yield prefix
-        for name, inner in kind.__annotations__.items():
+        for name, inner in field_types(kind).items():
             yield from keys(inner, f"{prefix}.{name}" if prefix else name)
     elif kind is not types.NoneType:
         yield prefix

@@ -2,16 +2,22 @@
 
 from typing import Any
 
+import msgspec
+
 from .describe import FORMER
+from .settings import Settings
 from .settings import schema as typed
 
 REFERENCE = {"type": "string", "pattern": r"\$\{[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?\}"}
 """A `${NAME}` or `${NAME:-default}`, which may stand in place of any number, switch or word."""
 
 
-def schema() -> dict[str, Any]:
-    """The schema of `config.yaml` and `config.json`: references may stand for values, an empty section is its defaults, former keys are accepted."""
-    found = typed()
+def schema(root: type[msgspec.Struct] = Settings) -> dict[str, Any]:
+    """The schema of `config.yaml` and `config.json` with the sections of `root`.
+
+    References may stand for values, an empty section is its defaults, former keys are accepted.
+    """
+    found = typed(root)
     definitions = found["$defs"]
     former = {f"^{name}$": {"deprecated": True, "description": f"Has no effect any more: {instead}."} for name, instead in FORMER.items()}
     for name, definition in definitions.items():

@@ -3,20 +3,26 @@
 from collections.abc import Callable, Collection, Mapping
 
 from ..errors import ConfigError
+from .document import LayerSource, Node, node_of
 from .load import LoadedSettings, SettingsRequest, load, places, sentence
+from .sections import ExtensionsOf, TreeReading, no_extensions
 from .semantics import check
 from .services import service_problems
 from .setting_support import unkept
 from .settings import Settings
 
 
-def effective(asked: SettingsRequest, known: Callable[[], Collection[str]]) -> LoadedSettings:
-    """A whole `Settings` value, or what files and environment say with `settings` on top.
+def effective(asked: SettingsRequest, known: Callable[[], Collection[str]], extensions: ExtensionsOf = no_extensions) -> LoadedSettings:
+    """A whole `Settings` value, or what files and environment say with `settings` on top. `extensions` loads the capabilities that are enabled.
 
     `known` names the services that are built in; it is asked only where the settings name one. Raises `ConfigError`.
     """
     home, environ, settings = asked
-    loaded = _given(settings, home, environ) if isinstance(settings, Settings) else load(home=home, environ=environ, overrides=settings)
+    loaded = (
+        _given(settings, home, environ, extensions)
+        if isinstance(settings, Settings)
+        else load(home=home, environ=environ, overrides=settings, extensions=extensions)
+    )
     if problems := service_problems(loaded, known):
         raise ConfigError(sentence(problems))
     loaded.asked = asked
@@ -25,10 +31,14 @@ def effective(asked: SettingsRequest, known: Callable[[], Collection[str]]) -> L
     return loaded
 
 
-def _given(settings: Settings, home: str | None, environ: Mapping[str, str]) -> LoadedSettings:
+def _given(settings: Settings, home: str | None, environ: Mapping[str, str], extensions: ExtensionsOf) -> LoadedSettings:
     """A value that a program made itself: its parts fit their types, what needs more than one of them is checked here."""
     problems = check(settings, {}, {})
     if problems:
         raise ConfigError(sentence(problems))
     folder, _ = places(home, environ)
-    return LoadedSettings(settings, folder, {name: value for name, value in environ.items() if value})
+    loaded = LoadedSettings(settings, folder, {name: value for name, value in environ.items() if value})
+    tree = Node({"capabilities": node_of({"enabled": settings.capabilities.enabled}, LayerSource("settings", "settings"))}, LayerSource("settings", "settings"))
+    read = TreeReading(tree, loaded.env, extensions, [])
+    loaded.notices, loaded.extensions, loaded.sections = tuple(read.notices), read.extensions, read.sections
+    return loaded

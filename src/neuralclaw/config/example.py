@@ -2,11 +2,12 @@
 
 import inspect
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
+from .descriptions import descriptions
 from .load import PREFIX, TELEGRAM, flat
 from .settings import Settings
 
@@ -34,8 +35,11 @@ class ServiceVariables(NamedTuple):
     urls: Sequence[str]
 
 
-def example(services: Sequence[ServiceVariables]) -> str:
-    """The text of `.env.example`. Settings stand as comments with their defaults; to take the `# ` away changes nothing."""
+def example(services: Sequence[ServiceVariables], sections: Mapping[str, type[msgspec.Struct]] = {}) -> str:
+    """The text of `.env.example`; `sections` are those that capabilities bring.
+
+    Settings stand as comments with their defaults; to take the `# ` away changes nothing.
+    """
     parts = [HEAD, "# Model services: a key is enough, the first service with one is used.\n", *map(_service, services)]
     parts.append(
         "# Telegram: the bot's token, and the ids of those it obeys, with commas between them.\n" + "".join(f"{name}=\n" for name in TELEGRAM.values())
@@ -43,6 +47,7 @@ def example(services: Sequence[ServiceVariables]) -> str:
     parts += [HOME, "# Every setting. config.yaml is the better place for them; lists have commas between them or are JSON, sections are JSON.\n"]
     defaults = Settings()
     parts += [_section(name, getattr(defaults, name)) for name in defaults.__struct_fields__]
+    parts += [_section(name, kind()) for name, kind in sections.items()]
     return "\n".join(parts)
 
 
@@ -56,12 +61,18 @@ def _service(service: ServiceVariables) -> str:
 def _section(name: str, section: msgspec.Struct) -> str:
     said = inspect.getdoc(type(section)) if type(section).__doc__ else ""
     lines = [f"# {name}" + (f": {' '.join(said.split()).replace('None', 'empty')}" if said else "")]
-    return "\n".join([*lines, *(f"# {variable}={value}" for variable, value in _variables(name, section))]) + "\n"
-
-
-def _variables(name: str, section: msgspec.Struct) -> Iterator[tuple[str, str]]:
     for key, value in flat(section, name):
-        yield PREFIX + key.upper().replace(".", "__"), as_text(value)
+        said = _said(section, key.split(".")[1:])
+        lines += [f"# {said.replace('None', 'empty')}"] if said else []
+        lines.append(f"# {PREFIX}{key.upper().replace('.', '__')}={as_text(value)}")
+    return "\n".join(lines) + "\n"
+
+
+def _said(section: msgspec.Struct, path: list[str]) -> str:
+    """The docstring under a key."""
+    for name in path[:-1]:
+        section = getattr(section, name)
+    return descriptions(type(section)).get(path[-1], "")
 
 
 def as_text(value: Any) -> str:

@@ -19,9 +19,10 @@ import msgspec
 from ..errors import ConfigError
 from .describe import masked, names_secret, suggest_key
 from .document import LayerSource, Node, merge, node_of, open_to_others, read_dotenv, read_json, read_text
+from .sections import Extensions, ExtensionsOf, ExtraSection, NoExtensions, TreeReading, enabled, leaves, no_extensions, with_sections
 from .semantics import check
 from .settings import Settings
-from .settings_fitter import ABSENT, SettingsFitter
+from .settings_fitter import ABSENT
 from .yamldoc import read_yaml
 
 PREFIX = "NEURALCLAW_"
@@ -52,7 +53,8 @@ class LoadedSettings:
 
     `home` is the absolute data directory (it may not exist yet), `file` the configuration file that was read or None, `env` the
     merged `.env` and environment without empty values, `dotenv` the line of each of its variables that `.env` gave, `notices` sentences for the person,
-    `hidden` absolute directories besides `home` that no program sees into.
+    `hidden` absolute directories besides `home` that no program sees into. `extensions`: what capabilities bring, with their `sections`; `others` is
+    what was written under names that are no built-in sections.
     """
 
     def __init__(self, settings: Settings, home: str, env: dict[str, str]) -> None:
@@ -65,6 +67,21 @@ class LoadedSettings:
         self.dotenv: dict[str, int] = {}
         self.nodes: dict[str, Node] = {}
         self.asked = SettingsRequest(home, env)
+        self.extensions: Extensions = NoExtensions()
+        self.sections: dict[str, ExtraSection] = {}
+        self.others: dict[str, Node] = {}
+
+    def section(self, name: str) -> Any:
+        """The section that the capability of that name brings, as its struct, decoded when it is first asked for.
+
+        Raises `ConfigError` that names every problem with file, line and key, and `KeyError` where the capability brings no section.
+        """
+        return self.sections[name].value
+
+    def check_sections(self) -> None:
+        """Decode the section of every capability. Raises `ConfigError` that names every problem with file, line and key."""
+        if problems := [problem for section in self.sections.values() for problem in section.problems]:
+            raise ConfigError(sentence(problems))
 
     def variable_origin(self, name: str) -> str:
         """Where a variable of `env` comes from: `.env:3` or `environment NAME`."""
@@ -72,18 +89,20 @@ class LoadedSettings:
 
     def place(self, key: str) -> str:
         """Where a key is set, for errors: the file's whole path with the line, or the variable; the nearest section's place for what has none."""
-        part = key
-        while part and part not in self.nodes:
+        part, section = key, self.sections.get(key.partition(".")[0])
+        nodes = section.reading[1].nodes if section is not None else self.nodes
+        while part and part not in nodes:
             part = part.rpartition(".")[0]
-        return self.nodes[part].place if part else "settings"
+        return nodes[part].place if part else "settings"
 
     def origin(self, key: str) -> str:
         """`default`, `config.yaml:12`, `.env:3`, `environment NAME` or `command line`. Raises `ConfigError` for a key that does not exist."""
-        if key in self.origins:
-            return self.origins[key]
+        section = self.sections.get(key.partition(".")[0])
+        if (found := (section.reading[1] if section is not None else self).origins.get(key)) is not None:
+            return found
         if any(value.key == key for value in self.values):
             return "default"
-        raise ConfigError(f"unknown key {key}{suggest_key(Settings, key)}")
+        raise ConfigError(f"unknown key {key}{suggest_key(with_sections(self.extensions.sections), key)}")
 
     def key_place(self, service: str) -> str:
         """Where the key of a service that the settings describe comes from: the variable that they name, else the key with its file; "" where there is none."""
@@ -99,9 +118,14 @@ class LoadedSettings:
 
     @property
     def values(self) -> tuple[SettingValue, ...]:
-        """Every effective key, in the order of the settings."""
+        """Every effective key, in the order of the settings, those of capabilities last: as they are written where they do not fit."""
         secrets = [value for name, value in self.env.items() if names_secret(name) and len(value) >= 8]
-        return tuple(SettingValue(key, masked(key, value, secrets), self.origins.get(key, "default")) for key, value in flat(self.settings, ""))
+        found = [SettingValue(key, masked(key, value, secrets), self.origins.get(key, "default")) for key, value in flat(self.settings, "")]
+        for name, section in self.sections.items():
+            value, fit = section.reading
+            said = flat(value, name) if value is not ABSENT else leaves(section.node, name, self.env) if section.node is not None else ()
+            found += [SettingValue(key, masked(key, one, secrets), fit.origins.get(key, "default")) for key, one in said]
+        return tuple(found)
 
     def require(self, prefix: str) -> None:
         """Call before a lazy section is used (`telegram`, `llm.providers.NAME`, `mcp.servers.NAME`).
@@ -124,9 +148,12 @@ def flat(value: Any, key: str) -> Iterator[tuple[str, Any]]:
         yield from flat(inner, f"{key}.{name}" if key else name)
 
 
-def load(*, home: str | None, environ: Mapping[str, str], overrides: Mapping[str, Any] | None = None) -> LoadedSettings:
+def load(
+    *, home: str | None, environ: Mapping[str, str], overrides: Mapping[str, Any] | None = None, extensions: ExtensionsOf = no_extensions
+) -> LoadedSettings:
     """The settings in effect. `overrides`: values of the command line by dotted key (or nested); None in them is a value.
 
+    `extensions` loads the capabilities that are enabled; their sections are decoded when they are used.
     Raises `ConfigError` that names every problem with its file, line and key.
     """
     data, folders = places(home, environ)
@@ -141,18 +168,40 @@ def load(*, home: str | None, environ: Mapping[str, str], overrides: Mapping[str
     loaded = LoadedSettings(Settings(), data, env)
     loaded.dotenv = {name: line for name, (value, line) in dotenv.items() if value and not environ.get(name)}
     if tree is None and "TELEGRAM_BOT_TOKEN" not in env and "TELEGRAM_USER_ID" not in env:
-        loaded.notices = tuple(notices)
-        return loaded
-    fit = SettingsFitter(env, Settings, problems)
-    root = Node({}, LayerSource("defaults", "default")) if tree is None else tree
-    settings = fit.fit(Settings, merge(telegram(environ, dotenv, dotenv_path), root), "")
+        tree = Node({}, LayerSource("defaults", "default"))
+    else:
+        tree = merge(telegram(environ, dotenv, dotenv_path), tree or Node({}, LayerSource("defaults", "default")))
+    read = TreeReading(tree, env, extensions, problems)
     if not problems:
-        problems += check(settings, fit.nodes, fit.unset)
-    if problems or settings is ABSENT:
+        problems += check(read.settings, read.fit.nodes, read.fit.unset)
+    if problems or read.settings is ABSENT:
         raise ConfigError(sentence(problems))
-    loaded.settings, loaded.file, loaded.notices, loaded.origins, loaded.unset = settings, file, (*notices, *fit.former.values()), fit.origins, fit.unset
-    loaded.nodes = fit.nodes
+    take(loaded, read)
+    loaded.file, loaded.notices = file, (*notices, *loaded.notices)
     return loaded
+
+
+def enabled_names(asked: SettingsRequest) -> tuple[str, ...]:
+    """The names in `capabilities.enabled`; none where the configuration cannot be read at all. For what works beside a configuration with problems."""
+    home, environ, settings = asked
+    if isinstance(settings, Settings):
+        return settings.capabilities.enabled
+    try:
+        _, folders = places(home, environ)
+        tree, file = config_file(folders, [], [])
+        dotenv, path = dotenv_file([posixpath.dirname(file)] if file else folders)
+    except ConfigError:
+        return ()
+    env = {name: value for name, (value, _) in dotenv.items() if value} | {name: value for name, value in environ.items() if value}
+    laid = layered(tree, variables(dotenv, path, environ), settings or {})
+    return enabled(laid, env)[0] if laid is not None else ()
+
+
+def take(loaded: LoadedSettings, read: TreeReading) -> None:
+    """Put what was read from a tree into the settings that are loaded."""
+    loaded.settings, loaded.notices = read.settings, (*read.fit.former.values(), *read.notices)
+    loaded.origins, loaded.unset, loaded.nodes = read.fit.origins, read.fit.unset, read.fit.nodes
+    loaded.extensions, loaded.sections, loaded.others = read.extensions, read.sections, read.others
 
 
 def sentence(problems: list[str]) -> str:

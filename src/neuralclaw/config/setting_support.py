@@ -38,6 +38,7 @@ KEPT: dict[str, Status] = {
     "logging": "read",
     "prompts": "notice",
     "approvals": "read",
+    "capabilities": "read",
 }
 """Key or section -> what becomes of it; the longest entry that fits a key counts."""
 

@@ -11,6 +11,7 @@ from msgspec import Meta
 
 from ..types.options import OwnerRule
 from ..types.risk import Risk
+from .descriptions import descriptions, structs
 
 Count = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1)]
@@ -232,6 +233,13 @@ class ApprovalsSection(SettingsSection, frozen=True, kw_only=True):
     expire_days: Seconds = 7
 
 
+class CapabilitiesSection(SettingsSection, frozen=True, kw_only=True):
+    """Which installed capabilities take part."""
+
+    enabled: tuple[str, ...] = ()
+    """Names of capabilities that installed packages bring; `neuralclaw doctor` lists them."""
+
+
 class Settings(SettingsSection, frozen=True, kw_only=True):
     """All settings of NeuralClaw, as `config.yaml` holds them."""
 
@@ -248,10 +256,17 @@ class Settings(SettingsSection, frozen=True, kw_only=True):
     logging: LoggingSection = LoggingSection()
     prompts: PromptsSection = PromptsSection()
     approvals: ApprovalsSection = ApprovalsSection()
+    capabilities: CapabilitiesSection = CapabilitiesSection()
 
 
-def schema() -> dict[str, Any]:
+def schema(root: type[msgspec.Struct] = Settings) -> dict[str, Any]:
     """The JSON Schema of `config.yaml`, for editors and `config schema`. `${NAME}` stands only where text may stand."""
-    named = msgspec.json.encode(msgspec.json.schema(Settings)).replace(b'Section"', b'"')  # a definition has the name of its section alone
+    kinds = list(dict.fromkeys(structs(root)))
+    references, definitions = msgspec.json.schema_components(kinds)
+    for kind, reference in zip(kinds, references, strict=True):
+        properties = definitions[reference["$ref"].rpartition("/")[2]]["properties"]
+        for key, text in descriptions(kind).items():
+            properties[key] = {"description": text, **properties[key]}
+    named = msgspec.json.encode({**references[0], "$defs": definitions}).replace(b'Section"', b'"')  # a definition has the name of its section alone
     found: dict[str, Any] = msgspec.json.decode(named)
     return found

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 
 import msgspec
 
-from .describe import FORMER, UNIONS, expected, found, suggest_key, suggest_value
+from .describe import FORMER, UNIONS, expected, field_types, found, suggest_key, suggest_value
 from .document import Node, node_of
 
 ABSENT: Any = object()
@@ -21,8 +21,8 @@ LAZY = ("llm.providers.", "mcp.servers.", "telegram.")
 class SettingsFitter:
     """One reading of a tree. Afterwards `problems`, `former` (notices), `origins` (key -> origin) and `unset` (key -> sentence) are complete."""
 
-    def __init__(self, env: Mapping[str, str], root: type, problems: list[str]) -> None:
-        self.env, self.root, self.problems = env, root, problems
+    def __init__(self, env: Mapping[str, str], root: type, problems: list[str], *, lazy: tuple[str, ...] = LAZY) -> None:
+        self.env, self.root, self.problems, self.lazy = env, root, problems, lazy
         self.former: dict[str, str] = {}
         self.origins: dict[str, str] = {}
         self.unset: dict[str, str] = {}
@@ -38,7 +38,7 @@ class SettingsFitter:
             return self._optional(kind, node, key)
         if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
             return self._struct(kind, self._opened(node), key)
-        if get_origin(kind) in (dict, tuple):
+        if get_origin(kind) in (dict, tuple, list):
             node = self._opened(node)
             return self._mapping(kind, node, key) if get_origin(kind) is dict else self._sequence(kind, node, key)
         return self._leaf(kind, limits, node, key)
@@ -48,7 +48,7 @@ class SettingsFitter:
         if node.source.text and kind in (int, float) and isinstance(value, str) and (number := from_text(kind, value)) is not ABSENT:
             value = number  # a variable has no quotes: the number is out of its range
         text = f"{node.place}: {key or 'the file'}: expected {expected(kind, limits)}, found {found(value, key)}{suggest_value(kind, value)}"
-        if node.source.text and key.startswith(LAZY):
+        if node.source.text and key.startswith(self.lazy):
             self.unset[key] = text
         else:
             self.problems.append(text)
@@ -83,7 +83,7 @@ class SettingsFitter:
         if isinstance(node.value, kind):
             self._note(key, node)
             return node.value
-        fields = kind.__annotations__
+        fields = field_types(kind)
         if node.value is not None and not isinstance(node.value, dict):
             return self._problem(kind, (), node, key)
         self.nodes[key] = node
@@ -102,7 +102,11 @@ class SettingsFitter:
         self.problems.extend(f"{node.place}: {key}.{n} is missing: expected {expected(fields[n], ())}" for n in needed if n not in values)
         if any(values.get(name, ABSENT) is ABSENT for name in needed):
             return ABSENT
-        return kind(**{name: value for name, value in values.items() if value is not ABSENT})
+        try:
+            return kind(**{name: value for name, value in values.items() if value is not ABSENT})
+        except (ValueError, TypeError) as error:  # a check of its own
+            self.problems.append(f"{node.place}: {key}: {error}")
+            return ABSENT
 
     def _former(self, name: str, node: Node, path: str) -> None:
         """A key of an earlier design: one notice, however often it stands."""
@@ -121,13 +125,14 @@ class SettingsFitter:
 
     def _sequence(self, kind: Any, node: Node, key: str) -> Any:
         if node.value is None:
-            return ()
+            return get_origin(kind)()
         if not isinstance(node.value, list):
             return self._problem(kind, (), node, key)
         self._note(key, node)
         inner = get_args(kind)[0]
         values = [self.fit(inner, child, f"{key}[{number}]") for number, child in enumerate(node.value)]
-        return tuple(value for value in values if value is not ABSENT and value != "")
+        found = (value for value in values if value is not ABSENT and value != "")
+        return list(found) if get_origin(kind) is list else tuple(found)
 
     def _leaf(self, kind: Any, limits: tuple[msgspec.Meta, ...], node: Node, key: str) -> Any:
         text, whole = self._expanded(node, key)
@@ -148,7 +153,7 @@ class SettingsFitter:
             self.problems.append(f"{node.place}: {key}: {bad}")
         elif missing:
             sentence = f"{node.place}: {key} needs the environment variable {missing}, which is not set or empty"
-            if key.startswith(LAZY):
+            if key.startswith(self.lazy):
                 self.unset[key] = sentence
             else:
                 self.problems.append(sentence)

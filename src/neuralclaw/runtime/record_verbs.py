@@ -8,9 +8,9 @@ import msgspec
 from ..errors import SessionNotFound, UnknownQuestion, UsageError
 from ..ports import Store
 from ..types.actions import StandingGrant
-from ..types.entries import Draft, Entry, event_of
+from ..types.entries import HOME, Draft, Entry, event_of, rfc3339
 from ..types.events import Body, GrantRevoked
-from ..types.labels import OWNER
+from ..types.labels import OWNER, join
 from ..types.records import OpenQuestion, SessionRow, VerifyReport
 from ..types.sentences import sentence
 from .desk import SessionDesk, Verb
@@ -86,9 +86,20 @@ class ReadingVerbs:
 
         `sentences`: each event says too, as `sentence`, what happened in words.
         """
-        row = await find_session(self._store, session) if session is not None else await self._newest()
+        row = await self._shown(session) if session is not None else await self._newest()
         entries = await self._store.read(row.session, after=after)
         return {**listed(row), "events": events_of(entries, self._told if sentences else None)}
+
+    async def _shown(self, name: str) -> SessionRow:
+        """The session of that id or prefix; `home` too, which holds what belongs to no session, once there is something."""
+        entries = await self._store.read(HOME) if name == HOME else []
+        if not entries:
+            return await find_session(self._store, name)
+        created, updated = (rfc3339(entry.header.time) for entry in (entries[0], entries[-1]))
+        labels = join(*(entry.header.labels for entry in entries))
+        return SessionRow(
+            session=HOME, title="", state="idle", turns=0, model="", origin="", workspace="", created=created, updated=updated, usd=0, labels=labels
+        )
 
     async def _newest(self) -> SessionRow:
         """The session of the workspace that was used last. Raises `SessionNotFound`."""
@@ -119,7 +130,7 @@ class ReadingVerbs:
 
     async def record(self, *, session: str | None = None, after: int = 0) -> list[dict[str, Any]]:
         """Headers of the record, oldest first, with their kind and digest; of one session or of all."""
-        names = [(await find_session(self._store, session)).session] if session else [row.session for row in await self._store.sessions()]
+        names = [(await self._shown(session)).session] if session else [HOME, *(row.session for row in await self._store.sessions() if row.session != HOME)]
         entries = [entry for name in names for entry in await self._store.read(name)]
         entries.sort(key=lambda e: e.header.record)
         return [{**msgspec.to_builtins(e.header), "erased": e.body is None} for e in entries if e.header.record > after]

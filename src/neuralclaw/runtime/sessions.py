@@ -12,33 +12,29 @@ import anyio
 from anyio.abc import TaskGroup
 
 from ..agent.journal import RECORD_SECONDS
-from ..agent.redaction import Searched, redacted
 from ..errors import AgentError, NeuralClawError, SessionBusy, StoreError
 from ..types.entries import Entry
-from ..types.events import ApprovalResolved, Inbound
 from ..types.logcontext import about
+from ..types.options import StartOptions
 from ..types.records import Lease
-from .drive import Drive, Errand, Kit, Wish
-from .prompts import Prompts
+from .equipping import RuntimePorts
+from .session_run import SessionRun
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-Said = TypeVar("Said", Inbound, ApprovalResolved)
 
 RELEASE_AGAIN = (1.0, 30.0)
 """Seconds until a lease that could not be given back is tried again: the first time, and at most."""
 
 
 class Sessions:
-    """The sessions this process drives. `ended` is called with each session whose drive ends."""
+    """The sessions this process drives. `ended` is called with each session whose run ends."""
 
-    def __init__(self, kit: Kit, tasks: TaskGroup, *, max_sessions: int, ended: Callable[[str], None]) -> None:
-        self._kit, self._tasks, self._ended = kit, tasks, ended
-        self._searched = Searched(kit.redaction)
-        self._prompts = Prompts(kit.system, kit.tools, kit.redaction, kit.sources)
-        self._drives: dict[str, Drive] = {}
-        self._claims: dict[str, anyio.Event] = {}  # leases of this process that no drive has yet
+    def __init__(self, ports: RuntimePorts, tasks: TaskGroup, *, max_sessions: int, ended: Callable[[str], None]) -> None:
+        self._ports, self._store, self._tasks, self._ended = ports, ports.store, tasks, ended
+        self._runs: dict[str, SessionRun] = {}
+        self._claims: dict[str, anyio.Event] = {}  # leases of this process that no run has yet
         self._kept: dict[str, Lease] = {}  # leases that could not be given back
         self._slots = anyio.CapacityLimiter(max_sessions)
         self._closing = False
@@ -46,8 +42,8 @@ class Sessions:
     def close(self) -> None:
         """The program ends: turns that run stop where they are and stay unfinished, and none is begun."""
         self._closing = True
-        for drive in self._drives.values():
-            drive.life.cancel()
+        for run in self._runs.values():
+            run.life.cancel()
 
     def driving(self, session: str) -> bool:
         """Whether a turn of this session runs here and goes on; one that stops because the agent is closed does not, and nobody need cancel it."""
@@ -55,8 +51,8 @@ class Sessions:
 
     def here(self, session: str) -> bool:
         """Whether a turn of this session runs here, or the next one is about to."""
-        drive = self._drives.get(session)
-        return drive is not None and not drive.ending
+        run = self._runs.get(session)
+        return run is not None and not run.ending
 
     async def claim(self, session: str) -> Lease | None:
         """The lease of a session, to be handed to `start` or `give_back`; None when this process drives the session already.
@@ -64,11 +60,11 @@ class Sessions:
         Raises `SessionBusy` when its turn runs elsewhere.
         """
         while True:
-            drive = self._drives.get(session)
-            if drive is not None and not drive.ending:
+            run = self._runs.get(session)
+            if run is not None and not run.ending:
                 return None
-            if drive is not None:
-                await drive.done.wait()
+            if run is not None:
+                await run.done.wait()
             elif session in self._claims:
                 await self._claims[session].wait()
             else:
@@ -109,9 +105,9 @@ class Sessions:
         lease = self._kept.pop(session, None)
         try:
             if lease is None:
-                lease = await self._kit.store.acquire(lease_name(session))
+                lease = await self._store.acquire(lease_name(session))
             if lease is None:
-                holder = await self._kit.store.holder(lease_name(session))
+                holder = await self._store.holder(lease_name(session))
                 raise SessionBusy(
                     f"the session {session} is busy: its turn runs in {holder or 'another process'}",
                     hint="wait for it, answer or cancel it from here, or use another --session",
@@ -136,7 +132,7 @@ class Sessions:
     async def _released(self, lease: Lease) -> bool:
         try:
             with anyio.move_on_after(RECORD_SECONDS, shield=True):
-                await self._kit.store.release(lease)
+                await self._store.release(lease)
                 return True
         except StoreError as error:
             log.warning("the lease %s could not be given back and is tried again: %s", lease.name, error.text)
@@ -158,76 +154,72 @@ class Sessions:
                 return
             wait = min(2 * wait, longest)
 
-    def start(self, session: str, lease: Lease, wish: Wish) -> None:
+    def start(self, session: str, lease: Lease, start: StartOptions) -> None:
         """Drive the session in the background until nothing is left to do, then give the lease back."""
-        drive = Drive(self._kit, self._prompts, self._searched, Errand(session, lease, wish))
+        run = SessionRun(self._ports, session, lease, start)
         if self._closing:
-            drive.life.cancel()
-        self._drives[session] = drive
+            run.life.cancel()
+        self._runs[session] = run
         self._unclaim(session)
-        self._tasks.start_soon(self._drive, drive)
+        self._tasks.start_soon(self._drive, run)
 
-    async def wake(self, session: str, wish: Wish) -> None:
+    async def wake(self, session: str, start: StartOptions) -> None:
         """See to it that what waits in the session is taken up, by this process or by the one that holds it."""
         lease = await self.claim(session)
         if lease is not None:
-            self.start(session, lease, wish)
+            self.start(session, lease, start)
         else:
-            self._drives[session].again = True
-
-    def clean(self, said: Said) -> Said:
-        """What somebody said, without the secrets that stand in it."""
-        return redacted(said, self._kit.redaction)
+            self._runs[session].again = True
 
     async def idle(self, session: str) -> None:
         """Returns when this process does not drive the session."""
-        while (drive := self._drives.get(session)) is not None:
-            await drive.done.wait()
+        while (run := self._runs.get(session)) is not None:
+            await run.done.wait()
 
     def notice(self, entries: Sequence[Entry]) -> None:
         """Entries that were written outside a run, here or by other processes."""
         for entry in entries:
-            drive = self._drives.get(entry.header.session)
-            if drive is not None:
-                drive.notice(entry)
+            run = self._runs.get(entry.header.session)
+            if run is not None:
+                run.notice(entry)
 
-    async def _drive(self, drive: Drive) -> None:
-        """The guard of a drive: whatever ends it reaches those who follow the session, never other sessions, and the lease is given back."""
+    async def _drive(self, run: SessionRun) -> None:
+        """The guard of a run: whatever ends it reaches those who follow the session, never other sessions, and the lease is given back."""
         failure: Exception | None = None
         try:
-            with about(session=drive.session), drive.life:
+            with about(session=run.session), run.life:
                 async with self._slots:
-                    await drive.work()
+                    await run.work()
         except NeuralClawError as error:
             failure = error
-            log.warning("the turn of session %s stopped: %s", drive.session, error.text)
+            log.warning("the turn of session %s stopped: %s", run.session, error.text)
         except Exception as error:
-            log.error("the turn of session %s stopped on a defect of the program (%s) and can be resumed", drive.session, type(error).__name__, exc_info=True)
+            log.error("the turn of session %s stopped on a defect of the program (%s) and can be resumed", run.session, type(error).__name__, exc_info=True)
             failure = error
         finally:
-            drive.ending = True
-            if drive.life.cancel_called:
+            run.ending = True
+            if run.life.cancel_called:
                 failure = AgentError("the agent was closed; the turn stays unfinished, and what was recorded is kept", hint="neuralclaw recover")
             if isinstance(failure, StoreError):  # the lease may not be given back for as long as the store waits
-                self._kit.bus.fail(drive.session, failure)
-            await self.give_back(drive.session, drive.lease)
-            del self._drives[drive.session]
-            self._ended(drive.session)
-            drive.done.set()
+                self._ports.bus.fail(run.session, failure)
+            await self.give_back(run.session, run.lease)
+            del self._runs[run.session]
+            self._ended(run.session)
+            run.done.set()
         if failure is not None:
-            self._kit.bus.fail(drive.session, failure)
-        elif drive.again:
-            await self._wake_again(drive.session)
+            self._ports.bus.fail(run.session, failure)
+        elif run.again:
+            await self._wake_again(run.session)
 
     async def _wake_again(self, session: str) -> None:
         """Something came in while the lease was given back; who holds the session now has seen it too."""
         try:
-            await self.wake(session, Wish())
+            await self.wake(session, StartOptions())
         except SessionBusy:
             return
         except NeuralClawError as error:
             log.warning("what came in for session %s waits for the next start: %s", session, error.text)
-            self._kit.bus.fail(session, error)
+            self._ports.bus.fail(session, error)
 
 
 def lease_name(session: str) -> str:

@@ -5,8 +5,9 @@ from typing import Any
 
 import msgspec
 
-from ..types.entries import Entry, Header, decode_body, knows
-from ..types.events import Durable, Unreadable
+from ..types.codec import BUILT_IN, Codec
+from ..types.entries import Entry, Header
+from ..types.events import Body, Unreadable
 
 HEADER = "e.record, e.session, e.entry, e.turn, e.kind, e.version, e.time, e.labels, e.digest, e.hash"
 """The columns that `header_of` takes, of the table `entries` as `e`."""
@@ -55,18 +56,21 @@ def header_of(row: Iterable[Any]) -> Header:
     )
 
 
-def entry_of(row: Iterable[Any]) -> Entry:
+def entry_of(row: Iterable[Any], codec: Codec) -> Entry:
     """An entry from a row of `ENTRY`."""
     *columns, data = row
     header = header_of(columns)
-    return Entry(header, None if data is None else body_of(header.kind, header.version, data, header.session, header.entry))
+    return Entry(header, None if data is None else body_of(header.kind, header.version, data, header.session, header.entry, codec))
 
 
-def body_of(kind: str, version: int, data: bytes, session: str, entry: int) -> Durable | Unreadable:
-    """A stored body. `session` and `entry` are for the text that says which one cannot be read."""
-    if knows(kind, version):
+def body_of(kind: str, version: int, data: bytes, session: str, entry: int, codec: Codec = BUILT_IN) -> Body:
+    """A stored body, an `Unreadable` where it cannot be read; `session` and `entry` are for the text that says which one.
+
+    Those of built-in kinds any codec reads.
+    """
+    if codec.knows(kind, version):
         try:
-            return decode_body(kind, version, data)
+            return codec.decode(kind, version, data)
         except (ValueError, RecursionError):
             text = f"entry {entry} of session {session} is damaged: what is recorded of it is no {kind}"
             return Unreadable(kind=kind, version=version, why="damaged", text=text)

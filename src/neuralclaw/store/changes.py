@@ -15,6 +15,7 @@ import anyio
 import anyio.to_thread
 
 from ..errors import StoreError
+from ..types.codec import Codec
 from ..types.entries import Entry
 from .queries import last_record, records_after
 from .readers import Readers
@@ -80,8 +81,8 @@ class EntrySubscription(AsyncIterator[Sequence[Entry]]):
 class Changes:
     """The subscribers of one process and the thread that watches for them."""
 
-    def __init__(self, readers: Readers) -> None:
-        self._readers = readers
+    def __init__(self, readers: Readers, codec: Codec) -> None:
+        self._readers, self.codec = readers, codec
         self._loop = asyncio.get_running_loop()
         self._subscribers: weakref.WeakSet[EntrySubscription] = weakref.WeakSet()
         self._watcher: _Watcher | None = None
@@ -102,7 +103,7 @@ class Changes:
         return subscription
 
     async def read(self, after: int) -> list[Entry]:
-        return await anyio.to_thread.run_sync(self._readers.run, lambda c: records_after(c, after, _CHUNK))
+        return await anyio.to_thread.run_sync(self._readers.run, lambda c: records_after(c, self.codec, after, _CHUNK))
 
     def written(self, entries: Sequence[Entry]) -> None:
         """Entries that this process has written: passed on at once, unless another process wrote before them."""
@@ -201,7 +202,7 @@ class _Watcher(threading.Thread):
     def _pass_on(self, c: sqlite3.Connection) -> None:
         self._position = max(self._position, self._hub.position)  # what this process wrote was passed on already
         while not self._ended:
-            entries = records_after(c, self._position, _CHUNK)
+            entries = records_after(c, self._hub.codec, self._position, _CHUNK)
             if not entries:
                 return
             self._position = entries[-1].header.record

@@ -56,6 +56,13 @@ def store_error(error: sqlite3.Error | OSError, home: str) -> StoreError:
     return StoreError(f"the record in {home} could not be written or read ({error}); {kept}", hint="check the disk and its free space, then try again")
 
 
+def is_refusal(error: sqlite3.Error) -> bool:
+    """Whether SQLite refuses what it was given (a value, a constraint, a statement); else something is wrong with the file or the disk."""
+    return isinstance(error, (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.DataError, sqlite3.InterfaceError)) or not isinstance(
+        error, sqlite3.DatabaseError
+    )
+
+
 def file_system(path: str, mounts: str = "/proc/self/mounts") -> str:
     """The type of the file system that `path` (absolute, real) lies on, "" where the system does not tell."""
     try:

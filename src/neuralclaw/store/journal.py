@@ -9,10 +9,12 @@ import msgspec
 
 from ..errors import AlreadyAnswered, LeaseLost, StoreError, UnknownQuestion
 from ..types.chain import link
-from ..types.entries import HOME, NEXT, Draft, Entry, Header, blob_digest, decode_body, encode_body, named_blobs
-from ..types.events import VERSIONS, ApprovalRequested, ApprovalResolved, Cancel, Durable, Inbound, ToolFinished, ToolStarted
-from ..types.records import DuplicateInbound, Lease, NewSession, OutboxItem, StoredResult
+from ..types.codec import Codec
+from ..types.entries import HOME, NEXT, Draft, Entry, Header, blob_digest, named_blobs
+from ..types.events import ApprovalRequested, ApprovalResolved, Body, Cancel, Inbound, ToolFinished, ToolStarted
+from ..types.records import DuplicateInbound, Lease, NewSession, OutboxItem, PutRecord, StoredResult
 from .projections import project
+from .record_store import check_record, encoded
 from .tables import Needs, Progress, Tables
 from .writer import Job
 
@@ -43,7 +45,7 @@ class Prepared(msgspec.Struct, frozen=True, gc=False):
     """A draft with all that does not depend on its place. `body` is what a reader will find; `named` are the digests of the bytes it names."""
 
     turn: int | None
-    body: Durable
+    body: Body
     kind: str
     version: int
     labels: tuple[str, ...]
@@ -60,14 +62,16 @@ _LABELS: dict[frozenset[str], tuple[tuple[str, ...], str]] = {}
 """Label sets seen lately, sorted and as stored."""
 
 
-def prepare(draft: Draft) -> Prepared:
+def prepare(draft: Draft, codec: Codec) -> Prepared:
     """Encode a draft's body, read it back and digest it. Raises `StoreError` for what no reader could read, and for bytes that the body does not name."""
     kind = draft.body.type
-    version = VERSIONS.get(kind, 1)
+    if not codec.has(kind):
+        raise StoreError(f"an entry of kind {kind} cannot be written (this program does not record the kind); nothing of it was recorded")
     try:
+        version = codec.version(kind)
         labels, labels_text = _known_labels(draft.labels)
-        data = encode_body(draft.body)
-        body = decode_body(kind, version, data)
+        data = codec.encode(draft.body)
+        body = codec.decode(kind, version, data)
     except (UnicodeEncodeError, TypeError, ValueError, LookupError, OverflowError, RecursionError) as error:
         raise StoreError(f"an entry of kind {kind} cannot be written ({error}); nothing of it was recorded") from error
     if draft.turn in (None, NEXT) and not isinstance(body, Inbound | Cancel):
@@ -92,7 +96,7 @@ def _known_labels(labels: frozenset[str]) -> tuple[tuple[str, ...], str]:
     return known
 
 
-Row = NewSession | OutboxItem | StoredResult
+Row = NewSession | OutboxItem | PutRecord | StoredResult
 """What may be written beside entries."""
 
 
@@ -104,10 +108,18 @@ class Append(Job):
     def __init__(self, session: str, prepared: Sequence[Prepared], lease: Lease | None, rows: Sequence[Row], now: Callable[[], float]) -> None:
         self._session, self._prepared, self._lease, self._rows, self._now = session, prepared, lease, rows, now
 
+    @property
+    def kinds(self) -> set[str]:
+        """The kinds of its entries."""
+        return {p.kind for p in self._prepared}
+
     def needs(self, needs: Needs) -> None:
         needs.sessions.add(self._session)
         if self._lease is not None:
             needs.leases.add(self._lease.name)
+        for row in self._rows:
+            if isinstance(row, PutRecord):
+                needs.records.add((row.space, row.key))
         for p in self._prepared:
             body = p.body
             if p.named:
@@ -151,6 +163,12 @@ class Append(Job):
                 open_here.remove(body.approval_id)
             elif isinstance(body, ApprovalResolved):
                 self._check_answer(tables, body.approval_id)
+        puts = [row for row in self._rows if isinstance(row, PutRecord)]
+        if len({(put.space, put.key) for put in puts}) < len(puts):
+            raise StoreError("one step changes a record twice; nothing of it was recorded")
+        for put in puts:
+            encoded(put)
+            check_record(tables, put)
 
     def _check_answer(self, tables: Tables, name: str) -> None:
         question = tables.questions.get(name)
@@ -165,7 +183,9 @@ class Append(Job):
                 created = entries[0].header.time if entries else int(self._now() * 1_000_000)
                 tables.add("sessions", (self._session, row.origin, row.workspace, row.title, row.model, row.parent, row.soul, created))
             case OutboxItem():
-                tables.add("outbox", (self._session, tables.record, row.address, row.text))
+                tables.add("outbox", (self._session, tables.record, row.channel, row.address, row.text))
+            case PutRecord():
+                tables.put_record(row.space, row.key, encoded(row), int(self._now() * 1_000_000))
             case StoredResult():
                 data = row.content.encode("utf-8", "surrogatepass")
                 key, digest = seal(data)

@@ -79,8 +79,50 @@ _STATE = (
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID",
 )
 
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first,)
+
+def _second(c: sqlite3.Connection) -> None:
+    """Records, tables of capabilities, deliveries with their attempts; a call and the newest session of a workspace are found without a scan."""
+    for statement in _SECOND:
+        c.execute(statement)
+    c.execute("INSERT INTO meta (name, value) VALUES ('records', 0)")
+
+
+_RECORDS = """CREATE {}TABLE records (
+        space TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, version INTEGER NOT NULL, updated INTEGER NOT NULL,
+        PRIMARY KEY (space, key)) STRICT, WITHOUT ROWID"""
+# One row for each table of a capability: its definition, the kinds (JSON) that it is derived from, the record up to which it was folded.
+_DERIVED_TABLES = """CREATE {}TABLE derived_tables (
+        name TEXT PRIMARY KEY, digest TEXT NOT NULL, kinds TEXT NOT NULL, folded INTEGER NOT NULL) STRICT, WITHOUT ROWID"""
+_SECOND = (
+    _RECORDS.format(""),
+    _DERIVED_TABLES.format(""),
+    "CREATE INDEX calls_id ON calls (call_id)",
+    "CREATE INDEX sessions_workspace ON sessions (workspace, created)",
+    # `next_try` and `tried` in epoch microseconds, 0: at once, never.
+    "ALTER TABLE outbox ADD COLUMN channel TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE outbox ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE outbox ADD COLUMN next_try INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE outbox ADD COLUMN error TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE outbox ADD COLUMN tried INTEGER NOT NULL DEFAULT 0",
+)
+_IN_PLACE_OF_SECOND = (
+    _RECORDS.format("TEMP "),
+    _DERIVED_TABLES.format("TEMP "),
+    """CREATE TEMP VIEW outbox AS SELECT id, session, record, address, text, state, '' AS channel, 0 AS attempts, 0 AS next_try, '' AS error, 0 AS tried
+        FROM main.outbox""",
+)
+
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first, _second)
 VERSION = len(MIGRATIONS)
+
+
+def stand_in(c: sqlite3.Connection) -> None:
+    """On a connection that only reads a file of an older version: what today's statements read and the file lacks, empty, in the connection's memory."""
+    version: int = c.execute("PRAGMA user_version").fetchone()[0]
+    if 0 < version < 2:
+        c.execute("PRAGMA temp_store = MEMORY")
+        for statement in _IN_PLACE_OF_SECOND:
+            c.execute(statement)
 
 
 def migrate(c: sqlite3.Connection) -> None:

@@ -2,23 +2,35 @@
 
 import hmac
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 import msgspec
 
-from ..errors import SessionNotFound
+from ..errors import SessionNotFound, StoreError
 from ..types.actions import Scope, StandingGrant
+from ..types.codec import Codec
 from ..types.entries import Entry, blob_digest, rfc3339
 from ..types.events import ApprovalRequested, ApprovalResolved
 from ..types.records import OpenQuestion, SessionRow, SessionState
 from .bodies import ENTRY, body_of, entry_of, labels_of
+from .derived_tables import CapabilityTable, DerivedTables, lags
 from .tables import Progress
 
 
-def entries_after(c: sqlite3.Connection, session: str, *, after: int, from_turn: int, kinds: Sequence[str] | None, limit: int) -> list[Entry]:
+class Wanted(msgspec.Struct, frozen=True):
+    """Which entries of a session are read: those above number `after`, of a turn of at least `from_turn`, of these kinds (None: all)."""
+
+    session: str
+    after: int = 0
+    from_turn: int = 0
+    kinds: Sequence[str] | None = None
+
+
+def entries_after(c: sqlite3.Connection, codec: Codec, wanted: Wanted, limit: int) -> list[Entry]:
     """At most `limit` entries of a session (-1: all), oldest first."""
+    session, after, from_turn, kinds = wanted.session, wanted.after, wanted.from_turn, wanted.kinds
     values: list[Any] = [session, after]
     # A plus sign keeps a condition from choosing the index: a turn's entries are found by the turn.
     where = "e.session = ? AND e.entry > ?" if not from_turn else "e.session = ? AND +e.entry > ? AND e.turn >= ?"
@@ -29,13 +41,65 @@ def entries_after(c: sqlite3.Connection, session: str, *, after: int, from_turn:
         values += kinds
     order = "+e.entry" if from_turn else "e.entry"
     rows = c.execute(f"{ENTRY} WHERE {where} ORDER BY {order} LIMIT ?", (*values, limit)).fetchall()
-    return [entry_of(row) for row in rows]
+    return [entry_of(row, codec) for row in rows]
 
 
-def records_after(c: sqlite3.Connection, record: int, limit: int) -> list[Entry]:
+def records_after(c: sqlite3.Connection, codec: Codec, record: int, limit: int) -> list[Entry]:
     """At most `limit` entries of all sessions with a record number above `record`, in record order."""
     rows = c.execute(f"{ENTRY} WHERE e.record > ? ORDER BY e.record LIMIT ?", (record, limit)).fetchall()
-    return [entry_of(row) for row in rows]
+    return [entry_of(row, codec) for row in rows]
+
+
+class Query(msgspec.Struct, frozen=True):
+    """Which rows of a derived table are read, and in which order. See `ports.Store.rows`."""
+
+    table: str
+    where: Mapping[str, Any]
+    order: Sequence[str]
+    descending: bool
+    limit: int | None
+
+
+def derived_rows(c: sqlite3.Connection, derived: DerivedTables, query: Query, *, frozen: bool) -> list[dict[str, Any]]:
+    """Rows of a derived table. Raises `StoreError` for a table or column that is not there, and for a capability's table that is not kept by its definition.
+
+    `frozen`: nobody folds entries into it while this home is read.
+    """
+    stored, columns, _ = derived.shape(query.table)
+    if strange := [name for name in (*query.where, *query.order) if name not in columns]:
+        raise StoreError(f"the table {query.table} has no column {', '.join(strange)}: {', '.join(columns)}")
+    table = derived.tables.get(query.table)
+    if table is not None and not _is_kept(c, table, frozen=frozen):
+        return []
+    conditions: list[str] = []
+    values: list[Any] = []
+    for name, value in query.where.items():
+        if isinstance(value, (list, tuple, set, frozenset)):
+            conditions.append(f'"{name}" IN ({", ".join("?" * len(value))})')
+            values += value
+        else:
+            conditions.append(f'"{name}" IS ?')
+            values.append(value)
+    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    way = " DESC" if query.descending else ""
+    order = " ORDER BY " + ", ".join(f'"{name}"{way}' for name in query.order) if query.order else ""
+    listed = ", ".join(f'"{name}"' for name in columns)
+    limit = -1 if query.limit is None else max(0, query.limit)
+    rows = c.execute(f'SELECT {listed} FROM "{stored}"{where}{order} LIMIT ?', (*values, limit)).fetchall()
+    return [dict(zip(columns, row, strict=True)) for row in rows]
+
+
+def _is_kept(c: sqlite3.Connection, table: CapabilityTable, *, frozen: bool) -> bool:
+    """Whether a capability's table can be read; false where it was never made and nothing is to be folded into it. Raises `StoreError` where it cannot."""
+    digest, folded = c.execute("SELECT digest, folded FROM derived_tables WHERE name = ?", (table.name,)).fetchone() or ("", 0)
+    if digest == table.digest and not ((frozen or folded == 0) and lags(c, table, folded)):
+        return True
+    if not digest and frozen and not lags(c, table, 0):
+        return False
+    raise StoreError(
+        f"the table {table.name} of a capability is not up to date, because it was made by another version of it, or could not be folded from its entries",
+        hint="neuralclaw doctor --rebuild",
+    )
 
 
 def last_record(c: sqlite3.Connection) -> int:
@@ -132,13 +196,30 @@ def find_session(c: sqlite3.Connection, prefix: str) -> str:
     raise SessionNotFound(f"several sessions begin with {prefix}: {listed}", hint=hint)
 
 
+_RECENT = 256
+"""Entries at the end of the record among which the newest session of a workspace is looked for first."""
+
+
 def newest_session(c: sqlite3.Connection, workspace: str, left_out: Sequence[str]) -> str | None:
-    """The session of that workspace that changed last, of two that changed at once the one that `session_rows` has first."""
+    """The session of that workspace that changed last, of two that changed at once the one that `session_rows` has first.
+
+    Whoever goes on with a session was there lately, so the last entries of the home mostly tell; else all sessions of the workspace are compared.
+    """
+    of = f"s.workspace = ? AND s.session NOT IN ({', '.join('?' * len(left_out))})"
+    values = (workspace, *left_out)
+    newest = c.execute(
+        f"SELECT e.time, e.session FROM (SELECT time, session FROM entries ORDER BY record DESC LIMIT {_RECENT}) e"
+        f" JOIN sessions s ON s.session = e.session WHERE {of} ORDER BY e.time DESC, e.session DESC LIMIT 1",
+        values,
+    ).fetchone()
+    if newest is not None:  # unless one was made since that has no entry yet
+        made = c.execute(f"SELECT s.created, s.session FROM sessions s WHERE {of} ORDER BY s.created DESC, s.session DESC LIMIT 1", values).fetchone()
+        session: str = max(newest, made)[1]
+        return session
     row = c.execute(
-        "SELECT s.session FROM sessions s LEFT JOIN progress p ON p.session = s.session"
-        f" WHERE s.workspace = ? AND s.session NOT IN ({', '.join('?' * len(left_out))})"
+        f"SELECT s.session FROM sessions s LEFT JOIN progress p ON p.session = s.session WHERE {of}"
         " ORDER BY max(coalesce(p.updated, 0), s.created) DESC, s.session DESC LIMIT 1",
-        (workspace, *left_out),
+        values,
     ).fetchone()
     return row[0] if row else None
 
@@ -230,12 +311,6 @@ def result_text(c: sqlite3.Connection, session: str, call_id: str) -> str | None
             text: str = data.decode("utf-8", "surrogatepass")
             return text
     return None
-
-
-def known_calls(c: sqlite3.Connection, session: str, call_ids: Sequence[str]) -> set[str]:
-    marks = ", ".join("?" * len(call_ids))
-    rows = c.execute(f"SELECT call_id FROM calls WHERE session = ? AND call_id IN ({marks})", (session, *call_ids))
-    return {call_id for (call_id,) in rows}
 
 
 def blob_rows(c: sqlite3.Connection, digests: Sequence[str]) -> dict[str, bytes]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from ..errors import StoreError
 from .bodies import stored_text
 from .connection import connect, database, store_error
-from .migrations import migrate
+from .migrations import migrate, stand_in
 
 if TYPE_CHECKING:
     import tempfile
@@ -120,6 +120,7 @@ class Readers:
         if seen[0] != "missing":
             c = connect(self._path, "?mode=ro&immutable=1", self._patience) if seen[0] == "still" else self._beside_wal()
             if c.execute("PRAGMA user_version").fetchone()[0]:
+                stand_in(c)
                 return c
             c.close()  # another process is about to make it
         c = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
@@ -143,8 +144,7 @@ class Readers:
             target = database(copy.name)
             shutil.copyfile(self._path, target)
             shutil.copyfile(self._path + "-wal", target + "-wal")
-            c = connect(target, "?mode=rw", self._patience)
-            c.execute("PRAGMA query_only = 1")
+            c = connect(target, "?mode=rw", self._patience)  # a copy of our own
         return c
 
     def close(self) -> None:

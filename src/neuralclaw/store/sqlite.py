@@ -1,24 +1,32 @@
 """`SqliteStore`: the store of one home in one SQLite file, for any number of processes."""
 
+import functools
 import os
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import anyio
 import anyio.to_thread
 
+from ..capability import Table
 from ..errors import StoreError
 from ..ports import Clock
 from ..types.actions import StandingGrant
+from ..types.codec import BUILT_IN, Codec
 from ..types.entries import Draft, Entry
-from ..types.records import Lease, NewSession, OpenQuestion, OutboxItem, SessionRow, StoredResult, VerifyReport
-from . import queries
+from ..types.records import Lease, OpenQuestion, OutboxRow, PutRecord, Record, SessionRow, VerifyReport
+from . import outbox, queries, record_store
 from .changes import Changes, EntrySubscription
 from .connection import check_home, make_home, open_writer, store_error
-from .journal import Append, Prepared, prepare
+from .derived_tables import DerivedTables
+from .folding import Attach, append_job, unattached
+from .journal import Prepared, Row, prepare
 from .leases import Acquire, Presence, Release, SetAside, StartTurn, alive, shown
+from .queries import Wanted
 from .readers import Readers
+from .tables import Tables
 from .upkeep import Erase, Rebuild
 from .verify import verify
 from .writer import Barrier, Job, Writer
@@ -29,44 +37,69 @@ _PATIENCE = 10.0
 """Seconds to wait for a stranger's lock."""
 _AT_ONCE = 128
 """Entries that may be read on the event loop; more are read in a worker thread."""
-
-
 _HEAVY = 1 << 18
 """Bytes to digest on the event loop at most; more are digested in a worker thread."""
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class SqliteStore:
     """The port `Store` on `<home>/neuralclaw.db`. Made by `await SqliteStore.open(...)`, ended by `aclose`."""
 
-    def __init__(self, home: str, clock: Clock, patience: float, presence: Presence | None, connection: sqlite3.Connection | None) -> None:
-        """Use `open`. Without a connection the store only reads."""
+    def __init__(self, home: str, clock: Clock, patience: float, derived: DerivedTables, written: tuple[Presence, sqlite3.Connection] | None) -> None:
+        """Use `open`. Without what it is `written` with, the store only reads."""
         self.home = home
-        self._clock, self._presence = clock, presence
-        self._readers = Readers(home, patience, frozen=connection is None)
-        self._changes = Changes(self._readers)
-        self._writer = Writer(connection, home, patience, self._changes.written) if connection is not None else None
+        self._clock, self._derived, self._codec = clock, derived, derived.codec
+        self._readers = Readers(home, patience, frozen=written is None)
+        self._changes = Changes(self._readers, self._codec)
+        self._presence = written[0] if written is not None else None
+        self._writer = Writer(Tables(written[1], patience, derived), home, self._changes.written) if written is not None else None
 
     @classmethod
-    async def open(cls, home: str, *, clock: Clock, readonly: bool = False, patience: float = _PATIENCE) -> "SqliteStore":
-        """The store of a home, which is made if it is not there.
+    async def open(
+        cls,
+        home: str,
+        *,
+        clock: Clock,
+        codec: Codec = BUILT_IN,
+        tables: Iterable[Table] = (),
+        readonly: bool = False,
+        patience: float = _PATIENCE,
+    ) -> "SqliteStore":
+        """The store of a home, which is made if it is not there, for the kinds of `codec`, with the `tables` of capabilities.
+
+        A table is made here, or made anew from the entries, where it is not there as it is defined. Tables of capabilities that are not named
+        stay untouched. Raises `ConfigError` for tables that could not be kept.
 
         With `readonly` nothing is ever written, not even a lock: it works on a read-only home, a full disk, beside running
         processes and on a record of a newer version; a home without a record reads as empty. `patience`: seconds to wait for
         another program's lock. Raises `StoreError`; `newer` is true when a newer version wrote the record.
         """
+        derived = DerivedTables(codec, tables)
         home = os.path.abspath(home)  # noqa: ASYNC240, PTH100
         check_home(home)
         if readonly:
-            return cls(home, clock, patience, None, None)
+            return cls(home, clock, patience, derived, None)
         connection = None
         try:
             make_home(home)
             connection = await anyio.to_thread.run_sync(open_writer, home, patience)
-            return cls(home, clock, patience, Presence(home), connection)
+            store = cls(home, clock, patience, derived, (Presence(home), connection))
         except (sqlite3.Error, OSError) as error:
             if connection is not None:
                 connection.close()
             raise store_error(error, home) from error
+        if derived.tables:
+            await store._attach()
+        return store
+
+    async def _attach(self) -> None:
+        """Make and fold the tables of capabilities that are not as they are defined."""
+        try:
+            for table in await self._aside(lambda c: unattached(c, self._derived)):
+                await self._write(Attach(table))
+        except BaseException:
+            await self.aclose()
+            raise
 
     async def aclose(self) -> None:
         """Write and sync what waits, end subscriptions, free this process's leases, close the file."""
@@ -86,14 +119,27 @@ class SqliteStore:
 
     # writing
 
-    async def append(
-        self, session: str, drafts: Sequence[Draft], *, lease: Lease | None = None, rows: Sequence[NewSession | OutboxItem | StoredResult] = ()
-    ) -> list[Entry]:
+    async def append(self, session: str, drafts: Sequence[Draft], *, lease: Lease | None = None, rows: Sequence[Row] = ()) -> list[Entry]:
         """See `ports.Store`. A caller that is cancelled while its drafts wait for the writer takes them back."""
         heavy = sum(len(blob) for draft in drafts for blob in draft.blobs) > _HEAVY
-        prepared = await anyio.to_thread.run_sync(_prepare, drafts) if heavy else _prepare(drafts)
-        entries: list[Entry] = await self._write(Append(session, prepared, lease, rows, self._clock.now))
+        prepared = await anyio.to_thread.run_sync(self._prepare, drafts) if heavy else self._prepare(drafts)
+        job = append_job(self._derived, [p.kind for p in prepared])
+        entries: list[Entry] = await self._write(job(session, prepared, lease, rows, self._clock.now))
         return entries
+
+    def _prepare(self, drafts: Sequence[Draft]) -> list[Prepared]:
+        return [prepare(draft, self._codec) for draft in drafts]
+
+    async def put_record(self, space: str, key: str, value: Any, *, expect: int | None = None) -> Record:
+        """See `ports.Store`."""
+        put = PutRecord(space, key, value, expect)
+        record: Record = await self._write(record_store.Put(put, record_store.encoded(put), self._clock.now))
+        return record
+
+    async def delivered(self, item: int, *, error: str = "", retry_at: float | None = None) -> OutboxRow:
+        """See `ports.Store`."""
+        row: OutboxRow = await self._write(outbox.Attempt(item, error, retry_at, self._clock.now))
+        return row
 
     async def barrier(self) -> None:
         """Returns when all that was appended before, by any process, is on the disk."""
@@ -140,16 +186,33 @@ class SqliteStore:
     async def read(self, session: str, *, after: int = 0, from_turn: int = 0, kinds: Sequence[str] | None = None) -> list[Entry]:
         """See `ports.Store`."""
 
-        def some(c: sqlite3.Connection) -> list[Entry]:
-            return queries.entries_after(c, session, after=after, from_turn=from_turn, kinds=kinds, limit=_AT_ONCE)
-
-        def rest(c: sqlite3.Connection) -> list[Entry]:
-            return queries.entries_after(c, session, after=entries[-1].entry, from_turn=from_turn, kinds=kinds, limit=-1)
-
-        entries = self._readers.run(some)
+        entries = self._readers.run(lambda c: queries.entries_after(c, self._codec, Wanted(session, after, from_turn, kinds), _AT_ONCE))
         if len(entries) == _AT_ONCE:
-            entries += await self._aside(rest)
+            wanted = Wanted(session, entries[-1].entry, from_turn, kinds)
+            entries += await self._aside(lambda c: queries.entries_after(c, self._codec, wanted, -1))
         return entries
+
+    async def rows(
+        self, table: str, where: Mapping[str, Any] = _NOTHING, *, order: Sequence[str] = (), descending: bool = False, limit: int | None = None
+    ) -> list[dict[str, Any]]:
+        """See `ports.Store`."""
+        query = queries.Query(table, where, order, descending, limit)
+        read = functools.partial(queries.derived_rows, derived=self._derived, query=query, frozen=self._writer is None)
+        by_key = set(self._derived.shape(table)[2]) <= where.keys()  # it finds few rows, at once
+        return self._readers.run(read) if by_key else await self._aside(read)
+
+    async def record(self, space: str, key: str) -> Record | None:
+        """See `ports.Store`."""
+        found = self._readers.run(lambda c: record_store.record_rows(c, space, key, whole=True))
+        return found[0] if found else None
+
+    async def records(self, space: str, *, prefix: str = "") -> list[Record]:
+        """See `ports.Store`."""
+        return await self._aside(lambda c: record_store.record_rows(c, space, prefix, whole=False))
+
+    async def outbox(self, *, pending: bool = True) -> list[OutboxRow]:
+        """See `ports.Store`."""
+        return await self._aside(lambda c: outbox.outbox_rows(c, pending=pending))
 
     def changes(self, after: int | None = None) -> EntrySubscription:
         """See `ports.Store`. The subscription begins with this call; its `aclose` ends it. Raises `StoreError`."""
@@ -183,10 +246,6 @@ class SqliteStore:
         """See `ports.Store`. Bytes that were changed since they were kept are left out too."""
         return await self._aside(lambda c: queries.blob_rows(c, digests)) if digests else {}
 
-    async def known_calls(self, session: str, call_ids: Sequence[str]) -> set[str]:
-        """See `ports.Store`."""
-        return self._readers.run(lambda c: queries.known_calls(c, session, call_ids))
-
     async def result(self, session: str, call_id: str) -> str | None:
         """See `ports.Store`."""
         return await self._aside(lambda c: queries.result_text(c, session, call_id))
@@ -202,14 +261,10 @@ class SqliteStore:
 
     async def verify(self) -> VerifyReport:
         """Verify the whole home; reads only."""
-        return await self._aside(verify)
+        return await self._aside(lambda c: verify(c, self._codec))
 
     def _alive(self, holder: str) -> bool:
         return alive(self.home, holder)
 
     async def _aside(self, read: Callable[[sqlite3.Connection], T]) -> T:
         return await anyio.to_thread.run_sync(self._readers.run, read)
-
-
-def _prepare(drafts: Sequence[Draft]) -> list[Prepared]:
-    return [prepare(draft) for draft in drafts]

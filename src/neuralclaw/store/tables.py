@@ -16,6 +16,8 @@ import msgspec
 from ..types.chain import START
 from ..types.entries import Entry
 from .bodies import labels_of
+from .derived_tables import DerivedTables
+from .schema import COLUMNS, LEASES, PROGRESS, QUESTIONS, RECORDS
 
 _KEPT = 8192
 """Sessions and leases remembered between transactions; when there are more, all are forgotten."""
@@ -23,27 +25,6 @@ _SHORTEST, _LONGEST = 0.0003, 0.004
 """Seconds between two tries to open a transaction while another process writes."""
 _SIZES = (64, 16, 4, 1)
 """Rows of one statement; fixed sizes, so that SQLite's prepared statements are used again."""
-
-_COLUMNS = {
-    "sessions": "session, origin, workspace, title, model, parent, soul, created",
-    "entries": "record, session, entry, turn, kind, version, time, labels, digest, hash",
-    "bodies": "record, key, data",
-    "results": "session, call_id, record, key, digest, data",
-    "blobs": "digest, data",
-    "progress": "session, entries, last_turn, turns, started, open_turn, steering, waiting, labels, first_text, model, updated, usd, unpriced",
-    "inbox": "session, entry, turn, queued",
-    "turns": "session, turn, started, finished, status, inbound",
-    "questions": "id, session, turn, record, answer",
-    "calls": "session, call_id, record",
-    "scopes": "record, place, session, decision, kind, value, tool",
-    "usage": "record, session, turn, time, model, input, cached, output, usd",
-    "blob_refs": "digest, record",
-    "leases": "name, holder, epoch, turn, starts",
-    "inbound_keys": "key, session, entry",
-    "outbox": "session, record, address, text",
-}
-"""The order in which a row of each table is added."""
-PROGRESS, USAGE, LEASES, QUESTIONS = _COLUMNS["progress"], _COLUMNS["usage"], _COLUMNS["leases"], _COLUMNS["questions"]
 
 _FILLED_IN = ", ".join(f"{name} = iif({name} = '', excluded.{name}, {name})" for name in ("origin", "workspace", "title", "model", "parent", "soul"))
 _CONFLICTS = {
@@ -58,7 +39,7 @@ _NEW = frozenset({"entries", "bodies", "inbound_keys", "outbox", *_CONFLICTS})
 
 _INSERTS = {
     table: f"INSERT{'' if table in _NEW else ' OR REPLACE'} INTO {table} ({columns}) VALUES {{}}{_CONFLICTS.get(table, '')}"
-    for table, columns in _COLUMNS.items()
+    for table, columns in COLUMNS.items()
 }
 
 _LOOK_UPS = {
@@ -135,13 +116,24 @@ class Needs(msgspec.Struct):
     keys: set[str] = msgspec.field(default_factory=set)
     questions: set[str] = msgspec.field(default_factory=set)
     blobs: set[str] = msgspec.field(default_factory=set)
+    records: set[tuple[str, str]] = msgspec.field(default_factory=set)
+
+
+class RecordRow(msgspec.Struct, frozen=True):
+    """A record as it is kept: `value` is JSON, `updated` in epoch microseconds."""
+
+    space: str
+    key: str
+    value: str
+    version: int
+    updated: int
 
 
 class Tables:
     """The facts and rows of the writer's transaction. Used by the writer thread alone."""
 
-    def __init__(self, connection: sqlite3.Connection, patience: float) -> None:
-        self.connection, self._patience = connection, patience
+    def __init__(self, connection: sqlite3.Connection, patience: float, derived: DerivedTables) -> None:
+        self.connection, self._patience, self.derived = connection, patience, derived
         connection.execute("PRAGMA busy_timeout = 0")  # `begin` waits; nothing else of a transaction has to
         self.version = -1
         self._texts: dict[tuple[str, int], str] = {}
@@ -162,6 +154,10 @@ class Tables:
         """The scopes of this batch's questions, by id."""
         self.kept: set[str] = set()
         """Those blobs that were asked for and are there."""
+        self.records: dict[tuple[str, str], RecordRow] = {}
+        """Those records that were asked for and are there."""
+        self.record_version = 0
+        """The highest version that a record had; known where a record was asked for."""
         self._inbox: dict[str, dict[int, tuple[int, bool]]] = {}
         """Messages of this batch that wait: session, entry, then turn and whether it is queued."""
         self.statements: list[tuple[str, tuple[Any, ...]]] = []
@@ -221,6 +217,15 @@ class Tables:
                 self.questions[question.id] = question
         if needs.blobs:
             self.kept.update(digest for (digest,) in self._select(_LOOK_UPS["blobs"], needs.blobs))
+        if needs.records:
+            self._look_up_records(needs.records)
+
+    def _look_up_records(self, wanted: Iterable[tuple[str, str]]) -> None:
+        for place in wanted:
+            for row in self.connection.execute(f"SELECT {RECORDS} FROM records WHERE space = ? AND key = ?", place):
+                self.records[place] = RecordRow(*row)
+        for (version,) in self.connection.execute("SELECT value FROM meta WHERE name = 'records'"):
+            self.record_version = version
 
     def _select(self, sql: str, wanted: Iterable[str]) -> list[tuple[Any, ...]]:
         names = list(wanted)
@@ -258,6 +263,18 @@ class Tables:
         for digest in blobs.keys() - self.kept:
             self.kept.add(digest)
             self.add("blobs", (digest, blobs[digest]))
+
+    def put_record(self, space: str, key: str, value: str | None, now: int) -> RecordRow | None:
+        """Keep a record (None: remove it), under a version that no record had before. `Needs.records` named it."""
+        self.record_version += 1
+        self.statements.append(("UPDATE meta SET value = ? WHERE name = 'records'", (self.record_version,)))
+        if value is None:
+            self.records.pop((space, key), None)
+            self.statements.append(("DELETE FROM records WHERE space = ? AND key = ?", (space, key)))
+            return None
+        row = self.records[space, key] = RecordRow(space, key, value, self.record_version, now)
+        self.statements.append((f"INSERT OR REPLACE INTO records ({RECORDS}) VALUES (?, ?, ?, ?, ?)", msgspec.structs.astuple(row)))
+        return row
 
     def wait(self, progress: Progress, entry: int, turn: int, queued: bool) -> None:
         """A message waits for a turn."""

@@ -7,15 +7,13 @@ from typing import Any
 from ..errors import SessionNotFound
 from ..types.entries import Draft, Entry, Header
 from ..types.events import Erased, Unreadable
-from .bodies import ENTRY, entry_of, labels_of
+from .bodies import labels_of
+from .folding import derive, forget_erased, refold, stored
 from .journal import prepare, write
 from .projections import RetainedFacts, project
-from .tables import QUESTIONS, USAGE, Needs, Progress, QuestionRow, Tables
+from .schema import BUILT_IN_TABLES, QUESTIONS, USAGE
+from .tables import Needs, Progress, QuestionRow, Tables
 from .writer import Job
-
-_DERIVED = ("progress", "inbox", "turns", "questions", "scopes", "usage", "calls")
-"""Derived tables with a column `session`; beside them stands `blob_refs`."""
-_CHUNK = 500
 
 
 class Rebuild(Job):
@@ -25,11 +23,11 @@ class Rebuild(Job):
     alone = True
 
     def run(self, tables: Tables) -> None:
-        derive(tables, None)
+        rebuild(tables)
 
 
 class Erase(Job):
-    """Erase bodies with their keys and results, append the `erased` entry that says so, and derive the session anew."""
+    """Erase bodies with their keys and results, append the `erased` entry that says so, and make anew what was derived from them."""
 
     __slots__ = ("_by", "_entries", "_now", "_session")
     alone = True
@@ -50,61 +48,70 @@ class Erase(Job):
         found = _erasable(c, self._session, self._entries)
         if not found:
             return None
-        records = [(record,) for _, record in found]
+        records = [(record,) for _, record, _ in found]
         digests = {digest for record in records for (digest,) in c.execute("SELECT digest FROM blob_refs WHERE record = ?", record)}
         c.executemany("DELETE FROM bodies WHERE record = ?", records)
         c.executemany("DELETE FROM results WHERE record = ?", records)
         c.executemany("UPDATE outbox SET text = '' WHERE record = ? AND state <> 'pending'", records)
-        draft = Draft(progress.last_turn, Erased(entries=tuple(entry for entry, _ in found), by=self._by))
-        erased = write(tables, self._session, prepare(draft), self._now())
+        draft = Draft(progress.last_turn, Erased(entries=tuple(entry for entry, _, _ in found), by=self._by))
+        erased = write(tables, self._session, prepare(draft, tables.derived.codec), self._now())
         tables.flush()
-        derive(tables, self._session)
+        rebuild(tables, self._session)
+        forget_erased(tables, frozenset({erased.header.kind, *(kind for _, _, kind in found)}))
         unnamed = "DELETE FROM blobs WHERE digest = ? AND NOT EXISTS (SELECT 1 FROM blob_refs r WHERE r.digest = blobs.digest)"
         c.executemany(unnamed, [(digest,) for digest in digests])
         return erased
 
 
-def _erasable(c: sqlite3.Connection, session: str, entries: Sequence[int] | None) -> list[tuple[int, int]]:
-    """(entry, record) of what has a body and may lose it. What says that something was erased stays."""
-    sql = "SELECT e.entry, e.record FROM entries e JOIN bodies b ON b.record = e.record WHERE e.session = ? AND e.kind <> 'erased' ORDER BY e.entry"
+def _erasable(c: sqlite3.Connection, session: str, entries: Sequence[int] | None) -> list[tuple[int, int, str]]:
+    """(entry, record, kind) of what has a body and may lose it. What says that something was erased stays."""
+    sql = "SELECT e.entry, e.record, e.kind FROM entries e JOIN bodies b ON b.record = e.record WHERE e.session = ? AND e.kind <> 'erased' ORDER BY e.entry"
     wanted = None if entries is None else set(entries)
-    return [(entry, record) for entry, record in c.execute(sql, (session,)).fetchall() if wanted is None or entry in wanted]
+    return [row for row in c.execute(sql, (session,)).fetchall() if wanted is None or row[0] in wanted]
 
 
-def derive(tables: Tables, session: str | None) -> None:
-    """Make the derived rows of a session, or of all, anew from the entries, within the writer's transaction."""
-    c = tables.connection
-    kept = _kept(c, session)
+def rebuild(tables: Tables, session: str | None = None) -> None:
+    """Make every derived table anew from the entries, or the rows of a session in the built-in ones, within the writer's transaction.
+
+    Raises `StoreError` where a capability's fold raises.
+    """
+    derive(tables, _BuiltIn(tables, _kept(tables, session)), session=session)
     if session is None:
-        for table in ("blob_refs", *_DERIVED):
-            c.execute(f"DELETE FROM {table}")
-    else:
-        c.execute("DELETE FROM blob_refs WHERE record IN (SELECT record FROM entries WHERE session = ?)", (session,))
-        for table in _DERIVED:
-            c.execute(f"DELETE FROM {table} WHERE session = ?", (session,))
-    tables.progress = {} if session is None else {**tables.progress, session: Progress(session)}
-    tables.questions.clear()
-    tables.asked.clear()
-    for entry in _all(c, session):
-        header, body = entry.header, None if isinstance(entry.body, Unreadable) else entry.body
+        c = tables.connection
+        for digest, name in c.execute("SELECT digest, name FROM derived_tables").fetchall():
+            table = tables.derived.tables.get(name)
+            if table is not None and table.digest == digest:
+                refold(tables, table)
+
+
+class _BuiltIn:
+    """The built-in derived tables as one projection: their rows depend on one another."""
+
+    kinds: frozenset[str] | None = None
+
+    def __init__(self, tables: Tables, kept: RetainedFacts) -> None:
+        self._tables, self._kept = tables, kept
+
+    def clear(self, session: str | None) -> None:
+        tables, c = self._tables, self._tables.connection
+        for table in BUILT_IN_TABLES:
+            if session is None:
+                c.execute(f"DELETE FROM {table}")
+            elif table == "blob_refs":
+                c.execute("DELETE FROM blob_refs WHERE record IN (SELECT record FROM entries WHERE session = ?)", (session,))
+            else:
+                c.execute(f"DELETE FROM {table} WHERE session = ?", (session,))
+        tables.progress = {} if session is None else {**tables.progress, session: Progress(session)}
+        tables.questions.clear()
+        tables.asked.clear()
+
+    def take(self, entry: Entry) -> None:
+        tables, header = self._tables, entry.header
+        body = None if isinstance(entry.body, Unreadable) else entry.body
         if header.session not in tables.progress:
             tables.progress[header.session] = Progress(header.session)
-        _recall(tables, kept, header, body)
-        project(tables, header, body, kept)
-        if header.record % _CHUNK == 0:
-            tables.flush()
-    tables.flush()
-
-
-def _all(c: sqlite3.Connection, session: str | None) -> Iterator[Entry]:
-    after = 0
-    where = "" if session is None else " AND e.session = ?"
-    values = () if session is None else (session,)
-    while rows := c.execute(f"{ENTRY} WHERE e.record > ?{where} ORDER BY e.record LIMIT {_CHUNK}", (after, *values)).fetchall():
-        for row in rows:
-            entry = entry_of(row)
-            after = entry.header.record
-            yield entry
+        _recall(tables, self._kept, header, body)
+        project(tables, header, body, self._kept)
 
 
 def _recall(tables: Tables, kept: RetainedFacts, header: Header, body: Any) -> None:
@@ -117,12 +124,12 @@ def _recall(tables: Tables, kept: RetainedFacts, header: Header, body: Any) -> N
             tables.questions[name] = QuestionRow(*row)
 
 
-def _kept(c: sqlite3.Connection, session: str | None) -> RetainedFacts:
+def _kept(tables: Tables, session: str | None) -> RetainedFacts:
     """What only the derived tables know: it belongs to entries whose bodies are gone or cannot be read."""
-    kept = RetainedFacts()
+    c, kept = tables.connection, RetainedFacts()
     where, values = ("", ()) if session is None else (" AND t.session = ?", (session,))
     _keep(c, kept, "NOT EXISTS (SELECT 1 FROM bodies b WHERE b.record = t.{})" + where, values)
-    for entry in _all(c, session):
+    for entry in stored(c, tables.derived.codec, session=session):
         if isinstance(entry.body, Unreadable):
             record, h = entry.header.record, entry.header
             _keep(c, kept, "t.{} = ?", (record,))

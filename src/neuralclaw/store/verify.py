@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterator
 
 from ..types import chain
+from ..types.codec import BUILT_IN, Codec
 from ..types.entries import Header, blob_digest, named_blobs
 from ..types.events import Erased, Unreadable
 from ..types.records import BadRecord, VerifyReport
@@ -14,7 +15,7 @@ from .bodies import ENTRY, HEADER, body_of, entry_of, header_of
 _CHUNK = 500
 
 
-def verify(c: sqlite3.Connection) -> VerifyReport:
+def verify(c: sqlite3.Connection, codec: Codec) -> VerifyReport:
     """Verify the whole home as it is at one moment; the first bad record ends the walk.
 
     Found: any change of a header, body, result or kept bytes, a removal, insertion or reordering, a cut that the session's own count
@@ -23,14 +24,14 @@ def verify(c: sqlite3.Connection) -> VerifyReport:
     """
     c.execute("BEGIN")  # one snapshot, while others write on
     try:
-        return _ChainWalk(c).report()
+        return _ChainWalk(c, codec).report()
     finally:
         c.execute("ROLLBACK")
 
 
 class _ChainWalk:
-    def __init__(self, c: sqlite3.Connection) -> None:
-        self._c = c
+    def __init__(self, c: sqlite3.Connection, codec: Codec) -> None:
+        self._c, self._codec = c, codec
         self._erased = _erasures(c)
         self._missing = 0
         self._bad: BadRecord | None = None
@@ -65,7 +66,7 @@ class _ChainWalk:
             return "" if (header.session, header.entry) in self._erased else "missing"
         if hmac.digest(key, data, "sha256").hex() != header.digest:
             return "hash"
-        body = body_of(header.kind, header.version, data, header.session, header.entry)
+        body = body_of(header.kind, header.version, data, header.session, header.entry, self._codec)
         if not isinstance(body, Unreadable):
             for digest in named_blobs(body):
                 self._named.setdefault(digest, (header.record, header.session))
@@ -111,7 +112,7 @@ def _erasures(c: sqlite3.Connection) -> set[tuple[str, int]]:
     """(session, entry) of every body that an `erased` entry names."""
     found: set[tuple[str, int]] = set()
     for row in c.execute(f"{ENTRY} WHERE e.kind = 'erased' ORDER BY e.record"):
-        entry = entry_of(row)
+        entry = entry_of(row, BUILT_IN)
         if isinstance(entry.body, Erased):  # else the walk comes to it and finds it changed
             found.update((entry.header.session, number) for number in entry.body.entries)
     return found

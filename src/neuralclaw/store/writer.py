@@ -12,7 +12,7 @@ from typing import Any
 
 from ..errors import NeuralClawError, StoreError
 from ..types.entries import Entry
-from .connection import store_error
+from .connection import is_refusal, store_error
 from .tables import Needs, Tables
 
 _log = logging.getLogger(__name__)
@@ -61,13 +61,13 @@ Outcome = tuple["asyncio.Future[Any]", Any, Exception | None]
 
 
 class Writer:
-    """Owns the writing connection. `patience`: seconds to wait for another program's lock.
+    """Owns the writing connection, that of `tables`.
 
     `written` is called on the event loop with the entries of each transaction, before their callers go on.
     """
 
-    def __init__(self, connection: sqlite3.Connection, home: str, patience: float, written: Callable[[Sequence[Entry]], None]) -> None:
-        self._tables = Tables(connection, patience)
+    def __init__(self, tables: Tables, home: str, written: Callable[[Sequence[Entry]], None]) -> None:
+        self._tables = tables
         self._home, self._written = home, written
         self._loop = asyncio.get_running_loop()
         self._queue: queue.SimpleQueue[Job] = queue.SimpleQueue()
@@ -175,9 +175,7 @@ class Writer:
             return self._transaction(batch, sync)
         except sqlite3.Error as error:
             self._tables.roll_back()
-            if isinstance(error, (sqlite3.OperationalError, sqlite3.DatabaseError)) and not isinstance(
-                error, (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.DataError, sqlite3.InterfaceError)
-            ):
+            if not is_refusal(error):
                 return self._failed(batch, error), []
             failure: Exception = error
         except (ValueError, TypeError, LookupError, OverflowError, AttributeError) as error:

@@ -1,13 +1,12 @@
 """Entries of the journal: header and body, and the event that shows one to a subscriber."""
 
 import hashlib
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
-from .events import VERSIONS, AnyBody, Durable, Inbound, Message, ToolFinished, TurnStarted, Unreadable
+from .events import Body, Inbound, Message, ToolFinished, TurnStarted
 from .labels import NONE, Labels
 from .messages import Image, ImageContent
 
@@ -30,7 +29,7 @@ class Draft(msgspec.Struct, frozen=True):
     """
 
     turn: int | None
-    body: Durable
+    body: Body
     labels: Labels = NONE
     blobs: tuple[bytes, ...] = ()
 
@@ -55,10 +54,11 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """A written entry. `body` is None when it was erased, `Unreadable` when this program cannot read it."""
+    """A written entry. `body` is that of a built-in kind (`types.events.Durable`) or of a capability's, `Unreadable` when this program cannot read it,
+    and None when it was erased."""
 
     header: Header
-    body: Durable | Unreadable | None
+    body: Body | None
 
     @property
     def entry(self) -> int:
@@ -69,14 +69,14 @@ class Entry(msgspec.Struct, frozen=True):
         return self.header.turn
 
 
-_WHERE_THERE = frozenset({"parts", "changes", "metadata_digest", "stored", "environment", "note", "first_line", "line_count"})
+_WHERE_THERE = frozenset({"parts", "changes", "metadata_digest", "stored", "environment", "note", "first_line", "line_count", "sender", "channel", "address"})
 """Fields that events show only where there is something in them."""
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
     """What a subscriber gets: a body with its place. `entry` None: a passing event. Body fields are attributes of the event too."""
 
-    body: AnyBody
+    body: Body
     session: str
     turn: int
     seq: int
@@ -116,7 +116,7 @@ def detached(image: Image) -> Image:
     return msgspec.structs.replace(image, data=b"", digest=blob_digest(image.data), size=len(image.data)) if image.data else image
 
 
-def named_blobs(body: Durable) -> tuple[str, ...]:
+def named_blobs(body: Body) -> tuple[str, ...]:
     """The digests of all bytes that this body names and the store keeps."""
     if isinstance(body, Message):  # the most frequent kind, and one that names little
         return (body.environment,) if body.environment else ()
@@ -147,39 +147,3 @@ def event_of(entry: Entry, seq: int = 0) -> Event | None:
         return None
     h = entry.header
     return Event(body=entry.body, session=h.session, turn=h.turn, seq=seq, time=rfc3339(h.time), entry=h.entry, labels=frozenset(h.labels))
-
-
-_encoder = msgspec.json.Encoder()
-_types: dict[str, type[Durable]] = {str(t.__struct_config__.tag): t for t in Durable.__args__}
-_decoders: dict[str, msgspec.json.Decoder[Durable]] = {kind: msgspec.json.Decoder(t) for kind, t in _types.items()}
-
-UPCASTS: dict[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = {}
-"""(kind, version) -> a function from that version's fields to the next version's. Stored bytes are never rewritten."""
-
-
-def encode_body(body: Durable) -> bytes:
-    """The bytes of a body as the journal stores them."""
-    return _encoder.encode(body)
-
-
-def knows(kind: str, version: int) -> bool:
-    """Whether this program can read bodies of that kind and version."""
-    today = VERSIONS.get(kind, 1)
-    return kind in _decoders and (version == today or (1 <= version < today and all((kind, older) in UPCASTS for older in range(version, today))))
-
-
-def decode_body(kind: str, version: int, data: bytes) -> Durable:
-    """A stored body of a kind and version that `knows` names, in today's shape. Raises `ValueError` or `RecursionError` for what is no body of that kind.
-
-    Of an older version, what its upcast raises on damaged fields becomes a `ValueError` too.
-    """
-    today = VERSIONS.get(kind, 1)
-    if version == today:
-        return _decoders[kind].decode(data)
-    fields = msgspec.json.decode(data)
-    try:
-        for older in range(version, today):
-            fields = UPCASTS[kind, older](fields)
-    except (TypeError, LookupError, AttributeError, ArithmeticError) as error:
-        raise ValueError(f"{kind} version {version}: {error}") from error
-    return msgspec.convert(fields, _types[kind])

@@ -1,6 +1,6 @@
 """The one tagged union of events. The durable ones are the journal's entries; the others pass and are gone.
 
-Field names are promises of INTERFACE.md. A change of a durable body's shape raises its number in `VERSIONS` and adds an upcast in `types.entries`.
+Field names are promises of INTERFACE.md. A change of a durable body's shape raises its number in `codec.VERSIONS` and adds an upcast there.
 """
 
 from typing import Any, Literal
@@ -30,6 +30,8 @@ class Inbound(Body, frozen=True, kw_only=True, tag="inbound"):
 
     One that is not queued belongs to the turn of its entry: it begins that turn, or steers it where it runs. `options` are what its turn
     shall run with when it begins one (None: those of the session's last turn).
+    `by`: for whom it speaks. `sender`: who said it, by the channel's own id. `channel`: the name of the channel it came through, "" for a program's own
+    call. `address`: where in the channel the conversation is, such as a chat's id. They say where a message came from and decide nothing.
     """
 
     text: str
@@ -39,7 +41,10 @@ class Inbound(Body, frozen=True, kw_only=True, tag="inbound"):
     images: tuple[Image, ...] = ()
     options: TurnOptions | None = None
     reply_to: str | None = None
-    """Address of a channel that the answer is delivered to; None: whoever reads the events."""
+    """Address within `channel` that the answer is delivered to; None: whoever reads the events."""
+    sender: str = ""
+    channel: str = ""
+    address: str = ""
 
 
 class Cancel(Body, frozen=True, kw_only=True, tag="cancel"):
@@ -302,6 +307,3 @@ Durable = (
 )
 Passing = TextDelta | ReasoningDelta | ToolOutput | StatusEvent | Debug
 AnyBody = Durable | Passing | Unreadable
-
-VERSIONS: dict[str, int] = {}
-"""Version of each durable kind; a kind that is not named stands at 1."""

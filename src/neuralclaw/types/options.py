@@ -26,7 +26,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TurnOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of one turn, kept in `turn.started`. `model` is `P:M`; `workspace` is absolute and real."""
+    """The options of one turn, kept in `turn.started`. `model` is `P:M`, in a message that is not sent yet "" for the default; `workspace` is absolute and
+    real."""
 
     model: str
     workspace: str
@@ -42,6 +43,22 @@ class TurnOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The tools that are offered and may be called, by their own names; None: all."""
     refusals: Literal["count", "ignore"] = "count"
     """Whether a call that was refused decides the status of a turn that went on and answered."""
+
+
+class StartOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What the starter of a run wants of it. None is as the turn has it on record; what is given holds for this run alone and is not recorded."""
+
+    approvals: ApprovalsMode | None = None
+    present: bool | None = None
+    """Whether a person can answer now. None at a turn that is gone on with: nobody is there."""
+    retry: bool = False
+    """One more try of a turn that was set aside."""
+    seconds: float | None = None
+    """Running time at most, in place of the recorded limit."""
+    iterations: int | None = None
+    """Model calls at most, in place of the recorded limit."""
+    one_turn: bool = False
+    """Nobody stays to see more than one turn: messages that wait behind it are left to who follows them, or recovers the home."""
 
 
 class OwnerRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

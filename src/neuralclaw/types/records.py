@@ -1,10 +1,11 @@
-"""Rows that are derived from entries or stand beside them: sessions, leases, questions, results, outbox."""
+"""Rows that are derived from entries or stand beside them: sessions, leases, questions, results, records, outbox."""
 
 from typing import Any, Literal
 
 import msgspec
 
 from ..errors import StoreError
+from .entries import Entry
 from .events import ApprovalRequested, ApprovalResolved
 from .labels import NONE, Labels
 
@@ -66,6 +67,18 @@ class OpenQuestion(msgspec.Struct, frozen=True):
     answer: ApprovalResolved | None = None
 
 
+class Accepted(msgspec.Struct, frozen=True):
+    """A message on record: its entry and the turn it belongs to. `waits`: the session is parked, and the message waits for the answer too.
+
+    `before`: its key was accepted before, as this entry; `turn` is then what it began or was seen by, None where it waits still.
+    """
+
+    entry: int
+    turn: int | None
+    waits: bool = False
+    before: Entry | None = None
+
+
 class StoredResult(msgspec.Struct, frozen=True):
     """The whole text of a result that was shortened for the model; written beside its `tool.finished`."""
 
@@ -79,6 +92,56 @@ class OutboxItem(msgspec.Struct, frozen=True):
     address: str
     text: str
     channel: str = ""
+
+
+OutboxState = Literal["pending", "delivered", "failed"]
+
+
+class OutboxRow(msgspec.Struct, frozen=True, kw_only=True):
+    """Something to deliver, and how far that is. `next_try`: epoch seconds before which it is not tried again, 0: at once.
+
+    `attempts` were made so far; `error` is what went wrong with the last one, `tried` (RFC 3339) when that was, both "" where there is none. `failed`:
+    it was given up.
+    """
+
+    id: int
+    session: str
+    channel: str
+    address: str
+    text: str
+    state: OutboxState
+    attempts: int = 0
+    next_try: float = 0.0
+    error: str = ""
+    tried: str = ""
+
+
+class Record(msgspec.Struct, frozen=True):
+    """A JSON value that is kept under a key of a space. `version`: no other state of it, earlier or later, has the same; `updated` is RFC 3339."""
+
+    space: str
+    key: str
+    value: Any
+    version: int
+    updated: str
+
+
+class PutRecord(msgspec.Struct, frozen=True):
+    """A change of a record. `expect` is the version that it must have, 0: it must not be there, None: whatever it is. `value` None removes it."""
+
+    space: str
+    key: str
+    value: Any
+    expect: int | None = None
+
+
+class RecordConflict(StoreError):
+    """A record does not stand as was expected: `current` is what stands there, None where nothing does."""
+
+    def __init__(self, space: str, key: str, current: Record | None) -> None:
+        found = f"it has version {current.version}" if current else "it is not there"
+        super().__init__(f"the record {space}/{key} was changed meanwhile ({found}); nothing was written", hint="read it again, then try again")
+        self.current = current
 
 
 class BadRecord(msgspec.Struct, frozen=True):

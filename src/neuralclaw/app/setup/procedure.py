@@ -17,9 +17,10 @@ from ...plugins import load
 from ...safety.gate import PolicyGate
 from ...sandbox.facts import SystemFacts
 from ...types.messages import Failure, Finished, ModelReply, Notice, Request, Retrying, UserMessage
+from ..capabilities import Capabilities
 from ..clock import SystemClock
+from ..home import read_command
 from ..model_resolver import OWN, ModelResolver
-from ..parts import read_command
 from .discovery import SetupFindings, find, local_engine, providers
 from .model_listing import ModelListing, listing
 
@@ -75,7 +76,7 @@ class Setup:
     def __init__(self, home: str | None, environ: Mapping[str, str]) -> None:
         self._home, self._environ = home, environ
         self.file, self.exists = config.target(home, environ)
-        self.loaded = config.load(home=home, environ=environ)
+        self.loaded = config.load(home=home, environ=environ, extensions=Capabilities.load)
         self.gate = gate_of(self.loaded)
 
     async def find(self) -> SetupFindings:
@@ -138,7 +139,7 @@ class Setup:
         """The settings as they would be with this choice, for a trial of it."""
         self.check_key(choice)
         extra = {self.key_variable(choice.service): choice.key} if choice.key else {}
-        return alone(config.load(home=self._home, environ={**self._environ, **extra}, overrides=self.values(choice)))
+        return alone(config.load(home=self._home, environ={**self._environ, **extra}, overrides=self.values(choice), extensions=Capabilities.load))
 
     def values(self, choice: SetupChoice) -> dict[str, Any]:
         """The keys of the configuration file that this choice sets."""
@@ -187,7 +188,7 @@ class Setup:
 
     def overruled(self, choice: SetupChoice) -> str:
         """What, after saving, still speaks against the choice: a variable that wins over the file; "" as a rule."""
-        loaded = config.load(home=self._home, environ=self._environ)
+        loaded = config.load(home=self._home, environ=self._environ, extensions=Capabilities.load)
         llm = loaded.settings.llm
         for key, wanted in (("llm.default_provider", choice.service), ("llm.default_model", choice.model or None)):
             if (llm.default_provider if key.endswith("provider") else llm.default_model) != wanted:
@@ -239,17 +240,17 @@ async def call(models: ModelResolver, name: str, tell: Tell) -> FirstCall:
     full = models.full_name(name)
     if full.partition(":")[0] in OWN:
         return FirstCall(model=full, text="no language model: there is nothing to call")
-    thinking = await models.thinking(full)
+    chosen = await models.chosen(full)
     request = Request(
-        model=thinking.model,
+        model=chosen.model,
         messages=(UserMessage(QUESTION),),
-        temperature=thinking.temperature,
-        top_p=thinking.top_p,
+        temperature=chosen.temperature,
+        top_p=chosen.top_p,
         max_tokens=CALL_TOKENS,
-        timeout=thinking.timeout,
+        timeout=chosen.timeout,
     )
     started = time.monotonic()
-    reply = await replied(thinking.provider, request, tell)
+    reply = await replied(chosen.provider, request, tell)
     ms = round(1000 * (time.monotonic() - started))
     return FirstCall(model=full, text=" ".join(reply.text.split()), ms=ms, failure=reply.failure and advised(reply.failure, full))
 

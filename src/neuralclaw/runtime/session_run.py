@@ -1,6 +1,6 @@
 """One session driven by this process: its unfinished turn and its waiting messages are brought to their end, one turn after the other."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
 import anyio
@@ -11,16 +11,15 @@ from ..agent.context import KINDS, Conversation, first_turn
 from ..agent.inbox import Waiting
 from ..agent.journal import Journal
 from ..agent.loop import run_turn
-from ..agent.redaction import NO_REDACTION, Searched, redacted
-from ..agent.sources import TurnSource
+from ..agent.redaction import redacted
 from ..agent.state import TurnState
-from ..agent.turn import Equipment, Turn
+from ..agent.turn import Turn
 from ..errors import AgentError, AlreadyAnswered, NeuralClawError, StoreError, TurnSetAside
-from ..ports import Asker, Clock, Gate, Provider, Redaction, Source, Store, Toolset
 from ..types.entries import Draft, Entry
 from ..types.events import (
     ApprovalResolved,
     Cancel,
+    Durable,
     ErrorEvent,
     ErrorInfo,
     Inbound,
@@ -32,14 +31,13 @@ from ..types.events import (
     TurnStarted,
     Unreadable,
 )
-from ..types.labels import AGENT, Labels, join
+from ..types.labels import NONE, Labels, join
 from ..types.logcontext import about
-from ..types.options import ApprovalsMode, Limits, TurnOptions
+from ..types.messages import Usage
+from ..types.options import Limits, StartOptions, TurnOptions
 from ..types.records import Lease
 from .asker import expired
-from .bus import Bus
-from .chosen import chosen
-from .prompts import Prompts
+from .equipping import Equipped, RuntimePorts
 
 DELTAS = (TextDelta, ReasoningDelta, ToolOutput)
 """What has gone through redaction as one text when it is shown."""
@@ -51,74 +49,29 @@ WITHDRAWN = "Cancelled. The message was withdrawn before its turn began; nothing
 """The text of a turn whose message was withdrawn."""
 
 
-class Thinking(msgspec.Struct, frozen=True, kw_only=True):
-    """The model a turn thinks with, and how it is asked."""
+class SessionRun:
+    """A session that this process drives, under its lease.
 
-    provider: Provider
-    model: str
-    temperature: float | None = None
-    top_p: float | None = None
-    max_tokens: int | None = None
-    timeout: float = 120.0
+    Only cancelling `life` ends it from outside: what is cancelled around it leaves the turn to its end.
+    """
 
-
-class Kit(msgspec.Struct, frozen=True, kw_only=True):
-    """What turns of this process are built from. `thinking` finds the model of a `P:M`; `system` makes the prompt for a workspace."""
-
-    store: Store
-    clock: Clock
-    gate: Gate
-    tools: Toolset
-    asker: Asker
-    bus: Bus
-    thinking: Callable[[str], Awaitable[Thinking]]
-    system: Callable[[str], str]
-    digests: Callable[[], dict[str, str]]
-    environment: Callable[[str], Awaitable[str]] | None = None
-    """Describes the machine and a workspace for the model; None: switched off."""
-    sources: Sequence[Source] = ()
-    """What a workspace tells the model at the beginning of its turns."""
-    redaction: Redaction = NO_REDACTION
-    there: Callable[[str, str], None] = lambda workspace, session: None
-    """Raises `WorkspaceError` where a workspace (of this session) was deleted: nothing is run for it, and it is not made again."""
-
-
-class Wish(msgspec.Struct, frozen=True, kw_only=True):
-    """What the starter of a run wants of it: an approvals mode in place of the recorded one, presence, one more try of a turn set aside."""
-
-    approvals: ApprovalsMode | None = None
-    present: bool | None = None
-    retry: bool = False
-    seconds: float | None = None
-    iterations: int | None = None
-    one_turn: bool = False
-    """Nobody stays to see more than one turn: those that wait behind it are left to who follows them, or recovers the home."""
-
-
-class Errand(msgspec.Struct, frozen=True):
-    """What a drive is for: the session, the lease it is driven under, and what its starter wants."""
-
-    session: str
-    lease: Lease
-    wish: Wish
-
-
-class Drive:
-    """One session being driven. Only cancelling `life` ends it from outside: what is cancelled around it leaves the turn to its end."""
-
-    def __init__(self, kit: Kit, prompts: Prompts, searched: Searched, errand: Errand) -> None:
-        self._kit, self._prompts, self._searched = kit, prompts, searched
-        self.session, self.lease, self._wish = errand.session, errand.lease, errand.wish
+    def __init__(self, ports: RuntimePorts, session: str, lease: Lease, start: StartOptions) -> None:
+        self._ports, self._store = ports, ports.store
+        self.session, self.lease, self._start = session, lease, start
         self.life = anyio.CancelScope(shield=True)
         self.done = anyio.Event()
         self.again = False
-        """Something came in that must be looked at before the drive ends."""
+        """Something came in that must be looked at before the run ends."""
         self.ending = False
         self._scope = anyio.CancelScope()
         self._journal: Journal | None = None
         self._open_turn = 0
         self._pending = False
-        self._one_turn = errand.wish.one_turn
+        self._one_turn = start.one_turn
+        self._equipped: Equipped | None = None
+        """What the turn that is about to run was begun with."""
+        self._message: Inbound | None = None
+        """What began the turn, as far as it is known."""
 
     async def work(self) -> None:
         """Until nothing is left to do, or the turn waits for a person. Raises `NeuralClawError` where a turn cannot go on."""
@@ -133,7 +86,7 @@ class Drive:
                 self.again = False
                 await journal.sync()
             state = journal.state
-            if self._one_turn and not self._kit.bus.awaited(self.session):
+            if self._one_turn and not self._ports.bus.awaited(self.session):
                 return
             if state.parked or (state.finished is not None and not state.inbox):
                 return  # what waits behind a parked turn waits for the answer too
@@ -152,7 +105,7 @@ class Drive:
 
     async def _load(self) -> Journal:
         """The session's last turn and its history, as far as the window of turns reaches."""
-        store, session = self._kit.store, self.session
+        store, session, searched = self._store, self.session, self._ports.searched
         row = await store.session(session)
         last, self._open_turn = (row.last_turn, row.open_turn) if row else (0, 0)
         self._pending = row is not None and row.pending
@@ -163,8 +116,8 @@ class Drive:
         older = [e for e in await store.read(session, from_turn=first, kinds=KINDS) if e.turn < last] if first < last else []
         waiting = await store.read(session, after=started.inbound, kinds=("inbound", "cancel")) if started else await store.read(session, kinds=KINDS)
         known = {e.entry: e for e in (*waiting, *older, *newest)}
-        journal = Journal(store, self.lease, session, self._kit.bus.publish, self._searched)
-        ordered = self._searched.entries([known[n] for n in sorted(known)])
+        journal = Journal(store, self.lease, session, self._ports.bus.publish, searched)
+        ordered = searched.entries([known[n] for n in sorted(known)])
         state = TurnState.fold(last, ordered)
         state.resumed = True
         journal.begin(state, Conversation.of(ordered), row.labels if row else frozenset())
@@ -184,11 +137,20 @@ class Drive:
             return False
         message = state.inbox.oldest
         options = self._options(message, state)
-        prompt = await self._prompts.now(options.workspace, options.tools, room=await self._room(options.model))
-        started = beginning(message, options, self._kit.digests() | prompt.digests, prompt.stored)
-        journal.begin(TurnState(state.number + 1, after=state), journal.conversation, journal.labels)
-        await journal.append(started, labels=join(message.labels, prompt.labels), blobs=prompt.blobs)
+        try:
+            equipped = await self._ports.equip(self.session, with_start(options, self._start, resumed=False), None)
+        except NeuralClawError:  # it is on record that the turn began: each further try of it is counted
+            await self._begin(journal, message, beginning(message, options, {}, {}))
+            raise
+        started = beginning(message, options, equipped.digests, equipped.stored)
+        await self._begin(journal, message, started, labels=equipped.labels, blobs=equipped.blobs)
+        self._equipped, self._message = equipped, message.body
         return True
+
+    async def _begin(self, journal: Journal, message: Waiting, *bodies: Durable, labels: Labels = NONE, blobs: Sequence[bytes] = ()) -> None:
+        """Write the beginning of the message's turn, which is the journal's current one from then on."""
+        journal.begin(TurnState(journal.state.number + 1, after=journal.state), journal.conversation, journal.labels)
+        await journal.append(*bodies, labels=join(message.labels, labels), blobs=blobs)
 
     def _options(self, message: Waiting, state: TurnState) -> TurnOptions:
         """What the turn of the message runs under: its own options, else those of the turn before."""
@@ -201,19 +163,9 @@ class Drive:
         """Messages that were withdrawn before their turn began: each has its turn, in which nothing happened, whatever has become of model and workspace."""
         while journal.state.inbox and journal.state.inbox.oldest.cancelled_by is not None:
             state, message = journal.state, journal.state.inbox.oldest
-            started = beginning(message, self._options(message, state), self._kit.digests(), {})
-            journal.begin(TurnState(state.number + 1, after=state), journal.conversation, journal.labels)
-            end = TurnFinished(status="cancelled", text=WITHDRAWN, model=started.model, usage=journal.state.usage)
-            await journal.append(started, end, labels=message.labels)
-
-    async def _room(self, model: str) -> int:
-        """How many bytes each source may tell: an eighth of the model's window, at four bytes a token; nothing where it is no language model."""
-        try:
-            thinking = await self._kit.thinking(model)
-        except NeuralClawError:  # the run will say what is wrong with it
-            return 0
-        info = thinking.provider.info(thinking.model)
-        return info.context // 8 * 4 if info.language else 0
+            started = beginning(message, self._options(message, state), {}, {})
+            end = TurnFinished(status="cancelled", text=WITHDRAWN, model=started.model, usage=Usage(usd=0.0))
+            await self._begin(journal, message, started, end)
 
     def _broken(self, state: TurnState) -> bool:
         """Whether the open turn has entries that were erased or cannot be read: what it did is not known, so nothing of it may run again."""
@@ -233,18 +185,18 @@ class Drive:
 
     async def _start_again(self, journal: Journal) -> None:
         """Count one more start of an unfinished turn, and answer questions that expired. Raises `TurnSetAside`."""
-        store, state = self._kit.store, journal.state
+        store, state = self._store, journal.state
         starts = await store.start_turn(self.lease, self.session, state.number)
-        if starts > STARTS_WITHOUT_PROGRESS and not self._wish.retry:
+        if starts > STARTS_WITHOUT_PROGRESS and not self._start.retry:
             text = f"turn {state.number} of session {self.session} made no progress in {STARTS_WITHOUT_PROGRESS} starts and was set aside"
             await store.set_aside(self.session, True)
             error = TurnSetAside(text, hint=f"neuralclaw run --resume {self.session} --retry")
-            self._kit.bus.publish(await store.append(self.session, [Draft(0, ErrorEvent(kind=error.kind, text=error.text, hint=error.hint))]))
+            self._ports.bus.publish(await store.append(self.session, [Draft(0, ErrorEvent(kind=error.kind, text=error.text, hint=error.hint))]))
             raise error
-        if self._wish.retry:
+        if self._start.retry:
             await store.set_aside(self.session, False)
         for question in state.open_questions():
-            if expired(question, self._kit.clock.now()):
+            if expired(question, self._ports.clock.now()):
                 with suppress(AlreadyAnswered):
                     await journal.append(ApprovalResolved(approval_id=question.approval_id, decision="no", by="expired"))
         await journal.sync()
@@ -255,57 +207,40 @@ class Drive:
         journal.state.resumed = True
         with about(turn=journal.state.number), self._scope:
             await run_turn(turn)
-        self._scope, self._wish = anyio.CancelScope(), Wish()
+        self._scope, self._start = anyio.CancelScope(), StartOptions()
 
     async def _build(self, journal: Journal) -> Turn:
-        kit, state = self._kit, journal.state
-        options = with_wish(state.options, self._wish, resumed=state.resumed)
-        if state.cancelled_by is None:
-            kit.there(options.workspace, self.session)
-        thinking = await kit.thinking(options.model)
-        started = state.started
-        prompt = await self._prompts.of_turn(options, started.stored if started else {}, kit.store)
+        ports, state = self._ports, journal.state
+        options = with_start(state.options, self._start, resumed=state.resumed)
+        equipped, self._equipped = self._equipped, None
+        if equipped is None:
+            equipped = await ports.equip(self.session, options, state.started, ends=state.cancelled_by is not None)
+        equipment, number = equipped.equipment, state.number
 
         def show(body: Passing) -> None:
-            kit.bus.show(self.session, state.number, body if isinstance(body, DELTAS) else redacted(body, kit.redaction))
+            ports.bus.show(self.session, number, body if isinstance(body, DELTAS) else redacted(body, equipment.redaction))
 
-        equipment = Equipment(
-            provider=thinking.provider,
-            model=thinking.model,
-            tools=chosen(kit.tools, options.tools),
-            gate=kit.gate,
-            system=prompt.system,
-            definitions=prompt.definitions,
-            temperature=thinking.temperature,
-            top_p=thinking.top_p,
-            max_tokens=thinking.max_tokens,
-            timeout=thinking.timeout,
-            redaction=kit.redaction,
-            before_last=before_last(kit, options.workspace) if thinking.provider.info(thinking.model).language else (),
-        )
         return Turn(
             session=self.session,
             options=options,
             equipment=equipment,
             journal=journal,
-            store=kit.store,
-            asker=kit.asker,
-            clock=kit.clock,
+            store=self._store,
+            asker=ports.asker,
+            clock=ports.clock,
             show=show,
-            time=RunningTime(kit.clock, state.ran_ms, options.limits.seconds),
+            time=RunningTime(ports.clock, state.ran_ms, options.limits.seconds),
+            outbox=await self._reply_to(state),
         )
 
-
-def before_last(kit: Kit, workspace: str) -> Sequence[TurnSource]:
-    """What a language model is told before its last message in a turn of this workspace."""
-    describe = kit.environment
-    if describe is None:
-        return ()
-
-    async def read() -> Sequence[tuple[str, Labels]]:
-        return [(await describe(workspace), AGENT)]
-
-    return (TurnSource(name="environment", read=read),)
+    async def _reply_to(self, state: TurnState) -> tuple[str, str] | None:
+        """Channel and address that the message which began the turn wants its answer at."""
+        message, self._message = self._message, None
+        if message is None and state.started is not None:
+            entry = state.started.inbound
+            found = await self._store.read(self.session, after=entry - 1, kinds=("inbound",))
+            message = next((e.body for e in found if e.entry == entry and isinstance(e.body, Inbound)), None)
+        return (message.channel, message.reply_to) if message is not None and message.channel and message.reply_to else None
 
 
 def beginning(message: Waiting, options: TurnOptions, digests: dict[str, str], stored: dict[str, str]) -> TurnStarted:
@@ -324,15 +259,15 @@ def beginning(message: Waiting, options: TurnOptions, digests: dict[str, str], s
     )
 
 
-def with_wish(options: TurnOptions, wish: Wish, *, resumed: bool) -> TurnOptions:
-    """The recorded options with what this run may change. Nobody is present at a resumed turn unless the wish says so."""
-    origin, limits, approvals = options.origin, options.limits, wish.approvals or options.approvals
+def with_start(options: TurnOptions, start: StartOptions, *, resumed: bool) -> TurnOptions:
+    """The recorded options with what this run may change. Nobody is present at a resumed turn unless the start says so."""
+    origin, limits, approvals = options.origin, options.limits, start.approvals or options.approvals
     if resumed:
-        origin = msgspec.structs.replace(origin, present=bool(wish.present))
-        if wish.approvals is None and approvals == "ask" and not wish.present:
+        origin = msgspec.structs.replace(origin, present=bool(start.present))
+        if start.approvals is None and approvals == "ask" and not start.present:
             approvals = "none"
-    if wish.seconds is not None:
-        limits = msgspec.structs.replace(limits, seconds=wish.seconds)
-    if wish.iterations is not None:
-        limits = msgspec.structs.replace(limits, iterations=wish.iterations)
+    if start.seconds is not None:
+        limits = msgspec.structs.replace(limits, seconds=start.seconds)
+    if start.iterations is not None:
+        limits = msgspec.structs.replace(limits, iterations=start.iterations)
     return msgspec.structs.replace(options, approvals=approvals, origin=origin, limits=limits)

@@ -7,7 +7,6 @@ import msgspec
 
 from ..errors import NeuralClawError, SessionBusy, TurnSetAside
 from ..ports import Clock, Store
-from ..runtime.record_verbs import find_session
 from ..types.entries import Event, rfc3339
 from ..types.events import ErrorEvent
 from ..types.records import SessionRow
@@ -38,7 +37,8 @@ async def recovered(store: Store, clock: Clock, go_on: GoOn) -> AsyncIterator[Ev
                 seq += 1
                 yield left(clock, row, error, seq)
                 break
-            again = (await find_session(store, row.session)).state in ("unfinished", "running")
+            now = await store.session(row.session)
+            again = now is not None and now.state in ("unfinished", "running")
 
 
 def left(clock: Clock, row: SessionRow, error: NeuralClawError, seq: int) -> Event:

@@ -1,17 +1,19 @@
-"""Puts the rooms together: store, gate, tools, sandbox and models of one home."""
+"""The open home: settings, store, gate, tools, sandbox, models and capabilities, put together."""
 
 import hashlib
+import logging
 import os
 import time
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 
 import anyio.to_thread
 import msgspec
 
 from .. import config
-from ..agent.prompt import system_prompt
-from ..errors import NeuralClawError
+from ..capability import CapabilityContext, ContextSource, TurnContext
+from ..errors import ConfigError, NeuralClawError
 from ..plugins import load
 from ..ports import Clock, Provider
 from ..safety.gate import PolicyGate
@@ -27,19 +29,28 @@ from ..tools.machine_context import MachineContext
 from ..tools.registry import Registry
 from ..tools.terminal import TerminalSettings
 from ..types.options import Policy
+from .builtin_sources import NO_CONTEXT, builtin_sources
+from .capabilities import capabilities_of
 from .clock import SystemClock
 from .eventlog import open_book
 from .lazy_parts import LazyConverter, LazySandbox
 from .model_resolver import ModelResolver
 from .sandbox_selection import sandbox_of
 from .toolbox import Toolbox
+from .turn_parts import NOTHING, TurnParts
+from .turn_tools import TurnTools
+
+log = logging.getLogger(__name__)
 
 CLOSE_SECONDS = 0.05
 """How long closing waits for the log's last lines on the event loop; a slower disk is waited for beside it."""
 
 
-class Parts:
-    """Everything of one home that lives as long as the agent, wired and open."""
+class Home:
+    """Everything of one home that lives as long as the agent, open.
+
+    `brought` is what capabilities bring to turns; it is set when there is a desk for them.
+    """
 
     def __init__(self, loaded: config.LoadedSettings, store: SqliteStore, clock: Clock, *, provider: Provider | None, tools: Toolbox) -> None:
         settings, env = loaded.settings, loaded.env
@@ -54,44 +65,63 @@ class Parts:
         self.files = ConfinedFiles(os.path.join(loaded.home, "preimages"))  # noqa: PTH118
         terminal = settings.tools.terminal
         terminal_settings = TerminalSettings(working_dir=terminal.working_dir, timeout=terminal.default_timeout_seconds, max_chars=terminal.max_output_chars)
-        self.tools = Registry(
-            tools.chosen(
-                [
-                    *workspace_tools(self.files, self.sandbox, clean_env(env), terminal_settings, converter=converter),
-                    *own_tools(store.result, self.about, settings.agent.max_tool_result_chars),
-                ]
-            )
-        )
-        self.environment = MachineContext(clock.monotonic).describe if settings.agent.environment_snapshot else None
+        built_in = [
+            *workspace_tools(self.files, self.sandbox, clean_env(env), terminal_settings, converter=converter),
+            *own_tools(store.result, self.about, settings.agent.max_tool_result_chars),
+        ]
+        self._own = tools.chosen(built_in)
+        self.tools = TurnTools(Registry(self._own), self.redactor)
+        """Those that every turn has: the built-in ones and the program's own."""
+        self._more: tuple[list[Any], TurnTools] = ([], self.tools)
         self.instructions = WorkspaceInstructions(env.get("HOME", "")) if settings.agent.project_instructions else None
-        self._digests: dict[str, str] = {}
+        environment = MachineContext(clock.monotonic) if settings.agent.environment_snapshot else None
+        self._sources = [(source, NO_CONTEXT) for source in builtin_sources(self.instructions, environment)]
+        self.brought: TurnParts = NOTHING
         self.book = open_book(loaded, self.redactor)
 
     @classmethod
-    async def open(cls, loaded: config.LoadedSettings, *, provider: Provider | None, tools: Toolbox, readonly: bool = False) -> "Parts":
+    async def open(cls, loaded: config.LoadedSettings, *, provider: Provider | None, tools: Toolbox, readonly: bool = False) -> "Home":
         """Open the store and put everything on it. Raises `StoreError`, `ConfigError`, and `UsageError` for a tool that is not there."""
         clock = SystemClock()
-        store = await SqliteStore.open(loaded.home, clock=clock, readonly=readonly)
+        capabilities = capabilities_of(loaded)
+        store = await SqliteStore.open(loaded.home, clock=clock, codec=capabilities.codec, tables=capabilities.tables(), readonly=readonly)
         try:
             return cls(loaded, store, clock, provider=provider, tools=tools)
         except NeuralClawError:
             await store.aclose()
             raise
 
-    def system(self, workspace: str) -> str:
-        return system_prompt(self.loaded.settings.agent.name, workspace)
-
+    @cached_property
     def digests(self) -> dict[str, str]:
-        """SHA-256 of what decides how a turn goes: settings, policy, prompt and tools of this moment."""
-        if not self._digests:
-            of: dict[str, Callable[[], Any]] = {
-                "settings": lambda: [(v.key, v.value) for v in self.loaded.values],
-                "policy": lambda: self.policy,
-                "prompt": lambda: self.system(""),
-                "tools": lambda: self.tools.tools(),
-            }
-            self._digests = {name: hashlib.sha256(msgspec.json.encode(make(), order="deterministic")).hexdigest() for name, make in of.items()}
-        return self._digests
+        """SHA-256 of what decides how every turn here goes: settings and policy."""
+        of = {"settings": [(v.key, v.value) for v in self.loaded.values], "policy": self.policy}
+        return {name: hashlib.sha256(msgspec.json.encode(value, order="deterministic")).hexdigest() for name, value in of.items()}
+
+    def sources(self) -> list[tuple[ContextSource, CapabilityContext]]:
+        """All that tells the model something: the built-in sources, then those of capabilities."""
+        return [*self._sources, *self.brought.sources()]
+
+    async def turn_tools(self, turn: TurnContext) -> TurnTools:
+        """The tools of a turn: those that every turn has, and what capabilities bring to this one; of them those that its options name.
+
+        One whose name is taken is left out, which the log says.
+        """
+        brought = [(name, one) for name, tools in await self.brought.tools(turn) for one in tools]
+        tools, names = self._with(brought) if brought else self.tools, turn.options.tools
+        return tools if names is None else TurnTools(tools, self.redactor, names)
+
+    def _with(self, brought: list[tuple[str, Any]]) -> TurnTools:
+        before, made = self._more
+        if len(before) == len(brought) and all(a is b for a, (_, b) in zip(before, brought, strict=True)):
+            return made  # the same as in the turn before
+        registry = Registry(self._own)
+        for name, one in brought:
+            try:
+                registry.add(one)
+            except ConfigError as error:
+                log.warning("a tool of the capability %s is left out: %s", name, error.text)
+        self._more = ([one for _, one in brought], TurnTools(registry, self.redactor))
+        return self._more[1]
 
     def about(self) -> Mapping[str, Any]:
         """What the agent says of itself: real settings and tools, and what is known by now. Nothing is tried out for it."""

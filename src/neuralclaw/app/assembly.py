@@ -1,0 +1,48 @@
+"""Puts the runtime on an open home: bus, asker, sessions and the desk, with the verbs of one client."""
+
+from functools import partial
+
+from anyio.abc import TaskGroup
+
+from ..agent.redaction import Searched
+from ..runtime.asker import JournalAsker
+from ..runtime.bus import Bus
+from ..runtime.desk import SessionDesk, Verb
+from ..runtime.equipping import RuntimePorts
+from ..runtime.sessions import Sessions
+from ..types.options import StartOptions, TurnOptions
+from .approver import Approver, asked
+from .capabilities import capabilities_of
+from .capability_context import CapabilityClient
+from .equip import equip, resolve
+from .eventlog import EventLog
+from .home import Home
+from .session_verbs import session_verbs
+from .turn_verbs import turn_verbs
+from .verb_calls import call_verb
+from .verbs import agent_verbs
+
+
+def open_desk(home: Home, defaults: TurnOptions, start: StartOptions, tasks: TaskGroup, approver: Approver | None = None) -> SessionDesk:
+    """The desk of a client: `defaults` are the options of turns that it begins, `start` those of turns that it goes on with. Turns run in `tasks`."""
+    bus = Bus(home.store, home.clock)
+    asker = JournalAsker(home.store, home.clock, lambda entries: desk.notify(entries), approver=asked(approver) if approver else None, redaction=home.redactor)
+    ports = RuntimePorts(
+        store=home.store,
+        clock=home.clock,
+        bus=bus,
+        asker=asker,
+        equip=partial(equip, home),
+        redaction=home.redactor,
+        searched=Searched(home.redactor),
+    )
+    sessions = Sessions(ports, tasks, max_sessions=home.loaded.settings.agent.max_sessions, ended=asker.arrive)
+    bus.listen(EventLog(home.book, sessions.here).entries)
+    verbs: dict[str, Verb] = {}
+    desk = SessionDesk(ports, sessions, partial(resolve, home, defaults), partial(call_verb, verbs), start)
+    verbs.update(turn_verbs(desk, defaults, start))
+    verbs.update(session_verbs(home.store, desk, defaults, start))
+    client = CapabilityClient(home.loaded, desk, home.store, home.clock, desk.notify, defaults.workspace, defaults.origin.who, home.redactor)
+    given = home.brought = capabilities_of(home.loaded).for_client(client)
+    verbs.update(agent_verbs(home, desk, defaults, given))
+    return desk

@@ -1,0 +1,230 @@
+"""The capabilities of this program: the built-in ones, and the installed ones that `capabilities.enabled` names.
+
+A broken one stops nothing: it is left out, and `left_out` says which and why.
+"""
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ..capability import Capability, CapabilityContext, ContextSource, DoctorCheck, EventKind, Service, Table, TurnContext, Verb
+from ..config import LeftOut, LoadedSettings, SettingsRequest, enabled_names
+from ..plugins import CAPABILITIES, BuiltInCapability, InstalledCapability, installed, load, load_target
+from ..ports import Channel, Provider
+from ..types.codec import BUILT_IN as BUILT_IN_KINDS
+from ..types.codec import Codec
+from ..types.events import Body
+from ..types.sentences import sentence
+from .capability_context import CapabilityClient, ClientContext
+from .capability_verbs import BoundVerb
+
+log = logging.getLogger(__name__)
+BUILT_IN = "built in"
+Packages = Callable[[], Sequence[InstalledCapability]]
+"""What packages bring, enabled or not."""
+
+
+class LoadedCapability(NamedTuple):
+    """A capability that takes part. `origin`: the package that brings it, or `built in`."""
+
+    capability: Capability
+    version: str
+    origin: str
+
+
+class Capabilities:
+    """What takes part, in order: built-in ones first, then those of `capabilities.enabled`. The same for every client of the home."""
+
+    def __init__(self, loaded: Sequence[LoadedCapability] = (), left_out: Sequence[LeftOut] = (), found: Packages = installed) -> None:
+        self.loaded, self.left_out, self._found = tuple(loaded), tuple(left_out), found
+
+    @classmethod
+    def load(
+        cls,
+        enabled: Sequence[str] = (),
+        *,
+        built_in: Mapping[str, BuiltInCapability] = CAPABILITIES,
+        found: Packages = installed,
+    ) -> "Capabilities":
+        """Load the built-in capabilities and the enabled ones. Where none is enabled, no package is looked at. Imports their code; raises nothing of it."""
+        if not enabled and not built_in:
+            return cls(found=found)
+        names = load("capabilities.names")()
+        ready = [LoadedCapability(names.taken_by(load_target(one.target)), "", BUILT_IN) for one in built_in.values()]
+        left: list[LeftOut] = []
+        there = found() if enabled else ()
+        for name in dict.fromkeys(enabled):
+            packages = [one for one in there if one.name == name]
+            if not packages:
+                left.append(LeftOut(name, "it is built in and always there" if name in built_in else "no installed package brings it"))
+                continue
+            first, *more = packages
+            if more:
+                brought = " and ".join(one.distribution or "a package without a name" for one in packages)
+                left.append(LeftOut(name, f"several packages bring it: {brought}; remove all but one", *_from(first)))
+                continue
+            value, why = _loaded(first, names)
+            if value is None:
+                left.append(LeftOut(name, why, *_from(first)))
+            else:
+                ready.append(LoadedCapability(names.taken_by(value), value.version or first.version, first.distribution))
+        return cls(ready, left, found)
+
+    def __iter__(self) -> Iterator[Capability]:
+        return (one.capability for one in self.loaded)
+
+    def get(self, name: str) -> LoadedCapability | None:
+        """The capability of that name, where it takes part."""
+        return next((one for one in self.loaded if one.capability.name == name), None)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Those that take part."""
+        return tuple(one.name for one in self)
+
+    def installed(self) -> tuple[str, ...]:
+        """Names of all that packages bring, enabled or not. Looks at every package."""
+        return tuple(one.name for one in self._found())
+
+    @cached_property
+    def sections(self) -> dict[str, type[msgspec.Struct]]:
+        """Sections of the settings that they bring."""
+        return {one.name: one.settings for one in self if one.settings is not None}
+
+    def verbs(self) -> dict[str, Verb]:
+        """The rows of their commands by name."""
+        return {verb.name: verb for one in self for verb in one.verbs}
+
+    def events(self) -> tuple[EventKind, ...]:
+        """The kinds of events that the store's codec must know."""
+        return tuple(kind for one in self for kind in one.events)
+
+    def told(self, body: Body) -> str:
+        """What happened, in a sentence for a person; theirs for their kinds."""
+        return sentence(body, self._sentences)
+
+    @cached_property
+    def _sentences(self) -> dict[str, Callable[[Any], str]]:
+        return {kind.kind: kind.sentence for kind in self.events()}
+
+    @cached_property
+    def codec(self) -> Codec:
+        """The codec of a store that knows their kinds."""
+        kinds = self.events()
+        return Codec(kinds) if kinds else BUILT_IN_KINDS
+
+    def tables(self) -> tuple[Table, ...]:
+        """The derived tables that the store keeps."""
+        return tuple(table for one in self for table in one.tables)
+
+    def for_client(self, client: CapabilityClient) -> "ClientCapabilities":
+        """The same for one client: with contexts, so that they can be used."""
+        return ClientCapabilities(self, client)
+
+
+def capabilities_of_home(asked: SettingsRequest) -> Capabilities:
+    """The capabilities that take part in a home, also where its configuration has problems elsewhere; the built-in ones where it cannot be read at all."""
+    return Capabilities.load(enabled_names(asked))
+
+
+def capabilities_of(loaded: LoadedSettings) -> Capabilities:
+    """The capabilities that take part under these settings: those that were loaded with them, else loaded now."""
+    if isinstance(loaded.extensions, Capabilities):
+        return loaded.extensions
+    return Capabilities.load(loaded.settings.capabilities.enabled)
+
+
+def _from(one: InstalledCapability) -> tuple[str, str]:
+    return one.distribution or "a package without a name", one.version
+
+
+def _loaded(package: InstalledCapability, names: Any) -> tuple[Capability | None, str]:
+    """The capability that an entry point names, or None and why it cannot take part. A package is foreign code: what it raises is the reason."""
+    try:
+        value = package.load()
+        why = load("capabilities.problem")(value, package.name, names)
+    except (Exception, SystemExit) as error:
+        return None, f"it cannot be loaded ({_said(error)})"
+    return (None, why) if why else (value, "")
+
+
+def _said(error: BaseException) -> str:
+    """An error of foreign code on one line."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text:.200}" if text else type(error).__name__
+
+
+class ClientCapabilities:
+    """What the capabilities bring, for one client."""
+
+    def __init__(self, capabilities: Capabilities, client: CapabilityClient) -> None:
+        self.capabilities, self._client = capabilities, client
+        self._contexts = {one.name: ClientContext(one, client) for one in capabilities}
+
+    def context(self, name: str) -> CapabilityContext:
+        """The context of the capability of that name. Raises `KeyError` where it does not take part."""
+        return self._contexts[name]
+
+    def verbs(self, *, reading: bool = False) -> dict[str, BoundVerb]:
+        """Their commands by name, ready to be called with the arguments. `reading`: only those that write nothing of the record."""
+        return {verb.name: BoundVerb(verb, self._contexts[one.name]) for one in self.capabilities for verb in one.verbs if verb.reads or not reading}
+
+    def sources(self) -> list[tuple[ContextSource, CapabilityContext]]:
+        """What tells the model something, each with the context that its `read` takes."""
+        return [(source, self._contexts[one.name]) for one in self.capabilities for source in one.sources]
+
+    async def tools(self, turn: TurnContext) -> list[tuple[str, Sequence[Any]]]:
+        """The tools of a turn by capability. One whose function raises brings none to this turn, which is logged."""
+        found: list[tuple[str, Sequence[Any]]] = []
+        for one in self.capabilities:
+            if one.tools is not None:
+                brought = await self._asked(one.name, "tools", one.tools(self._contexts[one.name], turn))
+                found.append((one.name, list(brought or ())))
+        return found
+
+    async def _asked(self, name: str, what: str, work: Awaitable[Any]) -> Any:
+        """What a capability gives; None, and a line in the log, where its code fails."""
+        try:
+            return await work
+        except Exception as error:
+            log.warning("the capability %s gives no %s: %s", name, what, _said(error))
+            return None
+
+    def wrap(self, turn: TurnContext, provider: Provider) -> Provider:
+        """The turn's provider inside those of the capabilities; the first is the innermost."""
+        for one in self.capabilities:
+            if one.wrap is not None:
+                provider = one.wrap(self._contexts[one.name], turn, provider)
+        return provider
+
+    def services(self) -> list[tuple[Service, CapabilityContext]]:
+        """The work in the background, each with the context that its `run` takes."""
+        return [(service, self._contexts[one.name]) for one in self.capabilities for service in one.services]
+
+    def channels(self) -> dict[str, Channel]:
+        """The channels by name, made."""
+        return {name: make(self._contexts[one.name]) for one in self.capabilities for name, make in one.channels.items()}
+
+    async def checks(self) -> AsyncIterator[DoctorCheck]:
+        """What their checks find. One that raises is a failed check that names its capability."""
+        for one in self.capabilities:
+            if one.checks is not None:
+                for check in await self._checked(one.name, one.checks):
+                    yield check
+
+    async def _checked(self, name: str, checks: Callable[[CapabilityContext], AsyncIterator[DoctorCheck]]) -> list[DoctorCheck]:
+        done: list[DoctorCheck] = []
+        try:
+            async for check in checks(self._contexts[name]):
+                done.append(check if isinstance(check, DoctorCheck) else _no_check(name, check))  # noqa: PERF401  # what was found before an error counts
+        except Exception as error:
+            fix = getattr(error, "hint", None)
+            done.append(DoctorCheck(check=name, ok=False, text=f"its check failed: {_said(error)}", fix=fix))
+        return done
+
+
+def _no_check(name: str, found: object) -> DoctorCheck:
+    return DoctorCheck(check=name, ok=False, text=f"its check gave {type(found).__name__}, which is no DoctorCheck")

@@ -1,0 +1,61 @@
+"""What `doctor` says of capabilities: each that is installed, enabled or not, what is broken with the mend, and what their own checks find."""
+
+from collections.abc import AsyncIterator
+
+from ..capability import DoctorCheck
+from ..config import LeftOut, LoadedSettings
+from ..errors import ConfigError
+from ..plugins import installed
+from .capabilities import BUILT_IN, Capabilities, ClientCapabilities, LoadedCapability
+
+
+async def capability_checks(settings: LoadedSettings, given: ClientCapabilities) -> AsyncIterator[DoctorCheck]:
+    """Every check. Looks at the metadata of all packages."""
+    capabilities = given.capabilities
+    for one in capabilities.loaded:
+        yield _taking_part(settings, one)
+    place = settings.place("capabilities.enabled")
+    for left in capabilities.left_out:
+        yield _left_out(left, place)
+    for check in _not_enabled(capabilities):
+        yield check
+    async for check in given.checks():
+        yield check
+
+
+def _named(name: str) -> str:
+    return f"capability.{name}"
+
+
+def _described(name: str, version: str, origin: str) -> str:
+    """`reading_list 1.2 from neuralclaw-reading-list`."""
+    return f"{name} {version}".rstrip() + (f", {origin}" if origin == BUILT_IN else f" from {origin}")
+
+
+def _taking_part(settings: LoadedSettings, one: LoadedCapability) -> DoctorCheck:
+    name, text = one.capability.name, _described(one.capability.name, one.version, one.origin)
+    try:
+        if name in settings.sections:
+            settings.section(name)
+    except ConfigError as error:
+        return DoctorCheck(check=_named(name), ok=False, text=f"{text}, enabled, and its settings cannot be used: {error.text}", fix=error.hint or None)
+    return DoctorCheck(check=_named(name), ok=True, text=text if one.origin == BUILT_IN else f"{text}, enabled")
+
+
+def _left_out(left: LeftOut, place: str) -> DoctorCheck:
+    off = f"take {left.name} out of capabilities.enabled ({place})"
+    if not left.origin:
+        return DoctorCheck(
+            check=_named(left.name), ok=False, text=f"{left.name} is enabled, and {left.why}", fix=f"install the package that brings it, or {off}"
+        )
+    text = f"{_described(left.name, left.version, left.origin)}, enabled, left out: {left.why}"
+    return DoctorCheck(check=_named(left.name), ok=False, text=text, fix=f"mend or update {left.origin}, or {off}")
+
+
+def _not_enabled(capabilities: Capabilities) -> list[DoctorCheck]:
+    told = {*capabilities.names, *(left.name for left in capabilities.left_out)}
+    others = [one for one in installed() if one.name not in told]
+    return [
+        DoctorCheck(check=_named(one.name), ok=True, text=f"{_described(one.name, one.version, one.distribution or 'a package without a name')}, not enabled")
+        for one in others
+    ]

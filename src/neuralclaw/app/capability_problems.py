@@ -1,0 +1,146 @@
+"""Why a capability cannot take part: what it has to keep to, and the names that are taken."""
+
+import inspect
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from .. import config
+from ..capability import Capability, ContextSource, Service, Verb
+from ..config.describe import unfit_type
+from ..errors import ConfigError
+from ..plugins import NOUNS
+from ..store.derived_tables import DerivedTables
+from ..types.codec import Codec
+from ..types.events import AnyBody
+from ..types.planned_commands import NOUNS as PLANNED
+from .capability_verbs import parameters_of
+from .option_types import OpeningOptions
+
+_IDENTIFIER = re.compile(r"[a-z][a-z0-9_]{0,39}")
+_VERB = re.compile(r"[a-z][a-z0-9_-]*(\.[a-z][a-z0-9_-]*)?")
+Name = tuple[str, str]
+"""What is named (`the command`), and the name."""
+
+
+class Names:
+    """The names that are taken, by whom."""
+
+    def __init__(self) -> None:
+        self._taken: dict[Name, str] = dict.fromkeys(_built_in(), "")
+
+    def taken_by(self, capability: Capability) -> Capability:
+        """The capability, its names taken from now on."""
+        self._taken |= dict.fromkeys(claims(capability), capability.name)
+        return capability
+
+    def clash(self, capability: Capability) -> str:
+        """The first name of the capability that is taken, as a sentence; "" where there is none."""
+        seen = set[Name]()
+        for claim in claims(capability):
+            if claim in self._taken:
+                by = f"the capability {self._taken[claim]} has it" if self._taken[claim] else "it is built in"
+                return f"{' '.join(claim)} is taken: {by}"
+            if claim in seen:
+                return f"it brings {' '.join(claim)} twice"
+            seen.add(claim)
+        return ""
+
+
+def _built_in() -> Iterator[Name]:
+    yield from (("the section", name) for name in (*config.Settings.__struct_fields__, *OpeningOptions.__annotations__))
+    yield from (("the command", noun) for noun in (*NOUNS, *PLANNED))
+    yield from (("the event kind", str(body.__struct_config__.tag)) for body in AnyBody.__args__)
+
+
+def claims(capability: Capability) -> Iterator[Name]:
+    """Every name that must be its alone."""
+    yield "the name", capability.name
+    if capability.settings is not None:
+        yield "the section", capability.name
+    yield from (("the command", noun) for noun in dict.fromkeys(verb.name.partition(".")[0] for verb in capability.verbs))
+    yield from (("the verb", verb.name) for verb in capability.verbs)
+    yield from (("the event kind", kind.kind) for kind in capability.events)
+    yield from (("the table", table.name) for table in capability.tables)
+    yield from (("the source", source.name) for source in capability.sources)
+    yield from (("the service", service.name) for service in capability.services)
+    yield from (("the channel", name) for name in capability.channels)
+
+
+def problem_of(value: Any, name: str, names: Names) -> str:
+    """Why `value`, which the entry point `name` gives, cannot take part; "" where it can. What its code raises is raised."""
+    if not isinstance(value, Capability):
+        return f"its entry point gives {type(value).__name__}, which is no Capability"
+    if value.name != name:
+        return f"its entry point is named {name} and the capability {value.name}: both must be the same"
+    if not _IDENTIFIER.fullmatch(name):
+        return f"{name!r} cannot be the name of a capability: at most 40 small letters, digits and underscores, a letter first"
+    for found in (*_of_settings(value), *_of_verbs(value), *_of_events(value), *_of_others(value)):
+        return found
+    return names.clash(value)
+
+
+def _of_settings(capability: Capability) -> Iterator[str]:
+    kind = capability.settings
+    if kind is None:
+        return
+    if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
+        yield "settings is no msgspec struct"
+        return
+    if without := [field.name for field in msgspec.structs.fields(kind) if field.required]:
+        yield f"the setting {without[0]} has no default"
+        return
+    if unfit := unfit_type(kind):
+        yield f"the setting {unfit} has a type that settings cannot have"
+        return
+    kind()  # a check of its own must accept the defaults
+
+
+def _of_verbs(capability: Capability) -> Iterator[str]:
+    for verb in capability.verbs:
+        if not isinstance(verb, Verb):
+            yield f"verbs has {type(verb).__name__}, which is no Verb"
+        elif not _VERB.fullmatch(verb.name):
+            yield f"{verb.name!r} cannot be the name of a verb: noun.verb, or a noun"
+        elif not inspect.iscoroutinefunction(verb.run):
+            yield f"the verb {verb.name} is no async function"
+        else:
+            yield from _of_signature(verb)
+    nouns = {verb.name for verb in capability.verbs if "." not in verb.name}
+    yield from (f"{noun} is a verb and the noun of others" for noun in nouns if any(v.name.startswith(f"{noun}.") for v in capability.verbs))
+
+
+def _of_signature(verb: Verb) -> Iterator[str]:
+    try:
+        names = {each.name for each in parameters_of(verb.run)}
+    except (TypeError, ValueError, NameError) as error:
+        yield f"the verb {verb.name} cannot be a command: {error}"
+        return
+    if taken := sorted(names & {"home", "json", "verbose", "help"}):
+        yield f"the verb {verb.name} has the parameter {taken[0]}, which every command has already"
+    yield from (f"help of the verb {verb.name} describes {name}, which is none of its parameters" for name in verb.help if name not in names)
+
+
+def _of_events(capability: Capability) -> Iterator[str]:
+    try:
+        codec = Codec(capability.events)
+        DerivedTables(codec, capability.tables)
+    except ConfigError as error:
+        yield error.text
+        return
+    for kind in capability.events:
+        if not kind.kind.startswith(f"{capability.name}."):
+            yield f"the event kind {kind.kind} must begin with {capability.name}."
+        elif missing := [version for version in range(1, kind.version) if version not in kind.upcasts]:
+            yield f"the event kind {kind.kind} of version {kind.version} has no upcast of version {missing[0]}"
+    for table in capability.tables:
+        if table.name != capability.name and not table.name.startswith(f"{capability.name}_"):
+            yield f"the table {table.name} must be named {capability.name}, or begin with {capability.name}_"
+
+
+def _of_others(capability: Capability) -> Iterator[str]:
+    yield from (f"sources has {type(one).__name__}, which is no ContextSource" for one in capability.sources if not isinstance(one, ContextSource))
+    yield from (f"services has {type(one).__name__}, which is no Service" for one in capability.services if not isinstance(one, Service))
+    yield from ("a channel has no name" for name in capability.channels if not name)

@@ -1,0 +1,112 @@
+"""Equips a turn: one function makes what a run works with, for its session, options and soul; and the options themselves are filled in."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import msgspec
+
+from ..agent.prompt import system_prompt
+from ..agent.sources import TurnSource, read_sources
+from ..agent.turn import Equipment
+from ..capability import Place, TurnContext
+from ..runtime.equipping import Equipped
+from ..types.entries import blob_digest
+from ..types.events import TurnStarted
+from ..types.labels import NONE, Labels
+from ..types.messages import ToolDef
+from ..types.options import TurnOptions
+from .home import Home
+from .option_checks import still_there, tools_of
+from .turn_tools import TurnTools
+
+BYTES_PER_TOKEN = 4
+_definitions = msgspec.json.Decoder(tuple[ToolDef, ...])
+
+
+class Prompt(msgspec.Struct, frozen=True, kw_only=True):
+    """What stands at the beginning of every request of a turn, and the tools behind it. `base`: the system prompt without what the sources told."""
+
+    system: str
+    tools: TurnTools
+    definitions: tuple[ToolDef, ...]
+    base: str = ""
+    told: str = ""
+    labels: Labels = NONE
+
+
+async def equip(home: Home, session: str, options: TurnOptions, begun: TurnStarted | None, *, ends: bool = False) -> Equipped:
+    """See `runtime.equipping.Equip`."""
+    if not ends:
+        still_there(options.workspace, session)
+    model = await home.models.chosen(options.model)
+    info = model.provider.info(model.model)
+    turn = TurnContext(session=session, options=options, window=info.context)
+    tools = await home.turn_tools(turn)
+    prompt = await (_new_prompt(home, turn, tools, told=info.language) if begun is None else _recorded_prompt(home, turn, tools, begun))
+    equipment = Equipment(
+        provider=home.brought.wrap(turn, model.provider),
+        model=model.model,
+        tools=prompt.tools,
+        gate=home.gate,
+        system=prompt.system,
+        definitions=prompt.definitions,
+        temperature=model.temperature,
+        top_p=model.top_p,
+        max_tokens=model.max_tokens,
+        timeout=model.timeout,
+        before_last=sources(home, turn, "before_last") if info.language else (),
+        redaction=home.redactor,
+    )
+    return Equipped(equipment=equipment) if begun is not None else _recording(home, prompt, equipment)
+
+
+def sources(home: Home, turn: TurnContext, place: Place) -> Sequence[TurnSource]:
+    """What tells the model of this turn something at that place, each with its share of the window."""
+    found = []
+    for source, context in home.sources():
+        if source.place == place:
+            room = int(source.share * turn.window) * BYTES_PER_TOKEN
+            found.append(TurnSource(name=source.name, read=partial(source.read, context, turn, room), room=room))
+    return found
+
+
+async def _new_prompt(home: Home, turn: TurnContext, tools: TurnTools, *, told: bool) -> Prompt:
+    """The prompt of this moment, without secrets. `told`: with what the sources say."""
+    base = home.redactor.redact(system_prompt(home.loaded.settings.agent.name, turn.options.workspace))
+    said = await read_sources(sources(home, turn, "system") if told else (), home.redactor)
+    system = f"{base}\n{said.text}" if said.text else base
+    return Prompt(system=system, tools=tools, definitions=tools.definitions, base=base, told=said.text, labels=said.labels)
+
+
+async def _recorded_prompt(home: Home, turn: TurnContext, tools: TurnTools, begun: TurnStarted) -> Prompt:
+    """The prompt that the turn began with, and of the tools those that it began with; the built-in one where that was not kept."""
+    blobs = await home.store.blobs(list(begun.stored.values()))
+    if not begun.stored or len(blobs) < len(set(begun.stored.values())):
+        return await _new_prompt(home, turn, tools, told=False)
+    encoded = blobs[begun.stored["tools"]]
+    definitions = tools.definitions if encoded == tools.encoded else _definitions.decode(encoded)
+    return Prompt(system=blobs[begun.stored["system"]].decode(), tools=tools.only(definitions), definitions=definitions)
+
+
+def _recording(home: Home, prompt: Prompt, equipment: Equipment) -> Equipped:
+    """The equipment of a turn that begins, with what its beginning says of it."""
+    blobs = (prompt.system.encode(), prompt.tools.encoded)
+    digests = home.digests | {"prompt": blob_digest(prompt.base.encode()), "tools": prompt.tools.digest}
+    if prompt.told:
+        digests["instructions"] = blob_digest(prompt.told.encode())
+    stored = {"system": blob_digest(blobs[0]), "tools": blob_digest(blobs[1])}
+    return Equipped(equipment=equipment, stored=stored, digests=digests, labels=prompt.labels, blobs=blobs)
+
+
+async def resolve(home: Home, defaults: TurnOptions, session: str, options: TurnOptions | None) -> TurnOptions:
+    """See `runtime.equipping.Resolve`; `defaults` are the client's own."""
+    options = options or defaults
+    wanted = options.model or defaults.model or None
+    await home.models.ready(wanted)
+    model, workspace = home.models.full_name(wanted), options.workspace or defaults.workspace
+    options = msgspec.structs.replace(options, model=model, workspace=workspace)
+    if options.tools is not None:
+        there = await home.turn_tools(TurnContext(session=session, options=msgspec.structs.replace(options, tools=None)))
+        options = msgspec.structs.replace(options, tools=tools_of(options.tools, there))
+    await home.models.chosen(model)
+    return options

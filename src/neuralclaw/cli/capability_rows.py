@@ -1,0 +1,93 @@
+"""Commands that capabilities bring: found under the settings of the home, parsed and shown by their rows."""
+
+import argparse
+import sys
+from typing import Any
+
+import anyio
+
+from ..app import Agent
+from ..app.capabilities import Capabilities, capabilities_of
+from ..app.option_checks import load_settings
+from ..capability import Capability, Verb
+from ..config import process_environment
+from ..errors import NeuralClawError
+from . import capability_nouns, output, verb_rows, verbs
+from .parsing import Command, unknown_noun
+from .parsing import run as run_command
+
+
+def loaded(home: str | None) -> Capabilities:
+    """The capabilities that take part in this home; the cache of `--help` is made anew where it does not hold. Raises `ConfigError`."""
+    found = capabilities_of(load_settings(home, process_environment.environ, None))
+    if capability_nouns.cached(home) is None:
+        _keep(home, found)
+    return found
+
+
+def _keep(home: str | None, found: Capabilities) -> None:
+    told = [{"name": one.capability.name, "version": one.version, "origin": one.origin, "nouns": nouns_of(one.capability)} for one in found.loaded]
+    files = {getattr(sys.modules.get(verb.run.__module__), "__file__", None) for one in found for verb in one.verbs}
+    capability_nouns.keep(home, told, sorted(file for file in files if file))
+
+
+def nouns_of(capability: Capability) -> dict[str, str]:
+    """Noun -> the line that `--help` shows of it."""
+    lines: dict[str, str] = {}
+    for noun in dict.fromkeys(verb.name.partition(".")[0] for verb in capability.verbs):
+        rows = [verb for verb in capability.verbs if verb.name.partition(".")[0] == noun]
+        words = ", ".join(verb.name.partition(".")[2] for verb in rows)
+        lines[noun] = f"{words}: {capability.summary}" if words else rows[0].summary
+    return lines
+
+
+def nouns(home: str | None) -> dict[str, str]:
+    """Noun -> summary of every capability that takes part. A configuration that cannot be read is said on standard error: the help is shown all the same."""
+    known = capability_nouns.cached(home)
+    if known is not None:
+        return known
+    try:
+        return {noun: text for one in loaded(home) for noun, text in nouns_of(one).items()}
+    except NeuralClawError as error:
+        output.err().line(f"The commands of capabilities are not known: {error.text}", "yellow")
+        return {}
+
+
+def run(noun: str, arguments: list[str], home: str | None, built_in: tuple[str, ...]) -> int:
+    """Run the command of a capability. Raises `UsageError` for a noun that none brings, with the notices that say why."""
+    found = loaded(home)
+    rows = [verb for verb in found.verbs().values() if verb.name.partition(".")[0] == noun]
+    if not rows:
+        for left in found.left_out:
+            output.err().line(f"The capability {left.name} is left out: {left.why}.", "yellow")
+        raise unknown_noun(noun, (*built_in, *(noun for one in found for noun in nouns_of(one))))
+    return run_command(noun, [command_of(row) for row in rows], arguments, home)
+
+
+def command_of(row: Verb) -> Command:
+    """The row as a command."""
+    return Command(
+        row.name.replace(".", " "),
+        row.summary,
+        example=verb_rows.example(row),
+        run=lambda args: _run(row, args),
+        options=lambda parser: verb_rows.add_arguments(parser, row),
+    )
+
+
+def _run(row: Verb, args: argparse.Namespace) -> int:
+    value = anyio.run(_value, row, args)
+    if args.json:
+        output.json_line(value)
+    else:
+        verb_rows.show(row, value)
+    return 0
+
+
+async def _value(row: Verb, args: argparse.Namespace) -> Any:
+    """What the verb gives. One that only reads works on a read-only home; any other may begin turns, so that caps and the sandbox must hold."""
+    options = {"readonly": True, "thinks": False} if row.reads else {"who": verbs.at_terminal()}
+    place = argparse.Namespace(home=args.home)
+    async with verbs.opened(place, **options) as agent:
+        assert isinstance(agent, Agent)
+        return output.plain(await agent.do(row.name, **verb_rows.given(row, args)))

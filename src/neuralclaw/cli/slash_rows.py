@@ -1,0 +1,66 @@
+"""The slash commands that capabilities bring: the same rows as their subcommands, for the chat that is open."""
+
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+from ..app.capabilities import Capabilities
+from ..capability import Verb
+from ..errors import UsageError
+from ..types.suggestions import did_you_mean
+from . import output, verb_rows
+from .capability_rows import command_of, nouns_of
+from .conversation import Chat, SlashCommand
+from .parsing import arguments_of
+
+_GROUP = "Capabilities"
+
+
+def slash_commands(capabilities: Capabilities) -> dict[str, SlashCommand]:
+    """A command for each noun: `/reading add URL` for `reading.add`."""
+    rows = list(capabilities.verbs().values())
+    told = {noun: summary for one in capabilities for noun, summary in nouns_of(one).items()}
+    return {noun: _command(noun, summary, [row for row in rows if row.name.partition(".")[0] == noun]) for noun, summary in told.items()}
+
+
+def _command(noun: str, summary: str, rows: Sequence[Verb]) -> SlashCommand:
+    verbs = {row.name.partition(".")[2]: row for row in rows}
+
+    async def run(chat: Chat, rest: str) -> None:
+        words = _words(noun, rest)
+        row = verbs.get("")
+        if row is None:
+            if not words or words[0] not in verbs:
+                wrong = f"has no {words[0]!r}{did_you_mean(words[0], verbs)}" if words else "wants a verb"
+                raise UsageError(f"/{noun} {wrong}", hint=f"it has: {', '.join(verbs)}")
+            row, words = verbs[words[0]], words[1:]
+        args = arguments_of(command_of(row), words)
+        show(chat, row, await chat.agent.do(row.name, **verb_rows.given(row, args)), as_json=args.json)
+
+    takes = "|".join(name for name in verbs if name) or " ".join(verb_rows.example(rows[0]).split()[2:]) or "[--json]"
+    return SlashCommand(_GROUP, takes, summary, run)
+
+
+def _words(noun: str, rest: str) -> list[str]:
+    try:
+        return shlex.split(rest)
+    except ValueError as error:
+        raise UsageError(f"/{noun} cannot read its words: {str(error).lower()}", hint="quotes stand in pairs") from None
+
+
+def show(chat: Chat, row: Verb, value: Any, *, as_json: bool) -> None:
+    """Show what a verb gave in the chat."""
+    if as_json:
+        chat.say(output.compact(value))
+    elif row.render is not None:
+        chat.say(verb_rows.shown(row.render(value)))
+    elif isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
+        columns = verb_rows.columns_of(row, value)
+        cells = [[verb_rows.shown(output.worded(one.get(name))) for name in columns] for one in value]
+        chat.table([[name.upper() for name in columns], *cells], drop=range(len(columns) - 1, 0, -1))
+    elif isinstance(value, dict) and value:
+        chat.table([(name, verb_rows.shown(output.worded(value.get(name)))) for name in row.columns or value])
+    elif value in (None, [], {}):
+        chat.say("there is none")
+    else:
+        chat.say(verb_rows.shown(output.worded(value)))

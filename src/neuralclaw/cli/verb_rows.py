@@ -1,0 +1,165 @@
+"""A command made from the row of a verb: its arguments from the signature, its help, and the text that people read of its value."""
+
+import argparse
+import enum
+import types
+from collections.abc import Callable, Iterable, Sequence
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import msgspec
+
+from ..app.capability_verbs import VerbParameter, parameters_of
+from ..capability import Verb
+from ..channels.control_characters import visible
+from ..types.suggestions import did_you_mean
+from . import output
+from .parsing import clean, with_json
+
+LISTS = (list, tuple, set, frozenset)
+
+
+def stripped(kind: Any) -> Any:
+    """A type without its bounds and without None."""
+    if get_origin(kind) is Annotated:
+        return stripped(get_args(kind)[0])
+    if get_origin(kind) in (types.UnionType, Union):
+        inner = [one for one in get_args(kind) if one is not types.NoneType]
+        return stripped(inner[0]) if len(inner) == 1 else kind
+    return kind
+
+
+def add_arguments(parser: argparse.ArgumentParser, row: Verb) -> None:
+    """The arguments of the row. What is not given is not in the namespace: the verb's own default holds."""
+    for each in parameters_of(row.run):
+        _add(parser, each, row.help.get(each.name, ""))
+    with_json(parser)
+
+
+def _add(parser: argparse.ArgumentParser, each: VerbParameter, told: str) -> None:
+    kind = stripped(each.kind)
+    flag = f"--{each.name.replace('_', '-')}"
+    if kind is bool:
+        name = f"--no-{flag[2:]}" if each.default is True else flag
+        action = "store_false" if each.default is True else "store_true"
+        parser.add_argument(name, dest=each.name, action=action, default=argparse.SUPPRESS, help=told or None)
+        return
+    many = get_origin(kind) in LISTS or kind in LISTS
+    metavar = _metavar(each.name, kind)
+    text = _with_default(told, each)
+    if each.option:
+        action = "extend" if many else "store"
+        kinds = _several(each.kind) if many else _one(each.kind)
+        parser.add_argument(flag, dest=each.name, action=action, type=kinds, required=each.required, default=argparse.SUPPRESS, metavar=metavar, help=text)
+    else:
+        nargs = ("+" if each.required else "*") if many else None if each.required else "?"
+        parser.add_argument(each.name, type=_one(_inner(kind) if many else each.kind), nargs=nargs, default=argparse.SUPPRESS, metavar=metavar, help=text)
+
+
+def _with_default(told: str, each: VerbParameter) -> str | None:
+    if each.required or each.default in (None, "", (), []) or isinstance(each.default, enum.Enum):
+        return told.replace("%", "%%") or None
+    return f"{told} ({each.default})".strip().replace("%", "%%")
+
+
+def _metavar(name: str, kind: Any) -> str:
+    words = _words(_inner(kind) if get_origin(kind) in LISTS else kind)
+    if words:
+        return "|".join(words)
+    return {int: "N", float: "N"}.get(kind, name.upper().replace("_", "-"))
+
+
+def _words(kind: Any) -> list[str]:
+    """The words of a closed choice."""
+    kind = stripped(kind)
+    if get_origin(kind) is Literal:
+        return [str(word) for word in get_args(kind)]
+    return [str(member.value) for member in kind] if isinstance(kind, type) and issubclass(kind, enum.Enum) else []
+
+
+def _inner(kind: Any) -> Any:
+    inner = get_args(stripped(kind))
+    return inner[0] if inner else str
+
+
+def _one(kind: Any) -> Callable[[str], Any]:
+    """The type of an argument for `argparse`: text in the type that the verb takes. What does not fit is one sentence."""
+    plain = stripped(kind)
+    words = _words(plain)
+
+    def parse(word: str) -> Any:
+        word = clean(word)
+        if words:
+            if word not in words:
+                raise argparse.ArgumentTypeError(f"{word!r} is not one of {', '.join(words)}{did_you_mean(word, words)}")
+            return next(one for one in get_args(plain) if str(one) == word) if get_origin(plain) is Literal else word
+        if plain is str or plain is Any:
+            return word
+        return _converted(word, kind)
+
+    return parse
+
+
+def _converted(word: str, kind: Any) -> Any:
+    plain = stripped(kind)
+    wanted = {int: "a whole number", float: "a number"}.get(plain, "JSON that fits" if word[:1] in "{[" else "of the type that it takes")
+    try:
+        value = msgspec.json.decode(word) if word[:1] in ("{", "[") else word
+        msgspec.convert(value, kind, strict=False)  # its type; what it is given as is decided by the verb
+        return msgspec.convert(value, plain, strict=False) if plain in (int, float) else value
+    except msgspec.ValidationError as error:
+        said = str(error)
+        bound = said.partition("Expected ")[2] if any(sign in said for sign in ("<", ">")) else ""
+        raise argparse.ArgumentTypeError(f"{word!r} is not {wanted}{f' ({bound})' if bound else ''}") from None
+    except msgspec.DecodeError:
+        raise argparse.ArgumentTypeError(f"{word!r} is not {wanted}") from None
+
+
+def _several(kind: Any) -> Callable[[str], list[Any]]:
+    """Values with commas between them; the option may stand several times."""
+    one = _one(_inner(kind))
+
+    def parse(words: str) -> list[Any]:
+        return [one(word.strip()) for word in words.split(",") if word.strip()]
+
+    return parse
+
+
+def given(row: Verb, args: argparse.Namespace) -> dict[str, Any]:
+    """The arguments that the command line named."""
+    return {each.name: getattr(args, each.name) for each in parameters_of(row.run) if hasattr(args, each.name)}
+
+
+def example(row: Verb) -> str:
+    """The row's example, or one made of its arguments."""
+    if row.example:
+        return row.example
+    words = [each.name.upper().replace("_", "-") for each in parameters_of(row.run) if each.required and not each.option]
+    return " ".join(["neuralclaw", *row.name.split("."), *words])
+
+
+def columns_of(row: Verb, rows: Iterable[dict[str, Any]]) -> list[str]:
+    """The columns of a list: those that the row names, else every field there is."""
+    return list(row.columns) or list(dict.fromkeys(name for one in rows for name in one))
+
+
+def show(row: Verb, value: Any) -> None:
+    """Print the value for a person: what the row renders, a table, an object's fields, or a line."""
+    screen = output.out()
+    if row.render is not None:
+        screen.line(shown(row.render(value)))
+    elif isinstance(value, list) and all(isinstance(one, dict) for one in value):
+        columns = columns_of(row, value)
+        output.table(value, columns, drop=columns[:0:-1], empty="there is none")
+    elif isinstance(value, list):
+        for one in value:
+            screen.line(shown(output.worded(one)))
+    elif isinstance(value, dict):
+        wanted: Sequence[str] = row.columns or list(value)
+        output.fields({name: value.get(name) for name in wanted})
+    elif value is not None:
+        screen.line(shown(output.worded(value)))
+
+
+def shown(text: str) -> str:
+    """Text of a capability on the screen: its lines, without what a terminal would obey."""
+    return "\n".join(map(visible, text.rstrip("\n").split("\n")))

@@ -1,0 +1,117 @@
+"""The one door, as Protocols: `Desk`, which every client of the program talks to, and `Channel`, a client that a capability brings."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol
+
+from .types.entries import Event
+from .types.events import Inbound
+from .types.options import StartOptions
+from .types.records import Accepted
+
+
+class Subscriber(Protocol):
+    """One reader of the event stream, with its own bounded buffer."""
+
+    def __aiter__(self) -> AsyncIterator[Event]: ...
+    async def __anext__(self) -> Event: ...
+
+
+class TurnEvents(Protocol):
+    """The events of one turn, up to its `turn.finished`; `Desk.stop` ends it."""
+
+    @property
+    def session(self) -> str: ...
+    @property
+    def number(self) -> int | None:
+        """The turn, None while its message waits for it."""
+        ...
+
+    def __aiter__(self) -> AsyncIterator[Event]: ...
+    async def __anext__(self) -> Event: ...
+
+
+class Desk(Protocol):
+    """The one door: all that a person or program can do, wherever they sit. `by` and `Inbound.by` say for whom it is done; it goes on record.
+
+    A message whose `options` are None runs under those of the session's last turn, that of a new session under the desk's own; in options that are
+    given an empty `model` or `workspace` is the desk's own. `start` None: as the options of the message say, or, where a turn is gone on with, as the
+    desk's owner is there. What cannot be used raises `UsageError` or `ConfigError` before anything is recorded; a turn that fails raises nothing.
+    """
+
+    def turn(self, session: str, inbound: Inbound, start: StartOptions | None = None) -> AbstractAsyncContextManager[TurnEvents]:
+        """Send a message and follow its turn. Leaving before its end cancels it, or withdraws the message that waits for its turn.
+
+        A key that was accepted before follows what that message began. A person's message to a parked session withdraws its open questions; a
+        program's waits for their answers. Raises `SessionBusy` when the session's turn runs in another process.
+        """
+        ...
+
+    async def send(self, session: str, inbound: Inbound, start: StartOptions | None = None) -> Accepted:
+        """The same without following: returns when the message is on record. It survives `kill -9`; the turn runs in the background."""
+        ...
+
+    async def queue(self, session: str, inbound: Inbound) -> Accepted:
+        """Record a message that waits for the end of the turn that runs or is parked, in whichever process, and begins a turn then; at once where none is."""
+        ...
+
+    async def steer(self, session: str, inbound: Inbound) -> int:
+        """Say something to the turn that runs, in whichever process: it is seen before the next model call. Gives its entry number.
+
+        Where no turn runs it begins one, here. Raises `SessionNotFound`.
+        """
+        ...
+
+    def resume(self, session: str, start: StartOptions | None = None, *, by: str) -> AbstractAsyncContextManager[TurnEvents]:
+        """Go on with what is unfinished or waits in the session and follow that turn; with nothing to do, the last turn's end again.
+
+        Raises `SessionBusy`, `SessionNotFound`, and `UsageError` for a session without a turn.
+        """
+        ...
+
+    def recover(self, start: StartOptions | None = None, *, by: str) -> AsyncIterator[Event]:
+        """Finish every unfinished turn of the home, one session after the other; their events. What runs elsewhere is left, and a session that cannot
+        go on is named by a passing `error` event."""
+        ...
+
+    async def stop(self, events: TurnEvents, *, by: str) -> None:
+        """Stop the turn of these events and no other; where its message waits, withdraw it and stop what stands before it."""
+        ...
+
+    async def cancel(self, session: str, *, by: str, turn: int | None = None, message: int | None = None) -> None:
+        """Stop the session's turn, wherever it runs; a parked or unfinished one ends when it is taken up.
+
+        `turn`: that one and no other. `message`: what the message of this entry began or will begin. Raises `SessionNotFound`.
+        """
+        ...
+
+    async def answer(self, approval_id: str, decision: str, *, by: str, value: Mapping[str, Any] | None = None, text: str | None = None) -> None:
+        """Answer a question; the first answer counts. `text`: what the person says with a no, for the model.
+
+        Raises `UnknownQuestion`, `AlreadyAnswered`, and `UsageError` for an answer that the question does not offer.
+        """
+        ...
+
+    async def leave(self, session: str) -> None:
+        """Nobody is there any more for this session: open questions of its run here are answered no, by nobody."""
+        ...
+
+    def events(self, session: str, *, after: int | None = None) -> AbstractAsyncContextManager[Subscriber]:
+        """The events of a session: recorded ones with an entry number above `after` (None: all), passing ones from now on."""
+        ...
+
+    async def do(self, verb: str, /, **arguments: Any) -> Any:
+        """Run a command by its name. Its value in plain JSON types, as `--json` prints it.
+
+        Raises `UsageError` for a command that is not there and for arguments that it does not take.
+        """
+        ...
+
+
+class Channel(Protocol):
+    """A place where a person sits. `serve` runs in one process of a home at a time, until it is cancelled or returns."""
+
+    async def serve(self, desk: Desk) -> None: ...
+    async def deliver(self, address: str, event: Event) -> None:
+        """Bring the end of a turn to this address. Returns when it has arrived; whatever it raises, it is tried again later. It may come twice."""
+        ...

@@ -1,0 +1,63 @@
+"""What the runtime asks of the home before it runs a turn; `app` makes it."""
+
+from typing import Protocol
+
+import msgspec
+
+from ..agent.redaction import Searched
+from ..agent.turn import Equipment
+from ..ports import Clock, Redaction, Store
+from ..types.events import TurnStarted
+from ..types.labels import NONE, Labels
+from ..types.options import TurnOptions
+from .asker import JournalAsker
+from .bus import Bus
+
+
+class Equipped(msgspec.Struct, frozen=True, kw_only=True):
+    """The equipment of a run, and what `turn.started` says of it where the turn begins with this run.
+
+    `stored`: SHA-256 of the system prompt and of the tool definitions; `blobs` are their bytes. `digests`: of what was used. `labels`: where the system
+    prompt's texts came from.
+    """
+
+    equipment: Equipment
+    stored: dict[str, str] = {}
+    digests: dict[str, str] = {}
+    labels: Labels = NONE
+    blobs: tuple[bytes, ...] = ()
+
+
+class Equip(Protocol):
+    """Makes what a run needs, for its session, options and soul."""
+
+    async def __call__(self, session: str, options: TurnOptions, begun: TurnStarted | None, *, ends: bool = False) -> Equipped:
+        """`begun` None: the turn begins. Else it is gone on with, under the system prompt and the definitions that it began with.
+
+        `ends`: it was cancelled and has only to be ended, also where its workspace is gone. Raises `NeuralClawError` where the turn cannot run now.
+        """
+        ...
+
+
+class Resolve(Protocol):
+    """Fills in and checks the options of a message before it is recorded."""
+
+    async def __call__(self, session: str, options: TurnOptions | None) -> TurnOptions:
+        """The options with the whole name of the model, and the tools by their own names. None, and what is empty: the client's own.
+
+        Raises `ConfigError` for a model that cannot be asked, `ToolNotFoundError` and `UsageError`.
+        """
+        ...
+
+
+class RuntimePorts(msgspec.Struct, frozen=True, kw_only=True):
+    """The ports that all sessions of a process are run with. `redaction` keeps secrets out of what is said to them and what they show."""
+
+    store: Store
+    clock: Clock
+    bus: Bus
+    asker: JournalAsker
+    equip: Equip
+    redaction: Redaction
+    searched: Searched
+    """Entries that were read, without secrets: the journals of all sessions search none twice."""

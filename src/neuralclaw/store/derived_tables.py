@@ -1,0 +1,160 @@
+"""The registry of derived tables: the built-in ones and those of capabilities, their names, columns and definitions."""
+
+import hashlib
+import re
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from ..capability import Table
+from ..errors import ConfigError, StoreError
+from ..ports import Rows
+from ..types.codec import BUILT_IN, Codec
+from ..types.entries import Entry
+from .schema import BUILT_IN_TABLES, COLUMNS
+
+_IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]*")
+_TYPES = {"text": "TEXT", "integer": "INTEGER", "real": "REAL", "blob": "BLOB"}
+
+
+class CapabilityTable:
+    """A capability's table as the store keeps it: `definition`, and its statements. Its identifiers are checked, so they can stand in SQL.
+
+    In the database its name begins with `capability_`, so that no built-in table ever meets it.
+    """
+
+    def __init__(self, definition: Table) -> None:
+        self.name, self.kinds = definition.name, frozenset(definition.kinds)
+        self.fold: Callable[[Entry, Rows], None] = definition.fold
+        self.columns, self.key = tuple(definition.columns), tuple(definition.key)
+        self.stored = f"capability_{self.name}"
+        columns = [f"{_quoted(name)} {_TYPES[kind]}" for name, kind in definition.columns.items()]
+        self.create = [f"CREATE TABLE {_quoted(self.stored)} ({', '.join(columns)}, PRIMARY KEY ({_listed(self.key)})) STRICT, WITHOUT ROWID"]
+        for number, index in enumerate(definition.indexes, 1):
+            self.create.append(f"CREATE INDEX {_quoted(f'index_{self.name}_{number}')} ON {_quoted(self.stored)} ({_listed(index)})")
+        one = f"WHERE {' AND '.join(f'{_quoted(name)} = ?' for name in self.key)}"
+        self.select = f"SELECT {_listed(self.columns)} FROM {_quoted(self.stored)} {one}"
+        self.insert = f"INSERT OR REPLACE INTO {_quoted(self.stored)} ({_listed(self.columns)}) VALUES ({', '.join('?' * len(self.columns))})"
+        self.remove = f"DELETE FROM {_quoted(self.stored)} {one}"
+        shape = [self.name, list(definition.columns.items()), self.key, sorted(self.kinds), definition.indexes, definition.version]
+        self.digest = hashlib.sha256(msgspec.json.encode(shape)).hexdigest()
+        """It changes when anything but `fold` does."""
+
+
+class TableRows:
+    """The port `Rows` on one capability's table, inside the writer's transaction."""
+
+    def __init__(self, connection: sqlite3.Connection, table: CapabilityTable) -> None:
+        self._connection, self._table = connection, table
+
+    def get(self, **key: Any) -> dict[str, Any] | None:
+        """See `ports.Rows`. Raises `StoreError` where not just the key is named."""
+        for row in self._connection.execute(self._table.select, self._key(key)).fetchall():
+            return dict(zip(self._table.columns, row, strict=True))
+        return None
+
+    def put(self, **values: Any) -> None:
+        """See `ports.Rows`. Raises `StoreError` for a column that the table does not have."""
+        if strange := sorted(values.keys() - set(self._table.columns)):
+            raise StoreError(f"the table {self._table.name} has no column {', '.join(strange)}")
+        self._connection.execute(self._table.insert, [values.get(name) for name in self._table.columns])
+
+    def delete(self, **key: Any) -> None:
+        """See `ports.Rows`. Raises `StoreError` where not just the key is named."""
+        self._connection.execute(self._table.remove, self._key(key))
+
+    def _key(self, key: Mapping[str, Any]) -> list[Any]:
+        if key.keys() != set(self._table.key):
+            raise StoreError(f"the key of the table {self._table.name} is {', '.join(self._table.key)}, not {', '.join(key) or 'nothing'}")
+        return [key[name] for name in self._table.key]
+
+
+class Projection(Protocol):
+    """What is derived from entries by folding them in the order of the record."""
+
+    @property
+    def kinds(self) -> frozenset[str] | None:
+        """The kinds of entries that it is derived from; None: all, also those whose body cannot be read."""
+        ...
+
+    def clear(self, session: str | None) -> None:
+        """Remove its rows; those of a session, where its rows belong to sessions."""
+        ...
+
+    def take(self, entry: Entry) -> None:
+        """Fold one more entry."""
+        ...
+
+
+class DerivedTables:
+    """Every derived table of a home: `BUILT_IN_TABLES` and those of capabilities. It does not change once it is made.
+
+    Raises `ConfigError` for a table that could not be kept, or that has the name of another.
+    """
+
+    def __init__(self, codec: Codec = BUILT_IN, tables: Iterable[Table] = ()) -> None:
+        self.codec = codec
+        self.tables: dict[str, CapabilityTable] = {}
+        self._of_kind: dict[str, tuple[CapabilityTable, ...]] = {}
+        for definition in tables:
+            self._check(definition)
+            table = self.tables[definition.name] = CapabilityTable(definition)
+            for kind in table.kinds:
+                self._of_kind[kind] = (*self._of_kind.get(kind, ()), table)
+
+    def _check(self, table: Table) -> None:
+        name = table.name
+        if name in BUILT_IN_TABLES:
+            raise ConfigError(f"a capability's table is called {name}, like the built-in table {name}", hint="a table's name begins with its capability's")
+        if name in self.tables:
+            raise ConfigError(f"two capabilities have a table called {name}", hint="a table's name begins with its capability's")
+        for word in (name, *table.columns, *table.key, *(column for index in table.indexes for column in index)):
+            if not _IDENTIFIER.fullmatch(word):
+                raise ConfigError(f"the table {name!r} of a capability cannot have the name {word!r} in it: it is not of the form [a-z_][a-z0-9_]*")
+        if not table.key:
+            raise ConfigError(f"the table {name} of a capability has no key")
+        for what, columns in (("key", table.key), *(("index", index) for index in table.indexes)):
+            if strange := [column for column in columns if column not in table.columns]:
+                raise ConfigError(f"the {what} of the table {name} names {', '.join(strange)}, which is no column of it")
+            if not columns or len(set(columns)) < len(columns):
+                raise ConfigError(f"the {what} of the table {name} names no column, or one twice")
+        for column, kind in table.columns.items():
+            if kind not in _TYPES:
+                raise ConfigError(f"the column {column} of the table {name} has the type {kind!r}, which is none of {', '.join(_TYPES)}")
+        if strange := [kind for kind in table.kinds if not self.codec.has(kind)]:
+            raise ConfigError(f"the table {name} is derived from {', '.join(strange)}, which is no kind of event that this program records")
+
+    def of_kind(self, kind: str) -> tuple[CapabilityTable, ...]:
+        """The capabilities' tables that entries of a kind are folded into."""
+        return self._of_kind.get(kind, ())
+
+    def shape(self, name: str) -> tuple[str, Sequence[str], Sequence[str]]:
+        """The name in the database, the columns and the key of a derived table. Raises `StoreError` where there is none of that name."""
+        if name in BUILT_IN_TABLES:
+            return name, COLUMNS[name].split(", "), BUILT_IN_TABLES[name]
+        table = self.tables.get(name)
+        if table is None:
+            known = ", ".join(sorted((*BUILT_IN_TABLES, *self.tables)))
+            raise StoreError(f"there is no derived table {name!r}: {known}")
+        return table.stored, table.columns, table.key
+
+
+def _quoted(identifier: str) -> str:
+    return f'"{identifier}"'
+
+
+def _listed(identifiers: Sequence[str]) -> str:
+    return ", ".join(map(_quoted, identifiers))
+
+
+def bound(connection: sqlite3.Connection, table: CapabilityTable) -> Rows:
+    """The rows of a table, for its fold."""
+    return TableRows(connection, table)
+
+
+def lags(c: sqlite3.Connection, table: CapabilityTable, folded: int) -> bool:
+    """Whether entries of the table's kinds were written behind record `folded`."""
+    marks = ", ".join("?" * len(table.kinds))
+    return c.execute(f"SELECT 1 FROM entries WHERE record > ? AND kind IN ({marks}) LIMIT 1", (folded, *sorted(table.kinds))).fetchone() is not None

@@ -1,0 +1,190 @@
+"""Keeping the tables of capabilities: made, brought up to date, and emptied when what they were folded from is erased.
+
+`derived_tables` holds for each of them the digest of its definition, the kinds it is derived from, and the record up to which it was folded. So a
+table whose definition changed is made anew, a table whose capability was away takes up what was written meanwhile, and a program that does not
+have the capability can empty it when it erases entries of its kinds: it is folded from the beginning when the capability is back.
+"""
+
+import logging
+import sqlite3
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from ..errors import StoreError
+from ..types.codec import Codec
+from ..types.entries import Entry
+from ..types.events import Unreadable
+from .bodies import ENTRY, entry_of
+from .connection import is_refusal
+from .derived_tables import CapabilityTable, DerivedTables, Projection, bound, lags
+from .journal import Append
+from .tables import Tables
+from .writer import Job
+
+_log = logging.getLogger(__name__)
+
+_CHUNK = 500
+_SEEN = 1000
+"""Records behind the last folded one that an opening may look at in vain; then it says that they are folded."""
+
+
+def stored(c: sqlite3.Connection, codec: Codec, *, session: str | None = None, after: int = 0, kinds: frozenset[str] | None = None) -> Iterator[Entry]:
+    """Entries in the order of the record, behind record `after`: of a session or of all, of these kinds or of all."""
+    where, values = "", []
+    if session is not None:
+        where, values = " AND e.session = ?", [session]
+    if kinds is not None:
+        where += f" AND e.kind IN ({', '.join('?' * len(kinds))})"
+        values += sorted(kinds)
+    while rows := c.execute(f"{ENTRY} WHERE e.record > ?{where} ORDER BY e.record LIMIT {_CHUNK}", (after, *values)).fetchall():
+        for row in rows:
+            entry = entry_of(row, codec)
+            after = entry.header.record
+            yield entry
+
+
+def derive(tables: Tables, projection: Projection, *, session: str | None = None, after: int | None = None) -> None:
+    """Make anew what is derived from entries, or with `after` only take up those behind that record; within the writer's transaction.
+
+    It is the one way in which any derived table is made from what is stored.
+    """
+    if after is None:
+        projection.clear(session)
+    for entry in stored(tables.connection, tables.derived.codec, session=session, after=after or 0, kinds=projection.kinds):
+        projection.take(entry)
+        if entry.header.record % _CHUNK == 0:
+            tables.flush()
+    tables.flush()
+
+
+class _TableProjection:
+    """A capability's table as a projection. Its rows belong to no session: they are always made anew as a whole."""
+
+    def __init__(self, tables: Tables, table: CapabilityTable) -> None:
+        self._connection, self._table = tables.connection, table
+        self._rows = bound(tables.connection, table)
+        self.kinds: frozenset[str] | None = table.kinds
+
+    def clear(self, session: str | None) -> None:
+        _empty(self._connection, self._table.name)
+
+    def take(self, entry: Entry) -> None:
+        """Raises `StoreError`, which names the table, where its fold raises."""
+        if entry.body is None or isinstance(entry.body, Unreadable):
+            return
+        try:
+            self._table.fold(entry, self._rows)
+        except Exception as error:
+            if isinstance(error, sqlite3.Error) and not is_refusal(error):
+                raise
+            raise StoreError(
+                f"the table {self._table.name} of a capability cannot take up an entry of kind {entry.header.kind} ({type(error).__name__}: {error});"
+                " nothing of this step was recorded"
+            ) from error
+
+
+def refold(tables: Tables, table: CapabilityTable, *, after: int | None = None) -> None:
+    """Make a capability's table anew from the entries, or take up those behind record `after`. Raises `StoreError` where its fold raises."""
+    derive(tables, _TableProjection(tables, table), after=after)
+    tables.connection.execute("UPDATE derived_tables SET folded = ? WHERE name = ?", (tables.record, table.name))
+
+
+def forget_erased(tables: Tables, kinds: frozenset[str]) -> None:
+    """Remove from the capabilities' tables what was folded from entries of these kinds that are erased now.
+
+    A table that this program has is made anew; one whose capability is not here is emptied. So is one whose fold raises: the erasing comes first.
+    """
+    for name, encoded, digest in tables.connection.execute("SELECT name, kinds, digest FROM derived_tables").fetchall():
+        if kinds.isdisjoint(msgspec.json.decode(encoded)):
+            continue
+        table = tables.derived.tables.get(name)
+        if table is None or table.digest != digest:
+            _empty(tables.connection, name)
+            continue
+        _refold_or_empty(tables, table, after=None)
+
+
+def _refold_or_empty(tables: Tables, table: CapabilityTable, *, after: int | None) -> None:
+    try:
+        refold(tables, table, after=after)
+    except StoreError as error:
+        _log.warning("%s; the table was emptied", error.text)
+        _empty(tables.connection, table.name)
+
+
+def _empty(c: sqlite3.Connection, name: str) -> None:
+    c.execute(f'DELETE FROM "capability_{name}"')
+    c.execute("UPDATE derived_tables SET folded = 0 WHERE name = ?", (name,))
+
+
+class FoldingAppend(Append):
+    """An append with entries that are folded into tables of capabilities. It has a transaction of its own: what a fold did is undone with it."""
+
+    __slots__ = ()
+    alone = True
+
+    def run(self, tables: Tables) -> list[Entry]:
+        mine = {table.name: table for kind in self.kinds for table in tables.derived.of_kind(kind) if _ready(tables, table)}
+        entries = super().run(tables)
+        for table in mine.values():
+            projection = _TableProjection(tables, table)
+            for entry in entries:
+                if entry.header.kind in table.kinds:
+                    projection.take(entry)
+            tables.connection.execute("UPDATE derived_tables SET folded = ? WHERE name = ?", (tables.record, table.name))
+        return entries
+
+
+def _ready(tables: Tables, table: CapabilityTable) -> bool:
+    """Whether the table is kept by this definition; then all before this transaction is folded into it. Another program's definition may have taken
+    its place since it was opened here: that program takes up what is written here."""
+    for digest, folded in tables.connection.execute("SELECT digest, folded FROM derived_tables WHERE name = ?", (table.name,)).fetchall():
+        if digest == table.digest:
+            if folded < tables.record:
+                refold(tables, table, after=folded)
+            return True
+    return False
+
+
+def append_job(derived: DerivedTables, kinds: Sequence[str]) -> type[Append]:
+    """The kind of job that writes entries of these kinds."""
+    return FoldingAppend if derived.tables and any(derived.of_kind(kind) for kind in kinds) else Append
+
+
+class Attach(Job):
+    """Make a capability's table where it is not there or its definition changed, and fold what it has not taken up.
+
+    A fold that raises leaves the table empty and keeps nobody from opening the home: writing its kinds and reading it say what is wrong.
+    """
+
+    __slots__ = ("_table",)
+    alone = True
+
+    def __init__(self, table: CapabilityTable) -> None:
+        self._table = table
+
+    def run(self, tables: Tables) -> None:
+        c, table = tables.connection, self._table
+        if (table.digest,) not in c.execute("SELECT digest FROM derived_tables WHERE name = ?", (table.name,)).fetchall():
+            c.execute(f'DROP TABLE IF EXISTS "{table.stored}"')
+            for statement in table.create:
+                c.execute(statement)
+            kinds = msgspec.json.encode(sorted(table.kinds)).decode()
+            c.execute("INSERT OR REPLACE INTO derived_tables (name, digest, kinds, folded) VALUES (?, ?, ?, 0)", (table.name, table.digest, kinds))
+        for (folded,) in c.execute("SELECT folded FROM derived_tables WHERE name = ?", (table.name,)).fetchall():
+            _refold_or_empty(tables, table, after=folded)
+
+
+def unattached(c: sqlite3.Connection, derived: DerivedTables) -> list[CapabilityTable]:
+    """The tables that `Attach` has work with."""
+    if not derived.tables:
+        return []
+    known = {name: (digest, folded) for name, digest, folded in c.execute("SELECT name, digest, folded FROM derived_tables")}
+    last: int = c.execute("SELECT coalesce(max(record), 0) FROM entries").fetchone()[0]
+    found = []
+    for table in derived.tables.values():
+        digest, folded = known.get(table.name, ("", 0))
+        if digest != table.digest or last - folded > _SEEN or lags(c, table, folded):
+            found.append(table)
+    return found

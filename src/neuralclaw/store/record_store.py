@@ -1,0 +1,74 @@
+"""Records: values under a space and a key, changed by compare-and-set. They are state of their own, derived from nothing."""
+
+import sqlite3
+from collections.abc import Callable
+
+import msgspec
+
+from ..errors import StoreError
+from ..types.entries import rfc3339
+from ..types.records import PutRecord, Record, RecordConflict
+from .schema import RECORDS
+from .tables import Needs, RecordRow, Tables
+from .writer import Job
+
+
+def encoded(put: PutRecord) -> str | None:
+    """The value as it is kept; None: the record is to be removed. Raises `StoreError` for a value that is no JSON, and for a record without a name."""
+    if not (put.space and put.key):
+        raise StoreError("a record has a space and a key; nothing was changed")
+    if put.value is None:
+        return None
+    try:
+        data = msgspec.json.encode(put.value)
+        if msgspec.json.decode(data) != msgspec.to_builtins(put.value):  # a number that is not finite, a key that is no text
+            raise ValueError("it would be read as another value")
+        text = data.decode()
+        put.space.encode(), put.key.encode()
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise StoreError(f"the record {put.space}/{put.key} cannot be written ({error}); nothing was changed") from error
+    return text
+
+
+def record_of(row: RecordRow) -> Record:
+    """A kept record. Raises `StoreError` where its value cannot be read."""
+    try:
+        value = msgspec.json.decode(row.value)
+    except (ValueError, RecursionError) as error:
+        raise StoreError(f"the record {row.space}/{row.key} is damaged ({error})", hint="what keeps it there can write it anew") from error
+    return Record(row.space, row.key, value, row.version, rfc3339(row.updated))
+
+
+def check_record(tables: Tables, put: PutRecord) -> None:
+    """Raises `RecordConflict` where the record does not stand as expected."""
+    row = tables.records.get((put.space, put.key))
+    if put.expect is not None and put.expect != (row.version if row else 0):
+        raise RecordConflict(put.space, put.key, record_of(row) if row else None)
+
+
+class Put(Job):
+    """Change one record."""
+
+    __slots__ = ("_now", "_put", "_value")
+
+    def __init__(self, put: PutRecord, value: str | None, now: Callable[[], float]) -> None:
+        self._put, self._value, self._now = put, value, now
+
+    def needs(self, needs: Needs) -> None:
+        needs.records.add((self._put.space, self._put.key))
+
+    def run(self, tables: Tables) -> Record:
+        put = self._put
+        check_record(tables, put)
+        now = int(self._now() * 1_000_000)
+        row = tables.put_record(put.space, put.key, self._value, now)
+        return record_of(row) if row else Record(put.space, put.key, None, tables.record_version, rfc3339(now))
+
+
+def record_rows(c: sqlite3.Connection, space: str, prefix: str, *, whole: bool) -> list[Record]:
+    """The records of a space whose key begins so, or with `whole` the one of that key, by key."""
+    if whole:
+        rows = c.execute(f"SELECT {RECORDS} FROM records WHERE space = ? AND key = ?", (space, prefix))
+    else:
+        rows = c.execute(f"SELECT {RECORDS} FROM records WHERE space = ? AND key >= ? AND key < ? ORDER BY key", (space, prefix, prefix + "\U0010ffff"))
+    return [record_of(RecordRow(*row)) for row in rows.fetchall()]

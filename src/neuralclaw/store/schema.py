@@ -1,0 +1,35 @@
+"""The columns of the built-in tables, by name: nothing relies on the order in which a file has them."""
+
+COLUMNS = {
+    "sessions": "session, origin, workspace, title, model, parent, soul, created",
+    "entries": "record, session, entry, turn, kind, version, time, labels, digest, hash",
+    "bodies": "record, key, data",
+    "results": "session, call_id, record, key, digest, data",
+    "blobs": "digest, data",
+    "progress": "session, entries, last_turn, turns, started, open_turn, steering, waiting, labels, first_text, model, updated, usd, unpriced",
+    "inbox": "session, entry, turn, queued",
+    "turns": "session, turn, started, finished, status, inbound",
+    "questions": "id, session, turn, record, answer",
+    "calls": "session, call_id, record",
+    "scopes": "record, place, session, decision, kind, value, tool",
+    "usage": "record, session, turn, time, model, input, cached, output, usd",
+    "blob_refs": "digest, record",
+    "leases": "name, holder, epoch, turn, starts",
+    "inbound_keys": "key, session, entry",
+    "outbox": "session, record, channel, address, text",
+    "records": "space, key, value, version, updated",
+}
+"""The order in which a row of each table is added."""
+PROGRESS, USAGE, LEASES, QUESTIONS, RECORDS = (COLUMNS[name] for name in ("progress", "usage", "leases", "questions", "records"))
+
+BUILT_IN_TABLES = {
+    "progress": ("session",),
+    "inbox": ("session", "entry"),
+    "turns": ("session", "turn"),
+    "questions": ("id",),
+    "scopes": ("record", "place"),
+    "usage": ("record",),
+    "calls": ("session", "call_id"),
+    "blob_refs": ("digest", "record"),
+}
+"""The built-in derived tables with their keys; they are derived from the built-in kinds by `projections.project`, all together."""

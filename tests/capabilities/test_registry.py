@@ -1,0 +1,257 @@
+"""Which capabilities take part, and what they give to a client."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from neuralclaw import Agent
+from neuralclaw.app.capabilities import Capabilities
+from neuralclaw.app.capability_context import CapabilityClient
+from neuralclaw.app.reader import reader
+from neuralclaw.capability import Capability, EventKind, Service, Table, TurnContext, Verb
+from neuralclaw.errors import UsageError
+from neuralclaw.plugins import BuiltInCapability
+from neuralclaw.testing import FunctionProvider, Reply
+from neuralclaw.types.events import Body
+from neuralclaw.types.options import TurnOptions
+
+from . import shelf
+from .shelf import BookAdded, package
+
+pytestmark = pytest.mark.anyio
+
+
+def loaded(*packages: Any, enabled: tuple[str, ...] = ("shelf",)) -> Capabilities:
+    return Capabilities.load(enabled, found=lambda: packages)
+
+
+def without(value: Capability, name: str) -> Any:
+    """A package whose capability is this value."""
+    setattr(shelf, f"MADE_{name}", value)
+    return package(f"MADE_{name}", name=name, distribution=f"neuralclaw-{name}")
+
+
+def test_an_installed_capability_takes_part_only_where_it_is_enabled() -> None:
+    assert [one.name for one in loaded(package())] == ["shelf"]
+    assert list(loaded(package(), enabled=())) == []
+    there = loaded(package()).get("shelf")
+    assert there is not None
+    assert (there.version, there.origin) == ("1.2", "neuralclaw-shelf")
+
+
+def test_packages_are_not_looked_at_where_nothing_is_enabled() -> None:
+    def never() -> Any:
+        raise AssertionError("the packages were looked at")
+
+    assert list(Capabilities.load((), found=never)) == []
+
+
+def test_a_built_in_capability_takes_part_without_being_enabled_and_comes_first() -> None:
+    other = without(Capability(name="other", summary="x"), "other")
+    found = Capabilities.load(("other",), built_in={"shelf": BuiltInCapability(f"{shelf.__name__}:SHELF", {"shelf": "books"}, True)}, found=lambda: [other])
+    assert [(one.capability.name, one.origin) for one in found.loaded] == [("shelf", "built in"), ("other", "neuralclaw-other")]
+
+
+class Other(Body, frozen=True, kw_only=True, tag="other.said"):
+    pass
+
+
+class Wrong(Body, frozen=True, kw_only=True, tag="somebody.said"):
+    pass
+
+
+class Needs(msgspec.Struct):
+    most: int
+
+
+class Odd(msgspec.Struct):
+    when: set[int] = set()
+
+
+async def nothing(context: Any) -> None:
+    return None
+
+
+async def starred(context: Any, *titles: str) -> None:
+    return None
+
+
+async def untyped(context: Any, title) -> None:  # type: ignore[no-untyped-def]
+    return None
+
+
+def verb(name: str, run: Any = nothing) -> Verb:
+    return Verb(name=name, summary="x", run=run)
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ("text", "its entry point gives str, which is no Capability"),
+        (Capability(name="another", summary="x"), "its entry point is named other and the capability another: both must be the same"),
+        (Capability(name="other", summary="x", verbs=(verb("sessions.all"),)), "the command sessions is taken: it is built in"),
+        (Capability(name="other", summary="x", verbs=(verb("memory.add"),)), "the command memory is taken: it is built in"),
+        (Capability(name="other", summary="x", verbs=(verb("shelf.all"),)), "the command shelf is taken: the capability shelf has it"),
+        (Capability(name="other", summary="x", verbs=(verb("o.a"), verb("o.a"))), "it brings the verb o.a twice"),
+        (Capability(name="other", summary="x", verbs=(verb("o.a", starred),)), "the verb o.a cannot be a command: the parameter titles must have a name"),
+        (Capability(name="other", summary="x", verbs=(verb("o.a", untyped),)), "the verb o.a cannot be a command: the parameter title has no type"),
+        (Capability(name="other", summary="x", verbs=(verb("O A"),)), "'O A' cannot be the name of a verb"),
+        (Capability(name="other", summary="x", settings=Needs), "the setting most has no default"),
+        (Capability(name="other", summary="x", settings=Odd), "the setting when has a type that settings cannot have"),
+        (Capability(name="other", summary="x", events=(EventKind(body=Wrong, sentence=str),)), "the event kind somebody.said must begin with other."),
+        (
+            Capability(name="other", summary="x", events=(EventKind(body=Other, sentence=str, version=3),)),
+            "the event kind other.said of version 3 has no",
+        ),
+        (
+            Capability(name="other", summary="x", tables=(Table(name="shelf_2", columns={"a": "text"}, key=("a",), kinds=(), fold=print),)),
+            "the table shelf_2 must be",
+        ),
+        (Capability(name="other", summary="x", services=(Service(name="shelf", run=nothing),)), "the service shelf is taken: the capability shelf has it"),
+        (Capability(name="other", summary="x", verbs=3), "it cannot be loaded (TypeError"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_capability_that_does_not_fit_is_left_out_with_its_reason_and_the_others_stay(value: Any, why: str) -> None:
+    found = loaded(package(), without(value, "other"), enabled=("shelf", "other"))
+    assert [one.name for one in found] == ["shelf"]
+    assert [one.name for one in found.left_out] == ["other"]
+    assert found.left_out[0].why.startswith(why)
+    assert found.left_out[0].origin == "neuralclaw-other"
+
+
+@pytest.mark.parametrize("name", ["settings", "home", "workspace", "llm"])
+def test_a_section_that_an_agent_has_already_is_taken(name: str) -> None:
+    found = loaded(without(Capability(name=name, summary="x", settings=shelf.Shelf), name), enabled=(name,))
+    assert [one.why for one in found.left_out] == [f"the section {name} is taken: it is built in"]
+
+
+def test_code_that_raises_when_it_is_imported_and_names_that_nobody_brings_are_left_out() -> None:
+    broken = package("SHELF", name="gone", module="neuralclaw_no_such_module")
+    found = loaded(broken, package("NO_SUCH", name="less"), enabled=("gone", "less", "missing"))
+    assert [(one.name, one.why) for one in found.left_out] == [
+        ("gone", "it cannot be loaded (ModuleNotFoundError: No module named 'neuralclaw_no_such_module')"),
+        ("less", f"it cannot be loaded (AttributeError: module {shelf.__name__!r} has no attribute 'NO_SUCH')"),
+        ("missing", "no installed package brings it"),
+    ]
+    assert [bool(one.origin) for one in found.left_out] == [True, True, False]
+
+
+def test_two_packages_with_one_name_are_both_left_out() -> None:
+    found = loaded(package(), package(distribution="neuralclaw-shelf-2"))
+    assert [one.why for one in found.left_out] == ["several packages bring it: neuralclaw-shelf and neuralclaw-shelf-2; remove all but one"]
+
+
+def client_of(agent: Agent) -> CapabilityClient:
+    parts = agent._home
+    return CapabilityClient(parts.loaded, agent.desk, parts.store, parts.clock, agent._desk.notify, "/w", "owner", parts.redactor)
+
+
+async def test_a_client_gets_verbs_sources_and_services_with_the_context_of_their_capability(home: Path, tmp_path: Path) -> None:
+    async with Agent.open(home=home, workspace=tmp_path, environ={}) as agent:
+        given = loaded(package()).for_client(client_of(agent))
+        assert sorted(given.verbs()) == ["shelf.add", "shelf.list"]
+        assert sorted(given.verbs(reading=True)) == ["shelf.list"]
+        [(source, context)] = given.sources()
+        assert await source.read(context, TurnContext(session="s", options=TurnOptions(model="offline", workspace="/w")), 4) == [("s: 4", shelf.OWNER)]
+        assert (context.workspace, context.who) == ("/w", "owner")
+        [(service, context)] = given.services()
+        await service.run(context)
+
+
+async def test_tools_and_checks_that_raise_stop_nothing(home: Path, tmp_path: Path) -> None:
+    async with Agent.open(home=home, workspace=tmp_path, environ={}) as agent:
+        given = loaded(package()).for_client(client_of(agent))
+        assert await given.tools(TurnContext(session="s", options=TurnOptions(model="offline", workspace="/w"))) == [("shelf", [])]
+        found = [check async for check in given.checks()]
+    assert [(check.check, check.ok) for check in found] == [("shelf", False)]
+    assert found[0].text.startswith("its check failed: KeyError"), "this home's settings have no such section"
+
+
+async def test_an_event_of_another_capability_and_a_turn_that_does_not_fit_are_refused(home: Path, tmp_path: Path) -> None:
+    async with Agent.open(home=home, workspace=tmp_path, environ={}) as agent:
+        context = loaded(package()).for_client(client_of(agent)).context("shelf")
+        with pytest.raises(UsageError, match="shelf has no event Other; nothing was recorded"):
+            await context.record(Other())
+        with pytest.raises(UsageError, match="turn 2 does not fit the session home"):
+            await context.record(BookAdded(title="x"), turn=2)
+        with pytest.raises(UsageError, match="turn 0 does not fit the session s"):
+            await context.record(BookAdded(title="x"), session="s")
+        assert await context.record() == ()
+
+
+async def test_a_provider_is_wrapped_in_the_order_of_the_table(home: Path, tmp_path: Path) -> None:
+    said = []
+
+    def wrapper(name: str) -> Any:
+        def wrap(context: Any, turn: TurnContext, provider: Any) -> Any:
+            said.append((name, turn.session))
+            return provider
+
+        return wrap
+
+    first, second = (without(Capability(name=name, summary="x", wrap=wrapper(name)), name) for name in ("first", "second"))
+    async with Agent.open(home=home, workspace=tmp_path, environ={}) as agent:
+        given = loaded(first, second, enabled=("second", "first")).for_client(client_of(agent))
+
+        async def reply(request: Any) -> Reply:
+            return Reply("x")
+
+        provider = FunctionProvider(reply)
+        assert given.wrap(TurnContext(session="s", options=TurnOptions(model="offline", workspace="/w")), provider) is provider
+    assert said == [("second", "s"), ("first", "s")]
+
+
+async def test_a_home_without_capabilities_opens_as_before(home: Path, tmp_path: Path) -> None:
+    async with Agent.open(home=home, workspace=tmp_path, environ={}) as agent:
+        assert agent.settings.sections == {}
+    async with reader(str(home)) as desk:
+        assert await desk.do("sessions.list") == []
+
+
+async def test_a_turn_has_the_tools_and_sources_of_enabled_capabilities_and_its_program_their_verbs(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(shelf.install(tmp_path / "packages", "titles", TITLES)))
+    seen = []
+
+    async def reply(request: Any) -> Reply:
+        seen.append(request)
+        return Reply("ok")
+
+    options: dict[str, Any] = {"home": home, "workspace": tmp_path, "environ": {}, "provider": FunctionProvider(reply)}
+    async with Agent.open(**options, capabilities={"enabled": ["titles"]}) as agent:
+        assert (await agent.ask("hello")).text == "ok"
+        assert "the shelf has two titles" in str(seen[0])
+        assert "next_title" in [tool.name for tool in seen[0].tools]
+        assert "next_title" in [row["name"] for row in await agent.do("tools.list")]
+        assert await agent.do("titles") == ["Dune", "Emma"]
+    async with Agent.open(**options) as agent:
+        assert (await agent.ask("hello")).text == "ok"
+    assert "the shelf has two titles" not in str(seen[1])
+    assert "next_title" not in [tool.name for tool in seen[1].tools]
+
+
+TITLES = """
+from neuralclaw import tool
+from neuralclaw.capability import Capability, ContextSource, Verb
+from neuralclaw.types.labels import OWNER
+
+@tool
+async def next_title() -> str:
+    "The title to read next."
+    return "Dune"
+
+async def tools(context, turn):
+    return [next_title]
+
+async def read(context, turn, room):
+    return [("the shelf has two titles", OWNER)]
+
+async def titles(context):
+    return ("Dune", "Emma")
+
+capability = Capability(name="titles", summary="Titles.", tools=tools, sources=(ContextSource(name="titles", read=read),),
+    verbs=(Verb(name="titles", summary="All titles.", run=titles, reads=True),))
+"""

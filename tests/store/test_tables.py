@@ -1,0 +1,296 @@
+"""Tables that capabilities derive from entries: kept in their transactions, made anew when they change, emptied of what is erased."""
+
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from neuralclaw.errors import ConfigError, StoreError
+from neuralclaw.store import SqliteStore
+from neuralclaw.store.schema import BUILT_IN_TABLES
+from neuralclaw.types.codec import Codec
+from neuralclaw.types.entries import Entry
+
+from . import kit, readings
+
+pytestmark = pytest.mark.anyio
+
+
+def opened(home: Path, *tables: Any, **options: Any) -> Any:
+    return kit.opened(home, codec=readings.CODEC, tables=tables or (readings.BOOKS,), **options)
+
+
+async def titles(store: SqliteStore, **where: Any) -> list[str]:
+    return [row["title"] for row in await store.rows("reading_books", where, order=("title",))]
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"name": "usage"}, "like the built-in table usage"),
+        ({"name": "reading books"}, "cannot have the name 'reading books' in it"),
+        ({"name": "x;DROP TABLE entries"}, "not of the form"),
+        ({"columns": {"title": "text", 'a" TEXT, "b': "text"}}, "not of the form"),
+        ({"columns": {"title": "varchar"}, "indexes": ()}, "has the type 'varchar'"),
+        ({"key": ()}, "has no key"),
+        ({"key": ("author",)}, "the key of the table reading_books names author, which is no column of it"),
+        ({"key": ("title", "title")}, "or one twice"),
+        ({"indexes": (("author",),)}, "the index of the table reading_books names author"),
+        ({"indexes": ((),)}, "names no column"),
+        ({"kinds": ("reading.lent",)}, "is derived from reading.lent, which is no kind of event that this program records"),
+    ],
+)
+async def test_a_table_that_could_not_be_kept_is_refused_before_anything_is_made(home: Path, changed: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        await SqliteStore.open(str(home), clock=kit.RealClock(), codec=readings.CODEC, tables=[readings.table(**changed)])
+    assert said in caught.value.text
+    assert not (home / "neuralclaw.db").exists()
+
+
+async def test_two_tables_of_one_name_are_refused(home: Path) -> None:
+    with pytest.raises(ConfigError, match="two capabilities have a table called reading_books"):
+        await SqliteStore.open(str(home), clock=kit.RealClock(), codec=readings.CODEC, tables=[readings.BOOKS, readings.table(version=2)])
+
+
+async def test_entries_are_folded_in_their_transaction(home: Path) -> None:
+    async with opened(home) as store:
+        await store.append("home", [readings.added("Emma", 474), readings.added("Ulysses", 730), readings.finished("Emma")])
+        await store.append("a", [kit.inbound(), readings.finished("Dubliners")])
+        assert await titles(store) == ["Emma", "Ulysses"]
+        assert await titles(store, finished=None) == ["Ulysses"]
+        assert await titles(store, title=["Ulysses", "Dubliners"]) == ["Ulysses"]
+        assert [row["pages"] for row in await store.rows("reading_books", order=("pages",), descending=True, limit=1)] == [730]
+    async with opened(home, readonly=True) as store:
+        assert await titles(store) == ["Emma", "Ulysses"]
+
+
+async def test_words_of_sql_are_good_names(home: Path) -> None:
+    def fold(entry: Entry, rows: Any) -> None:
+        rows.put(order=entry.entry, group="g", select=1.5)
+        rows.delete(order=entry.entry - 1)
+
+    columns = {"order": "integer", "group": "text", "select": "real"}
+    odd = readings.table(name="table", columns=columns, key=("order",), indexes=(("group", "select"),), fold=fold)
+    async with opened(home, odd) as store:
+        await store.append("home", [readings.added("Emma"), readings.added("Ulysses")])
+        assert await store.rows("table") == [{"order": 2, "group": "g", "select": 1.5}]
+
+
+@pytest.mark.parametrize("name", BUILT_IN_TABLES)
+async def test_built_in_tables_are_read_in_the_same_way(home: Path, name: str) -> None:
+    async with kit.opened(home) as store:
+        await kit.a_life(store)
+        await store.append("work", [kit.picture(b"png")])
+        rows = await store.rows(name)
+        assert rows
+        key = {column: rows[0][column] for column in BUILT_IN_TABLES[name]}
+        assert await store.rows(name, key) == rows[:1]
+
+
+async def test_a_table_or_column_that_is_not_there_is_named(home: Path) -> None:
+    async with opened(home) as store:
+        for table in ("entries", "bodies", "reading", "sqlite_master"):
+            with pytest.raises(StoreError, match="there is no derived table"):
+                await store.rows(table)
+        for more in ({"where": {"author": 1}}, {"order": ("author",)}, {"where": {"1=1 --": 1}}):
+            with pytest.raises(StoreError, match="the table reading_books has no column"):
+                await store.rows("reading_books", **more)
+
+
+async def test_a_fold_that_raises_refuses_its_own_append_and_no_other(home: Path) -> None:
+    async with opened(home) as store:
+        refused: list[StoreError] = []
+        await store.append("home", [readings.added("Emma")])
+        before = await store.verify()
+
+        async def bad() -> None:
+            with pytest.raises(StoreError) as caught:
+                await store.append("home", [readings.added("Ulysses"), readings.added("Utopia", -1)])
+            refused.append(caught.value)
+
+        async with anyio.create_task_group() as group:
+            for i in range(5):
+                group.start_soon(store.append, f"a{i}", [kit.message()])
+                group.start_soon(bad)
+                group.start_soon(store.append, "home", [readings.added(f"Book {i}")])
+        assert {error.text for error in refused} == {
+            "the table reading_books of a capability cannot take up an entry of kind reading.added (ValueError: a book has no negative number of pages);"
+            " nothing of this step was recorded"
+        }
+        assert await titles(store) == [*(f"Book {i}" for i in range(5)), "Emma"]
+        report = await store.verify()
+        assert (report.ok, report.records) == (True, before.records + 10)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"title": None}, {"title": "Emma", "pages": "many"}, {"title": "Emma", "author": "Austen"}, {"title": {"no": "text"}}, {"pages": 3}],
+    ids=["no key", "wrong type", "no such column", "no value of SQL", "key not named"],
+)
+async def test_a_row_that_does_not_fit_its_table_refuses_the_append(home: Path, values: dict[str, Any]) -> None:
+    async with opened(home, readings.table(fold=lambda entry, rows: rows.put(**values))) as store:
+        with pytest.raises(StoreError, match="the table reading_books of a capability cannot take up an entry of kind"):
+            await store.append("home", [readings.added("Emma")])
+        assert await store.read("home") == []
+        await store.append("home", [kit.message()])
+
+
+async def test_a_row_is_found_by_its_whole_key_and_nothing_else(home: Path) -> None:
+    for look in ({}, {"pages": 1}, {"title": "Emma", "pages": 1}):
+        async with opened(home, readings.table(fold=lambda entry, rows, look=look: rows.get(**look))) as store:
+            with pytest.raises(StoreError, match="the key of the table reading_books is title"):
+                await store.append("home", [readings.added("Emma")])
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"version": 2},
+        {"columns": {"title": "text", "added": "integer", "pages": "integer", "finished": "text"}},
+        {"indexes": ()},
+        {"kinds": ("reading.added",)},
+    ],
+)
+async def test_a_table_whose_definition_changed_is_made_anew_from_the_entries(home: Path, changed: dict[str, Any]) -> None:
+    async with opened(home) as store:
+        await store.append("home", [readings.added("Emma"), readings.added("Ulysses")])
+
+    def fold(entry: Entry, rows: Any) -> None:
+        rows.put(title=f"{entry.body.title} again")  # type: ignore[union-attr]
+
+    async with opened(home, readings.table(fold=fold, **changed)) as store:
+        assert await titles(store) == ["Emma again", "Ulysses again"]
+    async with opened(home, readings.table(fold=lambda entry, rows: None, **changed)) as store:
+        assert await titles(store) == ["Emma again", "Ulysses again"], "it is not made anew when nothing but the fold changes"
+        await store.rebuild()
+        assert await titles(store) == []
+
+
+async def test_a_table_takes_up_what_was_written_and_erased_while_its_capability_was_away(home: Path) -> None:
+    ledger = readings.table(name="reading_ledger", kinds=("message", "reading.added"), fold=lambda entry, rows: rows.put(title=str(entry.header.record)))
+    async with opened(home, ledger, readings.BOOKS) as store:
+        await store.append("a", [kit.message(), readings.added("Emma", turn=1)])
+        await store.append("home", [readings.added("Ulysses")])
+        assert await titles(store) == ["Emma", "Ulysses"]
+    async with kit.opened(home) as store:
+        await store.append("b", [kit.message()])
+        await store.erase("a", None, "owner")
+        await store.rebuild()
+    left = kit.raw(home).execute("SELECT count(*) FROM capability_reading_books").fetchone()
+    assert left == (0,), "what was folded from erased entries is gone at once, also where nobody can fold the others"
+    async with opened(home, ledger, readings.BOOKS) as store:
+        assert await titles(store) == ["Ulysses"]
+        assert [row["title"] for row in await store.rows("reading_ledger", order=("title",))] == ["3", "4"]
+
+
+async def test_a_capability_that_is_gone_leaves_its_table_untouched(home: Path) -> None:
+    async with opened(home) as store:
+        await store.append("home", [readings.added("Emma")])
+    before = kit.raw(home).execute("SELECT * FROM capability_reading_books").fetchall()
+    async with kit.opened(home) as store:
+        await store.append("a", [kit.message()])
+        await store.erase("a", None, "owner")
+        await store.rebuild()
+        with pytest.raises(StoreError, match="there is no derived table"):
+            await store.rows("reading_books")
+    assert kit.raw(home).execute("SELECT * FROM capability_reading_books").fetchall() == before
+
+
+@pytest.mark.parametrize("which", [None, [1]])
+async def test_what_was_folded_from_an_erased_entry_is_gone(home: Path, which: list[int] | None) -> None:
+    async with opened(home) as store:
+        await store.append("home", [readings.added("Emma"), readings.added("Ulysses")])
+        await store.append("a", [readings.added("Dubliners", turn=1)])
+        await store.erase("home", which, "owner")
+        assert await titles(store) == (["Dubliners", "Ulysses"] if which else ["Dubliners"])
+        await store.append("home", [readings.added("Middlemarch")])
+        assert "Middlemarch" in await titles(store)
+        assert (await store.verify()).ok
+
+
+async def test_a_rebuild_gives_the_same_rows(home: Path) -> None:
+    async with opened(home) as store:
+        await store.append("home", [readings.added(f"Book {i}") for i in range(1200)])
+        await store.append("home", [readings.finished("Book 7")])
+        before = await store.rows("reading_books", order=("title",))
+        c = kit.raw(home)
+        c.execute("DELETE FROM capability_reading_books WHERE pages = 100")
+        c.close()
+        assert await store.rows("reading_books") == []
+        await store.rebuild()
+        assert await store.rows("reading_books", order=("title",)) == before
+        assert len(before) == 1200
+
+
+async def test_another_version_of_the_capability_beside_this_one_harms_nobody(home: Path) -> None:
+    """An upgrade while an older process runs: the table belongs to who opened it last, and it takes up what the other writes."""
+    wider = readings.table(columns={"title": "text", "pages": "integer", "added": "integer", "finished": "integer", "lent": "text"}, version=2)
+    async with opened(home) as old:
+        await old.append("home", [readings.added("Emma")])
+        async with opened(home, wider) as new:
+            await old.append("home", [readings.added("Ulysses")])
+            with pytest.raises(StoreError, match="made by another version"):
+                await old.rows("reading_books")
+            await new.append("home", [readings.added("Dubliners")])
+            assert await titles(new) == ["Dubliners", "Emma", "Ulysses"]
+            await old.erase("home", [1], "owner")
+            await new.append("home", [readings.added("Middlemarch")])
+            assert await titles(new) == ["Dubliners", "Middlemarch", "Ulysses"]
+
+
+async def test_a_fold_that_raises_on_what_is_stored_keeps_nobody_from_opening_the_home(home: Path) -> None:
+    async with opened(home) as store:
+        await store.append("home", [readings.added("Emma")])
+
+    def fold(entry: Entry, rows: Any) -> None:
+        raise RuntimeError("a defect")
+
+    async with opened(home, readings.table(version=2, fold=fold)) as store:
+        await store.append("a", [kit.message()])
+        with pytest.raises(StoreError, match="could not be folded"):
+            await store.rows("reading_books")
+        with pytest.raises(StoreError, match="RuntimeError: a defect"):
+            await store.append("home", [readings.added("Ulysses")])
+        with pytest.raises(StoreError, match="a defect"):
+            await store.rebuild()
+        await store.erase("a", None, "owner")
+    async with opened(home, readings.table(version=3)) as store:
+        assert await titles(store) == ["Emma"]
+
+
+async def test_a_home_that_is_only_read_says_when_a_table_is_not_up_to_date(home: Path) -> None:
+    async with opened(home, readonly=True) as store:
+        assert await titles(store) == []
+    async with kit.opened(home, codec=readings.CODEC) as store:
+        await store.append("a", [kit.message()])
+    async with opened(home, readonly=True) as store:
+        assert await titles(store) == []
+    async with kit.opened(home, codec=readings.CODEC) as store:
+        await store.append("home", [readings.added("Emma")])
+    async with opened(home, readonly=True) as store:
+        with pytest.raises(StoreError, match="not up to date"):
+            await titles(store)
+
+
+async def test_opening_a_home_whose_tables_are_as_they_are_defined_writes_nothing(home: Path) -> None:
+    async with opened(home) as store:
+        await store.append("home", [readings.added("Emma")])
+    c = kit.raw(home)
+    before = c.execute("PRAGMA data_version").fetchone()
+    async with opened(home) as store:
+        assert await titles(store) == ["Emma"]
+        assert c.execute("PRAGMA data_version").fetchone() == before
+
+
+async def test_a_table_may_be_derived_from_built_in_kinds(home: Path) -> None:
+    def fold(entry: Entry, rows: Any) -> None:
+        row = rows.get(model="offline") or {"count": 0}
+        rows.put(model="offline", count=row["count"] + 1)
+
+    replies = readings.table(name="replies", columns={"model": "text", "count": "integer"}, key=("model",), kinds=("message",), fold=fold, indexes=())
+    async with kit.opened(home, codec=Codec(), tables=[replies]) as store:
+        await kit.a_life(store)
+        assert await store.rows("replies") == [{"model": "offline", "count": 3}]
+        await store.erase("work", [3], "owner")
+        assert await store.rows("replies") == [{"model": "offline", "count": 2}]
