@@ -55,6 +55,7 @@ TOLD: list[tuple[Body, str]] = [
     (DecisionMade(**CALL, decision=Decision.ALLOW, risk=Risk.HIGH, tier=Tier.READ, by="auto"), "approved by --approvals auto: read_file"),
     (ToolFinished(**CALL, ok=True, content="a\nb\n"), "read_file ended well:\na\nb"),
     (ToolFinished(**CALL, ok=False, content="ERROR: gone", error="gone"), "read_file failed: gone"),
+    (ToolFinished(**CALL, ok=False, content="", error="stopped: cancelled", metadata={"stopped": "cancelled"}), "read_file: stopped: cancelled"),
     (ToolFinished(**CALL, ok=False, content="ERROR: no", error="no", refused=Decision.ASK), "read_file was not run: no"),
     (
         ApprovalRequested(approval_id="q1", action=Shown(tool="terminal", show="make"), expires="2026-01-01T00:00:00Z", choices=("once", "no")),

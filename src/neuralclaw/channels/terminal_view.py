@@ -25,7 +25,7 @@ from ..types.events import (
     TurnFinished,
 )
 from ..types.sentences import sentence
-from .command_hints import typed
+from .command_hints import answer_command, typed
 from .question_prompts import outcome
 from .screen import Screen, exact
 
@@ -199,8 +199,7 @@ class TerminalView:
             self.out.line(body.text.removesuffix("\n"))
         self._streamed = self._limit = self._retried = ""
         for question in body.waiting:
-            words = "|".join(self._choices.get(question, ("once", "no")))
-            self.err.line(typed(f"waits for an answer: neuralclaw approvals answer {question} {words}"), "yellow")
+            self.err.line(answer_command(question, self._choices.get(question, ("once", "no"))), "yellow")
         if body.waiting:
             self.err.line(typed(f"then go on with: neuralclaw run --resume {session}"), "yellow")
 

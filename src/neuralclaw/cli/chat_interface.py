@@ -17,8 +17,12 @@ class ChatInterface(Renderer, Protocol):
     keys: bool
     """Single keys do something here."""
     screen: Screen
-    questions: QuestionPrompts
     standing: SessionStatus
+
+    @property
+    def questions(self) -> QuestionPrompts:
+        """Those that wait for the person."""
+        ...
 
     async def next(self) -> str | None:
         """The next message that was typed, or None when there will be none. Nothing is lost when the wait is given up."""

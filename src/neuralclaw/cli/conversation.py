@@ -107,20 +107,19 @@ class Chat:
 
     async def _offer(self) -> None:
         """Name `init` where no model was chosen and none was found; at a terminal offer it, once."""
-        llm = self.agent.settings.settings.llm
-        if self.model is not None or llm.default_provider or llm.default_model:
+        if self.agent.chosen:
             return
         told = await self.agent.do("models.show", model=None)
         if told["model"].startswith("offline:"):
             self.face.say(typed(setup_offer.NAMED), "yellow")
-            self._offered = self.face.person and not setup_offer.asked_before(self.agent.settings.home)
+            self._offered = self.face.person and not setup_offer.asked_before(self.agent.home)
             if self._offered:
                 self.face.say(setup_offer.QUESTION, "bold")
 
     async def _accepts(self, text: str) -> bool:
         """Whether the text is the answer to the offer; a yes sets up a model, here and now."""
         self._offered = False
-        word, home = text.strip().lower(), self.agent.settings.home
+        word, home = text.strip().lower(), self.agent.home
         setup_offer.remember(home)
         if word in ("y", "yes"):
             self._deaf = math.inf

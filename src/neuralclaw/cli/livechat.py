@@ -8,7 +8,6 @@ from typing import Any
 
 from anyio.abc import TaskGroup
 
-from .. import config
 from ..app import Agent
 from ..channels.console import TerminalKind
 from ..channels.input_completion import InputCompleter
@@ -16,7 +15,6 @@ from ..channels.input_history import InputHistory
 from ..channels.live_interface import LiveInterface
 from ..channels.nonblocking_output import NonblockingOutput
 from ..config.process_environment import environ
-from ..secrets import Redactor
 from . import output
 from .option_choices import TRUST
 
@@ -50,8 +48,7 @@ class LiveChat:
     async def furnish(self, chat: Any, agent: Agent) -> None:
         """The agent is open: what only it knows stands on the screen and is completed from now on."""
         self._chat = chat
-        redact = Redactor(config.secret_values(agent.settings)).redact
-        self.history.begin(posixpath.join(agent.settings.home, "chat_history"), redact)
+        self.history.begin(posixpath.join(agent.home, "chat_history"), agent.redact)
         self.words.commands.update({name: f"{command.takes}  {command.does}".strip() for name, command in chat.commands.items()})
 
         async def sessions() -> Iterable[tuple[str, str]]:

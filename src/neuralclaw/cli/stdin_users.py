@@ -5,7 +5,7 @@ import sys
 import anyio
 
 from ..app import Agent
-from ..channels.command_hints import typed
+from ..channels.command_hints import answer_command
 from ..channels.line_reader import LineReader
 from ..channels.nonblocking_output import NonblockingOutput
 from ..channels.question_prompts import QuestionPrompts
@@ -41,7 +41,7 @@ class RemoteUser:
             case ApprovalRequested(approval_id=question, action=action, choices=choices, summary=summary):
                 self._err.line(exact(summary or f"{action.tool} wants to run: {action.show}"), "bold")
                 if self._stays or (self._lines is not None and not self._lines.over):
-                    self._err.line(typed(f"waits for an answer: neuralclaw approvals answer {question} {'|'.join(choices)}"), "yellow")
+                    self._err.line(answer_command(question, choices), "yellow")
             case _:
                 pass
 

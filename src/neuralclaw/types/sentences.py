@@ -125,8 +125,10 @@ def _called(body: DecisionMade | ToolStarted | ToolFinished) -> str:
             return f"{name} begins{f', attempt {attempt}' if attempt > 1 else ''}: {_json(arguments)}"
         case ToolFinished(name=name, ok=True, content=content):
             return _with(f"{name} ended well", content)
-        case ToolFinished(name=name, refused=refused, error=error, content=content):
-            return _with(f"{name} was not run" if refused is not None else f"{name} failed", error or content)
+        case ToolFinished(name=name, refused=refused, error=error, content=content, metadata=metadata):
+            told = error or content  # of a call that was stopped, or that a person said no to, it says so itself
+            itself = metadata.keys() & {"stopped", "no_by"} or told.startswith("not run: ")
+            return _with(f"{name} was not run" if refused is not None else name if itself else f"{name} failed", told)
         case _:
             assert_never(body)
 
