@@ -91,7 +91,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
 
     `fold` is called with each entry of `kinds`, in the order of the record, and changes `rows`. It must be a pure function of both: it is called
     again when the table is rebuilt, which happens by itself when anything here but `fold` changes: raise `version` where `fold` does. An entry whose
-    body was erased or cannot be read is not folded.
+    body was erased or cannot be read is not folded. A fold that raises refuses the entry: `StoreError`, and nothing of its step is recorded.
     """
 
     name: str

@@ -46,6 +46,7 @@ PARTS = {
     "rules": "neuralclaw.safety.catalogue:rules",
     "capabilities.names": "neuralclaw.app.capability_problems:Names",
     "capabilities.problem": "neuralclaw.app.capability_problems:problem_of",
+    "services.run": "neuralclaw.app.background_work:run_services",
     "status": "neuralclaw.app.status:Status",
     "doctor": "neuralclaw.app.health_checks:checks",
     "models.unknown": "neuralclaw.app.model_names:unknown_model",

@@ -10,8 +10,10 @@ from typing import Any
 import anyio
 import msgspec
 
+from .ports import Desk
 from .types import messages as m
 from .types.entries import Event
+from .types.events import Inbound
 
 
 class Reply(msgspec.Struct, kw_only=False):
@@ -84,6 +86,47 @@ class ScriptedProvider(FunctionProvider):
     async def _next(self, request: m.Request) -> Reply | str:
         assert self._replies, f"the script has no reply left for request {len(self.requests)}"
         return self._replies.pop(0)
+
+
+class QueueChannel:
+    """A channel without a network, by the name `name`: `say` puts a message in, `delivered` has what came out, as address and event.
+
+    The first `failures` deliveries fail with `ConnectionError`.
+    """
+
+    def __init__(self, name: str, *, failures: int = 0) -> None:
+        self.name, self.failures = name, failures
+        self.delivered: list[tuple[str, Event]] = []
+        self._put, self._said = anyio.create_memory_object_stream[tuple[str, Inbound]](100)
+        self._arrived = anyio.Event()
+
+    def say(self, text: str, *, session: str, key: str, address: str = "room", sender: str = "somebody") -> None:
+        """Somebody writes to the channel, and wants the answer where they wrote."""
+        inbound = Inbound(text=text, key=key, by="owner", sender=sender, channel=self.name, address=address, reply_to=address)
+        self._put.send_nowait((session, inbound))
+
+    async def serve(self, desk: Desk) -> None:
+        async for session, inbound in self._said:
+            await desk.send(session, inbound)
+
+    async def deliver(self, address: str, event: Event) -> None:
+        if self.failures:
+            self.failures -= 1
+            raise ConnectionError("the channel is not reached")
+        self.delivered.append((address, event))
+        self._arrived.set()
+
+    async def arrived(self, count: int) -> list[tuple[str, Event]]:
+        """What was delivered, once there are `count` of them."""
+        while len(self.delivered) < count:
+            self._arrived = anyio.Event()
+            await self._arrived.wait()
+        return self.delivered
+
+    def close(self) -> None:
+        """Nobody writes any more."""
+        self._put.close()
+        self._said.close()
 
 
 class FakeClock:

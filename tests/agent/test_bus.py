@@ -10,6 +10,8 @@ from neuralclaw.testing import FakeClock
 from neuralclaw.types.entries import Draft
 from neuralclaw.types.events import Cancel, TextDelta
 
+from .kit import agent, call, calls
+
 pytestmark = pytest.mark.anyio
 
 
@@ -52,3 +54,15 @@ async def test_a_failure_reaches_the_subscriber_after_all_before_it(home: Path) 
             assert (await anext(events)).by == "a"
             with pytest.raises(RuntimeError, match="over"):
                 await anext(events)
+
+
+async def test_a_question_that_is_shown_ahead_while_it_comes_in_is_shown_once(home: Path) -> None:
+    async with agent(home, calls(call("delete_file", path="a")), approvals="park") as a:
+        (home.parent / "work" / "a").write_text("x")
+        await a.ask("go", session="s")
+        entries = await a._home.store.read("s")
+        (asked,) = [entry for entry in entries if entry.header.kind == "approval.requested"]
+        with a._desk._bus.turn("s", number=1) as stream:
+            stream.show_first([asked])
+            types = [event.type async for event in stream]
+    assert types.count("approval.requested") == 1

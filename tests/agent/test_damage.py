@@ -7,9 +7,12 @@ import anyio
 import pytest
 
 from neuralclaw import Agent
+from neuralclaw.app.clock import SystemClock
 from neuralclaw.errors import StoreError
+from neuralclaw.store import SqliteStore
 from neuralclaw.testing import EventCapture, FunctionProvider
 
+from ..store import readings
 from .kit import agent
 from .steps import steps, tools
 
@@ -100,6 +103,21 @@ async def test_a_turn_with_a_damaged_entry_is_named_and_nothing_of_it_runs_again
     async with agent(home, provider=FunctionProvider(stepper)) as a, a.resume("s") as stream:
         with pytest.raises(StoreError, match="cannot go on"):
             await EventCapture().drain(stream)
+
+
+async def test_a_turn_goes_on_past_what_a_capability_noted_that_is_gone(home: Path) -> None:
+    await stopped_behind_first(home, "s")
+    async with await SqliteStore.open(str(home), clock=SystemClock(), codec=readings.CODEC, tables=[readings.BOOKS]) as store:
+        await store.append("s", [readings.added("Emma", turn=1)])
+    async with agent(home, provider=FunctionProvider(stepper), tools=tools(str(home.parent), "pure")) as a, a.resume("s") as stream:
+        seen = EventCapture()
+        await seen.drain(stream)
+        shown = (await a.do("sessions.show", session="s"))["events"]
+        report = await a.do("audit.verify")
+    assert seen.one("turn.finished").status == "done"
+    assert (home.parent / "ran").read_text().splitlines() == ["first", "second"], "what was finished is not run again"
+    assert [e["data"]["title"] for e in shown if e["type"] == "unreadable"] == ["Emma"]
+    assert report["ok"]
 
 
 @pytest.mark.parametrize("kind", ["tool.finished", "turn.started"])

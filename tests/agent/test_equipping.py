@@ -1,15 +1,15 @@
 """What a turn works with: one list of tools from its beginning to its end, digests of what was really used, and what it is gone on with."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from neuralclaw import Agent, tool
-from neuralclaw.capability import CapabilityContext, ContextSource, TurnContext
+from neuralclaw.capability import CapabilityContext, ContextSource, Service, TurnContext
 from neuralclaw.errors import ToolNotFoundError
-from neuralclaw.ports import Provider
+from neuralclaw.ports import Channel, Provider
 from neuralclaw.testing import FunctionProvider, Reply, ScriptedProvider
 from neuralclaw.types.labels import AGENT, Labels
 from neuralclaw.types.messages import Request
@@ -50,6 +50,12 @@ class Brought:
 
     async def tools(self, turn: TurnContext) -> Sequence[tuple[str, Sequence[object]]]:
         return [("shelf", list(self.now))]
+
+    def services(self) -> Sequence[tuple[Service, CapabilityContext]]:
+        return ()
+
+    def channels(self) -> Mapping[str, Channel]:
+        return {}
 
     def wrap(self, turn: TurnContext, provider: Provider) -> Provider:
         self.wrapped.append(turn)

@@ -81,7 +81,11 @@ async def test_a_message_queued_behind_a_parked_turn_leaves_its_question_open(ho
         (home.parent / "work" / "gone.txt").write_text("x")
         parked = await a.ask("delete it", session="s", approvals="park")
         assert parked.waiting
-        await a.queue("and then this", session="s")
+        await a.queue("and then this", session="s", key="k2")
+        with anyio.fail_after(5):
+            async with a.turn("and then this", session="s", key="k2") as events:
+                ends = [event.waiting async for event in events if isinstance(event.body, TurnFinished)]
+        assert ends == [parked.waiting]
         assert [one["approval_id"] for one in await a.do("approvals.list")] == list(parked.waiting)
         await a.answer(parked.waiting[0], "no")
         with anyio.fail_after(5):

@@ -7,7 +7,7 @@ import pytest
 
 from neuralclaw import Agent, tool
 from neuralclaw.errors import UsageError
-from neuralclaw.testing import EventCapture, FunctionProvider, Reply
+from neuralclaw.testing import EventCapture, FunctionProvider, Reply, ScriptedProvider
 from neuralclaw.types.messages import Request
 from neuralclaw.types.records import NewSession
 
@@ -114,6 +114,24 @@ async def test_whoever_waits_behind_a_turn_that_parks_is_told_and_the_message_is
         await until(lambda: _state(a, "idle"))
         shown = await a.do("sessions.show", session="s")
     assert [(e["turn"], e["text"]) for e in shown["events"] if e["type"] == "turn.finished" and not e["waiting"]] == [(1, "kept"), (2, "second done")]
+
+
+async def test_a_word_to_a_turn_that_parks_waits_for_its_answer_and_asks_nothing_again(home: Path) -> None:
+    (home.parent / "work").mkdir()
+    (home.parent / "work" / "a").write_text("x")
+    provider = ScriptedProvider(calls(call("delete_file", path="a")), "it stays")
+    async with agent(home, provider=provider, approvals="park") as a:
+        await events(a, session="s")
+        await a.steer("and hurry", session="s")
+        async with a.resume("s") as stream:
+            assert (await EventCapture().drain(stream)).of("turn.finished")[-1].status == "needs_approval"
+        with anyio.fail_after(5):
+            await a._sessions.idle("s")
+        (question,) = await a.do("approvals.list")
+        await a.answer(question["approval_id"], "no")
+        async with a.resume("s") as stream:
+            assert (await EventCapture().drain(stream)).of("turn.finished")[-1].text == "it stays"
+    assert provider.requests[-1].messages[-1].text == "and hurry"
 
 
 async def _inbounds(a: Agent, count: int) -> bool:

@@ -233,7 +233,9 @@ def test_code_is_coloured_also_where_a_string_or_comment_goes_over_lines() -> No
     assert "\x1b[35mlet\x1b[0m" in script
 
 
-@pytest.mark.parametrize("name", ["python", "js", "html", "yaml", "json", "bash", "c", "diff", "markdown", "php", "erb", "console", "no-such", "PY{.x}"])
+@pytest.mark.parametrize(
+    "name", ["python", "js", "html", "yaml", "json", "bash", "c", "diff", "markdown", "php", "erb", "console", "sml", "mcschema", "no-such", "PY{.x}"]
+)
 def test_code_in_any_language_keeps_its_text(name: str) -> None:
     code = "a = {'x': [1, 2.5]} # c\n\n<a href='b'>&amp; $x `y` ${z}</a>\n/* open\n-- x */\n\t@d def f(): pass \\\n<?php echo 1 ?>\n"
     assert shown(f"```{name}\n{code}```", 200) == "".join(f"  {line}".rstrip() + "\n" for line in code.expandtabs(4).split("\n")[:-1])
@@ -342,6 +344,7 @@ def test_a_long_table_comes_out_before_it_ends() -> None:
 LONG = {
     "paragraph": ("lorem **ipsum** dolor `sit` amet, consetetur *sadipscing* elitr, " * 2_000)[:100_000],
     "code": "```python\n" + ("    def f(self, x): return self.y[x] + 'abc'  # why\n" * 2_000)[:100_000],
+    "open brackets": "```js\n" + "let x = `${a+`${b}` } ${ `${ {{{{ ((( \n" * 2_600,
     "table": "| a | b | c |\n|---|---|---|\n" + "".join(f"| {i} | word **b** | `x` |\n" for i in range(5_000)),
     "list": "".join(f"- item {i} with **bold** text\n" for i in range(10_000)),
     "no space": "x" * 100_000,

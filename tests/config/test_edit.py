@@ -77,10 +77,130 @@ def test_what_cannot_be_changed_alone_is_refused_with_the_lines_to_write(text: s
     assert 'llm.default_model: "qwen3:8b"' in refused.value.hint
 
 
+@pytest.mark.parametrize(
+    ("text", "key", "value", "edited"),
+    [
+        ("a: [1, # one\n  2] # two\nb: ~\nc: True\n", "b", 5, "a: [1, # one\n  2] # two\nb: 5\nc: True\n"),
+        (
+            "a: &x {t: 0x1F,\n       u: 1_0,}\nb: *x\nc:   'it''s'   # said\n",
+            "d",
+            "e",
+            "a: &x {t: 0x1F,\n       u: 1_0,}\nb: *x\nc:   'it''s'   # said\nd: e\n",
+        ),
+        ("a: {b: 1,\n    c: 2,   d: 3}\n", "a.c", 4, "a: {b: 1,\n    c: 4,   d: 3}\n"),
+        ("a: {b: 1,\n    c: 2,\n}\n", "a.d", 3, "a: {b: 1,\n    c: 2, d: 3,\n}\n"),
+        ("a: {b: 1}\n", "a.c.d", [1, "x y"], 'a: {b: 1, c: {d: [1, "x y"]}}\n'),
+        ("a:\n - b\n - c: 1\n   d: 2\ne:\n     f: 1\n", "e.g.h", 2, "a:\n - b\n - c: 1\n   d: 2\ne:\n     f: 1\n     g:\n       h: 2\n"),
+        ("a: # why\n  - 1\n  # 2 as well?\n\n# next\nb: 1\n", "a", 3, "a: 3 # why\n  # 2 as well?\n\n# next\nb: 1\n"),
+        ("a:\n  b: 1\n  # c: 2\n# d\ne: 1\n", "a.f", 2, "a:\n  b: 1\n  f: 2\n  # c: 2\n# d\ne: 1\n"),
+        ("a:\n  b:\n    c: 1\n    # d: 2\n\n  # e: 3\n", "a.f", 2, "a:\n  b:\n    c: 1\n    # d: 2\n  f: 2\n\n  # e: 3\n"),
+        ("a: 1\n# b: 2\n", "c", 3, "a: 1\n# b: 2\nc: 3\n"),
+        ('%YAML 1.1\n---\nurl: ${URL:-http://x/#y}  \nk: "${K}"\n', "k", "${L}", '%YAML 1.1\n---\nurl: ${URL:-http://x/#y}  \nk: "${L}"\n'),
+        ("a: 1\r\nb:\r\n  c: 2 # d\r\n\r\n# e\r\n", "b.f", "g", "a: 1\r\nb:\r\n  c: 2 # d\r\n  f: g\r\n\r\n# e\r\n"),
+        ("a: >-\n  one\n  two\nb: |\n  # no comment\n\nc: 1\n", "b", "x", "a: >-\n  one\n  two\nb: x\n\nc: 1\n"),
+        ("a: 1\nb: 2\na: 3\n", "a", 4, "a: 1\nb: 2\na: 4\n"),
+        ("d: &t 1\na: *t\n", "a", 2, "d: &t 1\na: 2\n"),
+        ("a: &unused x\nb: !!str 1\n? c\n: 1\n", "c", 1e20, "a: &unused x\nb: !!str 1\n? c\n: 1.0e+20\n"),
+        ("a: 1", "b", "yes", 'a: 1\nb: "yes"'),
+        ("a:\n", "b", 1, "a:\nb: 1\n"),
+        ("a: [x, y,\n    z] # w\nb: [{c: 1}]\n", "a", ["x"], "a: [x] # w\nb: [{c: 1}]\n"),
+        ("b: 1\na: # why\n a: 1\nc:\n a: 1\n", "a", 1, "b: 1\na: 1 # why\nc:\n a: 1\n"),
+        ("a: 1\n", "a.a", 1, "a:\n  a: 1\n"),
+        ("value: {}\n", "value.value-", "x", "value:\n  value-: x\n"),
+        ("a: {}\n", "a.b", None, "a:\n  b: null\n"),
+    ],
+)
+def test_every_other_byte_stays_also_where_the_library_would_write_it_anew(text: str, key: str, value: object, edited: str) -> None:
+    assert set_yaml(text, {key: value}) == edited
+
+
+@pytest.mark.parametrize("text", ["just text\n", "- a\n", "a: &x 1\nb: *x\n", "a: |+\n  b\n\n\n"])
+def test_an_edit_that_would_change_more_than_its_key_is_refused(text: str) -> None:
+    key = "c" if "|" in text else "a"
+    with pytest.raises(ConfigError, match="without touching more"):
+        set_yaml(text, {key: 2})
+
+
 SCALAR = st.one_of(st.none(), st.booleans(), st.integers(-5, 5), st.text("ab: #'\"\n-{}[],&*!|>%@`é", max_size=8))
 TREE = st.dictionaries(
     st.text("abc", min_size=1, max_size=3), st.one_of(SCALAR, st.lists(SCALAR, max_size=3), st.dictionaries(st.text("ab", min_size=1, max_size=2), SCALAR))
 )
+
+
+Written = tuple[tuple[str, ...], str, bool]
+"""The key that a line belongs to, the line, and whether a section begins in it."""
+NAME = st.sampled_from(["a", "b", "llm", "top_p", "x-1"])
+COMMENT = st.sampled_from(["", "", "# why", "# a: 1", "# {", "#"])
+VALUE = st.sampled_from(
+    [
+        "1",
+        "~",
+        "True",
+        "0x1F",
+        "1_000",
+        "1.50",
+        "plain words",
+        "'it''s'",
+        '"${HOME}\\t"',
+        "${A:-b}",
+        "2020-01-01",
+        "[a,  b]",
+        "{ a : 1,b: [x] }",
+        "",
+        "[1,\n          2]",
+    ]
+)
+
+
+@st.composite
+def mappings(draw: st.DrawFn, above: tuple[str, ...] = (), column: int = 0) -> list[Written]:
+    """Lines of a block mapping in a person's hand."""
+    lines: list[Written] = []
+    pad = " " * column
+    for name in draw(st.lists(NAME, min_size=1, max_size=4, unique=True)):
+        path = (*above, name)
+        lines += [((*above, "#"), f"{pad}{line}" if line else "", False) for line in draw(st.lists(st.sampled_from(["", "# says", "# x: 1"]), max_size=2))]
+        comment = draw(COMMENT)
+        after = f"  {comment}" if comment else draw(st.sampled_from(["", "", " "]))
+        kind = draw(st.sampled_from(["value", "value", "section", "list", "text"] if column < 8 else ["value"]))
+        if kind == "value":
+            first, *more = draw(VALUE).split("\n")
+            colon = draw(st.sampled_from([": ", ":   "]))
+            lines += [(path, f"{pad}{name}{colon}{first}" + ("" if more else after), False), *((path, f"{line}{after}", False) for line in more)]
+        elif kind == "section":
+            lines.append((path, f"{pad}{name}:{after}", True))
+            lines += draw(mappings(path, column + draw(st.sampled_from([1, 2, 3, 4]))))
+        elif kind == "list":
+            deeper = pad + " " * draw(st.sampled_from([0, 2, 3]))
+            lines += [(path, line, False) for line in (f"{pad}{name}:{after}", f"{deeper}- one # of two", f"{deeper}-   x: 1")]
+        else:
+            lines += [(path, line, False) for line in (f"{pad}{name}: |-", f"{pad}  # text", "", f"{pad}   more")]
+    return lines
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    lines=mappings(),
+    end=st.sampled_from(["\n", "\n", "\r\n"]),
+    last=st.booleans(),
+    path=st.lists(NAME, min_size=1, max_size=3),
+    value=st.one_of(SCALAR, st.lists(SCALAR, max_size=2), st.dictionaries(NAME, SCALAR, max_size=2)),
+)
+def test_setting_any_key_changes_that_key_alone(lines: list[Written], end: str, last: bool, path: list[str], value: object) -> None:
+    text = end.join(line for _, line, _ in lines) + (end if last else "")
+    end = end if end in text else "\n"
+    before = yaml.safe_load(text)
+    edited = set_yaml(text, {".".join(path): value})
+    wanted = inner = before
+    for name in path[:-1]:
+        inner[name] = inner.get(name) if isinstance(inner.get(name), dict) else {}
+        inner = inner[name]
+    inner[path[-1]] = value
+    assert yaml.safe_load(edited) == wanted
+    own = [owner[: len(path)] == tuple(path) or (not is_section and owner == tuple(path[: len(owner)])) for owner, _, is_section in lines]
+    kept = iter(edited.split(end))
+    assert all(line in kept for (_, line, _), gone in zip(lines, own, strict=True) if not gone)
+    assert edited.count(end) <= text.count(end) + len(path)
 
 
 @settings(max_examples=150, deadline=None)

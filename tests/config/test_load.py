@@ -305,6 +305,14 @@ def test_without_a_file_neither_yaml_nor_json_is_imported(home: Path) -> None:
     assert done.stdout == "set()\n"
 
 
+def test_reading_a_file_does_not_load_the_library_that_writes_it(home: Path) -> None:
+    (home / "config.yaml").write_text("llm: {temperature: 0.5}\n")
+    code = "import sys; from neuralclaw.config import load; load(home=sys.argv[1], environ={}); print({'yaml', 'ruamel', 'ruamel.yaml'} & set(sys.modules))"
+    env = {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-S", "-c", code, str(home)], env=env, capture_output=True, text=True, check=True)
+    assert done.stdout == "{'yaml'}\n"
+
+
 def test_what_a_model_can_do_with_tools_is_true_false_or_none(home: Path) -> None:
     text = "llm:\n  providers:\n    mine: {base_url: 'http://127.0.0.1:1/v1', models: {a: {tools: true}, b: {tools: false}, c: {tools: none}, d: {}}}\n"
     models = load(home, text).settings.llm.providers["mine"].models

@@ -1,9 +1,11 @@
 """What is derived for `sessions list`, questions and scopes; leases; rebuilding and erasing."""
 
+import threading
 from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import pytest
 
 from neuralclaw.errors import LeaseLost, SessionNotFound
@@ -210,6 +212,25 @@ async def test_a_lease_is_held_by_one_and_a_stale_one_writes_nothing(home: Path)
         assert len(await two.read("a")) == 2
 
 
+async def test_a_lease_that_was_taken_for_a_caller_who_left_can_be_taken_again(home: Path) -> None:
+    async with kit.opened(home) as store, kit.opened(home) as other:
+        stranger, begun = kit.raw(home), threading.Event()
+        stranger.execute("BEGIN IMMEDIATE")
+        assert store._writer is not None
+        store._writer._tables.connection.set_trace_callback(lambda statement: begun.set() if statement.startswith("BEGIN") else None)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(store.acquire, "session:a")
+            assert await anyio.to_thread.run_sync(begun.wait, 5)  # too late to be taken back
+            tasks.cancel_scope.cancel()
+        stranger.close()
+        assert await store.acquire("session:b") is not None  # that write is over
+        assert await other.acquire("session:a") is None
+        lease = await store.acquire("session:a")
+        assert lease is not None
+        assert lease.epoch == 2
+        assert await store.acquire("session:a") is None
+
+
 async def test_starts_that_leave_no_entry_are_counted(home: Path) -> None:
     async with kit.opened(home) as store:
         lease = await store.acquire("session:a")
@@ -294,7 +315,7 @@ async def test_erasing_takes_bodies_keys_and_results_and_leaves_a_record_that_ve
         assert (report.ok, report.records, report.erased) == (True, 6, 3)
         with pytest.raises(SessionNotFound):
             await store.erase("nobody", None, "owner")
-        assert (home / "neuralclaw.db-wal").stat().st_size == 0
+        assert secret.encode() not in (home / "neuralclaw.db-wal").read_bytes()
     assert secret.encode() not in (home / "neuralclaw.db").read_bytes()
     kit.raw(home).execute("DELETE FROM bodies WHERE record = 4")
     async with kit.opened(home) as store:

@@ -5,6 +5,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from neuralclaw.agent.state import TurnState
 from neuralclaw.errors import StoreError
 from neuralclaw.types.entries import NEXT, Draft
 from neuralclaw.types.records import NewSession
@@ -63,6 +64,17 @@ async def test_only_a_message_or_a_cancel_may_leave_its_turn_to_the_store(home: 
         with pytest.raises(StoreError, match="it has no turn"):
             await store.append("a", [Draft(None, kit.message().body)])
         assert await store.read("a") == []
+
+
+async def test_a_cancel_reaches_a_queued_message_whose_number_was_overtaken(home: Path) -> None:
+    async with kit.opened(home) as store:
+        await store.append("a", [kit.inbound(key="1"), kit.started(inbound=1)])
+        await store.append("a", [kit.inbound(key="2", turn=None, queued=True), kit.inbound(key="3", turn=None), kit.inbound(key="4", turn=None, queued=True)])
+        await store.append("a", [kit.finished(1), kit.started(2, inbound=3), kit.finished(2), kit.started(3, inbound=4), kit.finished(3)])
+        (cancel,) = await store.append("a", [kit.cancel()])
+        waiting = TurnState.fold(4, await store.read("a")).inbox
+    assert cancel.turn == 4
+    assert [(message.body.key, message.cancelled_by) for message in waiting] == [("4", "owner")]
 
 
 async def test_a_start_is_reset_by_an_entry_whose_turn_the_store_gave(home: Path) -> None:

@@ -339,7 +339,7 @@ async def test_a_search_is_bounded(registry: Registry, workspace: Path) -> None:
     assert len(result.content) < 200 * 330
 
 
-@pytest.mark.parametrize("pattern", [r"(a+)+$", r"(a|aa)+$", r"(?=a)(a+)+b", r"^(a*)*\1b$", "a*" * 30 + "b"])
+@pytest.mark.parametrize("pattern", [r"(a+)+$", r"(a|aa)+$", r"(a*)*b", r"^(a*)*b$", "a*" * 30 + "b"])
 async def test_a_pattern_that_would_run_for_ever_ends(registry: Registry, workspace: Path, pattern: str) -> None:
     (workspace / "a.txt").write_text(("a" * 200 + "!\n") * 20)
     assert (await call(registry, workspace, "search_files", pattern=pattern)).metadata["count"] == 0

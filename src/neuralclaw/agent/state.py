@@ -192,9 +192,12 @@ class TurnState:
 
     @property
     def parked(self) -> bool:
-        """Its last run ended with questions, and nothing has come in since that it could go on with: an answer, a word to it, a cancel."""
+        """Its last run ended with questions, and nothing has come in since that it could go on with: an answer or a cancel.
+
+        A word to it alone changes nothing: the same question would be asked again, for ever.
+        """
         waits = any(name not in self.answers for name in self.waiting)
-        return waits and self.finished is None and self.cancelled_by is None and not self.inbox.steers(self.number)
+        return waits and self.finished is None and self.cancelled_by is None
 
     @property
     def options(self) -> TurnOptions:

@@ -10,6 +10,7 @@ import msgspec
 from .. import config
 from ..config import process_environment
 from ..errors import AgentError, UsageError
+from ..plugins import load
 from ..ports import TurnEvents
 from ..runtime.desk import SessionDesk
 from ..runtime.following import leaf
@@ -49,7 +50,8 @@ class Agent:
 
         `home`, `workspace` (else the current directory): directories. `model`: `provider:model`, or a provider. `settings`: a `Settings`
         value in place of all configuration, or values above it by key; each section of the settings is an option too (`llm={"max_tokens": 500}`).
-        `max_iterations`, `timeout`: limits of its turns. `recover`: take over every unfinished turn of the home. `tools`: your own,
+        `max_iterations`, `timeout`: limits of its turns. `recover`: take over every unfinished turn of the home. `services`: run background
+        services and channels here. `tools`: your own,
         one of which replaces a built-in of its name; `builtin`: which built-in tools there are (default all, `()` none). `approver`: asked where
         something needs a yes. All are described in `AgentOptions`.
         Raises `UsageError` for an option that cannot be used, `ConfigError` for what is configured wrongly and `StoreError` for a home that
@@ -72,6 +74,8 @@ class Agent:
                     desk = open_desk(home, defaults, start, tasks, approver)
                     tasks.start_soon(desk.follow)
                     agent = Agent(home, desk, defaults, start)
+                    if options.get("services"):
+                        tasks.start_soon(load("services.run"), home, desk)
                     if options.get("recover"):
                         await desk.take_over()
                     try:

@@ -31,13 +31,13 @@ from ..tools.terminal import TerminalSettings
 from ..types.options import Policy
 from .builtin_sources import NO_CONTEXT, builtin_sources
 from .capabilities import capabilities_of
+from .capability_parts import NOTHING, CapabilityParts
 from .clock import SystemClock
 from .eventlog import open_book
 from .lazy_parts import LazyConverter, LazySandbox
 from .model_resolver import ModelResolver
 from .sandbox_selection import sandbox_of
 from .toolbox import Toolbox
-from .turn_parts import NOTHING, TurnParts
 from .turn_tools import TurnTools
 
 log = logging.getLogger(__name__)
@@ -49,7 +49,7 @@ CLOSE_SECONDS = 0.05
 class Home:
     """Everything of one home that lives as long as the agent, open.
 
-    `brought` is what capabilities bring to turns; it is set when there is a desk for them.
+    `brought` is what capabilities bring; it is set when there is a desk for them.
     """
 
     def __init__(self, loaded: config.LoadedSettings, store: SqliteStore, clock: Clock, *, provider: Provider | None, tools: Toolbox) -> None:
@@ -76,7 +76,7 @@ class Home:
         self.instructions = WorkspaceInstructions(env.get("HOME", "")) if settings.agent.project_instructions else None
         environment = MachineContext(clock.monotonic) if settings.agent.environment_snapshot else None
         self._sources = [(source, NO_CONTEXT) for source in builtin_sources(self.instructions, environment)]
-        self.brought: TurnParts = NOTHING
+        self.brought: CapabilityParts = NOTHING
         self.book = open_book(loaded, self.redactor)
 
     @classmethod

@@ -49,6 +49,8 @@ class _Opening(TypedDict, total=False):
     """The directory that tools work in; else the current one."""
     recover: bool
     """Take over every unfinished turn of the home."""
+    services: bool
+    """Run the background services and channels of capabilities here, each where no other process of the home does. Default: false."""
     provider: Provider | None
     """A model of one's own, in place of the configured services."""
     tools: Iterable[Any] | Mapping[str, Any]

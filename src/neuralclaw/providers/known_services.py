@@ -1,53 +1,45 @@
 """The services that need no configuration, and how a name becomes a `ModelEndpoint`. Pure: settings and environment are handed in."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from ..errors import ConfigError
+from ..types.datafile import by_name, read_data_file
 from .model_service import ModelEndpoint
 from .model_service import is_local as is_local
 from .models import over
 
+FILE = "providers/services.json"
 
-class ServiceDefaults(msgspec.Struct, frozen=True):
+
+class ServiceDefaults(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A service by its name: its own address, a default model, the variables that its SDK reads (the first is the one to name).
 
     `api` is what it speaks at its own address; elsewhere only `messages` and `ollama` are what they are at home, all else is `chat`.
     """
 
+    name: str
     base_url: str
     model: str
     keys: tuple[str, ...] = ()
     urls: tuple[str, ...] = ()
     echo_reasoning: bool = False
-    api: str = "chat"
+    api: Literal["chat", "responses", "messages", "ollama"] = "chat"
+
+    def __post_init__(self) -> None:
+        if not self.base_url.startswith(("https://", "http://")):
+            raise ValueError(f"{self.base_url} is no http or https address")
 
 
-KNOWN: dict[str, ServiceDefaults] = {
-    "openai": ServiceDefaults("https://api.openai.com/v1", "gpt-4o", ("OPENAI_API_KEY",), ("OPENAI_BASE_URL",), api="responses"),
-    "anthropic": ServiceDefaults("https://api.anthropic.com", "claude-sonnet-5-5", ("ANTHROPIC_API_KEY",), ("ANTHROPIC_BASE_URL",), api="messages"),
-    "groq": ServiceDefaults("https://api.groq.com/openai/v1", "openai/gpt-oss-120b", ("GROQ_API_KEY",)),
-    "openrouter": ServiceDefaults("https://openrouter.ai/api/v1", "openrouter/auto", ("OPENROUTER_API_KEY",), ("OPENROUTER_BASE_URL",)),
-    "nvidia": ServiceDefaults("https://integrate.api.nvidia.com/v1", "nvidia/nemotron-3-super-120b-a12b", ("NVIDIA_API_KEY",), ("NVIDIA_BASE_URL",)),
-    "google": ServiceDefaults("https://generativelanguage.googleapis.com/v1beta/openai", "gemini-3.8-flash", ("GOOGLE_API_KEY", "GEMINI_API_KEY")),
-    "mistral": ServiceDefaults("https://api.mistral.ai/v1", "mistral-small-latest", ("MISTRAL_API_KEY",)),
-    "deepseek": ServiceDefaults("https://api.deepseek.com", "deepseek-flash", ("DEEPSEEK_API_KEY",), ("DEEPSEEK_BASE_URL",), True),
-    "together": ServiceDefaults("https://api.together.xyz/v1", "meta-llama/Llama-3.3-70B-Instruct-Turbo", ("TOGETHER_API_KEY",), ("TOGETHER_BASE_URL",)),
-    "cerebras": ServiceDefaults("https://api.cerebras.ai/v1", "gpt-oss-120b", ("CEREBRAS_API_KEY",), ("CEREBRAS_BASE_URL",)),
-    "xai": ServiceDefaults("https://api.x.ai/v1", "grok-4.3", ("XAI_API_KEY",), ("XAI_BASE_URL",)),
-    "fireworks": ServiceDefaults("https://api.fireworks.ai/inference/v1", "accounts/fireworks/models/gpt-oss-120b", ("FIREWORKS_API_KEY",)),
-    "perplexity": ServiceDefaults("https://api.perplexity.ai", "sonar-pro", ("PERPLEXITY_API_KEY",)),
-    "moonshot": ServiceDefaults("https://api.moonshot.ai/v1", "kimi-k3", ("MOONSHOT_API_KEY",)),
-    "zai": ServiceDefaults("https://api.z.ai/api/paas/v4", "glm-5.3", ("ZAI_API_KEY",)),
-    "minimax": ServiceDefaults("https://api.minimax.io/v1", "MiniMax-M3", ("MINIMAX_API_KEY",)),
-    "cohere": ServiceDefaults("https://api.cohere.ai/compatibility/v1", "command-a-03-2025", ("CO_API_KEY", "COHERE_API_KEY")),
-    "ollama": ServiceDefaults("http://localhost:11434", "llama3.2", (), ("OLLAMA_HOST",), api="ollama"),
-    "llamacpp": ServiceDefaults("http://localhost:8080/v1", "default", ("LLAMA_API_KEY",)),
-    "vllm": ServiceDefaults("http://localhost:8000/v1", "default", ("VLLM_API_KEY",)),
-    "lmstudio": ServiceDefaults("http://localhost:1234/v1", "default"),
-}
+class KnownServices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The file."""
+
+    services: tuple[ServiceDefaults, ...]
+
+
+KNOWN = by_name(FILE, read_data_file(FILE, KnownServices).services, lambda row: (row.name,))
 """In the order in which a service with a key becomes the default. The last four run on the person's own machine."""
 
 SPOKEN = ("chat", "responses", "messages", "ollama")

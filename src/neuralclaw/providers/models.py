@@ -4,7 +4,6 @@ The table, models.json, is made by scripts/models.py from PyPI genai-prices 0.2.
 model of a service is first asked for. What is nowhere has a window of 128,000 tokens, tools, no images and no known price.
 """
 
-import os
 import re
 import time
 from collections.abc import Mapping
@@ -13,9 +12,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from ..types.datafile import read_data_file
 from ..types.messages import ModelInfo, Price
 from .model_service import ModelEndpoint, is_local
-from .withdrawn import WITHDRAWN
+from .withdrawn import withdrawn
 
 T = TypeVar("T")
 
@@ -26,13 +26,16 @@ DATED = re.compile(r"[-:@](?:(?:preview|exp|beta)-)?(?:\d{3,8}|\d{2}-\d{2}|\d{2}
 """The end of a name that only says which edition of a model it is: `gpt-4o-2024-11-20`, `claude-sonnet-4-5@20250929`."""
 
 
-class _Row(msgspec.Struct, array_like=True):
+class _Row(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     """One model. `can`: `t` calls tools, `i` sees pictures. `price`: input, output, cached; `above`: prompt tokens, then the price above them."""
 
     can: str
     context: int
     price: tuple[float, ...] = ()
     above: tuple[float, ...] = ()
+
+
+TABLE_TYPE = dict[str, dict[str, _Row]]
 
 
 def info(service: ModelEndpoint, model: str) -> ModelInfo:
@@ -75,9 +78,9 @@ def over(service: ModelEndpoint, told: Mapping[str, Mapping[str, Any] | None]) -
 
 def successor(service: str, model: str, today: str = "") -> str | None:
     """The model to use instead of one that the service has withdrawn by today (YYYY-MM-DD, "": the clock's), None where none is known to be."""
-    names = WITHDRAWN.get(service, {})
+    names = withdrawn().get(service, {})
     found = _row(names, model) or next((names[name] for name in names if name.endswith("*") and model.startswith(name[:-1])), None)
-    return found[1] if found is not None and found[0] <= (today or time.strftime("%Y-%m-%d", time.gmtime())) else None
+    return found.use if found is not None and str(found.since) <= (today or time.strftime("%Y-%m-%d", time.gmtime())) else None
 
 
 def _price(values: tuple[float, ...]) -> Price:
@@ -90,8 +93,8 @@ def _row(table: Mapping[str, T], model: str) -> T | None:
 
 @cache
 def table() -> dict[str, dict[str, _Row]]:
-    with open(os.path.join(os.path.dirname(__file__), "models.json"), "rb") as file:  # noqa: PTH118, PTH120, PTH123
-        return msgspec.json.decode(file.read(), type=dict[str, dict[str, _Row]])
+    """The shipped table, by service and model: read when it is first asked for."""
+    return read_data_file("providers/models.json", TABLE_TYPE)
 
 
 _REASONING = re.compile(r"(?:gpt-[5-9]|o[1-9])(?:[-.]|$)")

@@ -1,112 +1,46 @@
-"""Models that services have withdrawn: the day, and what they name as successor (where that is withdrawn too, its successor).
+"""Models that services have withdrawn, the table `withdrawn.json`: the day, and what the service names as successor (where that is withdrawn too,
+its successor)."""
 
-From the services' own pages of deprecations, as of 2026-11-21. A name ending in `*` stands for all that begin so.
-"""
+from datetime import date
+from functools import cache
+from typing import Annotated
 
-WITHDRAWN: dict[str, dict[str, tuple[str, str]]] = {
-    "openai": {
-        "text-davinci-003": ("2024-01-04", "gpt-5.6-terra"),
-        "text-davinci-002": ("2024-01-04", "gpt-5.6-terra"),
-        "gpt-3.5-turbo": ("2026-10-23", "gpt-5.6-terra"),
-        "gpt-3.5-turbo-*": ("2026-10-23", "gpt-5.6-terra"),
-        "gpt-4": ("2026-10-23", "gpt-5.6-sol"),
-        "gpt-4-*": ("2026-10-23", "gpt-5.6-sol"),
-        "gpt-4.1-nano": ("2026-10-23", "gpt-5.6-luna"),
-        "gpt-4o-2024-05-13": ("2026-10-23", "gpt-5.6-sol"),
-        "chatgpt-4o-latest": ("2026-02-17", "gpt-5.6-sol"),
-        "gpt-4.5-preview": ("2025-07-14", "gpt-5.6-sol"),
-        "o1": ("2026-10-23", "gpt-5.6-sol"),
-        "o1-preview": ("2025-07-28", "gpt-5.6-sol"),
-        "o1-mini": ("2025-10-27", "gpt-5.6-terra"),
-        "o3-mini": ("2026-10-23", "gpt-5.6-sol"),
-        "o4-mini": ("2026-10-23", "gpt-5.6-terra"),
-        "gpt-5": ("2026-12-11", "gpt-5.6-sol"),
-        "gpt-5-pro": ("2026-12-11", "gpt-5.6-sol"),
-        "gpt-5-mini": ("2026-12-11", "gpt-5.6-terra"),
-        "gpt-5-nano": ("2026-12-11", "gpt-5.6-luna"),
-        "o3": ("2026-12-11", "gpt-5.6-sol"),
-        "o3-pro": ("2026-12-11", "gpt-5.6-sol"),
-        "gpt-4o": ("2027-01-14", "gpt-6-luna"),
-        "gpt-4o-mini": ("2027-01-14", "gpt-6-luna"),
-        "gpt-4.1": ("2027-01-14", "gpt-6-luna"),
-        "gpt-4.1-mini": ("2027-01-14", "gpt-6-luna"),
-    },
-    "anthropic": {
-        "claude-1*": ("2024-11-06", "claude-haiku-4-5"),
-        "claude-instant*": ("2024-11-06", "claude-haiku-4-5"),
-        "claude-2*": ("2025-07-21", "claude-sonnet-4-6"),
-        "claude-3-sonnet": ("2025-07-21", "claude-sonnet-4-6"),
-        "claude-3-5-sonnet": ("2025-10-28", "claude-sonnet-4-6"),
-        "claude-3-opus": ("2026-01-05", "claude-opus-4-8"),
-        "claude-3-7-sonnet": ("2026-02-19", "claude-sonnet-4-6"),
-        "claude-3-5-haiku": ("2026-02-19", "claude-haiku-4-5"),
-        "claude-sonnet-4": ("2026-06-15", "claude-sonnet-4-6"),
-        "claude-sonnet-4-0": ("2026-06-15", "claude-sonnet-4-6"),
-        "claude-opus-4": ("2026-06-15", "claude-opus-4-8"),
-        "claude-opus-4-0": ("2026-06-15", "claude-opus-4-8"),
-    },
-    "google": {
-        "gemini-pro": ("2025-02-15", "gemini-3.8-flash"),
-        "gemini-1.0-*": ("2025-02-15", "gemini-3.8-flash"),
-        "gemini-1.5-flash*": ("2025-09-24", "gemini-3.5-flash-lite"),
-        "gemini-1.5-pro*": ("2025-09-24", "gemini-3.8-flash"),
-        "gemini-2.0-flash": ("2026-06-01", "gemini-3.5-flash-lite"),
-        "gemini-2.0-flash-lite": ("2026-06-01", "gemini-2.5-flash-lite"),
-        "gemini-2.5-pro-preview-*": ("2025-12-02", "gemini-3.8-flash"),
-        "gemini-3-pro-preview": ("2026-03-09", "gemini-3.1-pro-preview"),
-        "gemini-2.5-flash": ("2026-12-01", "gemini-3.5-flash-lite"),
-        "gemini-2.5-pro": ("2026-12-01", "gemini-3.8-flash"),
-    },
-    "groq": {
-        "llama2-70b-4096": ("2024-08-01", "openai/gpt-oss-120b"),
-        "gemma-7b-it": ("2024-12-18", "openai/gpt-oss-20b"),
-        "llama3-groq-*": ("2025-01-06", "openai/gpt-oss-120b"),
-        "llama-3.1-70b-*": ("2025-01-24", "openai/gpt-oss-120b"),
-        "mixtral-8x7b-32768": ("2025-03-20", "openai/gpt-oss-120b"),
-        "llama-3.2-*": ("2025-04-14", "openai/gpt-oss-20b"),
-        "llama-3.3-70b-specdec": ("2025-04-14", "openai/gpt-oss-120b"),
-        "qwen-qwq-32b": ("2025-07-14", "openai/gpt-oss-120b"),
-        "mistral-saba-24b": ("2025-07-30", "openai/gpt-oss-120b"),
-        "llama3-70b-8192": ("2025-08-30", "openai/gpt-oss-120b"),
-        "llama3-8b-8192": ("2025-08-30", "openai/gpt-oss-20b"),
-        "deepseek-r1-distill-llama-70b": ("2025-10-02", "openai/gpt-oss-120b"),
-        "gemma2-9b-it": ("2025-10-08", "openai/gpt-oss-20b"),
-        "meta-llama/llama-4-maverick-17b-128e-instruct": ("2026-03-09", "openai/gpt-oss-120b"),
-        "meta-llama/llama-4-scout-17b-16e-instruct": ("2026-07-17", "openai/gpt-oss-120b"),
-        "llama-3.1-8b-instant": ("2026-08-16", "openai/gpt-oss-20b"),
-        "llama-3.3-70b-versatile": ("2026-08-16", "openai/gpt-oss-120b"),
-    },
-    "deepseek": {
-        "deepseek-coder": ("2024-09-05", "deepseek-flash"),
-        "deepseek-chat": ("2026-07-24", "deepseek-flash"),
-        "deepseek-reasoner": ("2026-07-24", "deepseek-flash"),
-    },
-    "xai": {
-        "grok-beta": ("2026-05-15", "grok-4.3"),
-        "grok-2*": ("2026-05-15", "grok-4.3"),
-        "grok-3": ("2026-05-15", "grok-4.3"),
-        "grok-4": ("2026-05-15", "grok-4.3"),
-        "grok-4-*": ("2026-05-15", "grok-4.3"),
-        "grok-code-fast*": ("2026-05-15", "grok-4.3"),
-    },
-    "mistral": {
-        "mistral-tiny": ("2025-03-30", "ministral-8b-latest"),
-        "open-mistral-7b": ("2025-03-30", "ministral-8b-latest"),
-        "open-mixtral-*": ("2025-03-30", "mistral-small-latest"),
-        "mistral-medium-2312": ("2025-06-16", "mistral-medium-latest"),
-    },
-    "cerebras": {
-        "llama3.1-70b": ("2025-01-17", "gpt-oss-120b"),
-        "deepseek-r1-distill-llama-70b": ("2025-08-12", "gpt-oss-120b"),
-        "llama-4-*": ("2025-11-03", "gpt-oss-120b"),
-        "qwen-3-*": ("2026-02-16", "gpt-oss-120b"),
-        "llama-3.3-70b": ("2026-02-16", "gpt-oss-120b"),
-        "llama3.1-8b": ("2026-07-17", "gpt-oss-120b"),
-        "zai-glm-4.*": ("2026-08-17", "gpt-oss-120b"),
-    },
-    "nvidia": {
-        "meta/llama-3.3-70b-instruct": ("2026-09-05", "nvidia/nemotron-3-super-120b-a12b"),
-        "minimaxai/minimax-m2.7": ("2026-07-27", "minimaxai/minimax-m3"),
-        "moonshotai/kimi-k2*": ("2026-07-07", "nvidia/nemotron-3-super-120b-a12b"),
-    },
-}
+import msgspec
+
+from ..types.datafile import by_name, read_data_file
+
+FILE = "providers/withdrawn.json"
+Filled = Annotated[str, msgspec.Meta(min_length=1)]
+
+
+class Withdrawal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One model. A name that ends in `*` stands for all that begin so, of which `examples` has some."""
+
+    service: Filled
+    model: Filled
+    since: date
+    use: Filled
+    examples: tuple[Filled, ...] = ()
+
+    def __post_init__(self) -> None:
+        begins = self.model.removesuffix("*")
+        if begins != self.model and not self.examples:
+            raise ValueError(f"{self.model} has no examples")
+        if not all(begins != self.model and example.startswith(begins) for example in self.examples):
+            raise ValueError(f"not every example is one of {self.model}")
+
+
+class WithdrawnModels(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The file: where it is from, and its rows."""
+
+    source: Filled
+    models: tuple[Withdrawal, ...]
+
+
+@cache
+def withdrawn() -> dict[str, dict[str, Withdrawal]]:
+    """The table, by service and model: read when it is first asked for."""
+    by_service: dict[str, list[Withdrawal]] = {}
+    for row in read_data_file(FILE, WithdrawnModels).models:
+        by_service.setdefault(row.service, []).append(row)
+    return {service: by_name(FILE, rows, lambda row: (row.model,)) for service, rows in by_service.items()}

@@ -50,6 +50,14 @@ class Acceptance:
         row = await self.row(session)
         return Accepted(entry.entry, entry.turn, waits=row.state == "waiting")
 
+    async def repeat_end(self, session: str) -> bool:
+        """Write the end of the parked turn once more, for who follows a message that waits behind it from before. False: the session is not parked."""
+        row = await self.row(session)
+        if row.state != "waiting":
+            return False
+        self._notify(await self._store.append(session, [Draft(row.open_turn, await self._still_parked(row), join(row.labels, AGENT))]))
+        return True
+
     async def steer(self, session: str, inbound: Inbound) -> tuple[int, bool]:
         """Write a word to the session's turn: its entry, and whether something can be done about it now. Raises `SessionNotFound`."""
         row = await self.row(session)

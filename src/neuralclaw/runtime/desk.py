@@ -51,13 +51,15 @@ class SessionDesk:
         inbound, start = await self._prepared(session, inbound, start)
         with self._bus.turn(session, key=inbound.key) as stream:
             accepted = await self._sessions.whole(lambda: self._send(session, inbound, start), lambda sent: self._withdraw(session, inbound.by, sent))
+            waits = accepted.waits
             if accepted.before is not None:
                 self._bus.follow(stream, accepted.before, accepted.turn)
+                waits = accepted.turn is None and await self._acceptance.repeat_end(session)
             async with self._following.followed(stream, inbound.by) as events:
-                if accepted.waits:
+                if waits:
                     now = rfc3339(round(self._ports.clock.now() * 1_000_000))
                     stream.tell_first(Event(body=StatusEvent(text=WAITS), session=session, turn=accepted.turn or 0, seq=0, time=now))
-                if accepted.waits or (start.present and stream.number is None):
+                if waits or (start.present and stream.number is None):
                     stream.show_first(await self._following.open_questions(session))
                 yield events
 
@@ -207,6 +209,10 @@ class SessionDesk:
 
     def events(self, session: str, *, after: int | None = None) -> AbstractAsyncContextManager[Subscription]:
         return self._bus.subscribe(session, after=after or 0)
+
+    def listen(self, listener: Callable[[Sequence[Entry]], None]) -> None:
+        """Hand every new entry of every session to `listener`, some twice. It must return at once."""
+        self._bus.listen(listener)
 
     async def do(self, verb: str, /, **arguments: Any) -> Any:
         return await self._run_verb(verb, arguments)

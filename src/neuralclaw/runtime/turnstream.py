@@ -25,6 +25,8 @@ class TurnStream:
         self._store, self._seen = store, after
         self.sure = number is not None
         self._first: deque[Entry | Event] = deque()
+        self._shown: set[int] = set()
+        """Entries that were shown ahead: one that was written meanwhile may come in once more."""
         self._buffer = Buffer(buffer, behind=number is not None)
         self.offer, self.fail = self._buffer.offer, self._buffer.fail
 
@@ -56,6 +58,7 @@ class TurnStream:
     def show_first(self, entries: Sequence[Entry]) -> None:
         """Show these, of before, ahead of everything else: questions that the reader may answer."""
         self._first.extend(entries)
+        self._shown.update(entry.entry for entry in entries)
 
     def tell_first(self, event: Event) -> None:
         """Show this passing event ahead of what comes."""
@@ -91,6 +94,8 @@ class TurnStream:
         if item.entry <= self._seen or event is None:
             return None
         self._seen = item.entry
+        if item.entry in self._shown:
+            return None
         body = item.body
         if isinstance(body, TurnStarted) and body.inbound == self.message_entry:
             self.began(item.turn)

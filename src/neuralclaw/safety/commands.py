@@ -7,34 +7,24 @@ from .command_effects import CommandEffects
 from .programs import (
     ACTS,
     BUILTINS,
+    FIND_PLAIN,
+    FIND_RUN,
+    FIND_VALUED,
     INTERPRETERS,
     IP_CHANGES,
     PRIVILEGED,
     READERS,
+    SCRIPTED,
     SUBCOMMANDS,
     SYSTEM_CHANGES,
     SYSTEM_READS,
+    UNSAFE_BUILTINS,
     VERSION,
     VERSIONED,
     Act,
     Reader,
 )
 from .shell_words import ShellWord
-
-UNSAFE_BUILTINS = frozenset("trap enable bind complete compgen compopt logout".split())
-FIND_PLAIN = frozenset(
-    "! ( ) , -a -o -and -or -not -true -false -print -print0 -ls -prune -quit -empty -depth -d -mount -xdev -daystart -follow -noleaf".split()
-)
-FIND_PLAIN |= frozenset("-readable -writable -executable -nouser -nogroup -warn -nowarn -ignore_readdir_race -H -L -P -O0 -O1 -O2 -O3".split())
-FIND_VALUED = frozenset(
-    "-name -iname -path -ipath -wholename -iwholename -regex -iregex -regextype -type -xtype -size -mtime -atime -ctime -mmin -amin -cmin -newer -anewer"
-    " -cnewer -newermt -newerat -newerct -maxdepth -mindepth -user -group -uid -gid -perm -links -inum -samefile -lname -ilname -fstype -printf -used"
-    " -context -D".split()
-)
-FIND_RUN = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
-SCRIPTED = frozenset("find sed gsed awk gawk mawk nawk tar source . eval".split())
-"""Programs whose arguments are programs: one yes never covers another call of them."""
-TAKES_VALUE = {"head": "nc", "tail": "ncs", "cut": "bcdf", "touch": "drt", "mkdir": "m", "install": "mogt", "truncate": "sr", "cp": "St", "mv": "St"}
 
 
 def judge(call: Call) -> CommandEffects:
@@ -158,7 +148,7 @@ def _act(found: CommandEffects, act: Act) -> None:
     call = found.call
     found.act(act.risk, act.why, *act.powers)
     found.sends = Power.NETWORK in act.powers
-    operands = positionals(call.args, TAKES_VALUE.get(call.name, act.valued))
+    operands = positionals(call.args, act.valued)
     if act.op == "mode":
         operands = operands[1:]
     changed = operands[-1:] if act.last else operands
@@ -185,7 +175,8 @@ def _subcommand(found: CommandEffects) -> None:
     sub = next((w for w in call.args if not w.text.startswith("-")), None)
     if sub is not None:
         found.subject = f"{call.name} {sub.text}" if sub.known else ""
-    powers, risk, why = SUBCOMMANDS[call.name].get(sub.text if sub is not None else "", ((Power.EXECUTE,), Risk.MEDIUM, "it runs code"))
+    row = SUBCOMMANDS[call.name].get(sub.text if sub is not None else "")
+    powers, risk, why = (row.powers, row.risk, row.why) if row is not None else ((Power.EXECUTE,), Risk.MEDIUM, "it runs code")
     if sub is not None and call.args[0] is not sub and not powers:
         powers, risk, why = (Power.EXECUTE,), Risk.MEDIUM, "its options are not known"
     if any(w.text in ("--outdated", "-o", "--uptodate", "-u") for w in call.args) and not powers:

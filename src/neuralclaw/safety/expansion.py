@@ -1,6 +1,5 @@
 """Expansion: nodes of the shell grammar become words, with what is known of variables, the directory and substitutions."""
 
-import ast
 import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -9,6 +8,7 @@ import msgspec
 
 from .bounds import AnalysisBounds
 from .patterns import late
+from .shell_arithmetic import shell_number
 from .shell_words import EMPTY, ShellWord, WordPiece, ansi_c, bare, finish, in_double_quotes, quoted, text_of
 
 if TYPE_CHECKING:
@@ -223,7 +223,7 @@ class Expander:
         """A number, where it can be worked out here."""
         self._again("arithmetic", _sum(node))
         self._inner(node, scene)
-        number = calculate(_sum(node))
+        number = shell_number(_sum(node))
         return WordPiece("" if number is None else str(number), known=number is not None)
 
     def _inner(self, node: "Node", scene: ShellScope) -> None:
@@ -254,28 +254,3 @@ def _protected(text: str) -> str:
 
 def _unmarked(text: str) -> str:
     return "".join(chr(ord(c) - 0xE000) if 0xE000 < ord(c) < 0xE07F else c for c in text if c != EMPTY)
-
-
-def calculate(text: str) -> int | None:
-    """The value of plain integer arithmetic (`+ - * / %`, parentheses), or None."""
-    if not re.fullmatch(r"[\d+*/%()\s-]{1,80}", text):
-        return None
-    try:
-        return _value(ast.parse(text.strip(), mode="eval").body)
-    except (SyntaxError, ZeroDivisionError, TypeError):
-        return None
-
-
-def _value(node: ast.AST) -> int:
-    if isinstance(node, ast.Constant) and isinstance(node.value, int):
-        return node.value
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
-        return -_value(node.operand) if isinstance(node.op, ast.USub) else _value(node.operand)
-    if isinstance(node, ast.BinOp):
-        a, b = _value(node.left), _value(node.right)
-        if isinstance(node.op, ast.Add | ast.Sub | ast.Mult):
-            return a + b if isinstance(node.op, ast.Add) else a - b if isinstance(node.op, ast.Sub) else a * b
-        if isinstance(node.op, ast.Div | ast.Mod):
-            quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-            return quotient if isinstance(node.op, ast.Div) else a - b * quotient
-    raise TypeError("not plain arithmetic")

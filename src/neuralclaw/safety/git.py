@@ -1,50 +1,53 @@
-"""What `git` does, by subcommand."""
+"""What `git` does, by subcommand: the table `tables/git.json`."""
 
+import msgspec
+
+from ..types.datafile import by_name, read_data_file
 from ..types.risk import Power, Risk
 from .command_effects import CommandEffects
+from .nameset import Examples, Names, NameSet
 
-READS = frozenset(
-    "status log diff show rev-parse describe ls-files ls-tree blame annotate shortlog cat-file grep rev-list name-rev merge-base for-each-ref count-objects"
-    " version whatchanged diff-tree diff-index diff-files check-ignore check-attr var cherry show-ref show-branch range-diff verify-commit verify-tag".split()
-)
-NETWORK = {
-    **dict.fromkeys(("fetch", "pull", "clone", "ls-remote", "archive"), Risk.MEDIUM),
-    **dict.fromkeys(("push", "send-email", "request-pull", "svn", "p4", "lfs"), Risk.HIGH),
-}
-WRITES = frozenset(
-    "add commit init merge rebase cherry-pick revert am apply mv switch checkout restore notes stash tag branch config remote worktree bisect format-patch"
-    " submodule sparse-checkout update-index update-ref gc repack prune pack-refs replace".split()
-)
-DELETES = frozenset("clean rm filter-branch filter-repo".split())
-LISTS: dict[str, frozenset[str]] = {
-    "branch": frozenset("-a -r -v -vv -l --list --all --remotes --verbose --show-current --no-color --color --column --no-column --merged --no-merged".split()),
-    "tag": frozenset("-l --list -n --column --no-column --color --no-color".split()),
-    "remote": frozenset("-v --verbose get-url".split()),
-    "config": frozenset("-l --list --get --get-all --get-regexp --show-origin --show-scope --global --local --system --name-only -z --null get list".split()),
-    "stash": frozenset("list show".split()),
-    "reflog": frozenset("show exists".split()),
-    "worktree": frozenset("list".split()),
-    "submodule": frozenset("status".split()),
-    "notes": frozenset("list show".split()),
-    "bisect": frozenset("log".split()),
-}
-"""Subcommands that only read with nothing but these words; those in `NAMED` also take names after one of `NAMED[sub]`."""
-NAMED = {
-    "branch": frozenset(("-l", "--list", "--merged", "--no-merged", "--contains", "--no-contains", "--points-at", "--sort", "--format")),
-    "tag": frozenset(("-l", "--list", "--contains", "--points-at", "--merged", "--sort", "--format")),
-    "remote": frozenset(("get-url",)),
-    "config": frozenset(("--get", "--get-all", "--get-regexp", "get")),
-    "stash": frozenset(("show", "list")),
-    "reflog": frozenset(("show", "exists", "-n")),
-    "worktree": frozenset(),
-    "submodule": frozenset(("status",)),
-    "notes": frozenset(("show",)),
-    "bisect": frozenset(),
-}
-NEED_WORD = frozenset(("stash", "worktree", "submodule", "bisect"))
-GLOBAL_FLAGS = frozenset(("--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs", "--no-replace-objects", "--bare"))
-RUNS = ("--ext-diff", "--open-files-in-pager", "--upload-pack", "--receive-pack", "--exec", "--run")
-WRITES_TO = ("--output",)
+FILE = "safety/tables/git.json"
+
+
+class GitSending(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Subcommands that use the network, with their risk."""
+
+    names: Names
+    risk: Risk
+    examples: Examples
+
+
+class GitListing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Subcommands that only read with nothing but these `words`, and names after one of `named`; with `need_word` not without one of them."""
+
+    names: Names
+    words: frozenset[str]
+    named: frozenset[str]
+    examples: Examples
+    need_word: bool = False
+
+
+class GitTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The file."""
+
+    reads: NameSet
+    writes: NameSet
+    deletes: NameSet
+    network: tuple[GitSending, ...]
+    lists: tuple[GitListing, ...]
+    global_flags: NameSet
+    runs: NameSet
+    writes_to: NameSet
+
+
+TABLE = read_data_file(FILE, GitTable)
+
+READS, WRITES, DELETES = frozenset(TABLE.reads.names), frozenset(TABLE.writes.names), frozenset(TABLE.deletes.names)
+NETWORK = {name: row.risk for name, row in by_name(FILE, TABLE.network, lambda row: row.names).items()}
+LISTS = by_name(FILE, TABLE.lists, lambda row: row.names)
+GLOBAL_FLAGS = frozenset(TABLE.global_flags.names)
+RUNS, WRITES_TO = TABLE.runs.names, TABLE.writes_to.names
 
 
 def judge(found: CommandEffects) -> None:
@@ -88,19 +91,20 @@ def _globals(found: CommandEffects) -> int | None:
 
 
 def _lists(sub: str, rest: list[str]) -> bool:
-    if sub in NEED_WORD:
-        return bool(rest) and rest[0] in LISTS[sub]
+    words, taken = LISTS[sub].words, LISTS[sub].named
+    if LISTS[sub].need_word:
+        return bool(rest) and rest[0] in words
     if sub in ("notes", "reflog") and rest and not rest[0].startswith("-"):
-        return rest[0] in LISTS[sub]
+        return rest[0] in words
     if sub == "config":
-        names = [t for t in rest if not t.startswith("-") and t not in LISTS["config"]]
-        listed = all(t in LISTS["config"] for t in rest if t.startswith("-"))
-        return listed and (len(names) <= 1 or any(t in NAMED["config"] for t in rest))
-    named = any(t.partition("=")[0] in NAMED[sub] for t in rest)
+        names = [t for t in rest if not t.startswith("-") and t not in words]
+        listed = all(t in words for t in rest if t.startswith("-"))
+        return listed and (len(names) <= 1 or any(t in taken for t in rest))
+    named = any(t.partition("=")[0] in taken for t in rest)
     for text in rest:
-        if text.startswith("-") and text not in LISTS[sub] and text.partition("=")[0] not in NAMED[sub]:
+        if text.startswith("-") and text not in words and text.partition("=")[0] not in taken:
             return False
-        if not text.startswith("-") and text not in LISTS[sub] and not named:
+        if not text.startswith("-") and text not in words and not named:
             return False
     return True
 

@@ -1,29 +1,26 @@
-"""What the download programs do."""
+"""What the download programs do; options of `curl` are the table `tables/network.json`."""
 
+import msgspec
+
+from ..types.datafile import read_data_file
 from ..types.risk import Power, Risk
 from .addresses import parse
 from .command_effects import CommandEffects
+from .nameset import NameSet
 from .shell_words import ShellWord
 
-CURL_VALUED = "oTdFHXAbceuUmCrwxyYzKEPQtD"
-CURL_SENDS = ("-T", "-d", "-F", "--upload-file", "--data", "--form", "--json", "--post")
-CURL_WRITES = (
-    "-o",
-    "-O",
-    "-D",
-    "-c",
-    "-J",
-    "--output",
-    "--remote-name",
-    "--dump-header",
-    "--cookie-jar",
-    "--trace",
-    "--stderr",
-    "--libcurl",
-    "--etag-save",
-    "--hsts",
-    "--alt-svc",
-)
+FILE = "safety/tables/network.json"
+
+
+class NetworkTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The file. Options of `curl` that send data, and that write files; those of two dashes count as prefixes, of one with their value behind."""
+
+    curl_sends: NameSet
+    curl_writes: NameSet
+
+
+TABLE = read_data_file(FILE, NetworkTable)
+CURL_SENDS, CURL_WRITES = TABLE.curl_sends.names, TABLE.curl_writes.names
 
 
 def _matches(text: str, names: tuple[str, ...]) -> bool:

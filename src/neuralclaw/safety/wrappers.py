@@ -1,16 +1,23 @@
-"""Programs that run another program given in their arguments, as data, and how the inner command is found."""
+"""Programs that run another program given in their arguments (the table `tables/wrappers.json`), and how the inner command is found."""
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import msgspec
 
+from ..types.datafile import by_name, read_data_file
+from .nameset import Name, Names
 from .shell_words import ShellWord
 
+FILE = "safety/tables/wrappers.json"
 
-class Wrapper(msgspec.Struct, frozen=True):
-    """How a wrapper's own arguments end. `flags` and `valued` are short options without and with a value, `long_valued` long ones
-    whose value may stand apart; `skip` operands stand before the inner command; `joined`: the rest is shell text."""
 
+class Wrapper(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a wrapper's own arguments end. `flags` and `valued` are short options without and with a value, `long_valued` long ones whose value may
+    stand apart; `skip` operands stand before the inner command; `joined`: the rest is shell text. `examples`: command lines and their inner command."""
+
+    names: Names
+    examples: Annotated[dict[Name, Name], msgspec.Meta(min_length=1)]
     flags: str = ""
     valued: str = ""
     long_flags: tuple[str, ...] = ()
@@ -19,68 +26,14 @@ class Wrapper(msgspec.Struct, frozen=True):
     joined: bool = False
 
 
-PLAIN = Wrapper()
+class Wrappers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The file."""
 
-WRAPPERS: dict[str, Wrapper] = {
-    "env": Wrapper("i0v", "uC", ("ignore-environment", "null", "debug"), ("unset", "chdir")),
-    "timeout": Wrapper("fpv", "ks", ("preserve-status", "foreground", "verbose"), ("kill-after", "signal"), skip=1),
-    "gtimeout": Wrapper("fpv", "ks", (), ("kill-after", "signal"), skip=1),
-    "nice": Wrapper("", "n", (), ("adjustment",)),
-    "nohup": PLAIN,
-    "time": Wrapper("pvV", "f", ("portability", "verbose"), ("format",)),
-    "stdbuf": Wrapper("", "ioe", (), ("input", "output", "error")),
-    "setsid": Wrapper("cfw", "", ("ctty", "fork", "wait")),
-    "ionice": Wrapper("t", "cn", (), ("class", "classdata")),
-    "taskset": Wrapper("ac", "", ("all-tasks", "cpu-list"), (), skip=1),
-    "chrt": Wrapper("bfiorRam", "", (), (), skip=1),
-    "exec": Wrapper("cl", "a"),
-    "command": Wrapper("p"),
-    "builtin": PLAIN,
-    "busybox": PLAIN,
-    "toybox": PLAIN,
-    "coproc": PLAIN,
-    "unbuffer": Wrapper("p"),
-    "nocache": Wrapper("", "n"),
-    "setarch": Wrapper("R", "", (), (), skip=1),
-    "linux32": Wrapper("R"),
-    "linux64": Wrapper("R"),
-    "prlimit": PLAIN,
-    "numactl": Wrapper("", "CNmipl"),
-    "fakeroot": PLAIN,
-    "proot": PLAIN,
-    "strace": Wrapper("fcqtTyv", "eps"),
-    "ltrace": Wrapper("fcS", "eps"),
-    "flock": Wrapper("senuFo", "wE", ("shared", "exclusive", "nonblock", "unlock"), ("timeout", "conflict-exit-code"), skip=1),
-    "chroot": Wrapper("", "", (), (), skip=1),
-    "unshare": Wrapper("rmuinpUfC"),
-    "nsenter": Wrapper("amuinpUC", "tSG"),
-    "systemd-run": Wrapper("qtPSG", "pEMH"),
-    "dbus-run-session": PLAIN,
-    "xvfb-run": Wrapper("a", "nsef"),
-    "caffeinate": Wrapper("dimsu", "tw"),
-    "rlwrap": PLAIN,
-    "catchsegv": PLAIN,
-    "watch": Wrapper("bcdegptx", "n", ("differences", "no-title", "exec", "color", "beep", "errexit"), ("interval",), joined=True),
-    "xargs": Wrapper("0prtxo", "adEILnPs", ("null", "no-run-if-empty", "verbose"), ("max-args", "max-procs", "replace", "delimiter", "arg-file", "max-lines")),
-    "parallel": Wrapper("0kqtuvXm", "jILNndaS", ("null", "keep-order", "dry-run"), ("jobs", "delay", "timeout", "colsep", "arg-file"), joined=True),
-    "sudo": Wrapper("AbEeHiKklnPSsVv", "CDghpRrTtUu", (), ("user", "group", "chdir", "host", "prompt", "role", "type", "chroot")),
-    "doas": Wrapper("Lns", "Cu"),
-    "pkexec": Wrapper("", "", (), ("user",)),
-    "runuser": Wrapper("flmP", "ugGs", (), ("user", "shell")),
-    "gosu": Wrapper("", "", (), (), skip=1),
-    "su-exec": Wrapper("", "", (), (), skip=1),
-    "run0": PLAIN,
-    "ssh": Wrapper("46AaCfGgKkMNnqsTtVvXxYy", "BbcDEeFIiJLlmOopPQRSWw", (), (), skip=1, joined=True),
-    "dzdo": Wrapper("AbEeHiKklnPSsVv", "CDghpRrTtUu", (), ("user", "group", "chdir", "host")),
-    "setpriv": Wrapper(
-        "d",
-        "",
-        ("clear-groups", "keep-groups", "init-groups", "no-new-privs", "reset-env", "dump", "list-caps", "nnp"),
-        tuple("reuid regid ruid euid rgid egid groups inh-caps ambient-caps bounding-set securebits pdeathsig selinux-label apparmor-profile".split()),
-    ),
-    "su": Wrapper("flmp", "gGs", (), ("shell", "group")),
-    "script": Wrapper("aefqr", "EIOTBmo"),
-}
+    wrappers: tuple[Wrapper, ...]
+
+
+TABLE = read_data_file(FILE, Wrappers)
+WRAPPERS = by_name(FILE, TABLE.wrappers, lambda row: row.names)
 
 
 class InnerCommand(msgspec.Struct, frozen=True):

@@ -257,5 +257,5 @@ def _turn(tables: Tables, progress: Progress, p: Prepared) -> int:
         return progress.last_turn + 1 if body.queued or p.turn == NEXT else progress.open_turn or progress.started + 1
     if isinstance(body, Cancel) and body.message is not None:
         return tables.turn_of(progress.session, body.message) or max(1, progress.last_turn)
-    waits = progress.steering or progress.last_turn > progress.started
-    return progress.open_turn or (progress.started + 1 if waits else max(1, progress.started))
+    # Steering messages that became turns overtake the numbers that queued ones were given: what waits is asked of the inbox.
+    return progress.open_turn or (progress.started + 1 if tables.waits(progress.session) else max(1, progress.started))

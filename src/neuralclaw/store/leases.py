@@ -98,19 +98,19 @@ os.register_at_fork(after_in_child=_leave_all)
 
 
 class Acquire(Job):
-    """Take a lease that is free or whose holder is dead."""
+    """Take a lease that is free or whose holder is dead. `unknown`: nobody in this process has it or waits for it, whatever its row says."""
 
-    __slots__ = ("_holder", "_home", "_name")
+    __slots__ = ("_holder", "_home", "_name", "_unknown")
 
-    def __init__(self, home: str, name: str, holder: str) -> None:
-        self._home, self._name, self._holder = home, name, holder
+    def __init__(self, home: str, name: str, holder: str, unknown: bool) -> None:
+        self._home, self._name, self._holder, self._unknown = home, name, holder, unknown
 
     def needs(self, needs: Needs) -> None:
         needs.leases.add(self._name)
 
     def run(self, tables: Tables) -> Lease | None:
         row = tables.leases[self._name]
-        if row.holder and (row.holder == self._holder or alive(self._home, row.holder)):
+        if row.holder and (not self._unknown if row.holder == self._holder else alive(self._home, row.holder)):
             return None
         row.holder = self._holder
         row.epoch += 1

@@ -10,7 +10,7 @@ from ..types.records import OutboxRow, OutboxState
 from .tables import Tables
 from .writer import Job
 
-_OUTBOX = "id, session, channel, address, text, state, attempts, next_try, error, tried"
+_OUTBOX = "id, session, record, channel, address, text, state, attempts, next_try, error, tried"
 
 
 class Attempt(Job):
@@ -40,10 +40,11 @@ def outbox_rows(c: sqlite3.Connection, *, pending: bool) -> list[OutboxRow]:
 
 
 def _outbox_row(row: tuple[Any, ...]) -> OutboxRow:
-    number, session, channel, address, text, state, attempts, next_try, error, tried = row
+    number, session, record, channel, address, text, state, attempts, next_try, error, tried = row
     return OutboxRow(
         id=number,
         session=session,
+        record=record,
         channel=channel,
         address=address,
         text=text,

@@ -53,6 +53,8 @@ class SqliteStore:
         self._changes = Changes(self._readers, self._codec)
         self._presence = written[0] if written is not None else None
         self._writer = Writer(Tables(written[1], patience, derived), home, self._changes.written) if written is not None else None
+        self._leases: set[str] = set()
+        """Leases that this store has given out or is asked for."""
 
     @classmethod
     async def open(
@@ -150,14 +152,22 @@ class SqliteStore:
         await self._write(SetAside(session, aside))
 
     async def acquire(self, name: str) -> Lease | None:
-        """See `ports.Store`."""
+        """See `ports.Store`. One that was taken for a caller who left meanwhile, or was told of a failure, is free."""
         holder = self._presence.holder if self._presence is not None else ""
-        lease: Lease | None = await self._write(Acquire(self.home, name, holder))
+        unknown = name not in self._leases
+        self._leases.add(name)
+        lease: Lease | None = None
+        try:
+            lease = await self._write(Acquire(self.home, name, holder, unknown))
+        finally:
+            if lease is None and unknown:
+                self._leases.discard(name)
         return lease
 
     async def release(self, lease: Lease) -> None:
         """Free a lease; one that was lost already stays with who has it."""
         await self._write(Release(lease))
+        self._leases.discard(lease.name)
 
     async def start_turn(self, lease: Lease, session: str, turn: int) -> int:
         """See `ports.Store`. Raises `LeaseLost`."""

@@ -281,6 +281,10 @@ class Tables:
         self._inbox.setdefault(progress.session, {})[entry] = (turn, queued)
         progress.steering += not queued
 
+    def waits(self, session: str) -> bool:
+        """Whether a message of the session waits for a turn."""
+        return bool(self._inbox.get(session)) or bool(self.connection.execute("SELECT 1 FROM inbox WHERE session = ? LIMIT 1", (session,)).fetchall())
+
     def take_up(self, progress: Progress, entry: int) -> None:
         """The turn of this message begins, or the message is withdrawn."""
         waits = self._inbox.get(progress.session, {}).pop(entry, None)

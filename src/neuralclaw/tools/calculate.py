@@ -8,20 +8,11 @@ from typing import Any
 
 from ..errors import ToolError
 from ..tool import tool
+from ..types.arithmetic import NotArithmetic, Operators, evaluate
 
 _MAX_CHARS = 1_000
 _MAX_BITS = 40_000  # about 12,000 digits: more is no answer a person reads
-_MAX_DEPTH = 100
 
-_BINARY: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-}
-_UNARY: dict[type[ast.AST], Callable[[Any], Any]] = {ast.UAdd: operator.pos, ast.USub: operator.neg}
 _SPELLINGS = {ord("^"): "**", ord("×"): "*", ord("·"): "*", ord("÷"): "/", ord("−"): "-"}
 _CONSTANTS = {"pi": math.pi, "e": math.e, "tau": math.tau}
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -56,44 +47,30 @@ def calculate(expression: str) -> str:
     if len(expression) > _MAX_CHARS:
         raise ToolError(f"the expression has {len(expression):,} characters; at most {_MAX_CHARS:,} are calculated")
     try:
-        tree = ast.parse(expression.strip().translate(_SPELLINGS), mode="eval")
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise ToolError(f"{_shown(expression)} is no arithmetic expression: {getattr(error, 'msg', None) or error}") from None
-    try:
-        return _text(_value(tree.body, 0))
+        return _text(evaluate(expression.translate(_SPELLINGS), _OPERATORS))
+    except NotArithmetic as error:
+        raise ToolError(_why(error, expression)) from None
     except ZeroDivisionError:
         raise ToolError(f"{_shown(expression)} divides by zero") from None
-    except RecursionError:
-        raise ToolError("the expression is nested too deeply") from None
     except OverflowError:
         raise ToolError(f"the result of {_shown(expression)} is too large") from None
     except (ValueError, TypeError) as error:
         raise ToolError(f"{_shown(expression)} has no result: {error}") from None
 
 
-def _value(node: ast.expr, depth: int) -> Any:
-    if depth > _MAX_DEPTH:
-        raise ToolError("the expression is nested too deeply")
-    match node:
-        case ast.Constant(value=bool() | None):
-            pass
-        case ast.Constant(value=int() | float() as number):
-            return number
-        case ast.UnaryOp() if type(node.op) in _UNARY:
-            return _UNARY[type(node.op)](_value(node.operand, depth + 1))
-        case ast.BinOp(op=ast.Pow()):
-            return _power(_value(node.left, depth + 1), _value(node.right, depth + 1))
-        case ast.BinOp() if type(node.op) in _BINARY:
-            return _bounded(_BINARY[type(node.op)](_value(node.left, depth + 1), _value(node.right, depth + 1)))
-        case ast.Name() if node.id in _CONSTANTS:
-            return _CONSTANTS[node.id]
-        case ast.Name():
-            raise ToolError(f"unknown name {node.id!r}; there are {', '.join([*_CONSTANTS, *_FUNCTIONS])}")
-        case ast.Call(func=ast.Name() as name, keywords=[]) if name.id in _FUNCTIONS:
-            return _bounded(_FUNCTIONS[name.id](*[_value(argument, depth + 1) for argument in node.args]))
-        case ast.Call(func=ast.Name() as name) if name.id not in _FUNCTIONS:
-            raise ToolError(f"unknown function {name.id!r}; there are {', '.join(_FUNCTIONS)}")
-    raise ToolError(f"{_shown(ast.unparse(node))} is no arithmetic; numbers, + - * / // % **, parentheses and {', '.join(_FUNCTIONS)} are")
+def _why(error: NotArithmetic, expression: str) -> str:
+    """What the model is told about an expression that is none."""
+    match error.kind:
+        case "syntax":
+            return f"{_shown(expression)} is no arithmetic expression: {error.part}"
+        case "depth":
+            return "the expression is nested too deeply"
+        case "name":
+            return f"unknown name {error.part!r}; there are {', '.join([*_CONSTANTS, *_FUNCTIONS])}"
+        case "function":
+            return f"unknown function {error.part!r}; there are {', '.join(_FUNCTIONS)}"
+        case "part":
+            return f"{_shown(error.part)} is no arithmetic; numbers, + - * / // % **, parentheses and {', '.join(_FUNCTIONS)} are"
 
 
 def _power(base: Any, exponent: Any) -> Any:
@@ -116,6 +93,23 @@ def _bounded(value: Any) -> Any:
     if isinstance(value, int) and value.bit_length() > _MAX_BITS:
         raise OverflowError
     return value
+
+
+_OPERATORS = Operators(
+    binary={
+        ast.Add: operator.add,
+        ast.Sub: operator.sub,
+        ast.Mult: operator.mul,
+        ast.Div: operator.truediv,
+        ast.FloorDiv: operator.floordiv,
+        ast.Mod: operator.mod,
+        ast.Pow: _power,
+    },
+    unary={ast.UAdd: operator.pos, ast.USub: operator.neg},
+    bound=_bounded,
+    constants=_CONSTANTS,
+    functions=_FUNCTIONS,
+)
 
 
 def _text(value: Any) -> str:

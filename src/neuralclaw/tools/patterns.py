@@ -1,49 +1,40 @@
-"""Patterns for finding files and text that cannot run away: globs, and regular expressions with bounded matching."""
+"""Patterns for finding files and text that cannot run away: globs and regular expressions, both matched in linear time."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from ..errors import ToolError
+from .regex import NotRegular, compile_pattern, compile_whole, matching_lines
 
-_BACKTRACKS = 10_000
 _SPECIAL = frozenset("\\^$.|?*+()[]{}")
 
 
-def line_matcher(pattern: str, ignore_case: bool) -> tuple[Callable[[str], bool], bool]:
-    """A test for one line, and whether the pattern was taken as plain text (because it is no regular expression, or has nothing of one).
+class LineSearch:
+    """The search for one pattern in the lines of texts. `why_plain`: why it is searched as plain text; "" for a regular expression, and for a pattern
+    that has nothing of one. Raises `ToolError` for an empty pattern, and for one with parts that the search does not know."""
 
-    Python's own `re` can take for ever on `(a+)+$` and holds the interpreter meanwhile, so that no thread and no time limit
-    helps. The engine inside jsonschema_rs is linear, and with back-references or look-around stops after a number of steps;
-    a line that needs more does not match.
-    """
-    if not pattern:
-        raise ToolError("the pattern is empty")
-    if not _SPECIAL.isdisjoint(pattern):
-        import jsonschema_rs
+    def __init__(self, pattern: str, *, ignore_case: bool = False) -> None:
+        if not pattern:
+            raise ToolError("the pattern is empty")
+        self.plain, self.why_plain = True, ""
+        self._text, self._ignore_case = pattern.casefold() if ignore_case else pattern, ignore_case
+        if not _SPECIAL.isdisjoint(pattern):
+            try:
+                self._pattern = compile_pattern(pattern, ignore_case=ignore_case)
+                self.plain = False
+            except NotRegular as error:
+                self.why_plain = str(error)
 
-        try:
-            options = jsonschema_rs.FancyRegexOptions(backtrack_limit=_BACKTRACKS)
-            validator = jsonschema_rs.validator_for({"pattern": f"(?i){pattern}" if ignore_case else pattern}, pattern_options=options)
-        except ValueError:  # its ValidationError: no regular expression
-            pass
-        else:
-            return validator.is_valid, False
-    if ignore_case:
-        folded = pattern.casefold()
-        return lambda line: folded in line.casefold(), True
-    return lambda line: pattern in line, True
+    def hits(self, text: str) -> Iterator[tuple[int, str]]:
+        """The lines that match, with their numbers from 1."""
+        if self.plain:
+            return self._holding(text)
+        return ((number, line.decode()) for number, line in matching_lines(self._pattern, text.encode()))
 
-
-def not_regular(pattern: str) -> str:
-    """Why a pattern that has something of a regular expression is none, in a few words; "" where it has nothing of one."""
-    if _SPECIAL.isdisjoint(pattern):
-        return ""
-    import re
-
-    try:
-        re.compile(pattern)
-    except (re.error, RecursionError, OverflowError) as error:
-        return str(error)
-    return "the search does not know a part of it"
+    def _holding(self, text: str) -> Iterator[tuple[int, str]]:
+        for number, line in enumerate(text.split("\n"), 1):
+            line = line.rstrip("\r")
+            if self._text in (line.casefold() if self._ignore_case else line):
+                yield number, line
 
 
 def path_matcher(pattern: str) -> Callable[[str], bool]:
@@ -57,20 +48,18 @@ def path_matcher(pattern: str) -> Callable[[str], bool]:
         raise ToolError("the pattern is empty")
     if pattern.startswith("/") or ".." in pattern.split("/"):
         raise ToolError("the pattern is relative to `path`; put the directory there")
-    import jsonschema_rs
-
     try:
-        whole = jsonschema_rs.validator_for({"pattern": f"^(?:{_regex(pattern)})$"}, pattern_options=jsonschema_rs.RegexOptions())
-    except ValueError:  # its ValidationError: a set of characters like [z-a]
+        whole = compile_whole(_regex(pattern))
+    except NotRegular:  # a set of characters like [z-a]
         raise ToolError(f"{pattern!r} is no pattern for file names") from None
     if "/" in pattern:
-        return lambda path: whole.is_valid(_text(path))
-    return lambda path: whole.is_valid(_text(path.rpartition("/")[2]))
+        return lambda path: whole.fullmatch(_utf8(path)) is not None
+    return lambda path: whole.fullmatch(_utf8(path.rpartition("/")[2])) is not None
 
 
-def _text(path: str) -> str:
-    """The path with U+FFFD for bytes that are no UTF-8."""
-    return path.encode(errors="surrogateescape").decode(errors="replace")
+def _utf8(path: str) -> bytes:
+    """The path with U+FFFD for bytes that are no UTF-8, and for line feeds, which no pattern matches."""
+    return path.encode(errors="surrogateescape").decode(errors="replace").replace("\n", "\ufffd").encode()
 
 
 def _regex(pattern: str) -> str:

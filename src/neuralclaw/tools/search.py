@@ -2,7 +2,8 @@
 
 import posixpath
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import anyio.to_thread
@@ -15,7 +16,7 @@ from ..types.actions import Grant
 from ..types.quoted_names import one_line
 from ..types.tools import ToolResult, Touch
 from .files import quoted_note, shown
-from .patterns import line_matcher, not_regular, path_matcher
+from .patterns import LineSearch, path_matcher
 from .text import read_text
 
 _MAX_FOUND = 500  # that are shown; the others are counted
@@ -23,6 +24,7 @@ _MAX_HITS = 200
 _MOST_FILES = 8  # that are named of those whose hits are not all shown
 _MAX_LINE = 300  # characters of a hit that are shown
 _MAX_BYTES = 5_000_000  # of one file that is searched
+_PART = 50_000  # characters that are searched between two looks at the clock
 _SECONDS = 20.0  # then what was found so far is the answer
 
 
@@ -79,10 +81,9 @@ def _no_name(pattern: str) -> str:
     return f"[a pattern without * is for the whole name; *{pattern}* finds it anywhere in a name. Capitals count.]" if bare else "[capitals count in patterns]"
 
 
-def _about_pattern(pattern: str, *, plain: bool, found: bool) -> str:
+def _about_pattern(search: LineSearch, *, found: bool) -> str:
     """What the model is told about a pattern that is no regular expression, or that nothing matched."""
-    why = not_regular(pattern) if plain else ""
-    told = f"[the pattern is no regular expression ({why}) and was searched as plain text]" if why else ""
+    told = f"[the pattern is no regular expression ({search.why_plain}) and was searched as plain text]" if search.why_plain else ""
     if found:
         return told
     return "\n".join(line for line in (told, "[try ignore_case, a shorter pattern, or another path]") if line)
@@ -133,12 +134,12 @@ def search_files(files: Files) -> FunctionTool:
         Example: {"pattern": "def (load|save)_", "path": "src", "glob": "*.py"}
 
         Args:
-            pattern: A regular expression, tried on each line; taken as plain text if it is none.
+            pattern: A regular expression (RE2: no look-around, no back references), tried on each line; taken as plain text if it is none.
             path: A directory or one file, absolute or relative to the workspace.
             glob: Only files whose name or path matches this, for example `*.py`.
             ignore_case: Whether upper and lower case are the same.
         """
-        test, plain = line_matcher(pattern, ignore_case)
+        search = await anyio.to_thread.run_sync(partial(LineSearch, pattern, ignore_case=ignore_case))  # a large pattern takes half a second
         names = path_matcher(glob) if glob else None
         until = time.monotonic() + _SECONDS
         hits = Hits()
@@ -148,15 +149,15 @@ def search_files(files: Files) -> FunctionTool:
             if text is None:
                 continue
             searched += 1
-            hits.add(shown(grant, file), *await anyio.to_thread.run_sync(_scan, text, test, hits.room, until, abandon_on_cancel=True))
+            hits.add(shown(grant, file), *await anyio.to_thread.run_sync(_scan, text, search, hits.room, until, abandon_on_cancel=True))
             if time.monotonic() > until:
                 in_time = False
                 break
         lines = [f"{one_line(hit['file'])}:{hit['line']}: {hit['text']}" for hit in hits.shown] or [f"no line matches {pattern} in {searched:,} files"]
         end = hits.end(searched, in_time=in_time)
         notes = [note for note in (skipped.note(), end) if note]
-        about = {"pattern": pattern, "plain": plain, "files": searched, "count": hits.count, "complete": not end, "hits": hits.shown}
-        told = (_about_pattern(pattern, plain=plain, found=bool(hits.count)), quoted_note([*(hit["file"] for hit in hits.shown), *hits.more]))
+        about = {"pattern": pattern, "plain": search.plain, "files": searched, "count": hits.count, "complete": not end, "hits": hits.shown}
+        told = (_about_pattern(search, found=bool(hits.count)), quoted_note([*(hit["file"] for hit in hits.shown), *hits.more]))
         return ToolResult(content="\n".join(lines + notes), metadata=about, note="\n".join(filter(None, told)))
 
     return search_files
@@ -205,16 +206,27 @@ async def _text(files: Files, grant: Grant, path: str, skipped: Skipped) -> str 
         return None
 
 
-def _scan(text: str, test: Callable[[str], bool], room: int, until: float) -> tuple[list[tuple[int, str]], int]:
+def _scan(text: str, search: LineSearch, room: int, until: float) -> tuple[list[tuple[int, str]], int]:
     """The first `room` lines that match, with their numbers, and how many there are."""
     hits: list[tuple[int, str]] = []
     count = 0
-    for number, line in enumerate(text.split("\n"), 1):
-        if number % 1_000 == 0 and time.monotonic() > until:
-            break
-        if test(line.rstrip("\r")):
+    for before, part in _parts(text):
+        for number, line in search.hits(part):
             count += 1
             if len(hits) < room:
                 short = line.strip()
-                hits.append((number, short if len(short) <= _MAX_LINE else short[:_MAX_LINE] + "…"))
+                hits.append((before + number, short if len(short) <= _MAX_LINE else short[:_MAX_LINE] + "…"))
+        if time.monotonic() > until:
+            break
     return hits, count
+
+
+def _parts(text: str) -> Iterator[tuple[int, str]]:
+    """The text in parts of whole lines, each with the number of lines before it: a large pattern needs a second for so many characters."""
+    start = before = 0
+    while start <= len(text):
+        end = text.find("\n", start + _PART)
+        end = len(text) if end < 0 else end
+        part = text[start:end]
+        yield before, part
+        start, before = end + 1, before + part.count("\n") + 1

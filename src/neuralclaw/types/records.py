@@ -98,7 +98,9 @@ OutboxState = Literal["pending", "delivered", "failed"]
 
 
 class OutboxRow(msgspec.Struct, frozen=True, kw_only=True):
-    """Something to deliver, and how far that is. `next_try`: epoch seconds before which it is not tried again, 0: at once.
+    """Something to deliver, and how far that is. `record`: the place of its `turn.finished` in the home's one chain.
+
+    `next_try`: epoch seconds before which it is not tried again, 0: at once.
 
     `attempts` were made so far; `error` is what went wrong with the last one, `tried` (RFC 3339) when that was, both "" where there is none. `failed`:
     it was given up.
@@ -106,6 +108,7 @@ class OutboxRow(msgspec.Struct, frozen=True, kw_only=True):
 
     id: int
     session: str
+    record: int
     channel: str
     address: str
     text: str

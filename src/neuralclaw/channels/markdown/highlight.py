@@ -1,7 +1,8 @@
 """Code in colours, line by line: what a lexer has to remember from one line to the next is kept, so no line is read twice."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 from .styled_text import Span
@@ -32,7 +33,9 @@ _COLOURS = {
 """Kind of token -> SGR parameters, in the terminal's own sixteen colours, which suit its background; parts of a kind take its colour."""
 _COMMENTS = (("/*", "*/"), ("<!--", "-->"))
 _STEPS = 20_000
-"""Of the lexer on one line; what is left then stays plain."""
+"""Tokens of one line; what is left then stays plain."""
+_DEPTH = 1_000
+"""Of the states that are remembered; so a block that opens brackets and closes none costs no more from line to line."""
 
 
 @lru_cache(maxsize=64)
@@ -81,7 +84,7 @@ class Highlighter:
             end += len(self._comment)
             self._comment = ""
             spans, text = [(text[:end], "2")], text[end:]
-        tokens = list(self._tokens(text + "\n"))
+        tokens = self._tokens(text + "\n")
         if "".join(value for _, value in tokens).rstrip("\n") != text.rstrip("\n"):
             return [*spans, (text, "")]
         return spans + self._coloured(tokens, text)
@@ -102,49 +105,26 @@ class Highlighter:
             at += len(value)
         return spans
 
-    def _tokens(self, text: str) -> Iterator[tuple[Any, str]]:
-        from pygments.lexer import RegexLexer  # type: ignore[import-untyped]
+    def _tokens(self, text: str) -> list[tuple[Any, str]]:
+        from pygments.lexer import ExtendedRegexLexer, LexerContext, RegexLexer  # type: ignore[import-untyped]
 
-        if type(self._lexer).get_tokens_unprocessed is RegexLexer.get_tokens_unprocessed:
-            return _stepped(self._lexer, text, self._stack)
-        return ((kind, value) for _, kind, value in self._lexer.get_tokens_unprocessed(text))
-
-
-def _stepped(lexer: Any, text: str, stack: list[str]) -> Iterator[tuple[Any, str]]:
-    """`RegexLexer.get_tokens_unprocessed` of Pygments, except that the stack of states outlives the line."""
-    from pygments.token import Error, Whitespace, _TokenType  # type: ignore[import-untyped]
-
-    states = lexer._tokens
-    at = 0
-    for _ in range(_STEPS):
-        for match, action, new in states[stack[-1]]:
-            found = match(text, at)
-            if not found:
-                continue
-            if isinstance(action, _TokenType):
-                yield action, found.group()
-            elif action is not None:
-                yield from ((kind, value) for _, kind, value in action(lexer, found))
-            at = found.end()
-            if new is not None:
-                _move(stack, new)
-            break
-        else:
-            if at >= len(text):
-                return
-            if text[at] == "\n":
-                stack[:] = ["root"]
-            yield (Whitespace if text[at] == "\n" else Error), text[at]
-            at += 1
-    yield Error, text[at:]
+        lexer = self._lexer
+        if type(lexer).get_tokens_unprocessed in (RegexLexer.get_tokens_unprocessed, ExtendedRegexLexer.get_tokens_unprocessed):
+            # The one method of Pygments that begins with a stack of states and hands it back; what it reads is the same for both kinds of lexer.
+            context = LexerContext(text, 0, list(self._stack))
+            try:
+                tokens = _first(ExtendedRegexLexer.get_tokens_unprocessed(lexer, context=context), text)
+            except TypeError:  # a lexer with actions that take no context: a few rare languages
+                self._stack = ["root"]
+            else:
+                self._stack = context.stack[-_DEPTH:] if len(tokens) <= _STEPS else ["root"]
+                return tokens
+        return _first(lexer.get_tokens_unprocessed(text), text)
 
 
-def _move(stack: list[str], new: Any) -> None:
-    """Change the stack of states as a rule says."""
-    for step in new if isinstance(new, tuple) else (new,):
-        if step == "#pop" or (isinstance(step, int) and step < 0):
-            del stack[max(1, len(stack) - (1 if step == "#pop" else -step)) :]
-        elif step == "#push":
-            stack.append(stack[-1])
-        else:
-            stack.append(step)
+def _first(found: Iterable[tuple[int, Any, str]], text: str) -> list[tuple[Any, str]]:
+    """The tokens of a text, the rest of which stays plain after so many."""
+    from pygments.token import Error  # type: ignore[import-untyped]
+
+    tokens = [(kind, value) for _, kind, value in islice(found, _STEPS)]
+    return tokens if len(tokens) < _STEPS else [*tokens, (Error, text[sum(len(value) for _, value in tokens) :])]

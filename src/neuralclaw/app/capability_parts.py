@@ -1,14 +1,14 @@
-"""What capabilities bring to turns, as the home takes it."""
+"""What capabilities bring to a client of the home: to its turns, and in the background."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from ..capability import CapabilityContext, ContextSource, TurnContext
-from ..ports import Provider
+from ..capability import CapabilityContext, ContextSource, Service, TurnContext
+from ..ports import Channel, Provider
 
 
-class TurnParts(Protocol):
-    """What capabilities bring to turns."""
+class CapabilityParts(Protocol):
+    """What capabilities bring."""
 
     def sources(self) -> Sequence[tuple[ContextSource, CapabilityContext]]: ...
     async def tools(self, turn: TurnContext) -> Sequence[tuple[str, Sequence[Any]]]:
@@ -17,6 +17,11 @@ class TurnParts(Protocol):
 
     def wrap(self, turn: TurnContext, provider: Provider) -> Provider:
         """The turn's provider inside those of capabilities."""
+        ...
+
+    def services(self) -> Sequence[tuple[Service, CapabilityContext]]: ...
+    def channels(self) -> Mapping[str, Channel]:
+        """The channels by name, made."""
         ...
 
 
@@ -32,5 +37,11 @@ class Nothing:
     def wrap(self, turn: TurnContext, provider: Provider) -> Provider:
         return provider
 
+    def services(self) -> Sequence[tuple[Service, CapabilityContext]]:
+        return ()
 
-NOTHING: TurnParts = Nothing()
+    def channels(self) -> Mapping[str, Channel]:
+        return {}
+
+
+NOTHING: CapabilityParts = Nothing()
