@@ -43,7 +43,7 @@ class Client:
     async def send(self, session: str, text: str, key: str, by: Who, mode: ApprovalsMode) -> bool:
         """Whether the message was accepted now, and not before."""
         options = self._agent._options(approvals=mode)
-        accepted = await self._desk.send(session, Inbound(text=text, key=key, by=by, options=options))
+        accepted = await self._desk.send(session, Inbound(text=text, key=key, by=by, options=options), StartOptions())
         return accepted.before is None
 
     async def steer(self, session: str, text: str, key: str, by: Who) -> None:
