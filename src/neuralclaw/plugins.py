@@ -54,12 +54,12 @@ PARTS = {
     "models.try": "neuralclaw.app.trials.trial_verb:try_models",
     "models.asked": "neuralclaw.app.trials.trial_verb:asked",
     "gate.standing": "neuralclaw.app.setup.procedure:gate_of",
-    "chat.quiet": "neuralclaw.channels.early_input:early_input",
+    "chat.early_input": "neuralclaw.channels.early_input:early_input",
     "chat.rows": "neuralclaw.cli.slash_rows:slash_commands",
     "chat.live": "neuralclaw.cli.livechat:LiveChat",
     "sessions.send": "neuralclaw.cli.turn_control:send",
     "sessions.cancel": "neuralclaw.cli.turn_control:cancel",
-    "chat.talk": "neuralclaw.cli.open_chat:open_chat",
+    "chat.open": "neuralclaw.cli.open_chat:open_chat",
 }
 
 

@@ -9,7 +9,6 @@ from typing import Any
 import anyio
 import anyio.to_thread
 import msgspec
-from neuralclaw.runtime.drive import Wish
 
 from neuralclaw import Agent
 from neuralclaw.agent.state import TurnState
@@ -20,7 +19,7 @@ from neuralclaw.testing import FunctionProvider
 from neuralclaw.types.actions import Who
 from neuralclaw.types.entries import Draft, Entry
 from neuralclaw.types.events import Inbound, TurnFinished
-from neuralclaw.types.options import ApprovalsMode
+from neuralclaw.types.options import ApprovalsMode, StartOptions
 from neuralclaw.types.records import Lease
 
 from ..agent.kit import agent_over
@@ -39,16 +38,16 @@ class Client:
         self._agent, self._desk, self._store = agent, agent.desk, store
         self.seen = set(range(last + 1))
         """The records that this process need not hear of any more."""
-        agent._bus.listen(lambda entries: self.seen.update(e.header.record for e in entries))
+        agent.desk.listen(lambda entries: self.seen.update(e.header.record for e in entries))
 
     async def send(self, session: str, text: str, key: str, by: Who, mode: ApprovalsMode) -> bool:
         """Whether the message was accepted now, and not before."""
         options = self._agent._options(approvals=mode)
-        accepted = await self._desk.send(session, Inbound(text=text, key=key, by=by, options=options))
+        accepted = await self._desk.send(session, Inbound(text=text, key=key, by=by, options=options), StartOptions())
         return accepted.before is None
 
     async def steer(self, session: str, text: str, key: str, by: Who) -> None:
-        await self._desk.steer(session, text, by=by, key=key)
+        await self._desk.steer(session, Inbound(text=text, key=key, by=by))
 
     async def cancel(self, session: str, message: int | None = None) -> None:
         await self._desk.cancel(session, by="owner", message=message)
@@ -58,7 +57,7 @@ class Client:
 
     async def resume(self, session: str, retry: bool) -> None:
         """Go on with the session in the background."""
-        await self._desk.take_up(session, Wish(retry=retry))
+        await self._desk._take_up(session, StartOptions(retry=retry))
 
     async def write_late(self, session: str, lease: Lease, starts: bool) -> None:
         """What a turn would do that does not know yet that its lease has passed on."""
@@ -69,8 +68,8 @@ class Client:
 
     def running(self) -> dict[str, TurnState]:
         """The state of each turn that runs here, as the running code has it."""
-        drives = self._agent._sessions._drives
-        return {name: drive._journal.state for name, drive in drives.items() if drive._journal is not None and drive._journal.state.number}
+        runs = self._desk._sessions._runs
+        return {name: run._journal.state for name, run in runs.items() if run._journal is not None and run._journal.state.number}
 
 
 class Process:
@@ -91,7 +90,7 @@ class Process:
         with suppress(AgentError):
             async with agent_over(self.store, provider=provider, tools=tools) as agent:  # type: ignore[arg-type]
                 self.client = Client(agent, self.store, last_record(self._home))
-                agent._bus.listen(lambda _: self._world.touched())
+                agent.desk.listen(lambda _: self._world.touched())
                 self._ready.set()
                 await self._stop.wait()
         self._gone.set()

@@ -2,7 +2,6 @@
 
 import argparse
 import shutil
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,7 +16,7 @@ from ..channels.nonblocking_output import NonblockingOutput
 from ..channels.screen import Screen
 from ..config import process_environment
 from . import output, verb_rows
-from .interrupts import CANCELLED, StopRequest, stoppable
+from .interrupts import CANCELLED, CommandRun, run_command
 
 Value = Mapping[str, Any]
 MARKS = {True: "pass", False: "FAIL"}
@@ -25,13 +24,12 @@ MARKS = {True: "pass", False: "FAIL"}
 
 def try_command(row: Verb, args: argparse.Namespace) -> int:
     """Run `models try` by its row."""
-    with NonblockingOutput(sys.stdout, sys.stderr) as flow:
-        return anyio.run(stoppable, lambda stop: _tried(row, args, flow, stop), flow, True)
+    return run_command(lambda run: _tried(row, args, run), hang_up=True)
 
 
-async def _tried(row: Verb, args: argparse.Namespace, flow: NonblockingOutput, stop: StopRequest) -> int:
+async def _tried(row: Verb, args: argparse.Namespace, run: CommandRun) -> int:
     """Try them and show what came of it; Ctrl-C shows what was measured so far."""
-    given = verb_rows.given(row, args)
+    flow, given = run.flow, verb_rows.given(row, args)
     wanted, err = asked(**given), output.screen(flow.err)
     watched = _TrialProgress(err)
     ended = False
@@ -45,7 +43,7 @@ async def _tried(row: Verb, args: argparse.Namespace, flow: NonblockingOutput, s
                 async def cancel() -> None:
                     scope.cancel()
 
-                stop.how = cancel
+                run.how = cancel
                 await desk.do(row, progress=watched.saw, **given)
         ended = True
     finally:
