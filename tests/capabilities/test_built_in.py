@@ -10,6 +10,7 @@ from neuralclaw import Agent
 from neuralclaw.app.models.models_capability import TASK_NAMES
 from neuralclaw.app.trials.tasks import TASKS
 from neuralclaw.capability import Capability
+from neuralclaw.cli import verb_rows
 from neuralclaw.cli.capability_rows import nouns_of
 from neuralclaw.plugins import CAPABILITIES, BuiltInCapability, load_target
 
@@ -46,6 +47,21 @@ async def test_no_code_of_a_built_in_capability_is_imported_before_it_is_used(ho
 async def test_a_place_that_stays_empty_has_the_default_of_the_verb(home: Path, tmp_path: Path) -> None:
     claw = Claw(home, tmp_path / "work")
     assert (await claw("models", "show", "--json", env={"OLLAMA_HOST": "127.0.0.1:9"})).json["model"] == "offline:grammar"
+
+
+@pytest.mark.anyio
+async def test_a_command_that_needs_the_settings_alone_works_where_the_store_is_damaged(home: Path, tmp_path: Path) -> None:
+    claw = Claw(home, tmp_path / "work")
+    (home / "neuralclaw.db").write_bytes(b"no database " * 999)
+    assert (await claw("run", "calculate 6*7")).code == 1
+    listed = await claw("models", "list", "--json", env={"OLLAMA_HOST": "127.0.0.1:9"})
+    assert (listed.code, [row["model"] for row in listed.json]) == (0, ["offline:grammar"])
+
+
+def test_a_list_without_rows_says_what_there_is_none_of(capsys: pytest.CaptureFixture[str]) -> None:
+    row = next(verb for verb in load_target(CAPABILITIES["models"].target).verbs if verb.name == "models.list")
+    verb_rows.show(row, [], {"service": "mine"})
+    assert capsys.readouterr() == ("", "mine has no models\n")
 
 
 def test_the_help_of_trials_names_every_task() -> None:
