@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from neuralclaw import Agent
+from neuralclaw.app.capabilities import Capabilities
 from neuralclaw.app.models.models_capability import TASK_NAMES
 from neuralclaw.app.trials.tasks import TASKS
 from neuralclaw.capability import Capability
@@ -15,6 +16,8 @@ from neuralclaw.cli.capability_rows import nouns_of
 from neuralclaw.plugins import CAPABILITIES, BuiltInCapability, load_target
 
 from ..cli.program import Claw
+from . import shelf
+from .shelf import package
 
 PARTS = frozenset(Capability.__struct_fields__) - {"name", "summary", "version", "settings", "verbs"}
 
@@ -73,3 +76,10 @@ async def test_a_program_is_told_which_argument_of_a_built_in_verb_is_wrong(home
     async with Agent.open(home=home, workspace=tmp_path, environ={}) as agent:
         with pytest.raises(Exception, match=r"models\.show has no argument 'modle'; did you mean 'model'"):
             await agent.do("models.show", modle="x")
+
+
+def test_an_enabled_capability_cannot_take_a_name_of_a_built_in_one() -> None:
+    shelf.MADE_models = Capability(name="models", summary="x")  # type: ignore[attr-defined]
+    found = Capabilities.load(("models",), found=lambda: [package("MADE_models", name="models", distribution="neuralclaw-models")])
+    assert [(one.name, one.why) for one in found.left_out] == [("models", "the name models is taken: the capability models has it")]
+    assert found.names == tuple(CAPABILITIES)

@@ -77,7 +77,8 @@ class Capabilities:
             return cls(ready, found=found)
         names = load("capabilities.names")()
         for one in ready:
-            names.taken_by(one.capability)
+            if one.row is None or not names.taken_by_row(one.name, one.row):
+                names.taken_by(one.capability)
         left: list[LeftOut] = []
         there = found()
         for name in dict.fromkeys(enabled):

@@ -11,7 +11,7 @@ from .. import config
 from ..capability import Capability, ContextSource, Service, Verb
 from ..config.describe import unfit_type
 from ..errors import ConfigError
-from ..plugins import NOUNS
+from ..plugins import NOUNS, BuiltInCapability
 from ..store.derived_tables import DerivedTables
 from ..types.codec import Codec
 from ..types.events import AnyBody
@@ -35,6 +35,15 @@ class Names:
         """The capability, its names taken from now on."""
         self._taken |= dict.fromkeys(claims(capability), capability.name)
         return capability
+
+    def taken_by_row(self, name: str, row: BuiltInCapability) -> bool:
+        """Take the names of a built-in capability without importing it. False where its row does not say them all."""
+        if row.parts != frozenset():
+            return False
+        section = [("the section", name)] if row.settings else []
+        told = [("the name", name), *section, *(("the command", noun) for noun in row.nouns), *(("the verb", verb) for verb in row.verbs)]
+        self._taken |= dict.fromkeys(told, name)
+        return True
 
     def clash(self, capability: Capability) -> str:
         """The first name of the capability that is taken, as a sentence; "" where there is none."""
