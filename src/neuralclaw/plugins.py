@@ -1,8 +1,13 @@
 """Tables from a name to `module:attribute`: built-in parts, and capabilities, built in or installed by others. All load when they are first needed."""
 
-from collections.abc import Mapping
+from __future__ import annotations
+
 from importlib import import_module
-from typing import Any, NamedTuple
+
+TYPE_CHECKING = False  # typing itself would cost `--help` as much as all the rest
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
 
 PARTS = {
     "provider.chat": "neuralclaw.providers.chat_completions:ChatProvider",
@@ -63,18 +68,17 @@ PARTS = {
 }
 
 
-class BuiltInCapability(NamedTuple):
+class BuiltInCapability:
     """What is known of a built-in capability without importing it. `nouns`: noun -> a line for `--help`; `settings`: it has a section.
 
     `verbs`: the names of all its verbs. `parts`: which other fields of the value are not empty; where it is None, the capability is imported by
     whoever asks for any.
     """
 
-    target: str
-    nouns: Mapping[str, str] = {}
-    settings: bool = False
-    verbs: tuple[str, ...] = ()
-    parts: frozenset[str] | None = None
+    def __init__(
+        self, target: str, nouns: Mapping[str, str] | None = None, settings: bool = False, verbs: tuple[str, ...] = (), parts: frozenset[str] | None = None
+    ) -> None:
+        self.target, self.nouns, self.settings, self.verbs, self.parts = target, nouns or {}, settings, verbs, parts
 
     def brings(self, part: str) -> bool:
         """Whether the value may have this part: `verbs`, `settings`, `tools` …"""
@@ -101,13 +105,11 @@ NOUNS = frozenset(
 """First words of commands and slash commands that are taken, or promised as slash commands."""
 
 
-class InstalledCapability(NamedTuple):
+class InstalledCapability:
     """An entry point of the group: `target` is `module:attribute`, `distribution` the package that brings it, `version` the package's."""
 
-    name: str
-    target: str
-    distribution: str
-    version: str
+    def __init__(self, name: str, target: str, distribution: str, version: str) -> None:
+        self.name, self.target, self.distribution, self.version = name, target, distribution, version
 
     def load(self) -> Any:
         """What the entry point names. Imports the package's code, and raises whatever that raises."""
