@@ -1,7 +1,8 @@
 """`Capability`: all that one folder brings to the program, as one value. Built-in ones and those that others install are the same.
 
 A package installs one by an entry point of the group `neuralclaw` that names such a value; it is loaded where `capabilities.enabled` names it.
-Every part is optional. `docs/capabilities.md` has a whole example.
+Every part is optional. What the code of a capability needs stands in `__all__` here, and `tool` and the errors in `neuralclaw`.
+`docs/capabilities.md` has a whole example.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -11,11 +12,46 @@ import msgspec
 
 from .ports import Channel, Clock, Desk, Provider, Rows, Store
 from .types.actions import Who
-from .types.codec import EventKind as EventKind
-from .types.entries import HOME, Entry
-from .types.events import Body
-from .types.labels import AGENT, Labels
+from .types.codec import EventKind
+from .types.entries import HOME, Entry, Event
+from .types.events import Body, Inbound
+from .types.labels import AGENT, OWNER, Labels, external
 from .types.options import TurnOptions
+from .types.tools import ToolContext, ToolResult
+
+__all__ = [
+    "HOME",
+    "OWNER",
+    "PRIVATE",
+    "Body",
+    "Capability",
+    "CapabilityContext",
+    "Channel",
+    "Clock",
+    "ColumnType",
+    "ContextSource",
+    "Desk",
+    "DoctorCheck",
+    "Entry",
+    "Event",
+    "EventKind",
+    "Inbound",
+    "Labels",
+    "Place",
+    "Provider",
+    "Rows",
+    "Service",
+    "Store",
+    "Table",
+    "ToolContext",
+    "ToolResult",
+    "TurnContext",
+    "TurnOptions",
+    "Verb",
+    "Who",
+    "external",
+]
+"""All that the code of a capability names, besides `tool` and the errors of `neuralclaw`. Nothing else of the package is promised to it."""
 
 Place = Literal["system", "before_last"]
 ColumnType = Literal["text", "integer", "real", "blob"]
