@@ -72,7 +72,9 @@ class BuiltInCapability(NamedTuple):
     settings: bool = False
 
 
-CAPABILITIES: dict[str, BuiltInCapability] = {}
+CAPABILITIES: dict[str, BuiltInCapability] = {
+    "documents": BuiltInCapability("neuralclaw.documents.document_formats:DOCUMENTS"),
+}
 """The built-in capabilities, in the order in which their providers wrap one another, the innermost first."""
 
 GROUP = "neuralclaw"

@@ -9,10 +9,11 @@ import pytest
 from neuralclaw import Agent
 from neuralclaw.app.capabilities import Capabilities
 from neuralclaw.app.capability_context import CapabilityClient
+from neuralclaw.app.capability_problems import Names, problem_of
 from neuralclaw.app.reader import reader
-from neuralclaw.capability import Capability, EventKind, Service, Table, TurnContext, Verb
+from neuralclaw.capability import Capability, EventKind, FileFormat, Service, Table, TurnContext, Verb
 from neuralclaw.errors import UsageError
-from neuralclaw.plugins import BuiltInCapability
+from neuralclaw.plugins import CAPABILITIES, BuiltInCapability, load_target
 from neuralclaw.testing import FunctionProvider, Reply
 from neuralclaw.types.events import Body
 from neuralclaw.types.options import TurnOptions
@@ -24,7 +25,8 @@ pytestmark = pytest.mark.anyio
 
 
 def loaded(*packages: Any, enabled: tuple[str, ...] = ("shelf",)) -> Capabilities:
-    return Capabilities.load(enabled, found=lambda: packages)
+    """The installed ones that take part, without those of this program."""
+    return Capabilities.load(enabled, built_in={}, found=lambda: packages)
 
 
 def without(value: Capability, name: str) -> Any:
@@ -45,13 +47,29 @@ def test_packages_are_not_looked_at_where_nothing_is_enabled() -> None:
     def never() -> Any:
         raise AssertionError("the packages were looked at")
 
-    assert list(Capabilities.load((), found=never)) == []
+    assert {one.origin for one in Capabilities.load((), found=never).loaded} == {"built in"}
 
 
 def test_a_built_in_capability_takes_part_without_being_enabled_and_comes_first() -> None:
     other = without(Capability(name="other", summary="x"), "other")
     found = Capabilities.load(("other",), built_in={"shelf": BuiltInCapability(f"{shelf.__name__}:SHELF", {"shelf": "books"}, True)}, found=lambda: [other])
     assert [(one.capability.name, one.origin) for one in found.loaded] == [("shelf", "built in"), ("other", "neuralclaw-other")]
+
+
+@pytest.mark.parametrize("name", CAPABILITIES)
+def test_the_table_of_built_in_capabilities_says_what_their_values_say(name: str) -> None:
+    row, value = CAPABILITIES[name], load_target(CAPABILITIES[name].target)
+    assert problem_of(value, name, Names()) == ""
+    assert list(row.nouns) == list(dict.fromkeys(verb.name.partition(".")[0] for verb in value.verbs))
+    assert row.settings == (value.settings is not None)
+
+
+def test_no_two_built_in_capabilities_have_a_name_in_common() -> None:
+    names = Names()
+    for row in CAPABILITIES.values():
+        value = load_target(row.target)
+        assert names.clash(value) == ""
+        names.taken_by(value)
 
 
 class Other(Body, frozen=True, kw_only=True, tag="other.said"):
@@ -110,6 +128,10 @@ def verb(name: str, run: Any = nothing) -> Verb:
             "the table shelf_2 must be",
         ),
         (Capability(name="other", summary="x", services=(Service(name="shelf", run=nothing),)), "the service shelf is taken: the capability shelf has it"),
+        (
+            Capability(name="other", summary="x", formats=(FileFormat(name="x", title="x", suffixes=(".XY",), recognise=bool, reader="x"),)),
+            "the file format x cannot have the ending '.XY'",
+        ),
         (Capability(name="other", summary="x", verbs=3), "it cannot be loaded (TypeError"),  # type: ignore[arg-type]
     ],
 )

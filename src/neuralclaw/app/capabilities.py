@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ..capability import Capability, CapabilityContext, ContextSource, DoctorCheck, EventKind, Service, Table, TurnContext, Verb
+from ..capability import Capability, CapabilityContext, ContextSource, DoctorCheck, EventKind, FileFormat, Service, Table, TurnContext, Verb
 from ..config import LeftOut, LoadedSettings, SettingsRequest, enabled_names
 from ..plugins import CAPABILITIES, BuiltInCapability, InstalledCapability, installed, load, load_target
 from ..ports import Channel, Provider
@@ -48,12 +48,14 @@ class Capabilities:
         found: Packages = installed,
     ) -> "Capabilities":
         """Load the built-in capabilities and the enabled ones. Where none is enabled, no package is looked at. Imports their code; raises nothing of it."""
-        if not enabled and not built_in:
-            return cls(found=found)
+        ready = [LoadedCapability(load_target(one.target), "", BUILT_IN) for one in built_in.values()]
+        if not enabled:
+            return cls(ready, found=found)
         names = load("capabilities.names")()
-        ready = [LoadedCapability(names.taken_by(load_target(one.target)), "", BUILT_IN) for one in built_in.values()]
+        for one in ready:
+            names.taken_by(one.capability)
         left: list[LeftOut] = []
-        there = found() if enabled else ()
+        there = found()
         for name in dict.fromkeys(enabled):
             packages = [one for one in there if one.name == name]
             if not packages:
@@ -109,6 +111,10 @@ class Capabilities:
     def tables(self) -> tuple[Table, ...]:
         """The derived tables that the store keeps."""
         return tuple(table for one in self for table in one.tables)
+
+    def formats(self) -> tuple[FileFormat, ...]:
+        """The kinds of files that tools read and write as text."""
+        return tuple(made for one in self for made in one.formats)
 
     def for_client(self, client: CapabilityClient) -> "ClientCapabilities":
         """The same for one client: with contexts, so that they can be used."""

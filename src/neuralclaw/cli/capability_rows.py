@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 
 from ..app import Agent
-from ..app.capabilities import Capabilities, capabilities_of
+from ..app.capabilities import BUILT_IN, Capabilities, capabilities_of
 from ..app.option_checks import load_settings
 from ..capability import Capability, Verb
 from ..config import process_environment
@@ -26,8 +26,9 @@ def loaded(home: str | None) -> Capabilities:
 
 
 def _keep(home: str | None, found: Capabilities) -> None:
-    told = [{"name": one.capability.name, "version": one.version, "origin": one.origin, "nouns": nouns_of(one.capability)} for one in found.loaded]
-    files = {getattr(sys.modules.get(verb.run.__module__), "__file__", None) for one in found for verb in one.verbs}
+    installed = [one for one in found.loaded if one.origin != BUILT_IN]
+    told = [{"name": one.capability.name, "version": one.version, "origin": one.origin, "nouns": nouns_of(one.capability)} for one in installed]
+    files = {getattr(sys.modules.get(verb.run.__module__), "__file__", None) for one in installed for verb in one.capability.verbs}
     capability_nouns.keep(home, told, sorted(file for file in files if file))
 
 
