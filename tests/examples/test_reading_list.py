@@ -110,6 +110,12 @@ async def test_its_settings_and_its_tool_are_listed_like_built_in_ones(installed
     assert "finish_reading" in (await installed("tools", "list")).out
 
 
+async def test_its_events_read_as_sentences(installed: Claw) -> None:
+    await installed("reading", "add", URL, "--title", TITLE)
+    people = await installed("sessions", "show", "home")
+    assert f"{TITLE} was put on the reading list" in people.out, people
+
+
 async def test_its_events_are_on_record_and_its_table_is_rebuilt_from_them(installed: Claw) -> None:
     await installed("reading", "add", URL, "--title", TITLE)
     assert [(event["type"], event["url"]) for event in await shown(installed)] == [("reading_list.added", URL)]
@@ -176,4 +182,5 @@ async def test_removed_it_leaves_a_home_that_works_and_installed_again_it_has_ev
         fresh.pip("install", str(PACKAGE))
     assert (await installed("reading", "list", "--json")).json[0]["title"] == TITLE
     assert [event["type"] for event in await shown(installed)] == ["reading_list.added"]
+    assert f"{TITLE} was put on the reading list" in (await installed("sessions", "show", "home")).out
     assert (await installed("audit", "verify", "--json")).json["ok"] is True
