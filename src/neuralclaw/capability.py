@@ -1,7 +1,8 @@
 """`Capability`: all that one folder brings to the program, as one value. Built-in ones and those that others install are the same.
 
 A package installs one by an entry point of the group `neuralclaw` that names such a value; it is loaded where `capabilities.enabled` names it.
-Every part is optional. `docs/capabilities.md` has a whole example.
+Every part is optional. What the code of a capability needs stands in `__all__` here, and `tool` and the errors in `neuralclaw`.
+`docs/capabilities.md` has a whole example.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -11,11 +12,47 @@ import msgspec
 
 from .ports import Channel, Clock, Desk, Provider, Rows, Store
 from .types.actions import Who
-from .types.codec import EventKind as EventKind
-from .types.entries import HOME, Entry
-from .types.events import Body
-from .types.labels import AGENT, Labels
+from .types.codec import EventKind
+from .types.entries import HOME, Entry, Event
+from .types.events import Body, Inbound
+from .types.labels import AGENT, OWNER, Labels, external
 from .types.options import TurnOptions
+from .types.tools import ToolContext, ToolResult
+
+__all__ = [
+    "HOME",
+    "OWNER",
+    "PRIVATE",
+    "Body",
+    "Capability",
+    "CapabilityContext",
+    "Channel",
+    "Clock",
+    "ColumnType",
+    "ContextSource",
+    "Desk",
+    "DoctorCheck",
+    "Entry",
+    "Event",
+    "EventKind",
+    "FileFormat",
+    "Inbound",
+    "Labels",
+    "Place",
+    "Provider",
+    "Rows",
+    "Service",
+    "Store",
+    "Table",
+    "ToolContext",
+    "ToolResult",
+    "TurnContext",
+    "TurnOptions",
+    "Verb",
+    "Who",
+    "external",
+]
+"""All that the code of a capability names, besides `tool` and the errors of `neuralclaw`. Nothing else of the package is promised to it."""
 
 Place = Literal["system", "before_last"]
 ColumnType = Literal["text", "integer", "real", "blob"]
@@ -154,6 +191,37 @@ class Service(msgspec.Struct, frozen=True, kw_only=True):
     run: Callable[[CapabilityContext], Awaitable[None]]
 
 
+class FileFormat(msgspec.Struct, frozen=True, kw_only=True):
+    """A kind of file that is no text: what tools read as text, and write where it has a `writer`.
+
+    `reader` and `writer` name modules with `main(parent: int)`, which loads all that it needs and then calls `neuralclaw.conversion.answer(parent,
+    convert)`. `convert` gets the whole file (the UTF-8 text), and gives facts for the result's metadata and the UTF-8 text (the file); a `ToolError`
+    that it raises is read behind the file's name. They run in a process of their own, for one conversion: without files, network, programs and
+    environment, for 25 s, in 1 GB. Other processes import nothing of them.
+    """
+
+    name: str
+    """Unique over all capabilities: `docx`."""
+    title: str
+    """For people, behind "a": `Word document`."""
+    suffixes: Sequence[str]
+    """Endings of names, in small letters with the dot; each belongs to one format."""
+    recognise: Callable[[bytes], bool]
+    """Whether a file that begins with these bytes, at most 1,024, has the format. It must be quick and raise nothing."""
+    reader: str
+    writer: str = ""
+    any_name: bool = False
+    """The content alone decides, also under another name."""
+    told: str = ""
+    """How the text is laid out that the `reader` gives, for the model: `as Markdown`."""
+    takes: str = ""
+    """What the `writer` takes, for the model: `Markdown`."""
+    unreadable: str = ""
+    """What a person can do about one that cannot be read."""
+    unwritable: str = ""
+    """What to do instead of writing one, where there is no `writer`."""
+
+
 class Capability(msgspec.Struct, frozen=True, kw_only=True):
     """See the module. `name` is an identifier; it names the section of the settings, the nouns of verbs begin with what the capability chooses."""
 
@@ -175,3 +243,5 @@ class Capability(msgspec.Struct, frozen=True, kw_only=True):
     services: Sequence[Service] = ()
     channels: Mapping[str, Callable[[CapabilityContext], Channel]] = {}
     """Name of a channel -> makes it. Messages of the channel carry that name, and answers to them are delivered by it."""
+    formats: Sequence[FileFormat] = ()
+    """Files that `read_file` and `write_file` take as text."""

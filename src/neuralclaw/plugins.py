@@ -87,6 +87,7 @@ class BuiltInCapability:
 
 
 CAPABILITIES: dict[str, BuiltInCapability] = {
+    "documents": BuiltInCapability("neuralclaw.documents.document_formats:DOCUMENTS", parts=frozenset({"formats"})),
     "models": BuiltInCapability(
         "neuralclaw.app.models.models_capability:MODELS",
         {"models": "list, show, try: which models there are, and what one achieves before you trust it"},

@@ -158,7 +158,7 @@ class Converted(Protocol):
 
 
 class Converter(Protocol):
-    """Runs `main` of one of our own modules on bytes that nobody vouches for, where they can do no harm: in a process without files and network,
+    """Runs `main` of a reader or writer module on bytes that nobody vouches for, where they can do no harm: in a process without files and network,
     bounded in time and memory. Nothing of it is left when `convert` returns or is cancelled."""
 
     async def convert(self, module: str, data: bytes) -> Converted:

@@ -9,10 +9,11 @@ import pytest
 from neuralclaw import Agent
 from neuralclaw.app.capabilities import Capabilities
 from neuralclaw.app.capability_context import CapabilityClient
+from neuralclaw.app.capability_problems import claims
 from neuralclaw.app.reader import reader
-from neuralclaw.capability import Capability, EventKind, Service, Table, TurnContext, Verb
+from neuralclaw.capability import Capability, EventKind, FileFormat, Service, Table, TurnContext, Verb
 from neuralclaw.errors import UsageError
-from neuralclaw.plugins import BuiltInCapability
+from neuralclaw.plugins import CAPABILITIES, BuiltInCapability, load_target
 from neuralclaw.testing import FunctionProvider, Reply
 from neuralclaw.types.events import Body
 from neuralclaw.types.options import TurnOptions
@@ -24,6 +25,7 @@ pytestmark = pytest.mark.anyio
 
 
 def loaded(*packages: Any, enabled: tuple[str, ...] = ("shelf",)) -> Capabilities:
+    """The installed ones that take part, without those of this program."""
     return Capabilities.load(enabled, built_in={}, found=lambda: packages)
 
 
@@ -52,6 +54,11 @@ def test_a_built_in_capability_takes_part_without_being_enabled_and_comes_first(
     other = without(Capability(name="other", summary="x"), "other")
     found = Capabilities.load(("other",), built_in={"shelf": BuiltInCapability(f"{shelf.__name__}:SHELF", {"shelf": "books"}, True)}, found=lambda: [other])
     assert [(one.capability.name, one.origin) for one in found.loaded] == [("shelf", "built in"), ("other", "neuralclaw-other")]
+
+
+def test_no_two_built_in_capabilities_have_a_name_in_common() -> None:
+    taken = [claim for row in CAPABILITIES.values() for claim in claims(load_target(row.target))]
+    assert len(taken) == len(set(taken))
 
 
 class Other(Body, frozen=True, kw_only=True, tag="other.said"):
@@ -110,6 +117,10 @@ def verb(name: str, run: Any = nothing) -> Verb:
             "the table shelf_2 must be",
         ),
         (Capability(name="other", summary="x", services=(Service(name="shelf", run=nothing),)), "the service shelf is taken: the capability shelf has it"),
+        (
+            Capability(name="other", summary="x", formats=(FileFormat(name="x", title="x", suffixes=(".XY",), recognise=bool, reader="x"),)),
+            "the file format x cannot have the ending '.XY'",
+        ),
         (Capability(name="other", summary="x", verbs=3), "it cannot be loaded (TypeError"),  # type: ignore[arg-type]
     ],
 )

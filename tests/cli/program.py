@@ -40,10 +40,10 @@ class Ran:
 
 
 class Claw:
-    """The program over one home and one workspace."""
+    """The program over one home and one workspace. `program`: the words that start it."""
 
-    def __init__(self, home: Path, workspace: Path) -> None:
-        self.home, self.workspace = home, workspace
+    def __init__(self, home: Path, workspace: Path, program: tuple[str, ...] = PYTHON) -> None:
+        self.home, self.workspace, self.program = home, workspace, program
         workspace.mkdir(exist_ok=True)
         kept = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "LC_ALL", "TMPDIR")}
         self.env = kept | {"HOME": str(home.parent), "NEURALCLAW_HOME": str(home), "TERM": "xterm"}
@@ -55,14 +55,14 @@ class Claw:
     def _run(self, words: tuple[str | bytes, ...], stdin: bytes | None, env: dict[str, str]) -> Ran:
         closed = ("sh", "-c", 'exec "$@" <&-', "sh") if stdin is None else ()
         done = subprocess.run(
-            [*closed, *PYTHON, *words], input=stdin, capture_output=True, cwd=self.workspace, env=self.env | env, timeout=DEADLINE, check=False
+            [*closed, *self.program, *words], input=stdin, capture_output=True, cwd=self.workspace, env=self.env | env, timeout=DEADLINE, check=False
         )
         return Ran(done.returncode, done.stdout, done.stderr)
 
     @contextmanager
     def started(self, *words: str, stdin: int = subprocess.DEVNULL) -> Iterator["Started"]:
         """Run it over pipes and let it run; it is killed on leaving, if it still runs."""
-        process = subprocess.Popen([*PYTHON, *words], stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.workspace, env=self.env)
+        process = subprocess.Popen([*self.program, *words], stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.workspace, env=self.env)
         try:
             yield Started(process)
         finally:
@@ -73,7 +73,7 @@ class Claw:
             process.wait()
 
     def terminal(self, *words: str, env: dict[str, str] | None = None) -> "Terminal":
-        return Terminal([*PYTHON, *words], str(self.workspace), self.env | (env or {}))
+        return Terminal([*self.program, *words], str(self.workspace), self.env | (env or {}))
 
 
 class Started:

@@ -8,6 +8,7 @@ In a page, a fenced `sh` block is run and must end with 0. HTML comments on the 
 
 In a shown output a line of `[…]` stands for any lines; times, durations, digests and the page's temporary home may differ. An id that the program made up is
 named once in the page, `<!-- id: k3Jd82mQpz -->`: it may differ too, and later commands of the page are run with the real one.
+`<!-- with: examples/reading_list -->` anywhere in the page: this package is installed before its commands are run.
 """
 
 import re
@@ -21,7 +22,7 @@ NOTES = re.compile(r"((?:^<!--[^\n]*-->\n)+)\Z", re.MULTILINE)
 NOTE = re.compile(r"<!-- *(.*?) *-->")
 # Written forms that differ from run to run, each with the pattern that any run fits.
 VARYING = (
-    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:\.\d+)?Z?",
+    r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:\.\d+)?Z?)?",
     r"\b[0-9a-f]{64}\b|(?<=head )[0-9a-f]{16}\b",
     r"\b\d+ records\b",
     r'"duration_ms": ?\d+',
@@ -87,6 +88,11 @@ def steps(text: str) -> list[Step]:
 def ids(text: str) -> list[str]:
     """The made-up ids that a page names."""
     return [note.partition(":")[2].strip() for note in NOTE.findall(text) if note.startswith("id:")]
+
+
+def packages(text: str) -> list[str]:
+    """The folders of packages that a page's commands need."""
+    return [note.partition(":")[2].strip() for note in NOTE.findall(text) if note.startswith("with:")]
 
 
 def fits(shown: str, known: list[str]) -> re.Pattern[str]:

@@ -6,10 +6,11 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from .pages import HOME, ROOT, Step, fits, ids, pages, steps
+from .pages import HOME, ROOT, Step, fits, ids, packages, pages, steps
 
 SECONDS = 60
 """How long one block may take; then it and all it started are stopped, with exit code 124."""
@@ -24,9 +25,12 @@ class Difference(NamedTuple):
 
 
 class Terminal:
-    """A bash in a fresh home, with the offline model and no key: what a new user has. Steps share files, not variables."""
+    """A bash in a fresh home, with the offline model and no key: what a new user has. Steps share files, not variables.
 
-    def __init__(self, place: Path) -> None:
+    `packages`: folders of this repository that pip installs first, for the programs of this terminal alone.
+    """
+
+    def __init__(self, place: Path, packages: Sequence[str] = ()) -> None:
         self.home = place / "you"
         self.workspace = self.home / "project"
         self.workspace.mkdir(parents=True)
@@ -36,6 +40,14 @@ class Terminal:
             "LANG": "C.UTF-8",
             "TERM": "dumb",
         }
+        if packages:
+            self._environment["PYTHONPATH"] = str(place / "packages")
+        for package in packages:
+            self._install(ROOT / package, place / "packages")
+
+    def _install(self, package: Path, target: Path) -> None:
+        words = ["install", "-q", "--disable-pip-version-check", "--no-deps", "--no-build-isolation", "--target", str(target), str(package)]
+        subprocess.run([sys.executable, "-m", "pip", *words], check=True, capture_output=True, timeout=SECONDS)
 
     def run(self, command: str) -> tuple[int, str]:
         """Exit code and what it printed, standard error among it, with the home's path as the pages write it."""
@@ -55,7 +67,7 @@ class Terminal:
 
 def differences(text: str, place: Path) -> list[Difference]:
     """Runs a page's steps in order; what differs from what it shows."""
-    terminal, known, found = Terminal(place), ids(text), list[Difference]()
+    terminal, known, found = Terminal(place, packages(text)), ids(text), list[Difference]()
     real: dict[str, str] = {}
     for step in steps(text):
         command = step.command.text

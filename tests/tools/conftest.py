@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from neuralclaw.documents.document_formats import DOCUMENTS
 from neuralclaw.sandbox.confined_files import ConfinedFiles
 from neuralclaw.sandbox.converter import ChildConverter
 from neuralclaw.sandbox.environment import clean_env
 from neuralclaw.sandbox.process import ProcessSandbox
 from neuralclaw.tools.builtin import own_tools, workspace_tools
+from neuralclaw.tools.file_formats import FileFormats
 from neuralclaw.tools.registry import Registry
 
 LONG = "".join(f"line {n}\n" for n in range(20_000))
@@ -33,7 +35,7 @@ def registry(tmp_path: Path) -> Registry:
     environment = clean_env(os.environ)
     return Registry(
         [
-            *workspace_tools(files, ProcessSandbox(), environment, converter=ChildConverter()),
+            *workspace_tools(files, ProcessSandbox(), environment, formats=FileFormats(DOCUMENTS.formats, ChildConverter())),
             *own_tools(kept, lambda: {"name": "NeuralClaw", "tools": ["echo"]}, 40_000),
         ]
     )

@@ -19,13 +19,14 @@ import psutil
 import pypdf
 import pytest
 
+from neuralclaw.documents.document_formats import DOCUMENTS
 from neuralclaw.errors import ToolError, ToolTimeoutError
 from neuralclaw.safety.gate import PolicyGate
 from neuralclaw.safety.shell import analyse
 from neuralclaw.sandbox.confined_files import ConfinedFiles
 from neuralclaw.sandbox.converter import ChildConverter, ConversionBounds
 from neuralclaw.sandbox.facts import SystemFacts
-from neuralclaw.tools.documents import extractor
+from neuralclaw.tools.file_formats import FileFormats
 from neuralclaw.tools.files import read_file
 from neuralclaw.tools.registry import Registry
 from neuralclaw.types.actions import Action, Answers
@@ -90,7 +91,7 @@ SLOW = samples.page(samples.stream(zlib.compress(b"BT /F 1 Tf " + b"(a) Tj 1 0 0
 
 def children() -> list[int]:
     """Processes of ours that convert."""
-    return [p.pid for p in psutil.Process().children(recursive=True) if any("neuralclaw.tools." in word for word in p.cmdline())]
+    return [p.pid for p in psutil.Process().children(recursive=True) if any("neuralclaw.documents." in word for word in p.cmdline())]
 
 
 async def read(registry: Registry, workspace: Path, name: str, data: bytes, **arguments: Any) -> str:
@@ -100,7 +101,7 @@ async def read(registry: Registry, workspace: Path, name: str, data: bytes, **ar
 
 def reader(workspace: Path, bounds: ConversionBounds) -> Registry:
     """`read_file` with other bounds than the usual ones."""
-    return Registry([read_file(ConfinedFiles(str(workspace.parent / "pre")), ChildConverter(bounds))])
+    return Registry([read_file(ConfinedFiles(str(workspace.parent / "pre")), FileFormats(DOCUMENTS.formats, ChildConverter(bounds)))])
 
 
 async def test_a_word_document_is_read_in_its_order(registry: Registry, workspace: Path) -> None:
@@ -291,7 +292,7 @@ async def test_a_conversion_dies_with_the_agent(workspace: Path) -> None:
     (workspace / "a.pdf").write_bytes(SLOW)
     script = (
         "import anyio, sys; from neuralclaw.sandbox.converter import ChildConverter;"
-        "anyio.run(ChildConverter().convert, 'neuralclaw.tools.pdf_reading', open(sys.argv[1], 'rb').read())"
+        "anyio.run(ChildConverter().convert, 'neuralclaw.documents.pdf_reading', open(sys.argv[1], 'rb').read())"
     )
     agent = subprocess.Popen([sys.executable, "-c", script, str(workspace / "a.pdf")])
     try:
@@ -307,7 +308,7 @@ async def test_a_conversion_dies_with_the_agent(workspace: Path) -> None:
 def test_a_conversion_can_open_nothing() -> None:
     script = """
 import os, socket, subprocess
-from neuralclaw.tools.conversion import answer
+from neuralclaw.conversion import answer
 def attempt(name, act):
     try:
         act()
@@ -352,7 +353,7 @@ async def test_a_word_document_is_replaced_like_any_file(registry: Registry, wor
 
 async def test_who_is_asked_about_a_word_document_sees_the_change_of_its_text(registry: Registry, workspace: Path) -> None:
     policy = Policy(require_confirmation_for=(Risk.MEDIUM,))
-    gate = PolicyGate(policy, SystemFacts(policy, lambda: "process", os.defpath, extract=extractor(ChildConverter())), Wall(), analyse)
+    gate = PolicyGate(policy, SystemFacts(policy, lambda: "process", os.defpath, documents=FileFormats(DOCUMENTS.formats, ChildConverter())), Wall(), analyse)
     spec = registry.find("write_file")
     assert spec is not None
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from neuralclaw.documents.document_formats import DOCUMENTS
 from neuralclaw.safety.gate import PolicyGate
 from neuralclaw.safety.shell import analyse
 from neuralclaw.sandbox.choice import ChosenSandbox
@@ -14,6 +15,7 @@ from neuralclaw.sandbox.converter import ChildConverter
 from neuralclaw.sandbox.environment import clean_env
 from neuralclaw.sandbox.facts import SystemFacts
 from neuralclaw.tools.builtin import own_tools, workspace_tools
+from neuralclaw.tools.file_formats import FileFormats
 from neuralclaw.tools.registry import Registry
 from neuralclaw.types.actions import Action, Answer, Answers, Grant
 from neuralclaw.types.options import Policy
@@ -49,7 +51,12 @@ class Gated:
         policy = Policy(programs=("cat", "echo", "ls", "wc"), allowed_paths=())
         facts = SystemFacts(policy, lambda: self.sandbox.name, environment["PATH"])
         self.gate = PolicyGate(policy, facts, Wall(), analyse)
-        self.registry = Registry([*workspace_tools(ConfinedFiles(str(data)), self.sandbox, environment, converter=ChildConverter()), *own_tools(kept, dict)])
+        self.registry = Registry(
+            [
+                *workspace_tools(ConfinedFiles(str(data)), self.sandbox, environment, formats=FileFormats(DOCUMENTS.formats, ChildConverter())),
+                *own_tools(kept, dict),
+            ]
+        )
         self.workspace = workspace
         self.asked = 0
 

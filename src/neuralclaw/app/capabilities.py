@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from ..capability import Capability, CapabilityContext, ContextSource, DoctorCheck, EventKind, Service, Table, TurnContext, Verb
+from ..capability import Capability, CapabilityContext, ContextSource, DoctorCheck, EventKind, FileFormat, Service, Table, TurnContext, Verb
 from ..config import LeftOut, LoadedSettings, SettingsRequest, enabled_names
 from ..plugins import CAPABILITIES, BuiltInCapability, InstalledCapability, installed, load, load_target
 from ..ports import Channel, Provider
@@ -158,6 +158,10 @@ class Capabilities:
     def tables(self) -> tuple[Table, ...]:
         """The derived tables that the store keeps."""
         return tuple(table for one in self.bringing("tables") for table in one.tables)
+
+    def formats(self) -> tuple[FileFormat, ...]:
+        """The kinds of files that tools read and write as text."""
+        return tuple(made for one in self.bringing("formats") for made in one.formats)
 
     def for_client(self, client: CapabilityClient) -> "ClientCapabilities":
         """The same for one client: with contexts, so that they can be used."""

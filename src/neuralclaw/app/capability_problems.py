@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from .. import config
-from ..capability import Capability, ContextSource, Service, Verb
+from ..capability import Capability, ContextSource, FileFormat, Service, Verb
 from ..config.describe import unfit_type
 from ..errors import ConfigError
 from ..plugins import NOUNS, BuiltInCapability
@@ -21,6 +21,7 @@ from .option_types import OpeningOptions
 
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _VERB = re.compile(r"[a-z][a-z0-9_-]*(\.[a-z][a-z0-9_-]*)?")
+_SUFFIX = re.compile(r"(\.[a-z0-9]+)+")
 Name = tuple[str, str]
 """What is named (`the command`), and the name."""
 
@@ -76,6 +77,8 @@ def claims(capability: Capability) -> Iterator[Name]:
     yield from (("the source", source.name) for source in capability.sources)
     yield from (("the service", service.name) for service in capability.services)
     yield from (("the channel", name) for name in capability.channels)
+    yield from (("the file format", one.name) for one in capability.formats)
+    yield from (("the file ending", suffix) for one in capability.formats for suffix in one.suffixes)
 
 
 def problem_of(value: Any, name: str, names: Names) -> str:
@@ -153,3 +156,8 @@ def _of_others(capability: Capability) -> Iterator[str]:
     yield from (f"sources has {type(one).__name__}, which is no ContextSource" for one in capability.sources if not isinstance(one, ContextSource))
     yield from (f"services has {type(one).__name__}, which is no Service" for one in capability.services if not isinstance(one, Service))
     yield from ("a channel has no name" for name in capability.channels if not name)
+    for one in capability.formats:
+        if not isinstance(one, FileFormat):
+            yield f"formats has {type(one).__name__}, which is no FileFormat"
+        elif unfit := [suffix for suffix in one.suffixes if not _SUFFIX.fullmatch(suffix)] or ([""] if not one.suffixes else []):
+            yield f"the file format {one.name} cannot have the ending {unfit[0]!r}: a dot, then small letters and digits"

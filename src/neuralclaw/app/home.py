@@ -23,7 +23,7 @@ from ..sandbox.facts import SystemFacts
 from ..secrets import Redactor
 from ..store.sqlite import SqliteStore
 from ..tools.builtin import own_tools, workspace_tools
-from ..tools.documents import extractor
+from ..tools.file_formats import FileFormats
 from ..tools.instructions import WorkspaceInstructions
 from ..tools.machine_context import MachineContext
 from ..tools.registry import Registry
@@ -58,15 +58,15 @@ class Home:
         self.redactor = Redactor(config.secret_values(loaded))
         self.policy: Policy = config.policy(settings, home=loaded.home, person_home=env.get("HOME", ""))
         self.sandbox = LazySandbox(lambda: sandbox_of(loaded))
-        converter = LazyConverter(lambda: load("converter")())
-        facts = SystemFacts(self.policy, lambda: self.sandbox.name, env.get("PATH", ""), extract=extractor(converter))
+        formats = FileFormats(capabilities_of(loaded).formats(), LazyConverter(lambda: load("converter")()))
+        facts = SystemFacts(self.policy, lambda: self.sandbox.name, env.get("PATH", ""), documents=formats)
         self.gate = PolicyGate(self.policy, facts, clock, read_command, beside=beside)
         self.models = ModelResolver(loaded, self.gate, clock, given=provider)
         self.files = ConfinedFiles(os.path.join(loaded.home, "preimages"))  # noqa: PTH118
         terminal = settings.tools.terminal
         terminal_settings = TerminalSettings(working_dir=terminal.working_dir, timeout=terminal.default_timeout_seconds, max_chars=terminal.max_output_chars)
         built_in = [
-            *workspace_tools(self.files, self.sandbox, clean_env(env), terminal_settings, converter=converter),
+            *workspace_tools(self.files, self.sandbox, clean_env(env), terminal_settings, formats=formats),
             *own_tools(store.result, self.about, settings.agent.max_tool_result_chars),
         ]
         self._own = tools.chosen(built_in)

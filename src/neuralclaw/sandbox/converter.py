@@ -2,7 +2,7 @@
 
 A parser cannot be trusted to end, and a thread cannot be killed. The child gets bytes, never a path: an empty environment, no
 file it could write (`RLIMIT_FSIZE` 0), and it closes the way to open anything itself before it reads the first byte
-(`tools/conversion.py`). It dies with its parent.
+(`conversion.py`). It dies with its parent.
 """
 
 import os

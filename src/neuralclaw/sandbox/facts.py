@@ -5,7 +5,7 @@ import os
 import stat
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Literal
+from typing import Literal, Protocol
 
 import anyio
 import msgspec
@@ -21,8 +21,18 @@ from .program_lookup import beneath, find_program
 Resolver = Callable[[str], Awaitable[Sequence[str]]]
 """Host to addresses, in the order of the answer; an unknown host has none."""
 
-Extract = Callable[[str, bytes], Awaitable[str | None]]
-"""Path and bytes of a document to the text a person is shown of it, or None: it takes a few seconds at most."""
+
+class DocumentTexts(Protocol):
+    """Takes the text out of a document that would be replaced."""
+
+    def shows(self, path: str) -> bool:
+        """Whether a file of that name may be a document."""
+        ...
+
+    async def text_of(self, path: str, data: bytes) -> str | None:
+        """The text that a person is shown of it, or None: it takes a few seconds at most."""
+        ...
+
 
 Confinement = Literal["container", "bubblewrap", "process"]
 Kind = Literal["file", "directory", "other", "missing"]
@@ -31,7 +41,6 @@ Kind = Literal["file", "directory", "other", "missing"]
 SHOWN_BYTES = 64 * 1024
 """Files up to this size are shown as a diff when a person is asked about a change."""
 
-_DOCUMENTS = (".docx",)
 _DOCUMENT_BYTES = 5_000_000
 
 
@@ -39,13 +48,13 @@ class SystemFacts:
     """Looks up what the gate names. `confinement` tells the sandbox an execution would get; it may block for its trial run.
 
     `path_env`: where programs are looked for; commands must run with the same. `resolver` replaces DNS.
-    `extract` takes the text out of a document that would be replaced.
+    `documents` takes the text out of a document that would be replaced.
     """
 
     def __init__(
-        self, policy: Policy, confinement: Callable[[], Confinement], path_env: str, resolver: Resolver | None = None, *, extract: Extract | None = None
+        self, policy: Policy, confinement: Callable[[], Confinement], path_env: str, resolver: Resolver | None = None, *, documents: DocumentTexts | None = None
     ) -> None:
-        self._extract = extract
+        self._documents = documents
         self._policy, self._confinement, self._path, self._resolve = policy, confinement, path_env, resolver or resolve
 
     async def look(self, action: Action, wants: Wants) -> FactSheet:
@@ -65,12 +74,12 @@ class SystemFacts:
 
     async def _with_text(self, fact: PathFact) -> PathFact:
         """The fact with a document's text, if it is one that would be written and its text is short enough."""
-        if not self._extract or fact.op != "write" or fact.kind != "file" or not fact.resolved.lower().endswith(_DOCUMENTS):
+        if not self._documents or fact.op != "write" or fact.kind != "file" or not self._documents.shows(fact.resolved):
             return fact
         data = await run_sync(_document, fact.resolved)
         if data is None or hashlib.sha256(data).hexdigest() != fact.digest:
             return fact
-        text = await self._extract(fact.resolved, data)
+        text = await self._documents.text_of(fact.resolved, data)
         return fact if text is None or len(text) > SHOWN_BYTES else msgspec.structs.replace(fact, text=text)
 
     def _disk(self, workspace: str, wants: Wants) -> tuple[tuple[PathFact, ...], dict[str, str | None]]:

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..ports import Converter, Files, Sandbox
+from ..ports import Files, Sandbox
 from ..tool import FunctionTool
 from . import files as file_tools
 from . import search
 from .about import about_me
 from .calculate import calculate
 from .echo import echo
+from .file_formats import FileFormats
 from .near_names import NamingFiles
 from .stored_results import ResultSource, read_result
 from .system import disk_info, network_info, process_list, process_signal, system_info
@@ -17,17 +18,17 @@ from .terminal import DEFAULTS, TerminalSettings, terminal
 
 
 def workspace_tools(
-    files: Files, sandbox: Sandbox, clean_env: Mapping[str, str], settings: TerminalSettings = DEFAULTS, *, converter: Converter
+    files: Files, sandbox: Sandbox, clean_env: Mapping[str, str], settings: TerminalSettings = DEFAULTS, *, formats: FileFormats
 ) -> list[FunctionTool]:
-    """Tools on files and programs. `clean_env` is the whole environment of commands; `converter` takes text out of documents."""
+    """Tools on files and programs. `clean_env` is the whole environment of commands; `formats` takes text out of documents."""
     files = NamingFiles(files)
     return [
-        file_tools.read_file(files, converter),
+        file_tools.read_file(files, formats),
         file_tools.list_files(files),
         search.find_files(files),
         search.search_files(files),
-        file_tools.write_file(files, converter),
-        file_tools.edit_file(files),
+        file_tools.write_file(files, formats),
+        file_tools.edit_file(files, formats),
         file_tools.delete_file(files),
         terminal(sandbox, clean_env, settings),
     ]

@@ -9,13 +9,14 @@ import anyio.to_thread
 import msgspec
 
 from ..errors import ToolError
-from ..ports import Converter, Files
+from ..ports import Files
 from ..tool import FunctionTool, ProbeResult, tool
 from ..types.actions import Grant
 from ..types.quoted_names import one_line
-from ..types.tools import FileChange, ToolContext, ToolResult, Touch
-from . import documents
+from ..types.tools import FileChange, ToolContext, ToolResult, ToolSpec, Touch
+from . import file_formats
 from .diffs import bounded_diff, diff_note
+from .file_formats import FileFormats
 from .nearest import nearest, places
 from .text import DecodedText, read_text
 
@@ -47,13 +48,12 @@ def quoted_note(names: Iterable[str]) -> str:
     return QUOTED if any(one_line(name) != name for name in names) else ""
 
 
-def read_file(files: Files, converter: Converter) -> FunctionTool:
+def read_file(files: Files, formats: FileFormats) -> FunctionTool:
     """The tool `read_file`."""
 
     @tool(risk="LOW", effect="pure", category="files", aliases=["file_read"], touches=[Touch("path", "read")])
     async def read_file(grant: Grant, path: str, offset: Line = 1, limit: Count | None = None) -> ToolResult:
-        """Read a text file, or the text of a .docx (as Markdown) or .pdf (page by page). Use it rather than cat, head or sed; where something
-        is in many files, find it with search_files first.
+        """Read a text file{or_documents}. Use it rather than cat, head or sed; where something is in many files, find it with search_files first.
 
         Each line comes behind its number and a tab, which are not part of the file. Of a longer text the last line says how to go on. Up to 10 MB.
         Example: {"path": "src/app.py", "offset": 120, "limit": 80}
@@ -63,20 +63,29 @@ def read_file(files: Files, converter: Converter) -> FunctionTool:
             offset: The first line to read; lines count from 1.
             limit: How many lines to read; all when not given.
         """
-        most = documents.MAX_BYTES if documents.named(path) else MAX_BYTES
+        most = file_formats.MAX_BYTES if formats.named(path) else MAX_BYTES
         data = await files.read(grant, path, max_bytes=most + 1)
-        kind = documents.kind_of(data, path)
-        if kind:
-            if len(data) > most < documents.MAX_BYTES:  # a PDF under another name
-                data = await files.read(grant, path, max_bytes=documents.MAX_BYTES + 1)
-            document = await documents.read_document(converter, data, kind, path)
+        found = formats.of(data, path)
+        if found:
+            if len(data) > most < file_formats.MAX_BYTES:  # a PDF under another name
+                data = await files.read(grant, path, max_bytes=file_formats.MAX_BYTES + 1)
+            document = await formats.read(data, found, path)
             return _lines(grant, path, document.text, {"size": len(data), **document.about, "whole": True}, offset, limit)
         whole = len(data) <= MAX_BYTES
         data = data if whole else data[: _cut(data)]
         read = read_text(data, path)
         return _lines(grant, path, read.text, {"size": len(data), "encoding": read.encoding, "whole": whole}, offset, limit)
 
+    read_file.spec = _told(read_file.spec, or_documents=f", or the text of a {formats.readable}" if formats.readable else "")
     return read_file
+
+
+def _told(spec: ToolSpec, **words: str) -> ToolSpec:
+    """The spec with these words in its description, each in place of its name in braces."""
+    text = spec.description
+    for name, word in words.items():
+        text = text.replace("{" + name + "}", word)
+    return msgspec.structs.replace(spec, description=text)
 
 
 def _lines(grant: Grant, path: str, whole_text: str, facts: dict[str, Any], offset: int, limit: int | None) -> ToolResult:
@@ -133,40 +142,39 @@ def list_files(files: Files) -> FunctionTool:
     return list_files
 
 
-def write_file(files: Files, converter: Converter) -> FunctionTool:
+def write_file(files: Files, formats: FileFormats) -> FunctionTool:
     """The tool `write_file`."""
 
     @tool(risk="MEDIUM", effect="idempotent", category="files", aliases=["file_write"], touches=[Touch("path", "write", content="content")])
     async def write_file(grant: Grant, path: str, content: str) -> ToolResult:
         """Create a text file (UTF-8) or replace a whole one. To change a part of a file use edit_file: it is shorter and loses nothing.
 
-        Directories above it are made. For a .docx path the content is Markdown; a .pdf cannot be written.
+        Directories above it are made.{documents}
         Example: {"path": "notes/todo.md", "content": "- call the plumber\\n"}
 
         Args:
             path: The file, absolute or relative to the workspace.
             content: The whole new text, without line numbers.
         """
-        kind = documents.named(path)
-        if kind == "pdf":
-            raise documents.not_written(path)
+        found = formats.named(path)
         data = _utf8(content)
         facts: dict[str, Any] = {}
-        if kind == "docx":
-            data, facts = await documents.docx_of(converter, data, path)
+        if found:
+            data, facts = await formats.write(data, found, path)
         name = shown(grant, path)
-        before = await _replaced(files, converter, grant, path)
+        before = await _replaced(files, formats, grant, path)
         change = await files.write(grant, path, data)
         word = "Created" if change.before is None else "Left unchanged" if change.before == change.after else "Replaced"
-        size = f"{len(content):,} characters" + (f" as a Word document of {len(data):,} bytes" if kind else "")
+        size = f"{len(content):,} characters" + (f" as a {found.title} of {len(data):,} bytes" if found else "")
         diff = _diff(name, before, content)
         note = diff_note(diff.get("diff", "")) if before else ""
         return ToolResult(content=f"{word} {one_line(name)}: {size}.", metadata={"path": name, **facts, **diff}, changes=(change,), note=note)
 
+    write_file.spec = _told(write_file.spec, documents=formats.writable)
     return write_file
 
 
-def edit_file(files: Files) -> FunctionTool:
+def edit_file(files: Files, formats: FileFormats) -> FunctionTool:
     """The tool `edit_file`, whose probe can tell by digests whether an interrupted edit happened."""
 
     @tool(risk="MEDIUM", effect="reconcilable", category="files", touches=[Touch("path", "write", replaces=("old", "new"))])
@@ -183,7 +191,7 @@ def edit_file(files: Files) -> FunctionTool:
             new: What is there afterwards; "" takes the text out.
             all: Replace every occurrence.
         """
-        read = _editable(await _whole(files, grant, path), path)
+        read = _editable(await _whole(files, grant, path), path, formats)
         old, new = _line_ends(read.text, old, new)
         count = await anyio.to_thread.run_sync(_countable, read.text, path, old, new, all, abandon_on_cancel=True)
         after = read.text.replace(old, new)
@@ -256,14 +264,14 @@ async def _whole(files: Files, grant: Grant, path: str) -> bytes:
     return data
 
 
-def _editable(data: bytes, path: str) -> DecodedText:
-    kind = documents.kind_of(data, path)
-    if kind:
-        raise documents.not_edited(path, kind)
+def _editable(data: bytes, path: str, formats: FileFormats) -> DecodedText:
+    found = formats.of(data, path)
+    if found:
+        raise formats.not_edited(path, found)
     return read_text(data, path)
 
 
-async def _replaced(files: Files, converter: Converter, grant: Grant, path: str) -> str | None:
+async def _replaced(files: Files, formats: FileFormats, grant: Grant, path: str) -> str | None:
     """The text that a write replaces: "" for no file; None when it is no text or too much of it to be compared."""
     if _judged(grant) is None:
         return ""
@@ -271,7 +279,7 @@ async def _replaced(files: Files, converter: Converter, grant: Grant, path: str)
         data = await files.read(grant, path, max_bytes=_MAX_SHOWN + 1)
         if len(data) > _MAX_SHOWN:
             return None
-        return await documents.extractor(converter)(path, data) if documents.named(path) else read_text(data, path).text
+        return await formats.text_of(path, data) if formats.named(path) else read_text(data, path).text
     except ToolError:
         return None
 

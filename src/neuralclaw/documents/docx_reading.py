@@ -15,8 +15,8 @@ import docx
 from docx.opc.constants import RELATIONSHIP_TYPE as RT
 from docx.oxml.ns import qn
 
+from ..conversion import answer
 from ..errors import ToolError
-from .conversion import answer
 from .docx_lists import Lists, Styles
 from .docx_marks import Span, markdown
 
@@ -29,6 +29,7 @@ _THROUGH = frozenset(map(qn, "w:ins w:moveTo w:smartTag w:sdt w:sdtContent w:cus
 _FIXED = {qn("w:tab"): "\t", qn("w:ptab"): "\t", qn("w:cr"): "\n", qn("w:noBreakHyphen"): "\u2011"}
 _CODE_RUNS = frozenset({"inline code", "code", "verbatim char", "html code", "source text"})
 _OFF = frozenset({"0", "false", "off", "none"})
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # the container of Word 97 and of encrypted documents
 _MEND = "Opening and saving it in a word processor may mend it."
 
 P, R, T, TBL, BR, VAL = (qn(f"w:{name}") for name in ("p", "r", "t", "tbl", "br", "val"))
@@ -54,6 +55,8 @@ def main(parent: int) -> None:
 
 def read(data: bytes) -> tuple[dict[str, Any], bytes]:
     """Facts and Markdown. Raises `ToolError` for what cannot be read, in words to follow the file's name."""
+    if data.startswith(_OLE):
+        raise ToolError("is encrypted, or a document of Word 97 (.doc) with a wrong name", hint="Save it as .docx without a password.")
     _bounded(data)
     try:
         document = docx.Document(io.BytesIO(data))

@@ -16,8 +16,8 @@ from docx.text.paragraph import Paragraph
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from ..conversion import answer
 from ..errors import ToolError
-from .conversion import answer
 
 # What XML 1.0 cannot hold.
 _IMPOSSIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")

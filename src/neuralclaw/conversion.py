@@ -1,4 +1,5 @@
-"""The child's side of a conversion: everything is loaded, the doors are shut, and only then the first byte is read.
+"""The child's side of a conversion, for the readers and writers of file formats: everything is loaded, what could open something is closed, and only
+then the first byte is read.
 
 The answer on standard output: the length of a head as 8 bytes, the head as JSON (`Head`), then what was made. Whatever else a
 parser raises ends the process, and the traceback's last line tells the parent. Imported by the agent for `Head` and `split` alone.
@@ -11,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from ..errors import ToolError
+from .errors import ToolError
 
 
 class Head(msgspec.Struct, omit_defaults=True):

@@ -11,8 +11,8 @@ from typing import Any
 from pypdf import PageObject, PdfReader
 from pypdf.errors import DependencyError, PyPdfError
 
+from ..conversion import answer
 from ..errors import ToolError
-from .conversion import answer
 
 MAX_PAGES = 2_000
 _SECONDS = 14.0  # of computing; then what was read so far is the answer

@@ -1,0 +1,1 @@
+"""The capability `documents`: Word documents and PDFs as text."""
