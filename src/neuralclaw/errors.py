@@ -54,7 +54,7 @@ class NeuralClawError(Exception):
 
 
 class LLMError(NeuralClawError):
-    """A model call failed. `retry_after` is the service's wish in seconds, or None; `discard` says that deltas were already shown."""
+    """A model call failed. `retry_after`: seconds after which the service wants to be asked again, or None."""
 
     sign = "🤖"
     retryable = False

@@ -55,12 +55,12 @@ PARTS = {
     "models": "neuralclaw.app.model_verbs:ModelVerbs",
     "models.try": "neuralclaw.app.trials.trial_verb:try_models",
     "models.asked": "neuralclaw.app.trials.trial_verb:asked",
-    "chat.quiet": "neuralclaw.channels.early_input:early_input",
+    "chat.early_input": "neuralclaw.channels.early_input:early_input",
     "chat.rows": "neuralclaw.cli.slash_rows:slash_commands",
     "chat.live": "neuralclaw.cli.livechat:LiveChat",
     "sessions.send": "neuralclaw.cli.turn_control:send",
     "sessions.cancel": "neuralclaw.cli.turn_control:cancel",
-    "chat.talk": "neuralclaw.cli.open_chat:open_chat",
+    "chat.open": "neuralclaw.cli.open_chat:open_chat",
 }
 
 

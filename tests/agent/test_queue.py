@@ -85,6 +85,7 @@ async def test_a_message_queued_behind_a_parked_turn_leaves_its_question_open(ho
         with anyio.fail_after(5):
             async with a.turn("and then this", session="s", key="k2") as events:
                 ends = [event.waiting async for event in events if isinstance(event.body, TurnFinished)]
+            await a._desk._sessions.idle("s")
         assert ends == [parked.waiting]
         assert [one["approval_id"] for one in await a.do("approvals.list")] == list(parked.waiting)
         await a.answer(parked.waiting[0], "no")

@@ -126,7 +126,7 @@ async def test_a_word_to_a_turn_that_parks_waits_for_its_answer_and_asks_nothing
         async with a.resume("s") as stream:
             assert (await EventCapture().drain(stream)).of("turn.finished")[-1].status == "needs_approval"
         with anyio.fail_after(5):
-            await a._sessions.idle("s")
+            await a._desk._sessions.idle("s")
         (question,) = await a.do("approvals.list")
         await a.answer(question["approval_id"], "no")
         async with a.resume("s") as stream:

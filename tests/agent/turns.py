@@ -13,7 +13,7 @@ from neuralclaw.agent.sources import TurnSource
 from neuralclaw.agent.state import TurnState
 from neuralclaw.agent.turn import Equipment, Turn
 from neuralclaw.app.clock import SystemClock
-from neuralclaw.ports import Provider, Redaction, Store
+from neuralclaw.ports import Gate, Provider, Redaction, Store
 from neuralclaw.runtime.asker import JournalAsker
 from neuralclaw.safety.gate import PolicyGate
 from neuralclaw.safety.shell import analyse
@@ -39,6 +39,7 @@ async def begin_turn(
     options: TurnOptions | None = None,
     before_last: Sequence[TurnSource] = (),
     outbox: tuple[str, str] | None = None,
+    gate: Gate | None = None,
 ) -> Turn:
     """The first turn of the session `s`, begun and not run."""
     options = options or TurnOptions(model="test:model", workspace=str(Path(store.home)))  # type: ignore[attr-defined]
@@ -51,7 +52,7 @@ async def begin_turn(
     journal.begin(TurnState.fold(1, entries), Conversation.of(entries), OWNER)
     registry = Registry(tools)
     definitions = tuple(ToolDef(spec.name, spec.description, spec.input_schema) for spec in registry.tools())
-    gate = PolicyGate(Policy(), SystemFacts(Policy(), lambda: "process", "/usr/bin:/bin"), CLOCK, analyse)
+    gate = gate or PolicyGate(Policy(), SystemFacts(Policy(), lambda: "process", "/usr/bin:/bin"), CLOCK, analyse)
     equipment = Equipment(
         provider=provider, model="model", tools=registry, gate=gate, system="Be brief.", definitions=definitions, redaction=redaction, before_last=before_last
     )

@@ -326,7 +326,9 @@ async def test_its_events_and_tables_are_kept_and_shown_and_stay_on_record_when_
     assert (await reading("reading", "stored", "--json")).json == [{"url": "https://a.example"}]
     shown = (await reading("sessions", "show", "home", "--json")).json["events"]
     assert [(event["type"], event["url"]) for event in shown] == [("reading_list.added", "https://a.example")]
+    assert "  reading_list.added  https://a.example\n" in (await reading("sessions", "show", "home")).out
     del reading.env["PYTHONPATH"]
+    assert 'reading_list.added version 1, which this program does not know: {"type":"reading_list.added"' in (await reading("sessions", "show", "home")).out
     [raw] = (await reading("sessions", "show", "home", "--json")).json["events"]
     assert (raw["type"], raw["kind"], raw["why"]) == ("unreadable", "reading_list.added", "unknown")
     assert (await reading("audit", "verify", "--json")).json["ok"] is True

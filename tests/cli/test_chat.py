@@ -128,6 +128,8 @@ async def test_what_is_typed_during_a_turn_is_seen_before_the_next_call_of_the_m
         chat.until("> in French please")
         chat.type("/queue afterwards this\r")
         chat.until("1 queued")
+        recorded = (await claw("sessions", "show", "--json")).json["events"]
+        assert [event["text"] for event in recorded if event["type"] == "inbound" and event["queued"]] == ["afterwards this"]
         model.call("calculate", expression="1 + 1")
         assert "in French please" in model.asked()
         model.say("Deux.")

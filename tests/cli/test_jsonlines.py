@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from ..waiting import until
 from .model import served
 from .program import Claw, Ran
 from .test_run import ASK
@@ -70,6 +71,31 @@ async def test_a_message_during_a_turn_steers_it_and_a_queued_one_waits_for_its_
         assert run.until("turn.finished")["text"] == "three"
         run.end()
         assert run.process.wait(10) == 0
+
+
+async def test_a_queued_message_is_on_record_at_once_and_survives_a_kill(claw: Claw) -> None:
+    async def recorded() -> bool:
+        events = (await claw("sessions", "show", "q", "--json")).json["events"]
+        return any(event["type"] == "inbound" and event["text"] == "second" and event["queued"] for event in events)
+
+    with served(claw.home) as model:
+        with claw.started(*LINES, "--session", "q", stdin=subprocess.PIPE) as run:
+            run.say(message("first"))
+            run.until("turn.started")
+            model.asked()
+            run.say(message("second", queue=True))
+            await until(recorded)
+            run.process.kill()
+        model.done()
+        with claw.started("run", "--resume", "q") as again:
+            assert "first" in model.asked()
+            model.say("one")
+            model.done()
+            assert "second" in model.asked()
+            model.say("two")
+            model.done()
+            assert again.process.wait(10) == 0
+            assert again.out.read() == b"one\ntwo\n"
 
 
 async def test_a_word_that_the_turn_did_not_see_before_it_was_stopped_begins_the_next(claw: Claw) -> None:

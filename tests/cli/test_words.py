@@ -117,7 +117,7 @@ def test_version_and_help_start_as_fast_as_promised(tmp_path: Path) -> None:
 
 
 def test_version_loads_no_parser_and_no_agent(tmp_path: Path) -> None:
-    program = "import sys; from neuralclaw.cli.main import main; main(['--help']); print(*sys.modules)"
+    program = "import sys; before = set(sys.modules); from neuralclaw.cli.main import main; main(['--help']); print(*set(sys.modules) - before)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path)
     loaded = set(done.stdout.splitlines()[-1].split())
-    assert not loaded & {"argparse", "asyncio", "anyio", "msgspec", "neuralclaw.errors", "neuralclaw.app"}
+    assert not loaded & {"argparse", "asyncio", "anyio", "msgspec", "re", "typing", "neuralclaw.errors", "neuralclaw.app"}

@@ -11,6 +11,7 @@ SHARED_FILE_NAMES = {
     "journal": "the journal as a turn sees it, and as the store writes it",
     "models": "`neuralclaw models`, and what providers know of models",
     "patterns": "patterns of a search, and those of the shell's analysis",
+    "sentences": "what happened, for every kind of event, and what an analysis of a command found",
     "sessions": "`neuralclaw sessions`, and the sessions that this process drives",
     "tools": "`neuralclaw tools`, and the values of tools",
     "verbs": "the table of verbs, and the way of a command to it",

@@ -152,7 +152,37 @@ async def test_what_is_not_understood_proposes_nothing_fails_and_points_to_help(
     assert not answer.failure.retryable
     assert sentence in answer.failure.text
     assert "help" in (answer.failure.hint or "")
-    assert "init" in (answer.failure.hint or "")
+    assert "neuralclaw init" in answer.failure.text
+
+
+async def test_a_tool_is_called_by_its_name_with_json_arguments() -> None:
+    assert await proposals('call echo {"text": "now then {what}"}') == [("echo", {"text": "now then {what}"})]
+    assert await proposals("call system_info") == [("system_info", {})]
+    assert await proposals("list . then call system_info") == [("list_files", {"path": "."}), ("system_info", {})]
+    answer = await ask('call calculate {"expression": "1+1"} then call echo {"text": "x"}, then list .')
+    first = answer.tool_calls[0]
+    assert (first.name, first.arguments) == ("calculate", {"expression": "1+1"})
+
+
+@pytest.mark.parametrize("arguments", ["{bad}", "[1]", '{"a": 1', "{} and more", "{" * 5000])
+async def test_arguments_of_a_call_that_are_no_object_are_told_so_and_nothing_is_done(arguments: str) -> None:
+    answer = await ask(f"call echo {arguments}")
+    assert not answer.tool_calls
+    assert answer.failure is not None
+    assert "one JSON object" in answer.failure.text
+
+
+async def test_the_call_of_a_tool_that_is_not_there_names_it() -> None:
+    answer = await ask('call no_such {"a": 1}')
+    assert not answer.tool_calls
+    assert answer.failure is not None
+    assert "there is no tool no_such" in answer.failure.text
+
+
+async def test_where_a_language_model_is_needed_one_sentence_names_init() -> None:
+    answer = await ask("write me a poem about rain")
+    assert answer.failure is not None
+    assert "that needs a language model, which neuralclaw init sets up" in answer.failure.text
 
 
 async def test_a_slip_of_the_key_gets_the_nearest_verb() -> None:
@@ -307,7 +337,7 @@ async def test_help_names_every_promised_sentence_is_honest_and_marks_what_is_no
     ):
         assert words in answer.text
     assert "no language model" in answer.text
-    assert "OPENAI_API_KEY" in answer.text
+    assert "neuralclaw init" in answer.text
     lines = {line.strip() for line in answer.text.splitlines()}
     assert "fetch URL   (not available yet)" in lines
     assert "list DIR" in lines

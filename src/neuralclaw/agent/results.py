@@ -10,7 +10,7 @@ import msgspec
 
 from ..errors import NeuralClawError
 from ..ports import Redaction
-from ..types.actions import Answer, Question, Verdict
+from ..types.actions import Answer, Question, RuleMatch, Verdict
 from ..types.content import text_of
 from ..types.entries import blob_digest, detached
 from ..types.events import DecisionMade, ToolFinished
@@ -23,6 +23,9 @@ from .redaction import redacted
 from .state import REFUSERS, CallState
 
 MAY_HAVE_HAPPENED = "may have happened: the program stopped while this call ran; it was not run again. Check before you repeat it."
+
+ASKED_AGAIN = "the safety check asks again what was answered with a yes, so the call is refused"
+"""Why a call is refused whose question the gate repeats after a yes."""
 
 AFTER_REFUSAL = "[Do not try to get the same done another way. Do what can be done without it, then say what was not done and why.]"
 """What the model reads behind a refusal."""
@@ -228,6 +231,13 @@ class CallRefusal(msgspec.Struct, frozen=True):
 def forbidden(call: CallState, name: str, verdict: Verdict) -> CallEnd:
     """The end of a call of the tool `name` that policy forbids."""
     return _refused(call, name, verdict, CallRefusal("policy"))
+
+
+def asked_again(call: CallState, name: str, question: Question) -> CallEnd:
+    """The end of a call of the tool `name` for which the gate does not take the yes that is on record."""
+    assert question.verdict is not None, "the gate's questions carry its verdict"
+    rule = RuleMatch("gate.asked_again", Decision.FORBID, ASKED_AGAIN)
+    return forbidden(call, name, msgspec.structs.replace(question.verdict, decision=Decision.FORBID, rules=(rule, *question.verdict.rules), auto=False))
 
 
 def refused(call: CallState, name: str, question: Question, answer: Answer) -> CallEnd:

@@ -168,6 +168,7 @@ async def authorize(turn: Turn, call: CallState, action: Action) -> AllowedCall 
             return repeat
         by = repeat
     standing: tuple[StandingGrant, ...] | None = None
+    agreed: set[str] = set()
     while True:
         answers = msgspec.structs.replace(turn.state.answers_for(call), standing=standing or ())
         try:
@@ -178,6 +179,8 @@ async def authorize(turn: Turn, call: CallState, action: Action) -> AllowedCall 
             return results.forbidden(call, action.spec.name, denied.verdict)
         except Parked as parked:
             question = msgspec.structs.replace(parked.question, arguments=action.arguments)
+        if question.hash in agreed:  # the yes is on record: asked once more, it would be asked for ever
+            return results.asked_again(call, action.spec.name, question)
         if standing is None:
             standing = tuple(await turn.store.grants(turn.session, turn.options.workspace))
             if standing:
@@ -185,6 +188,7 @@ async def authorize(turn: Turn, call: CallState, action: Action) -> AllowedCall 
         answer = await ask(turn, call, question, turn.options.approvals)
         if call_questions.is_no(answer):
             return results.refused(call, action.spec.name, question, answer)
+        agreed.add(question.hash)
 
 
 async def allow_repeat(turn: Turn, call: CallState, action: Action) -> str | CallEnd:

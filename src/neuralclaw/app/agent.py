@@ -223,6 +223,21 @@ class Agent:
         return (await desk.queue(name, self._inbound(text, self._options(**options), key=key, images=images))).entry
 
     @property
+    def home(self) -> str:
+        """The directory of its home."""
+        return self.settings.home
+
+    @property
+    def chosen(self) -> bool:
+        """A model was chosen, when it was opened or in the settings; else it looks for one."""
+        llm = self.settings.settings.llm
+        return bool(self._defaults.model or llm.default_provider or llm.default_model)
+
+    def redact(self, text: str) -> str:
+        """The text without the secrets that it knows."""
+        return self._home.redactor.redact(text)
+
+    @property
     def trust(self) -> str:
         """The trust level of turns that ask for no other."""
         return str(self._defaults.trust)

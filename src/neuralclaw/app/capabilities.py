@@ -16,6 +16,8 @@ from ..plugins import CAPABILITIES, BuiltInCapability, InstalledCapability, inst
 from ..ports import Channel, Provider
 from ..types.codec import BUILT_IN as BUILT_IN_KINDS
 from ..types.codec import Codec
+from ..types.events import Body
+from ..types.sentences import sentence
 from .capability_context import CapabilityClient, ClientContext
 from .capability_verbs import BoundVerb
 
@@ -99,6 +101,14 @@ class Capabilities:
     def events(self) -> tuple[EventKind, ...]:
         """The kinds of events that the store's codec must know."""
         return tuple(kind for one in self for kind in one.events)
+
+    def told(self, body: Body) -> str:
+        """What happened, in a sentence for a person; theirs for their kinds."""
+        return sentence(body, self._sentences)
+
+    @cached_property
+    def _sentences(self) -> dict[str, Callable[[Any], str]]:
+        return {kind.kind: kind.sentence for kind in self.events()}
 
     @cached_property
     def codec(self) -> Codec:

@@ -33,6 +33,6 @@ async def reader(home: str | None = None, *, workspace: str = "", environ: Mappi
     capabilities = capabilities_of_home(config.SettingsRequest(home, environ if environ is not None else process_environment.environ))
     store = await SqliteStore.open(folder, clock=SystemClock(), codec=capabilities.codec, tables=capabilities.tables(), readonly=True)
     try:
-        yield ReadingDesk(reading_verbs(store, workspace, left_out=RESERVED))
+        yield ReadingDesk(reading_verbs(store, workspace, left_out=RESERVED, told=capabilities.told))
     finally:
         await store.aclose()

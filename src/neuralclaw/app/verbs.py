@@ -31,7 +31,7 @@ def agent_verbs(home: Home, desk: SessionDesk, defaults: TurnOptions, given: Cli
     """The verbs of a client; `defaults` are the options of its turns, `given` what capabilities bring."""
     verbs = Verbs(home, desk, defaults, given)
     return {
-        **reading_verbs(home.store, defaults.workspace, left_out=RESERVED),
+        **reading_verbs(home.store, defaults.workspace, left_out=RESERVED, told=given.capabilities.told),
         **PolicyVerbs(home, defaults.workspace, defaults.trust).table(),
         **answering_verbs(home.store, desk, defaults.origin.who),
         "tools.list": verbs.tools,

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from collections.abc import Iterable
 
 _NOUNS = "run chat recover init doctor config models sessions approvals grants tools policy audit".replace(" ", "|")
 _COMMAND = re.compile(rf"(?<![\w./-])neuralclaw(?= (?:(?:{_NOUNS})\b|--(?:resume|session|continue)\b|\(the chat\)))")
@@ -19,3 +20,8 @@ def typed(text: str) -> str:
     if not _home or " --home " in text:
         return text
     return _COMMAND.sub(lambda found: f"neuralclaw --home {shlex.quote(_home)}", text)
+
+
+def answer_command(question: str, choices: Iterable[str]) -> str:
+    """How a question that waits is answered from another terminal."""
+    return typed(f"waits for an answer: neuralclaw approvals answer {question} {'|'.join(choices)}")

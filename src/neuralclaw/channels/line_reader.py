@@ -4,6 +4,7 @@ import os
 import select
 import stat
 import termios
+from collections.abc import AsyncIterator
 from contextlib import suppress
 
 import anyio
@@ -47,6 +48,10 @@ class LineReader:
             if self.ended:
                 return self._take(self._seen, 0) if self._buffer else None
             await self._more()
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        while (line := await self.next()) is not None:
+            yield line
 
     def _take(self, end: int, rest: int) -> str:
         line = bytes(self._buffer[:end])

@@ -27,7 +27,6 @@ from ..types.events import (
     TurnStarted,
 )
 from .cards import folds, question_card, status_line, tool_card
-from .command_hints import typed
 from .console import Console, LiveRegion, TerminalKind, said
 from .input_completion import InputCompleter
 from .input_history import InputHistory
@@ -86,25 +85,32 @@ class LiveQuestions(QuestionPrompts):
             self._err.line(line, "yellow")
 
 
-class LiveTerminalView(TerminalView, LiveRegion):
-    """Shows turns: finished lines go above, what still grows is drawn."""
+class LiveInterface(TerminalView, LiveRegion):
+    """The renderer of a chat at a terminal that can do it: finished lines go above, what still grows is drawn."""
 
-    def __init__(self, screen: Screen, above: Callable[[str], None], width: Callable[[], int], *, verbose: bool) -> None:
-        super().__init__(screen, screen, tools=False, verbose=verbose)
-        self._above, self._columns = above, width
+    person = keys = True
+
+    def __init__(self, stdin: TextIO, flow: NonblockingOutput, *, kind: TerminalKind, verbose: bool, words: InputCompleter, history: InputHistory) -> None:
+        self.screen = Screen(cast(TextIO, _Above(self._above)), colour=kind.colour, term=kind.term, width=self._columns)
+        super().__init__(self.screen, self.screen, tools=False, verbose=verbose)
+        self.words, self.history, self.room = words, history, flow.room
         self._growing: StreamedMarkdown | None = None
         self._arrived: list[str] = []  # text of the answer since the last frame
         self._calls: dict[str, tuple[ToolStarted, float, OutputExcerpt]] = {}
         self._thinking: ThinkingExcerpt | None = None
         self._folded: deque[ThinkingExcerpt | tuple[ToolStarted, ToolFinished]] = deque(maxlen=_FOLDED)
-        self.questions = LiveQuestions(screen, self._asked)
+        self.questions = LiveQuestions(self.screen, self._asked)
         self.standing = SessionStatus()
-        self.settled: Callable[[], None] = self._nobody
-        self.interrupts: Callable[[], None] = self._nobody
-        """A question needs the person."""
+        self.console = Console(self, words, history, streams=(stdin, flow), kind=kind)
+        self.history.whole = self.console.pasted.whole
+        self.warned = True  # the first line of the chat says it
+        self.screen.line(_HELLO, "dim")
 
-    def _nobody(self) -> None:
-        """Nobody wants to know whether a question stands there."""
+    def _above(self, text: str) -> None:
+        self.console.above(text)
+
+    def _columns(self) -> int:
+        return self.console.size[0]
 
     def settle(self) -> None:
         if self._arrived and self._growing is not None:
@@ -138,11 +144,6 @@ class LiveTerminalView(TerminalView, LiveRegion):
     @property
     def busy(self) -> bool:
         return self.standing.since is not None
-
-    @property
-    def growing(self) -> bool:
-        """An answer is arriving."""
-        return self._growing is not None
 
     @property
     def running(self) -> bool:
@@ -182,14 +183,21 @@ class LiveTerminalView(TerminalView, LiveRegion):
         self._above("\n" + _ended(_drawn(thinking.folded(self._columns()))))
 
     def show(self, event: Event) -> None:
+        began = self._growing is None
         match event.body:
             case ReasoningDelta(text=text):
                 self._think(text)
-                return
             case ToolOutput(call_id=call, text=text):
                 if call in self._calls:
                     self._calls[call][2].feed(text)
-                return
+            case _:
+                self._told_of(event)
+                self._show(event)
+        self.console.paint(now=began and self._growing is not None)
+
+    def _told_of(self, event: Event) -> None:
+        """Thinking is over when something else is told."""
+        match event.body:
             case RetryEvent(discard=True):
                 self._thinking = None
             case TurnStarted():
@@ -198,7 +206,6 @@ class LiveTerminalView(TerminalView, LiveRegion):
                 pass
             case _:
                 self._thought()
-        self._show(event)
 
     def _show(self, event: Event) -> None:
         match event.body:
@@ -246,30 +253,10 @@ class LiveTerminalView(TerminalView, LiveRegion):
     def _asked(self, question: ApprovalRequested | None) -> None:
         """What is asked stands in the scrollback, whole, however long it is; what may be answered right above the input."""
         if question is None:
-            self.settled()
+            self.console.restore()
         else:
-            self.interrupts()
+            self.console.fold()
             self._above("\n" + _ended(question_card(msgspec.structs.replace(question, choices=()), width=self._columns())))
-
-
-class LiveInterface:
-    """The conversation's face at a terminal that can do it."""
-
-    live = keys = True
-
-    def __init__(self, stdin: TextIO, flow: NonblockingOutput, *, kind: TerminalKind, verbose: bool, words: InputCompleter, history: InputHistory) -> None:
-        self.words, self.history = words, history
-        self.screen = Screen(cast(TextIO, _Above(self._put)), colour=kind.colour, term=kind.term, width=lambda: self.console.size[0])
-        self._view = LiveTerminalView(self.screen, self._put, lambda: self.console.size[0], verbose=verbose)
-        self.console = Console(self._view, words, history, streams=(stdin, flow), kind=kind)
-        self.history.whole = self.console.pasted.whole
-        self._view.settled, self._view.interrupts = self.console.restore, self.console.fold
-        self.questions, self.standing = self._view.questions, self._view.standing
-        self._view.warned = True  # the first line of the chat says it
-        self.screen.line(_HELLO, "dim")
-
-    def _put(self, text: str) -> None:
-        self.console.above(text)
 
     async def next(self) -> str | None:
         return await self.console.next()
@@ -284,23 +271,13 @@ class LiveInterface:
         self.console.forget()
 
     def recall(self, asked: str, answer: str) -> None:
-        self._put(said(asked))
+        self._above(said(asked))
         if answer:
-            text = self._view.markdown()
-            self._put("\n" + text.feed(answer) + text.close())
-
-    def show(self, event: Event) -> None:
-        began = not self._view.growing
-        self._view.show(event)
-        self.console.paint(now=began and self._view.growing)
+            text = self.markdown()
+            self._above("\n" + text.feed(answer) + text.close())
 
     def say(self, text: str, style: str = "") -> None:
         self.screen.line(text, style)
-
-    def trouble(self, kind: str, text: str, hint: str) -> None:
-        self.screen.trouble(kind, text)
-        if hint:
-            self.screen.line(f"   {typed(hint)}", "dim")
 
     def aside(self) -> AbstractAsyncContextManager[None]:
         return self.console.aside()

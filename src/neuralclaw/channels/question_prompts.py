@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 from ..types.events import ApprovalRequested, ApprovalResolved, ToolFinished
+from ..types.sentences import answered
 from .screen import Screen, exact
 
 CHOICES = {"once": "[y] once", "session": "[s] this session", "always": "[a] always", "no": "[n] no"}
@@ -12,15 +13,7 @@ CHOICES = {"once": "[y] once", "session": "[s] this session", "always": "[a] alw
 LETTERS = {"y": "once", "s": "session", "a": "always", "n": "no"}
 _WORDS = {**LETTERS, "": "no", "yes": "once", **{word: word for word in CHOICES}}
 _WHY = "?"
-_BY = {
-    "owner": "answered from another terminal: {}",
-    "program": "answered by a program: {}",
-    "auto": "answered by --approvals auto: {}",
-    "expired": "its time is over, which is a {}",
-    "withdrawn": "withdrawn by a new message, which is a {}",
-    "nobody": "nobody is there to answer it, which is a {}",
-    "cancelled": "not needed any more",
-}
+_ELSEWHERE = {"owner": "answered from another terminal: {}"}
 
 _OUTSIDE = "external"
 _OWN = "workspace"
@@ -83,10 +76,9 @@ def why(question: ApprovalRequested) -> list[str]:
     return [f"risk {question.risk}, tier {question.tier}; it asks because", *(f"- {exact(reason)}" for reason in question.reasons)]
 
 
-def answered(body: ApprovalResolved) -> str:
+def answered_elsewhere(body: ApprovalResolved) -> str:
     """Who answered a question, and how, where it was not the person at this terminal."""
-    said = _BY.get(body.by, f"answered by {exact(body.by)}: {{}}").format(body.decision or "with a value")
-    return f"{said}, with the words: {exact(body.text)}" if body.text else said
+    return exact(answered(body, _ELSEWHERE))
 
 
 def prompt(question: ApprovalRequested) -> str:
@@ -131,7 +123,7 @@ class QuestionPrompts:
         """Forget a question that has its answer, and say whose it was where the owner gave it elsewhere; true when it stood on the screen."""
         name = body.approval_id
         if body.by == "owner" and name not in self.mine and any(q.approval_id == name for q in self._open):
-            self._err.line(answered(body), "dim")
+            self._err.line(answered_elsewhere(body), "dim")
         elif name not in self.mine:
             self._err.at_start()  # whoever shows the events has just said so, on a line of its own
         return self.drop(name)

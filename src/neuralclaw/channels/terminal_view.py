@@ -1,6 +1,10 @@
 """A person at a terminal: events become lines on the screen."""
 
+from collections.abc import Awaitable, Callable
 from typing import Any
+
+import anyio.lowlevel
+import msgspec
 
 from ..types.entries import Event
 from ..types.events import (
@@ -20,9 +24,10 @@ from ..types.events import (
     ToolStarted,
     TurnFinished,
 )
-from .command_hints import typed
-from .question_prompts import answered, outcome
-from .screen import Screen
+from ..types.sentences import sentence
+from .command_hints import answer_command, typed
+from .question_prompts import outcome
+from .screen import Screen, exact
 
 _SHOWN_ARGUMENT = 200
 UNCONFINED = "Commands run as plain processes here: limited, but free to read every file and to use the network. neuralclaw doctor says why."
@@ -35,7 +40,7 @@ _SEEN_ANYWAY = ("owner", "auto", "cancelled")
 
 
 class TerminalView:
-    """Shows one turn after the other. The answer goes to `out`, everything else to `err`.
+    """The renderer of a person. Shows one turn after the other. The answer goes to `out`, everything else to `err`.
 
     On a terminal the answer appears while it arrives; over a pipe `out` gets the finished answer and nothing else. `tools`: a line
     for each call. `verbose`: also what the agent tells for those who look closely. `answer` false: `out` is not written, somebody
@@ -45,6 +50,8 @@ class TerminalView:
     def __init__(self, out: Screen, err: Screen, *, tools: bool, verbose: bool, answer: bool = True, named: bool = False) -> None:
         self.out, self.err, self._answer, self._named = out, err, answer, named
         self._tools, self._verbose = tools, verbose
+        self.room: Callable[[], Awaitable[None]] = anyio.lowlevel.checkpoint
+        """Waits until there is room for more on both screens."""
         self.warned = False
         """It was said that commands run without confinement."""
         self.mark = "> "
@@ -70,12 +77,12 @@ class TerminalView:
                 self._retry(event.body)
             case ToolStarted() | ToolFinished():
                 self._tool(event.body)
-            case DecisionMade(by=by, name=name) if by == "auto":
-                self.err.line(f"approved by --approvals auto: {name}", "yellow")
+            case DecisionMade(by="auto"):
+                self.err.line(sentence(event.body), "yellow")
             case ApprovalRequested(approval_id=question, choices=choices):
                 self._choices[question] = choices
-            case ApprovalResolved(by=by, approval_id=question) if by not in _SEEN_ANYWAY:
-                self.err.line(f"question {question}: {answered(event.body)}", "dim")
+            case ApprovalResolved(by=by) if by not in _SEEN_ANYWAY:
+                self.err.line(exact(sentence(event.body)), "dim")
             case LimitHit(text=text):
                 self._limit = text
                 self.err.line(typed(text), "yellow")
@@ -128,10 +135,9 @@ class TerminalView:
 
     def _retry(self, body: RetryEvent) -> None:
         self._void(body.discard)
-        wait = f", in {body.wait_ms / 1000:.1f} s" if body.wait_ms else ""
-        reason = "the same again" if body.reason == self._retried else body.reason.rstrip(".")
+        again = msgspec.structs.replace(body, reason="the same again") if body.reason == self._retried else body
         self._retried = body.reason
-        self.err.trouble("LLMError", f"{reason}. Retrying… (after attempt {body.attempt}{wait})", style="yellow")
+        self.err.trouble("LLMError", sentence(again), style="yellow")
 
     def _void(self, discard: bool) -> None:
         if discard and self._streamed:
@@ -163,11 +169,17 @@ class TerminalView:
 
     def _error(self, kind: str, text: str, hint: str) -> None:
         self._told.add((kind, text))
-        if self._repeats(kind, text):
-            return
+        if not self._repeats(kind, text):
+            self.trouble(kind, text, hint)
+
+    def trouble(self, kind: str, text: str, hint: str = "") -> None:
+        """An error and its next step."""
         self.err.trouble(kind, text)
         if hint:
             self.err.line(f"   {typed(hint)}", "dim")
+
+    def turned(self) -> None:
+        """All of it is shown already."""
 
     def _repeats(self, kind: str, text: str) -> bool:
         """Whether an error says no more than that calls failed of which a line here told why; one that names steps left undone says more."""
@@ -187,8 +199,7 @@ class TerminalView:
             self.out.line(body.text.removesuffix("\n"))
         self._streamed = self._limit = self._retried = ""
         for question in body.waiting:
-            words = "|".join(self._choices.get(question, ("once", "no")))
-            self.err.line(typed(f"waits for an answer: neuralclaw approvals answer {question} {words}"), "yellow")
+            self.err.line(answer_command(question, self._choices.get(question, ("once", "no"))), "yellow")
         if body.waiting:
             self.err.line(typed(f"then go on with: neuralclaw run --resume {session}"), "yellow")
 

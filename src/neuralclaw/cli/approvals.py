@@ -5,7 +5,7 @@ import argparse
 import msgspec
 
 from ..channels.command_hints import typed
-from ..channels.question_prompts import about, answered, heading, why
+from ..channels.question_prompts import about, answered_elsewhere, heading, why
 from ..channels.screen import exact
 from ..types.events import ApprovalRequested, ApprovalResolved
 from . import output, verbs
@@ -50,7 +50,7 @@ def _show(args: argparse.Namespace) -> int:
     if answer is None:
         screen.line(typed(f"  answer with: neuralclaw approvals answer {asked.approval_id} {'|'.join(asked.choices)}"))
     else:
-        screen.line(f"  {answered(msgspec.convert(answer, ApprovalResolved))}")
+        screen.line(f"  {answered_elsewhere(msgspec.convert(answer, ApprovalResolved))}")
     return 0
 
 

@@ -1,11 +1,11 @@
 """The commands of capabilities for `--help`, without loading anything where no capability is enabled, and from a cache where nothing has changed.
 
 The cache is `capabilities.json` in the data directory: made by whoever loaded the capabilities, used while the configuration, the installed packages
-and the files of the capabilities are as they were. It is never needed: without it `--help` is slower, and says the same.
+and the files of the capabilities are as they were. It is never needed: without it `--help` is slower, and says the same. Nothing of `typing` is used:
+to load it costs `--help` half of what it takes.
 """
 
 import os
-from typing import Any
 
 from .._version import __version__
 
@@ -49,7 +49,7 @@ def _variables() -> list[str]:
     return [f"{name}={value}" for name, value in os.environ.items() if value and name.lower().startswith("neuralclaw_capabilities__")]
 
 
-def stamp(home: str | None) -> list[Any]:
+def stamp(home: str | None) -> list[object]:
     """What the cache holds for: the configuration, the variable that wins over it, and every place that packages are imported from."""
     import sys
 
@@ -57,7 +57,7 @@ def stamp(home: str | None) -> list[Any]:
     return [FORMAT, __version__, _variables(), files, [_file(entry or ".") for entry in sys.path]]
 
 
-def _file(path: str) -> list[Any]:
+def _file(path: str) -> list[object]:
     try:
         found = os.stat(path)  # noqa: PTH116
     except OSError:
@@ -80,7 +80,7 @@ def cached(home: str | None) -> dict[str, str] | None:
         return None  # none, or not one of ours: the capabilities are loaded
 
 
-def keep(home: str | None, capabilities: list[dict[str, Any]], modules: list[str]) -> None:
+def keep(home: str | None, capabilities: object, modules: list[str]) -> None:
     """Write the cache into a data directory that is there; one that cannot be written has none."""
     import json
 

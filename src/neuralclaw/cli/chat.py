@@ -8,10 +8,9 @@ import anyio
 import anyio.to_thread
 
 from ..channels.line_reader import LineReader
-from ..channels.nonblocking_output import NonblockingOutput
 from ..plugins import load
 from . import output
-from .interrupts import CANCELLED, StopRequest, stoppable
+from .interrupts import CANCELLED, CommandRun, run_command
 from .option_choices import APPROVALS, TRUST
 from .parsing import Command, choice, directory
 
@@ -32,24 +31,25 @@ def _run(args: argparse.Namespace) -> int:
         return 0
     out, err = output.out(), output.err()
     lines = LineReader(sys.stdin.fileno())
-    with NonblockingOutput(sys.stdout, sys.stderr) as flow:
-        if not (lines.tty and out.styled and err.tty):
-            return anyio.run(stoppable, lambda stop: load("chat.talk")(args, stop, lines, None, flow), flow)
-        with load("chat.quiet")(sys.stdin.fileno()) as (early, modes):
-            live = load("chat.live")(args, flow)
-            live.face.console.early, live.face.console.modes = early, modes
-            code = anyio.run(stoppable, lambda stop: _live(args, stop, lines, live, flow), flow)
+    if not (lines.tty and out.styled and err.tty):
+        return run_command(lambda run: load("chat.open")(args, run, lines))
+    with load("chat.early_input")(sys.stdin.fileno()) as early:
+        return run_command(lambda run: _live(args, run, lines, early))
+
+
+async def _live(args: argparse.Namespace, run: CommandRun, lines: LineReader, early: tuple[str, list[Any]]) -> int:
+    """The prompt stands while the rest is loaded and opened."""
+    live, code = load("chat.live")(args, run.flow, early), CANCELLED
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(live.serve, group)
+            open_chat = await anyio.to_thread.run_sync(load, "chat.open")
+            code = await open_chat(args, run, lines, live)
+            group.cancel_scope.cancel()
+    except anyio.get_cancelled_exc_class():  # the process was told to end
         live.farewell()
-        return code
-
-
-async def _live(args: argparse.Namespace, stop: StopRequest, lines: LineReader, live: Any, flow: NonblockingOutput) -> int:
-    code = CANCELLED
-    async with anyio.create_task_group() as group:
-        group.start_soon(live.serve, group)
-        talk = await anyio.to_thread.run_sync(load, "chat.talk")
-        code = await talk(args, stop, lines, live, flow)
-        group.cancel_scope.cancel()
+        raise
+    live.farewell()
     return code
 
 

@@ -4,21 +4,25 @@ from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from ..channels.question_prompts import QuestionPrompts
+from ..channels.renderer import Renderer
 from ..channels.screen import Screen
 from ..channels.session_status import SessionStatus
-from ..types.entries import Event
 
 
-class ChatInterface(Protocol):
-    """One way to show a conversation and to type in it: a terminal, a terminal that can do nothing, or a pipe."""
+class ChatInterface(Renderer, Protocol):
+    """A renderer with a prompt: a terminal, a terminal that can do nothing, or a pipe."""
 
-    live: bool
+    person: bool
     """A person sits there."""
     keys: bool
     """Single keys do something here."""
     screen: Screen
-    questions: QuestionPrompts
     standing: SessionStatus
+
+    @property
+    def questions(self) -> QuestionPrompts:
+        """Those that wait for the person."""
+        ...
 
     async def next(self) -> str | None:
         """The next message that was typed, or None when there will be none. Nothing is lost when the wait is given up."""
@@ -36,9 +40,9 @@ class ChatInterface(Protocol):
     def recall(self, asked: str, answer: str) -> None:
         """An earlier turn of the session: what was asked, and the answer, "" where there is none yet."""
 
-    def show(self, event: Event) -> None: ...
-    def say(self, text: str, style: str = "") -> None: ...
-    def trouble(self, kind: str, text: str, hint: str) -> None: ...
+    def say(self, text: str, style: str = "") -> None:
+        """Show the program's own word."""
+
     def fresh(self) -> None:
         """Begin a new line."""
 

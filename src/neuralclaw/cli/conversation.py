@@ -30,6 +30,7 @@ LATER = frozenset("fork soul personality mode mcp memory compact plan undo diff 
 """Commands that are promised and not there yet."""
 _ALIKE = 0.75
 """How much a wrong command must be like one that there is, from 0 to 1, for that to be named."""
+_WAITS = "The session waits for an answer; what is queued is kept and waits for it too."
 _RECALLED = 3
 """So many earlier turns are shown again when a session is taken up."""
 _AFTERWARDS = 0.5
@@ -57,7 +58,8 @@ class Chat:
         self.options: dict[str, Any] = {}
         self.model: str | None = None
         """The model that was asked for on the command line."""
-        self.queued: list[str] = []
+        self.queued: list[tuple[str, str]] = []
+        """Messages that wait for the end of the turn, each with the key of its record, "" where it is none yet."""
         self.leaving = self.again = False
         """The chat ends, or the agent has to be opened again."""
         self.running = False
@@ -65,30 +67,31 @@ class Chat:
         self._deaf = 0.0  # monotonic seconds until which Ctrl-C is meant for another program at this terminal
         self._events: Any = None
         """Those of the turn that runs."""
-        self._begun = self._pick_up = False
+        self._begun = self._pick_up = self._parked = False
         self._steered = self._seen = 0
-        self._status = ""
         self._presses = 0
 
-    async def serve(self, agent: Agent, session: str | None, *, resume: bool) -> None:
-        """Until the person leaves or input ends. `resume`: first finish what is unfinished in the session."""
-        self.agent, self.session = agent, session
-        state = await self._state() if resume and not self.face.live else ""
-        if self.face.live:
+    async def serve(self, client: Agent) -> None:
+        """Until the person leaves or input ends."""
+        self.agent = client
+        state = await self._state() if self._pick_up and not self.face.person else ""
+        if self.face.person:
             await self._greet()
             state = await self._look_around()
-        self._pick_up = resume and state != "idle"  # of an idle one everything is shown already
+        self._pick_up = self._pick_up and state != "idle"  # of an idle one everything is shown already
         await self._offer()
         while not (self.leaving or self.again):
             if self._pick_up and self.session is not None:
                 await self._resume(self.session)
                 continue
-            text = self.queued.pop(0) if self.queued else await self._ask()
+            text, key = self.queued.pop(0) if self.queued else (await self._ask(), "")
             self.face.standing.queued = len(self.queued)
             if text is None:
                 self.leaving = True
+            elif key and self._parked:
+                self.face.say(_WAITS, "dim")
             else:
-                await self._line(clean(text))
+                await self._line(clean(text), key)
 
     async def _resume(self, session: str) -> None:
         self._pick_up = False
@@ -99,25 +102,24 @@ class Chat:
 
     def farewell(self) -> None:
         """Say how to come back."""
-        if self.face.live and self.session is not None and self._begun:
+        if self.face.person and self.session is not None and self._begun:
             self.face.say(typed(f"Go on with: neuralclaw --resume {self.session}"), "dim")
 
     async def _offer(self) -> None:
         """Name `init` where no model was chosen and none was found; at a terminal offer it, once."""
-        llm = self.agent.settings.settings.llm
-        if self.model is not None or llm.default_provider or llm.default_model:
+        if self.agent.chosen:
             return
         told = await self.agent.do("models.show", model=None)
         if told["model"].startswith("offline:"):
             self.face.say(typed(setup_offer.NAMED), "yellow")
-            self._offered = self.face.live and not setup_offer.asked_before(self.agent.settings.home)
+            self._offered = self.face.person and not setup_offer.asked_before(self.agent.home)
             if self._offered:
                 self.face.say(setup_offer.QUESTION, "bold")
 
     async def _accepts(self, text: str) -> bool:
         """Whether the text is the answer to the offer; a yes sets up a model, here and now."""
         self._offered = False
-        word, home = text.strip().lower(), self.agent.settings.home
+        word, home = text.strip().lower(), self.agent.home
         setup_offer.remember(home)
         if word in ("y", "yes"):
             self._deaf = math.inf
@@ -134,7 +136,7 @@ class Chat:
         self.face.fresh()
         if self.running and self.session is not None and self._presses < _PATIENCE:
             await self.stop()
-        elif self.running or not self.face.live:
+        elif self.running or not self.face.person:
             self.face.let_go()
             leave_at_once(self._flow)
         else:
@@ -198,7 +200,7 @@ class Chat:
         self.face.taken()
         return text
 
-    async def _line(self, line: str) -> None:
+    async def _line(self, line: str, key: str = "") -> None:
         if self._offered and await self._accepts(line):
             return
         if not line.strip():
@@ -209,7 +211,7 @@ class Chat:
             else:
                 if self.session is None:
                     self.session = new_id()
-                await self._turn(self.agent.turn(line, session=self.session, images=self.agent.pictures_in(line), **self.options))
+                await self._turn(self.agent.turn(line, session=self.session, key=key or None, images=self.agent.pictures_in(line), **self.options))
         except NeuralClawError as error:
             self.told(error)
 
@@ -223,18 +225,17 @@ class Chat:
             await self._follow(self.agent.resume(self.session))  # said too late for the turn: it began the next one
 
     async def _follow(self, turn: Any) -> None:
-        self.running, self._presses, self._status, self._steered = True, 0, "", 0
+        self.running, self._presses, self._steered = True, 0, 0
         self.face.standing.since = time.monotonic()
         try:
             async with turn as events, anyio.create_task_group() as group:
                 self._events = events
-                if self.face.live:
+                if self.face.person:
                     group.start_soon(self._typed)
                 async for event in events:
-                    self._note(event)
                     self.face.show(event)
-                    self._question(event)
-                    await self._flow.room()
+                    await self.saw(event)
+                    await self.face.room()
                 group.cancel_scope.cancel()
         except BaseExceptionGroup as several:
             ours = several.subgroup(NeuralClawError)
@@ -246,23 +247,15 @@ class Chat:
             self.face.standing.since = None
             self.face.questions.clear()
 
-    def _note(self, event: Event) -> None:
+    async def saw(self, event: Event) -> None:
         self.session, self._begun = event.session, True
-        standing = self.face.standing
+        standing, questions = self.face.standing, self.face.questions
         match event.body:
             case TurnStarted(model=model):
                 standing.model = model
             case Message(usage=usage, seen=seen):
                 standing.count(usage)
                 self._seen = max(self._seen, seen)
-            case TurnFinished(status=status):
-                self._status = status
-            case _:
-                pass
-
-    def _question(self, event: Event) -> None:
-        questions = self.face.questions
-        match event.body:
             case ApprovalRequested() if self.asks:
                 if questions.current is None:
                     self.face.forget()
@@ -270,7 +263,8 @@ class Chat:
             case ApprovalResolved():
                 if questions.resolved(event.body) and (questions.current is not None or not self.face.keys):
                     self.face.forget()  # what was typed for it is no answer to the next one, and no message
-            case TurnFinished():
+            case TurnFinished(waiting=waiting):
+                self._parked = bool(waiting)
                 questions.clear()
             case _:
                 pass
@@ -310,15 +304,22 @@ class Chat:
         try:
             self._steered = await self.agent.steer(line, session=self.session or "", images=self.agent.pictures_in(line))
         except SessionNotFound:  # the turn is about to begin
-            self.queue(line)
+            self._wait_with(line)
 
-    def pick_up(self) -> None:
+    def pick_up(self, wanted: bool = True) -> None:
         """Finish what is unfinished in the session, next."""
-        self._pick_up = True
+        self._pick_up = wanted
 
-    def queue(self, text: str) -> None:
-        """Send it when the running turn has ended."""
-        self.queued.append(text)
+    async def queue(self, text: str) -> None:
+        """Send it when the running turn has ended. A message is on record at once."""
+        key = ""
+        if self._events is not None and self.session is not None and not text.startswith("/"):
+            key = new_id(16)
+            await self.agent.queue(text, session=self.session, key=key, images=self.agent.pictures_in(text), **self.options)
+        self._wait_with(text, key)
+
+    def _wait_with(self, text: str, key: str = "") -> None:
+        self.queued.append((text, key))
         self.face.standing.queued = len(self.queued)
 
     async def answer(self, decision: str, text: str | None = None) -> None:

@@ -1,7 +1,8 @@
-"""Ctrl-C and SIGTERM: the first stops the turn and is recorded, the second leaves at once."""
+"""One run of a command that takes its time: its output opened, its signals watched. The first Ctrl-C or SIGTERM stops the turn, the second leaves at once."""
 
 import os
 import signal
+import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
@@ -15,21 +16,31 @@ LAST_SECONDS = 0.1
 """How long leaving at once waits for what is on its way to the screen."""
 
 
-class StopRequest:
-    """Watches the signals while `serve` runs.
+class CommandRun:
+    """What a running command has: its output `flow`, and what a signal does.
 
     `how` is what the first one does; without it the whole run is given up. `interrupt`, where it is set, is what every Ctrl-C
     does instead: a chat stays. With `hang_up` the end of the terminal (SIGHUP) is a first signal too; without it the process ends there and then,
     which leaves a turn that can be gone on with.
     """
 
-    def __init__(self, run: anyio.CancelScope, flow: NonblockingOutput, *, hang_up: bool = False) -> None:
-        self._run, self._flow, self._hang_up = run, flow, hang_up
+    def __init__(self, flow: NonblockingOutput, *, hang_up: bool) -> None:
+        self.flow, self._hang_up = flow, hang_up
         self.how: Callable[[], Coroutine[Any, Any, None]] | None = None
         self.interrupt: Callable[[], Coroutine[Any, Any, None]] | None = None
         self.stopped = False
 
-    async def serve(self, *, task_status: TaskStatus[None]) -> None:
+    async def serve(self, work: Callable[["CommandRun"], Awaitable[int]]) -> int:
+        """Do the work, which the signals stop; its exit code. Raises the `OSError` of output that cannot be written."""
+        code = CANCELLED
+        async with anyio.create_task_group() as group:
+            await group.start(self._watch, group.cancel_scope)
+            group.start_soon(self.flow.watch)
+            code = await work(self)
+            group.cancel_scope.cancel()
+        return CANCELLED if self.stopped and self.flow.given_up else code
+
+    async def _watch(self, whole: anyio.CancelScope, *, task_status: TaskStatus[None]) -> None:
         ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # by nohup
         watched = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if self._hang_up and not ignored else [])]
         with anyio.open_signal_receiver(*watched) as signals:
@@ -42,28 +53,19 @@ class StopRequest:
                     if self.stopped and number == signal.SIGHUP:
                         continue  # shells send it once more
                     if self.stopped:
-                        leave_at_once(self._flow)
+                        leave_at_once(self.flow)
                     self.stopped = True
-                    self._flow.hurry()
+                    self.flow.hurry()
                     if self.how is None:
-                        self._run.cancel()
+                        whole.cancel()
                     else:
                         group.start_soon(self.how)
 
 
-async def stoppable(work: Callable[[StopRequest], Awaitable[int]], flow: NonblockingOutput, hang_up: bool = False) -> int:
-    """Do the work of a command, which the two signals stop, with `hang_up` also the end of the terminal; its exit code.
-
-    Raises the `OSError` of output that cannot be written.
-    """
-    code = CANCELLED
-    async with anyio.create_task_group() as group:
-        stop = StopRequest(group.cancel_scope, flow, hang_up=hang_up)
-        await group.start(stop.serve)
-        group.start_soon(flow.watch)
-        code = await work(stop)
-        group.cancel_scope.cancel()
-    return CANCELLED if stop.stopped and flow.given_up else code
+def run_command(work: Callable[[CommandRun], Awaitable[int]], *, hang_up: bool = False) -> int:
+    """The one way of a command that takes its time: opens the output, does the work, writes what is left of the output, gives the exit code."""
+    with NonblockingOutput(sys.stdout, sys.stderr) as flow:
+        return anyio.run(CommandRun(flow, hang_up=hang_up).serve, work)
 
 
 def leave_at_once(flow: NonblockingOutput) -> None:

@@ -3,33 +3,32 @@
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from ..channels.command_hints import typed
 from ..channels.line_reader import LineReader
+from ..channels.nonblocking_output import NonblockingOutput
 from ..channels.question_prompts import QuestionPrompts
 from ..channels.session_status import SessionStatus
-from ..channels.terminal_view import TerminalView
-from ..types.entries import Event
+from .event_output import TextRenderer
 
 _PROMPT = "> "
 _CALL = "  > "
 """Begins the line of a call: unlike the prompt."""
 
 
-class LineInterface:
+class LineInterface(TextRenderer):
     """Each line is a message; no escape sequence is ever written where the screen is plain."""
 
     keys = False
 
-    def __init__(self, lines: LineReader, view: TerminalView) -> None:
-        self._lines, self._view, self.screen = lines, view, view.err
-        self.live = lines.tty
-        self.questions = QuestionPrompts(view.err)
+    def __init__(self, lines: LineReader, flow: NonblockingOutput, *, verbose: bool) -> None:
+        super().__init__(flow, verbose=verbose)
+        self._lines, self.screen, self._tools = lines, self.err, self.err.tty
+        self.person = self.warned = lines.tty  # the first line of the chat says it
+        self.questions = QuestionPrompts(self.err)
         self.standing = SessionStatus()
-        view.warned = self.live  # the first line of the chat says it
         self._echoed = True
-        if self.live:
-            view.mark = _CALL
-            view.err.line("Each line is a message. /help shows the commands, Ctrl-C stops a turn, Ctrl-D leaves.", "dim")
+        if self.person:
+            self.mark = _CALL
+            self.err.line("Each line is a message. /help shows the commands, Ctrl-C stops a turn, Ctrl-D leaves.", "dim")
 
     async def next(self) -> str | None:
         line = await self._lines.next()
@@ -37,36 +36,28 @@ class LineInterface:
         return line
 
     def ready(self) -> None:
-        if self.live:
+        if self.person:
             self._echoed = not self._lines.ahead
-            self._view.err.write(_PROMPT)
+            self.err.write(_PROMPT)
 
     def taken(self) -> None:
         """The person's Enter began a new line, unless they typed ahead of the prompt or have left."""
-        if self._echoed or not self.live:
-            self._view.err.at_start()
+        if self._echoed or not self.person:
+            self.err.at_start()
         else:
-            self._view.err.fresh()
+            self.err.fresh()
         self._echoed = True
 
     def forget(self) -> None:
         self._lines.forget()
 
     def recall(self, asked: str, answer: str) -> None:
-        self._view.err.line(f"{_PROMPT}{asked}", "dim")
+        self.err.line(f"{_PROMPT}{asked}", "dim")
         if answer:
-            self._view.err.line(answer)
-
-    def show(self, event: Event) -> None:
-        self._view.show(event)
+            self.err.line(answer)
 
     def say(self, text: str, style: str = "") -> None:
-        self._view.err.line(text, style)
-
-    def trouble(self, kind: str, text: str, hint: str) -> None:
-        self._view.err.trouble(kind, text)
-        if hint:
-            self._view.err.line(f"   {typed(hint)}", "dim")
+        self.err.line(text, style)
 
     @asynccontextmanager
     async def aside(self) -> AsyncGenerator[None]:
@@ -79,4 +70,4 @@ class LineInterface:
         """The terminal was never changed."""
 
     def fresh(self) -> None:
-        self._view.err.fresh()
+        self.err.fresh()

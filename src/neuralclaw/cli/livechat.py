@@ -8,14 +8,13 @@ from typing import Any
 
 from anyio.abc import TaskGroup
 
-from .. import config
+from ..app import Agent
 from ..channels.console import TerminalKind
 from ..channels.input_completion import InputCompleter
 from ..channels.input_history import InputHistory
 from ..channels.live_interface import LiveInterface
 from ..channels.nonblocking_output import NonblockingOutput
 from ..config.process_environment import environ
-from ..secrets import Redactor
 from . import output
 from .option_choices import TRUST
 
@@ -23,12 +22,13 @@ from .option_choices import TRUST
 class LiveChat:
     """The terminal of one chat."""
 
-    def __init__(self, args: argparse.Namespace, flow: NonblockingOutput) -> None:
+    def __init__(self, args: argparse.Namespace, flow: NonblockingOutput, early: tuple[str, list[Any]]) -> None:
         self._flow = flow
         self.words, self.history = InputCompleter(args.workspace or "."), InputHistory()
         self.face = LiveInterface(
             sys.stdin, flow, kind=TerminalKind(environ.get("TERM", ""), output.COLOUR), verbose=args.verbose, words=self.words, history=self.history
         )
+        self.face.console.early, self.face.console.modes = early
         self._chat: Any = None
 
     async def serve(self, group: TaskGroup) -> None:
@@ -45,11 +45,10 @@ class LiveChat:
         self.face.console.interrupt, self.face.console.halt = interrupt, halt
         await self.face.console.run()
 
-    async def furnish(self, chat: Any) -> None:
+    async def furnish(self, chat: Any, agent: Agent) -> None:
         """The agent is open: what only it knows stands on the screen and is completed from now on."""
-        self._chat, agent = chat, chat.agent
-        redact = Redactor(config.secret_values(agent.settings)).redact
-        self.history.begin(posixpath.join(agent.settings.home, "chat_history"), redact)
+        self._chat = chat
+        self.history.begin(posixpath.join(agent.home, "chat_history"), agent.redact)
         self.words.commands.update({name: f"{command.takes}  {command.does}".strip() for name, command in chat.commands.items()})
 
         async def sessions() -> Iterable[tuple[str, str]]:

@@ -2,7 +2,6 @@
 
 import argparse
 import shutil
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,7 +17,7 @@ from ..channels.screen import Screen
 from ..config import process_environment
 from ..plugins import load
 from . import output
-from .interrupts import CANCELLED, StopRequest, stoppable
+from .interrupts import CANCELLED, CommandRun, run_command
 from .parsing import Command, count, positive, with_json
 
 Value = Mapping[str, Any]
@@ -36,12 +35,12 @@ def _options(parser: argparse.ArgumentParser) -> None:
 
 
 def _try(args: argparse.Namespace) -> int:
-    with NonblockingOutput(sys.stdout, sys.stderr) as flow:
-        return anyio.run(stoppable, lambda stop: _tried(args, flow, stop), flow, True)
+    return run_command(lambda run: _tried(args, run), hang_up=True)
 
 
-async def _tried(args: argparse.Namespace, flow: NonblockingOutput, stop: StopRequest) -> int:
+async def _tried(args: argparse.Namespace, run: CommandRun) -> int:
     """Try them and show what came of it; Ctrl-C shows what was measured so far."""
+    flow = run.flow
     wanted = asked(models=args.models, tasks=args.task, timeout=args.timeout, runs=args.runs, keep=args.keep)
     err, loaded = (
         output.screen(flow.err),
@@ -59,7 +58,7 @@ async def _tried(args: argparse.Namespace, flow: NonblockingOutput, stop: StopRe
                 async def cancel() -> None:
                     scope.cancel()
 
-                stop.how = cancel
+                run.how = cancel
                 await try_models(loaded, models, wanted, watched.saw)
         ended = True
     finally:

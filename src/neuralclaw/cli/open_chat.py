@@ -6,12 +6,10 @@ from typing import Any
 from ..app import Agent
 from ..app.capabilities import capabilities_of
 from ..channels.line_reader import LineReader
-from ..channels.nonblocking_output import NonblockingOutput
-from ..channels.terminal_view import TerminalView
 from ..plugins import load
 from . import output
 from .conversation import Chat, SlashCommand
-from .interrupts import StopRequest
+from .interrupts import CommandRun
 from .linechat import LineInterface
 from .run import mode, newest, tell_unfinished
 from .slash import SLASH
@@ -24,15 +22,15 @@ def commands_of(agent: Agent) -> dict[str, SlashCommand]:
     return {**SLASH, **more}
 
 
-async def open_chat(args: argparse.Namespace, stop: StopRequest, lines: LineReader, live: Any, flow: NonblockingOutput) -> int:
+async def open_chat(args: argparse.Namespace, run: CommandRun, lines: LineReader, live: Any = None) -> int:
     """A conversation until the person leaves or input ends; the exit code. `live`: the terminal it is shown at, None for lines."""
-    err = output.screen(flow.err)
-    present = lines.tty and err.tty
+    present = lines.tty and output.screen(run.flow.err).tty
     approvals = mode(args.approvals, present=present)
-    face = live.face if live is not None else LineInterface(lines, TerminalView(output.screen(flow.out), err, tools=err.tty, verbose=args.verbose))
-    chat = Chat(face, flow, asks=present and approvals == "ask", commands=SLASH)
-    stop.interrupt = chat.interrupted
-    session, resume = args.resume or args.session, bool(args.resume or args.newest)
+    face = live.face if live is not None else LineInterface(lines, run.flow, verbose=args.verbose)
+    chat = Chat(face, run.flow, asks=present and approvals == "ask", commands=SLASH)
+    chat.session, chat.model = args.resume or args.session, args.model
+    run.interrupt = chat.interrupted
+    resume = bool(args.resume or args.newest)
     while True:
         async with Agent.open(
             home=args.home,
@@ -43,19 +41,19 @@ async def open_chat(args: argparse.Namespace, stop: StopRequest, lines: LineRead
             present=present,
             who="owner" if present else "program",
         ) as agent:
-            if args.newest and session is None:
-                session = await newest(agent)
-            chat.agent, chat.model = agent, args.model
+            if args.newest and chat.session is None:
+                chat.session = await newest(agent)
             chat.commands = commands_of(agent)
             if live is not None:
-                await live.furnish(chat)
+                await live.furnish(chat, agent)
             for notice in agent.notices:
                 face.say(notice, "yellow")
-            await tell_unfinished(agent, face.screen, session)
-            await chat.serve(agent, session, resume=resume)
+            await tell_unfinished(agent, face.screen, chat.session)
+            chat.pick_up(resume)
+            await chat.serve(agent)
         if not chat.again:
             break
-        chat.again, session, resume = False, chat.session, False
+        chat.again = resume = False
     if live is None:
         chat.farewell()
     return 0

@@ -36,9 +36,13 @@ def err() -> Screen:
 
 def json_line(value: Any, stream: TextIO | None = None) -> None:
     """One JSON value on a line, in UTF-8 whatever the locale is, flushed."""
-    stream = stream or sys.stdout
+    raw(msgspec.json.encode(value) + b"\n", stream or sys.stdout)
+
+
+def raw(data: bytes, stream: TextIO) -> None:
+    """Bytes behind the text that was written before, flushed."""
     stream.flush()
-    stream.buffer.write(msgspec.json.encode(value) + b"\n")
+    stream.buffer.write(data)
     stream.buffer.flush()
 
 

@@ -1,16 +1,11 @@
 """`neuralclaw recover`: finishes every turn of the home that was interrupted."""
 
 import argparse
-import sys
 
-import anyio
-
-from ..channels.nonblocking_output import NonblockingOutput
-from ..channels.screen import Screen
 from ..types.events import ErrorEvent
 from . import output, verbs
-from .event_output import EventSink, StreamSink, TextSink
-from .interrupts import StopRequest, stoppable
+from .event_output import TextRenderer, renderer
+from .interrupts import CommandRun, run_command
 from .parsing import Command, choice
 
 
@@ -19,24 +14,19 @@ def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", type=choice("text", "stream-json"), default="text", metavar="stream-json")
 
 
-def _recover(args: argparse.Namespace) -> int:
-    with NonblockingOutput(sys.stdout, sys.stderr) as flow:
-        sink: EventSink = StreamSink(flow, verbose=args.verbose) if args.output == "stream-json" else TextSink(flow, verbose=args.verbose, named=True)
-        return anyio.run(stoppable, lambda stop: _finish_all(args, sink, output.screen(flow.err), stop), flow)
-
-
-async def _finish_all(args: argparse.Namespace, sink: EventSink, err: Screen, stop: StopRequest) -> int:
+async def _recover(args: argparse.Namespace, run: CommandRun) -> int:
     """0 when each turn ended or parked; 1 when one was left: it runs elsewhere, or was set aside."""
+    err, ended = output.screen(run.flow.err), True
+    view = TextRenderer(run.flow, verbose=args.verbose, named=True) if args.output == "text" else renderer(args.output, run.flow, verbose=args.verbose)
     async with verbs.opened(args) as agent, agent.recover() as events:
-        ended = True
         for notice in agent.settings.notices:
             err.line(notice, "yellow")
         async for event in events:
-            sink.show(event)
-            await sink.room()
+            view.show(event)
+            await view.room()
             if isinstance(event.body, ErrorEvent) and (event.entry is None or event.body.kind == "TurnSetAside"):
                 ended = False  # it could not be gone on with, or was set aside
-    return 0 if ended and not stop.stopped else 1
+    return 0 if ended and not run.stopped else 1
 
 
 COMMANDS = (
@@ -44,7 +34,7 @@ COMMANDS = (
         "recover",
         "Finish every turn that was interrupted, and show what happens. 0 when each ended or waits for an answer.",
         example="neuralclaw recover --output stream-json",
-        run=_recover,
+        run=lambda args: run_command(lambda run: _recover(args, run)),
         options=_options,
     ),
 )

@@ -1,29 +1,35 @@
 """`neuralclaw run`: one task, then exit by the status of its turn."""
 
 import argparse
+import os
 import sys
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 
 from ..app import Agent
 from ..app.option_checks import new_session
 from ..channels.command_hints import typed
+from ..channels.line_reader import LineReader
 from ..channels.nonblocking_output import NonblockingOutput
+from ..channels.renderer import Input, Renderer
 from ..channels.screen import Screen
+from ..channels.wire import decoded
+from ..channels.wire_conversation import TurnRequest, WireConversation
 from ..errors import AgentError, SessionBusy, UsageError
 from ..types.events import TurnFinished
 from ..types.options import ApprovalsMode
 from . import output
-from .event_output import EventSink, JsonSink, StreamSink, TextSink
-from .failure import exit_code
-from .interrupts import StopRequest, stoppable
+from .event_output import TextRenderer, renderer
+from .failure import code_of, exit_code
+from .interrupts import CANCELLED, CommandRun, run_command
 from .option_choices import APPROVALS, TRUST
 from .parsing import Command, choice, clean, count, directory, input_bytes, names, not_yet, positive
 from .piped_input import attached, attachment, readable
-from .stdin_users import StdinUser, user_for
-from .stream_json import JsonLines, TurnRequest
+from .stdin_users import user_for
 
 _LATER = ("--soul", "--personality", "--fork", "--schema", "--max-budget-usd")
 
@@ -62,15 +68,7 @@ def _run(args: argparse.Namespace) -> int:
     text = _task(args)
     if text is None and args.input != "stream-json":
         _check_resumed(args)
-    sink: EventSink
-    with NonblockingOutput(sys.stdout, sys.stderr) as flow:
-        if args.output == "stream-json":
-            sink = StreamSink(flow, verbose=args.verbose)
-        elif args.output == "json":
-            sink = JsonSink(flow, verbose=args.verbose)
-        else:
-            sink = TextSink(flow, verbose=args.verbose)
-        return anyio.run(stoppable, lambda stop: _open(args, text, sink, flow, stop), flow)
+    return run_command(lambda run: _open(args, text, run))
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -125,9 +123,9 @@ def _not_empty(text: str) -> str:
     return text
 
 
-async def _open(args: argparse.Namespace, text: str | None, sink: EventSink, flow: NonblockingOutput, stop: StopRequest) -> int:
-    err = output.screen(flow.err)
-    at_terminal = present(flow)
+async def _open(args: argparse.Namespace, text: str | None, run: CommandRun) -> int:
+    flow, shown = run.flow, renderer(args.output, run.flow, verbose=args.verbose)
+    err, at_terminal = output.screen(flow.err), present(flow)
     there = at_terminal or args.input == "stream-json"
     approvals = mode(args.approvals, present=there)
     async with Agent.open(
@@ -146,33 +144,44 @@ async def _open(args: argparse.Namespace, text: str | None, sink: EventSink, flo
             err.line(notice, "yellow")
         await tell_unfinished(agent, err, session)
         if args.input == "stream-json":
-            return await _converse(agent, args, text, session, sink, stop)
-        person = user_for(err, flow, approvals, at_terminal)
-        ended = await follow(agent, _turn(agent, args, text, session), sink, person, stop)
+            return await _converse(agent, args, (text, session), shown, run)
+        user = user_for(err, flow, approvals, at_terminal)
+        ended = await follow(agent, _turn(agent, args, text, session), shown, user, run)
         if text is None and session is not None and not ended.waiting:
-            await _take_up_waiting(agent, session, sink.quiet(), person, stop)
+            if args.output == "json":  # standard output has one object: the others are told on standard error alone
+                shown = TextRenderer(flow, verbose=args.verbose, answer=False)
+            await _take_up_waiting(agent, session, shown, user, run)
         return exit_code(ended)
 
 
-async def _take_up_waiting(agent: Agent, session: str, sink: EventSink, person: StdinUser, stop: StopRequest) -> None:
+async def _take_up_waiting(agent: Agent, session: str, shown: Renderer, user: Input[Agent] | None, run: CommandRun) -> None:
     """Messages that waited behind the turn that was resumed begin turns of their own, one after the other."""
     # `running`: this process is about to let the session go
-    while not stop.stopped and (await agent.do("sessions.show", session=session, after=sys.maxsize))["state"] in ("unfinished", "running"):
+    while not run.stopped and (await agent.do("sessions.show", session=session, after=sys.maxsize))["state"] in ("unfinished", "running"):
         try:
-            if (await follow(agent, agent.go_on(session), sink, person, stop)).waiting:
+            if (await follow(agent, agent.go_on(session), shown, user, run)).waiting:
                 return
         except SessionBusy:
             return  # another process was faster
 
 
-async def _converse(agent: Agent, args: argparse.Namespace, text: str | None, session: str | None, sink: EventSink, stop: StopRequest) -> int:
-    """Turns with a program that speaks JSON lines. Of a session with nothing unfinished no old answer is shown."""
-    resume = bool(args.resume or args.newest)
+async def _converse(agent: Agent, args: argparse.Namespace, task: tuple[str | None, str | None], shown: Renderer, run: CommandRun) -> int:
+    """Turns with a program that speaks JSON lines; the exit code of the last. Of a session with nothing unfinished no old answer is shown.
+
+    `task`: the text that was given, and the session.
+    """
+    (text, session), resume = task, bool(args.resume or args.newest)
     row = await agent.do("sessions.show", session=session, after=sys.maxsize) if resume else {"session": new_session(session), "state": "idle"}
-    lines = JsonLines(agent, sink, stop, session=row["session"], options=_options_given(args), images=tuple(args.image))
-    if text is not None:
-        return await lines.serve(TurnRequest(text, resume=resume, retry=args.retry, given=True))
-    return await lines.serve(TurnRequest(None, retry=args.retry, given=True) if row["state"] != "idle" else None)
+    first = TurnRequest(text, resume=resume and text is not None, retry=args.retry, given=True) if text is not None or row["state"] != "idle" else None
+    lines = LineReader(sys.stdin.fileno() if sys.stdin is not None else os.open(os.devnull, os.O_RDONLY))
+    options = {**_options_given(args), "images": tuple(args.image)}
+    objects = decoded(lines, source="a line on standard input")
+    conversation = WireConversation(objects, shown, session=row["session"], options=options, first=first)
+    run.how = conversation.stop
+    ended = await conversation.serve(agent)
+    if ended is None and not run.stopped:
+        raise UsageError("standard input ended without a message; nothing was run", hint='a line is an object: {"type": "message", "text": "list ."}')
+    return CANCELLED if ended is None else exit_code(ended) if isinstance(ended, TurnFinished) else code_of(ended)
 
 
 def _options_given(args: argparse.Namespace) -> dict[str, Any]:
@@ -187,36 +196,26 @@ def _turn(agent: Agent, args: argparse.Namespace, text: str | None, session: str
     return agent.turn(text or "", session=session, images=args.image, **given)
 
 
-async def follow(agent: Agent, turn: AbstractAsyncContextManager[Any], sink: EventSink, person: StdinUser, stop: StopRequest) -> TurnFinished:
-    """Show a turn and let the person take part in it, until it ends or parks; its last `turn.finished`."""
+async def follow(agent: Agent, turn: AbstractAsyncContextManager[Any], shown: Renderer, user: Input[Agent] | None, run: CommandRun) -> TurnFinished:
+    """Show a turn and let the user take part in it, until it ends or parks; its last `turn.finished`."""
     last: TurnFinished | None = None
     async with turn as events, anyio.create_task_group() as group:
-        group.start_soon(person.serve, agent)
+        if user is not None:
+            group.start_soon(user.serve, agent)
         async for event in events:
-            if stop.how is None:
-                stop.how = _canceller(agent, events)
-            sink.show(event)
-            person.saw(event)
-            await sink.room()
+            run.how = partial(agent.stop, events)
+            shown.show(event)
+            if user is not None:
+                await user.saw(event)
+            await shown.room()
             if isinstance(event.body, TurnFinished):
                 last = event.body
-        stop.how = _nothing
+        run.how = anyio.lowlevel.checkpoint  # there is nothing to cancel any more
         group.cancel_scope.cancel()
-    sink.turned()
+    shown.turned()
     if last is None:
         raise AgentError("the turn ended without a result; what was recorded is kept", hint="neuralclaw sessions list --unfinished")
     return last
-
-
-def _canceller(agent: Agent, events: Any) -> Any:
-    async def cancel() -> None:
-        await agent.stop(events)
-
-    return cancel
-
-
-async def _nothing() -> None:
-    """The turn is over: there is nothing to cancel any more."""
 
 
 def present(flow: NonblockingOutput) -> bool:

@@ -11,23 +11,6 @@ from .parsing import Command, choice, whole, with_json
 _COLUMNS = ("session", "state", "turns", "updated", "model", "origin", "workspace", "title")
 _LEAST = ("origin", "workspace", "model", "turns", "state", "updated")
 """Columns that a narrow terminal does without, the first one first."""
-_SHOWN = {
-    "inbound": ("text",),
-    "turn.started": ("model",),
-    "message": ("text", "stop"),
-    "decision": ("name", "decision", "risk", "reasons"),
-    "tool.started": ("name", "arguments"),
-    "tool.finished": ("name", "ok", "error", "content"),
-    "approval.requested": ("approval_id", "summary", "risk", "choices"),
-    "approval.resolved": ("approval_id", "decision", "by", "text"),
-    "grant.revoked": ("grant_id", "by"),
-    "limit": ("kind", "text"),
-    "error": ("kind", "text"),
-    "retry": ("attempt", "reason"),
-    "turn.finished": ("status", "text", "waiting"),
-    "unreadable": ("kind", "why", "text"),
-}
-"""Which fields of an event a person sees; all of them are in `--json`."""
 
 
 def _list_options(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +34,7 @@ def _show_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _show(args: argparse.Namespace) -> int:
-    shown = verbs.read(args, "sessions.show", session=args.session, after=args.after)
+    shown = verbs.read(args, "sessions.show", session=args.session, after=args.after, sentences=not args.json)
     if args.json:
         output.json_line(shown)
         return 0
@@ -76,26 +59,9 @@ def _send_options(parser: argparse.ArgumentParser) -> None:
 
 
 def event_line(event: dict[str, Any]) -> str:
-    """One event on one line (a longer text goes on indented)."""
-    parts = [f"{event.get('entry', '-')}", f"turn {event['turn']}", event["time"], event["type"]]
-    texts = []
-    for name in _SHOWN.get(event["type"], ()):
-        value = event.get(name)
-        if value in (None, "", [], (), {}):
-            continue
-        if name in ("text", "content"):
-            texts.append(f"\n    {_indented(str(value))}")
-        else:
-            parts.append(f"{name}={_short(value)}")
-    return "  ".join(parts) + "".join(texts)
-
-
-def _short(value: Any) -> str:
-    return value if isinstance(value, str) else output.compact(value)
-
-
-def _indented(text: str) -> str:
-    return text.rstrip("\n").replace("\n", "\n    ")
+    """One event on one line; a text of several lines goes on indented."""
+    told = event["sentence"].rstrip("\n").replace("\n", "\n    ")
+    return "  ".join((f"{event.get('entry', '-')}", f"turn {event['turn']}", event["time"], event["type"], told))
 
 
 COMMANDS = (

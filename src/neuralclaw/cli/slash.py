@@ -133,7 +133,7 @@ async def _clear(chat: Chat, rest: str) -> None:
 async def _queue(chat: Chat, rest: str) -> None:
     if not rest:
         raise UsageError("/queue wants a text")
-    chat.queue(rest)
+    await chat.queue(rest)
 
 
 async def _stop(chat: Chat, rest: str) -> None:

@@ -1,96 +1,57 @@
-"""Who sits at standard input while a turn runs: a person at the terminal, or nobody. (A program that speaks JSON lines: `stream_json`.)"""
+"""Who may answer a question of `run` at standard input: the person at the terminal, or whoever is elsewhere."""
 
 import sys
-from typing import Protocol
 
 import anyio
 
 from ..app import Agent
-from ..channels.command_hints import typed
+from ..channels.command_hints import answer_command
 from ..channels.line_reader import LineReader
 from ..channels.nonblocking_output import NonblockingOutput
 from ..channels.question_prompts import QuestionPrompts
+from ..channels.renderer import Input
 from ..channels.screen import Screen, exact
 from ..errors import AlreadyAnswered
 from ..types.entries import Event
 from ..types.events import ApprovalRequested, ApprovalResolved, TurnFinished
 
 
-class StdinUser(Protocol):
-    """Sees every event and may answer meanwhile; `serve` runs beside the turn until it is cancelled."""
-
-    def saw(self, event: Event) -> None: ...
-    async def serve(self, agent: Agent) -> None: ...
-
-
-class AbsentUser:
-    """Nobody can answer."""
-
-    def saw(self, event: Event) -> None:
-        pass
-
-    async def serve(self, agent: Agent) -> None:
-        pass
+def user_for(err: Screen, flow: NonblockingOutput, approvals: str | None, at_terminal: bool) -> Input[Agent] | None:
+    """Who may answer: the person at the terminal, somebody elsewhere, or nobody where nothing is asked. `err` writes to `flow`."""
+    if approvals != "ask":
+        return None
+    return TerminalUser(err, flow, LineReader(sys.stdin.fileno())) if at_terminal else RemoteUser(err)
 
 
-class QuestionNotice(AbsentUser):
-    """Nobody types here, but the questions are told on `err`: somebody may answer from another terminal."""
+class RemoteUser:
+    """Somebody who may answer from another terminal, and is told each question on `err`: as long as standard input stays open, whose end means that
+    nobody is there. A terminal there stays open."""
 
     def __init__(self, err: Screen) -> None:
         self._err = err
-
-    @property
-    def there(self) -> bool:
-        """Whether somebody can still answer: a question is open until then."""
-        return True
-
-    def saw(self, event: Event) -> None:
-        match event.body:
-            case ApprovalRequested(approval_id=question, action=action, choices=choices, summary=summary):
-                self._err.line(exact(summary or f"{action.tool} wants to run: {action.show}"), "bold")
-                if self.there:
-                    self._err.line(typed(f"waits for an answer: neuralclaw approvals answer {question} {'|'.join(choices)}"), "yellow")
-            case _:
-                pass
-
-
-class RemoteUser(QuestionNotice):
-    """The same as long as standard input stays open: its end means that nobody is there."""
-
-    def __init__(self, lines: LineReader | None, err: Screen) -> None:
-        super().__init__(err)
-        self._lines = lines
+        self._stays = sys.stdin is not None and sys.stdin.isatty()
+        self._lines = LineReader(sys.stdin.fileno()) if sys.stdin is not None and not self._stays else None
         self._session = ""
         self._begun = anyio.Event()
 
-    @property
-    def there(self) -> bool:
-        return self._lines is not None and not self._lines.over
-
-    def saw(self, event: Event) -> None:
-        super().saw(event)
+    async def saw(self, event: Event) -> None:
         self._session = event.session
         self._begun.set()
+        match event.body:
+            case ApprovalRequested(approval_id=question, action=action, choices=choices, summary=summary):
+                self._err.line(exact(summary or f"{action.tool} wants to run: {action.show}"), "bold")
+                if self._stays or (self._lines is not None and not self._lines.over):
+                    self._err.line(answer_command(question, choices), "yellow")
+            case _:
+                pass
 
-    async def serve(self, agent: Agent) -> None:
+    async def serve(self, client: Agent) -> None:
+        if self._stays:
+            return
         while self._lines is not None and await self._lines.next() is not None:
             pass
         await self._begun.wait()
-        await agent.leave(self._session)
-
-
-def remote_user(err: Screen) -> StdinUser:
-    """Whoever may be there when `ask` is wanted and no terminal is at hand; the question is told on `err`."""
-    if sys.stdin is None:
-        return RemoteUser(None, err)
-    return QuestionNotice(err) if sys.stdin.isatty() else RemoteUser(LineReader(sys.stdin.fileno()), err)
-
-
-def user_for(err: Screen, flow: NonblockingOutput, approvals: str | None, at_terminal: bool) -> StdinUser:
-    """Who may answer: the person at the terminal, somebody elsewhere, or nobody where nothing is asked. `err` writes to `flow`."""
-    if approvals != "ask":
-        return AbsentUser()
-    return TerminalUser(err, flow, LineReader(sys.stdin.fileno())) if at_terminal else remote_user(err)
+        await client.leave(self._session)
 
 
 class TerminalUser:
@@ -106,7 +67,7 @@ class TerminalUser:
         self._reading = anyio.CancelScope()
         self._session = ""
 
-    def saw(self, event: Event) -> None:
+    async def saw(self, event: Event) -> None:
         self._session = event.session
         match event.body:
             case ApprovalRequested():
@@ -125,14 +86,14 @@ class TerminalUser:
             case _:
                 pass
 
-    async def serve(self, agent: Agent) -> None:
+    async def serve(self, client: Agent) -> None:
         while True:
             await self._asked.wait()
             self._asked = anyio.Event()
             while self._questions.current is not None:
-                await self._answer(agent)
+                await self._answer(client)
                 if self._lines.ended:
-                    await agent.leave(self._session)
+                    await client.leave(self._session)
                     return
 
     async def _answer(self, agent: Agent) -> None:

@@ -1,24 +1,21 @@
 """`neuralclaw tools`: what the agent can do; a call goes through the whole pipeline, gate included."""
 
 import argparse
-import sys
 from typing import Any
 
-import anyio
 import msgspec
 
 from ..app import Agent
 from ..app.option_checks import new_session
-from ..channels.nonblocking_output import NonblockingOutput
 from ..channels.screen import Screen
 from ..errors import ToolValidationError
 from ..types.actions import Who
 from ..types.entries import Event
 from ..types.events import ToolFinished
 from . import output, policy, table_text, verbs
-from .event_output import EventSink, TextSink
+from .event_output import TextRenderer
 from .failure import exit_code
-from .interrupts import CANCELLED, StopRequest, stoppable
+from .interrupts import CANCELLED, CommandRun, run_command
 from .option_choices import APPROVALS, TRUST
 from .parsing import Command, choice, directory, input_text, with_json
 from .run import follow, mode, present
@@ -97,8 +94,7 @@ def _call(args: argparse.Namespace) -> int:
         new_session(args.session)
     arguments = _arguments(args.arguments)
     if not args.dry_run:
-        with NonblockingOutput(sys.stdout, sys.stderr) as flow:
-            return anyio.run(stoppable, lambda stop: _one(args, arguments, flow, stop), flow)
+        return run_command(lambda run: _one(args, arguments, run))
     verdict = verbs.look(args, "tools.call", name=args.name, arguments=arguments, session=args.session, dry_run=True)
     if args.json:
         output.json_line(verdict)
@@ -108,8 +104,9 @@ def _call(args: argparse.Namespace) -> int:
     return 0 if runs else _REFUSED.get(verdict["decision"], 0)
 
 
-async def _one(args: argparse.Namespace, arguments: dict[str, Any], flow: NonblockingOutput, stop: StopRequest) -> int:
+async def _one(args: argparse.Namespace, arguments: dict[str, Any], run: CommandRun) -> int:
     """The call as a turn of its own, so that everything on the way of a call holds for it too."""
+    flow = run.flow
     err, here = output.screen(flow.err), present(flow)
     approvals = mode(args.approvals, present=here)
     who: Who = "owner" if here else "program"
@@ -117,13 +114,13 @@ async def _one(args: argparse.Namespace, arguments: dict[str, Any], flow: Nonblo
         home=args.home, workspace=args.workspace, trust=args.trust, approvals=approvals, present=here, who=who, thinks=False, runs=True
     ) as agent:
         tool = await agent.do("tools.show", name=args.name)
-        sink = _FinishedCall(flow)
+        shown = _FinishedCall(flow, verbose=False)
         call = agent.call(tool["name"], arguments, session=args.session, waits=lambda text: err.line(text, "dim"))
-        ended = await follow(agent, call, sink, user_for(err, flow, approvals, here), stop)
-    if sink.finished is None:
-        TextSink(flow, verbose=False).view.end(sink.session, ended)
+        ended = await follow(agent, call, shown, user_for(err, flow, approvals, here), run)
+    if shown.finished is None:
+        shown.end(shown.session, ended)
         return exit_code(ended)
-    finished = sink.finished.to_dict()
+    finished = shown.finished.to_dict()
     if args.json:
         output.json_line(finished, flow.out)
     else:
@@ -131,27 +128,16 @@ async def _one(args: argparse.Namespace, arguments: dict[str, Any], flow: Nonblo
     return CANCELLED if ended.status == "cancelled" else _code(finished)
 
 
-class _FinishedCall:
-    """Keeps the `tool.finished` of a call."""
+class _FinishedCall(TextRenderer):
+    """Keeps the `tool.finished` of a call, and shows nothing before its end."""
 
-    def __init__(self, flow: NonblockingOutput) -> None:
-        self.room, self._err = flow.room, flow.err
-        self.finished: Event | None = None
-        self.session = ""
+    finished: Event | None = None
+    session = ""
 
     def show(self, event: Event) -> None:
         self.session = event.session
         if isinstance(event.body, ToolFinished):
             self.finished = event
-
-    def trouble(self, kind: str, text: str) -> None:
-        output.screen(self._err).trouble(kind, text)
-
-    def turned(self) -> None:
-        """The caller shows the result."""
-
-    def quiet(self) -> EventSink:
-        return self
 
 
 def _arguments(text: str) -> dict[str, Any]:

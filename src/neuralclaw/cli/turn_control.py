@@ -4,16 +4,14 @@ import argparse
 import sys
 from typing import Any
 
-import anyio
-
 from ..app import Agent
 from ..channels.command_hints import typed
 from ..channels.nonblocking_output import NonblockingOutput
 from ..errors import SessionBusy, UsageError
 from . import output, verbs
-from .event_output import TextSink
+from .event_output import TextRenderer
 from .failure import CODES, exit_code
-from .interrupts import StopRequest, stoppable
+from .interrupts import CommandRun, run_command
 from .parsing import clean
 from .run import follow, mode, present
 from .stdin_users import user_for
@@ -24,11 +22,11 @@ def send(args: argparse.Namespace) -> int:
     if not (text := clean(args.text)).strip():
         raise UsageError("there is nothing to say: the text is empty", hint=f'neuralclaw sessions send {args.session} "TEXT"')
     row = verbs.read(args, "sessions.show", session=args.session, after=sys.maxsize)
-    with NonblockingOutput(sys.stdout, sys.stderr) as flow:
-        return anyio.run(stoppable, lambda stop: _send(args, row, text, flow, stop), flow)
+    return run_command(lambda run: _send(args, row, text, run))
 
 
-async def _send(args: argparse.Namespace, row: dict[str, Any], text: str, flow: NonblockingOutput, stop: StopRequest) -> int:
+async def _send(args: argparse.Namespace, row: dict[str, Any], text: str, run: CommandRun) -> int:
+    flow = run.flow
     err, here = output.screen(flow.err), present(flow)
     approvals = mode(args.approvals, present=here)
     model = row["model"] if ":" in row["model"] else None
@@ -38,7 +36,7 @@ async def _send(args: argparse.Namespace, row: dict[str, Any], text: str, flow: 
         if not args.json and row["state"] != "running":
             turn = agent.resume(row["session"], text=text)
             try:
-                return exit_code(await follow(agent, turn, TextSink(flow, verbose=args.verbose), user_for(err, flow, approvals, here), stop))
+                return exit_code(await follow(agent, turn, TextRenderer(flow, verbose=args.verbose), user_for(err, flow, approvals, here), run))
             except SessionBusy:  # another process was faster: its turn is told
                 pass
         told = output.plain(await agent.do("sessions.send", session=row["session"], text=text))

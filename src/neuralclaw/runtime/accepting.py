@@ -106,7 +106,7 @@ class Acceptance:
             saw = isinstance(body, Message) and not inbound.body.queued and entry.turn == inbound.turn and body.seen >= before.entry
             if began or saw:
                 return Accepted(before.entry, entry.turn, before=inbound)
-        return Accepted(before.entry, None, before=inbound)
+        return Accepted(before.entry, None, before=inbound, waits=(await self.row(session)).state == "waiting")
 
     async def _write(self, session: str, draft: Draft, more: Sequence[Draft]) -> Entry:
         """Write a message with the bytes of its pictures, and the session it begins, and `more` behind it. Raises `DuplicateInbound` and `AlreadyAnswered`."""

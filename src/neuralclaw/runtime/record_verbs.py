@@ -1,6 +1,6 @@
 """What can be asked about sessions, questions, grants and the record: verbs that only read, the answer to a question, and taking one back."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -10,19 +10,20 @@ from ..errors import SessionNotFound, UnknownQuestion, UsageError
 from ..ports import Store
 from ..types.actions import StandingGrant
 from ..types.entries import HOME, Draft, Entry, event_of, rfc3339
-from ..types.events import GrantRevoked
+from ..types.events import Body, GrantRevoked
 from ..types.labels import OWNER, join
 from ..types.records import OpenQuestion, SessionRow, VerifyReport
+from ..types.sentences import sentence
 from .desk import SessionDesk, Verb
 from .sessions import lease_name
 
 
-def reading_verbs(store: Store, workspace: str = "", *, left_out: Sequence[str] = ()) -> dict[str, Verb]:
+def reading_verbs(store: Store, workspace: str = "", *, left_out: Sequence[str] = (), told: Callable[[Body], str] = sentence) -> dict[str, Verb]:
     """Verbs that write nothing; they work over a store that was opened for reading.
 
-    Where no session is named, the newest of `workspace` is meant, those of `left_out` never.
+    Where no session is named, the newest of `workspace` is meant, those of `left_out` never. `told`: an event in words.
     """
-    verbs = ReadingVerbs(store, workspace, left_out)
+    verbs = ReadingVerbs(store, workspace, left_out, told)
     return {
         "sessions.list": verbs.sessions,
         "sessions.show": verbs.session,
@@ -75,17 +76,20 @@ def _chosen(grants: Sequence[StandingGrant], name: str) -> StandingGrant:
 class ReadingVerbs:
     """The reading verbs of one home."""
 
-    def __init__(self, store: Store, workspace: str, left_out: Sequence[str]) -> None:
-        self._store, self._workspace, self._left_out = store, workspace, left_out
+    def __init__(self, store: Store, workspace: str, left_out: Sequence[str], told: Callable[[Body], str]) -> None:
+        self._store, self._workspace, self._left_out, self._told = store, workspace, left_out, told
 
     async def sessions(self, *, unfinished: bool = False) -> list[dict[str, Any]]:
         return [listed(row) for row in await self._store.sessions(unfinished=unfinished)]
 
-    async def session(self, *, session: str | None = None, after: int = 0) -> dict[str, Any]:
-        """One line of `sessions list` with the durable events after entry `after`. Without `session`: the newest of the workspace."""
+    async def session(self, *, session: str | None = None, after: int = 0, sentences: bool = False) -> dict[str, Any]:
+        """One line of `sessions list` with the durable events after entry `after`. Without `session`: the newest of the workspace.
+
+        `sentences`: each event says too, as `sentence`, what happened in words.
+        """
         row = await self._shown(session) if session is not None else await self._newest()
         entries = await self._store.read(row.session, after=after)
-        return {**listed(row), "events": events_of(entries)}
+        return {**listed(row), "events": events_of(entries, self._told if sentences else None)}
 
     async def _shown(self, name: str) -> SessionRow:
         """The session of that id or prefix; `home` too, which holds what belongs to no session, once there is something."""
@@ -150,9 +154,9 @@ def listed(row: SessionRow) -> dict[str, Any]:
     return line
 
 
-def events_of(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+def events_of(entries: Sequence[Entry], told: Callable[[Body], str] | None = None) -> list[dict[str, Any]]:
     shown = (event_of(entry, seq) for seq, entry in enumerate(entries, 1))
-    return [event.to_dict() for event in shown if event is not None]
+    return [event.to_dict() | ({"sentence": told(event.body)} if told is not None else {}) for event in shown if event is not None]
 
 
 def granted(grant: StandingGrant) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from .blocks import TABLE
 OTHERS = (
     ("gate.error", "forbid", "the safety check itself failed"),
     ("tool.unknown", "forbid", "the tool is not known"),
+    ("gate.asked_again", "forbid", "the safety check asks again what was answered with a yes"),
     ("approval.no", "forbid", "a person said no to this very call"),
     ("path.outside", "forbid", "a file tool works in the workspace and the allowed paths only; a command that writes elsewhere asks"),
     ("path.protected", "forbid", "the agent's own data is not touched by any call"),

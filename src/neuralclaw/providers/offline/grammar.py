@@ -1,5 +1,7 @@
 """From a sentence to steps. Pure and stable: the same text always gives the same steps."""
 
+import json
+import re
 from collections.abc import Collection
 from typing import Any
 
@@ -18,6 +20,9 @@ TALK = {
 }
 PURE = frozenset("list_files read_file search_files find_files web_fetch web_search recall calculate system_info disk_info network_info echo about_me".split())
 """Tools that change nothing: neighbouring calls of these may be proposed together."""
+_CALL = re.compile(r"\s*call\s+(?P<tool>[A-Za-z_][\w:.-]*)\s*")
+"""Begins the call of a tool by its name: `call NAME {…}`, the arguments as one JSON object."""
+_THEN = re.compile(r"\s*(?:$|,?\s*then\s+)")
 LONGEST = 30_000
 """Characters of a sentence; a longer one is not understood, since taking it apart would hold up the other sessions of the program."""
 SEQUENTIAL = 8
@@ -31,6 +36,8 @@ class Step(msgspec.Struct, frozen=True):
     tool: str = ""
     arguments: dict[str, Any] = {}
     talk: str = ""
+    direct: bool = False
+    """The sentence names the tool itself: `call NAME {…}`."""
 
 
 class Unclear(msgspec.Struct, frozen=True):
@@ -44,9 +51,17 @@ def parse(text: str) -> list[Step] | Unclear:
     if len(text) > LONGEST:
         return Unclear(text)
     steps: list[Step] = []
-    for words in split(text):
-        step = _step(words)
+    while (call := _CALL.match(text)) is not None:
+        step, text = _direct(call["tool"], text[call.end() :])
         if step is None:
+            return Unclear(text)
+        steps.append(step)
+        if not text:
+            return steps
+    for words in split(text):
+        call = _CALL.match(words)
+        step, rest = _direct(call["tool"], words[call.end() :]) if call is not None else (_step(words), "")
+        if step is None or rest:
             return Unclear(words)
         steps.append(step)
     return steps or Unclear("")
@@ -60,6 +75,18 @@ def _step(words: str) -> Step | None:
             return Step(words, talk=talk)
     call = proposed(without_polite(words))
     return None if call is None else Step(words, *call)
+
+
+def _direct(tool: str, text: str) -> tuple[Step | None, str]:
+    """The call of a tool by its name, where `text` begins with its arguments as a JSON object or has none, and the text behind the next `then`."""
+    try:
+        arguments, end = json.JSONDecoder().raw_decode(text) if text.startswith("{") else ({}, 0)
+    except (ValueError, RecursionError):
+        return None, f"call {tool} {text}"
+    behind = _THEN.match(text, end)
+    if behind is None:
+        return None, f"call {tool} {text}"
+    return Step(f"call {tool} {text[:end]}".rstrip(), tool, arguments, direct=True), text[behind.end() :]
 
 
 def groups(steps: list[Step]) -> list[list[Step]]:

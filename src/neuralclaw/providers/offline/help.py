@@ -18,15 +18,13 @@ SENTENCES = (
     ("system info", "system_info"),
     ("echo TEXT", "echo"),
     ("who are you", "about_me"),
+    ("call TOOL {JSON}", ""),
     ("help", ""),
 )
 """The sentences, and the tool each one proposes."""
 
 WHAT = "I am NeuralClaw's offline grammar: fixed sentences, no language model. No key is needed and nothing is sent anywhere."
-CONFIGURE = (
-    "For a language model, set a service's key (for example OPENAI_API_KEY or GROQ_API_KEY) in the environment or in .env,\n"
-    "or name a server of your own under llm.providers in config.yaml; `neuralclaw doctor` says which model is used and why."
-)
+CONFIGURE = "For everything else a language model is needed: neuralclaw init sets one up."
 HELLO = f"Hello. {WHAT} Say help for what I understand."
 THANKS = "You are welcome."
 

@@ -8,7 +8,7 @@ from .grammar import Step, Unclear, groups, knows, missing, nearest, parse, said
 
 MODEL = "grammar"
 FREE = Usage(usd=0.0)
-HELP = "neuralclaw run help shows its sentences; neuralclaw init sets up a language model"
+HELP = "neuralclaw run help shows what offline understands"
 ATTACHED = "\n\n<stdin>\n"
 """Before what was piped in beside the task."""
 
@@ -110,13 +110,17 @@ def _problem(steps: list[Step] | Unclear, tools: Collection[str]) -> Failure | N
     if isinstance(steps, Unclear):
         if not steps.words:
             return Failure("LLMError", "offline: there is nothing to do", hint=HELP)
-        near = nearest(_short(steps.words))
         shown = _short(steps.words)
-        meant = " (put quotes around a name or text of several words)" if knows(_short(steps.words)) else f" (did you mean {near}?)" if near else ""
-        return Failure("LLMError", f"offline: not understood: {shown}{meant}; it is no language model", hint=HELP)
+        if shown.startswith("call "):
+            return Failure("LLMError", f"offline: not understood: {shown}; the arguments of a call are one JSON object: call TOOL {{…}}", hint=HELP)
+        near = nearest(shown)
+        meant = " (put quotes around a name or text of several words)" if knows(shown) else f" (did you mean {near}?)" if near else ""
+        return Failure("LLMError", f"offline: not understood: {shown}{meant}; that needs a language model, which neuralclaw init sets up", hint=HELP)
     lacking = missing(steps, tools)
     if lacking is None:
         return None
+    if lacking.direct:
+        return Failure("LLMError", f"offline: there is no tool {lacking.tool}, so nothing was done of: {lacking.words}", hint="neuralclaw tools list")
     return Failure("LLMError", f"offline: the tool {lacking.tool} is not available yet, so nothing was done of: {lacking.words}", hint=HELP)
 
 
