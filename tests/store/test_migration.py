@@ -101,9 +101,13 @@ async def test_a_home_of_version_1_that_cannot_be_written_is_read_as_it_is(old: 
                     store,
                 )
             ] == ["telegram:1", "telegram:2"]
+            newest = [await lookups.newest(store, "/w"), await lookups.newest(store, "/w", left_out=["gone"])]
     finally:
         os.chmod(old, 0o700)  # noqa: PTH101
     assert (old / "neuralclaw.db").read_bytes() == before
+    assert newest == ["gone", "work"]
+    async with kit.opened(old) as store:
+        assert [await lookups.newest(store, "/w"), await lookups.newest(store, "/w", left_out=["gone"])] == newest
 
 
 async def test_many_processes_may_migrate_one_home_at_once(old: Path) -> None:
