@@ -46,6 +46,10 @@ class CapabilityContext(Protocol):
     @property
     def who(self) -> Who: ...
 
+    def notice(self, text: str) -> None:
+        """Tell the person who gave the command a sentence beside the value: on standard error. Who calls the verb from a program does not see it."""
+        ...
+
     async def record(self, *bodies: Body, session: str = HOME, turn: int = 0, labels: Labels = PRIVATE) -> Sequence[Entry]:
         """Write events of the capability's kinds, in one transaction; they survive `kill -9` when this returns, and subscribers have them.
 
@@ -66,8 +70,9 @@ class Verb(msgspec.Struct, frozen=True, kw_only=True):
     """One command, the same for every client: a subcommand, a slash command, `agent.do(name, …)` and `Desk.do(name, …)`.
 
     `run` is `async def run(context: CapabilityContext, …)`. Its typed parameters are the command's arguments: positional ones are given by place,
-    keyword-only ones as options (`--max-age`), a `bool` is a switch, a parameter with a default may be left out. They are checked before `run` is
-    called. What it returns, a msgspec struct, a list of them or plain JSON values, is what `--json` prints and `agent.do` gives.
+    keyword-only ones as options (`--max-age`), a `bool` is a switch, a parameter with a default may be left out; one that takes a function is for
+    programs alone. They are checked before `run` is called. What it returns, a msgspec struct, a list of them or plain JSON values, is what `--json`
+    prints and `agent.do` gives.
     """
 
     name: str
@@ -78,12 +83,24 @@ class Verb(msgspec.Struct, frozen=True, kw_only=True):
     example: str = ""
     help: Mapping[str, str] = {}
     """Argument -> a phrase for `--help`."""
+    spelled: Mapping[str, str] = {}
+    """Argument -> how the command line writes it where its name does not say it: a placeholder (`P:M`), or an option with one (`--task NAME`)."""
     columns: Sequence[str] = ()
     """Fields of a listed row that people see, in this order; all where none is named."""
+    drop: Sequence[str] | None = None
+    """Columns that a narrow screen does without, the first one first; where it is None, all but the first column, the last one first."""
+    display: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
+    """Makes of a listed row, or of the object, as `--json` prints it, what people see in its place: field -> text or number."""
+    empty: str = "there is none"
+    """What people are told of an empty list, on standard error. `{argument}` is replaced by what was given."""
+    hint: Callable[[Any, Mapping[str, Any]], str] | None = None
+    """A sentence of advice for people, on standard error behind the value: made of the value and the arguments that were given, "" for none."""
     render: Callable[[Any], str] | None = None
     """Makes the text that people read, in place of a table, of the value as `--json` prints it."""
     reads: bool = False
     """It writes nothing of the record: it works on a full disk and on a read-only home."""
+    settings_only: bool = False
+    """It needs the settings and nothing else of the home: its command works where the home cannot be opened, and has no desk and no store."""
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):

@@ -49,12 +49,11 @@ PARTS = {
     "services.run": "neuralclaw.app.background_work:run_services",
     "status": "neuralclaw.app.status:Status",
     "doctor": "neuralclaw.app.health_checks:checks",
-    "models.unknown": "neuralclaw.app.model_names:unknown_model",
-    "models.reading": "neuralclaw.app.model_verbs:reading",
-    "gate.standing": "neuralclaw.app.setup.procedure:gate_of",
-    "models": "neuralclaw.app.model_verbs:ModelVerbs",
+    "models.unknown": "neuralclaw.app.models.model_names:unknown_model",
+    "models.command": "neuralclaw.cli.model_trials:try_command",
     "models.try": "neuralclaw.app.trials.trial_verb:try_models",
     "models.asked": "neuralclaw.app.trials.trial_verb:asked",
+    "gate.standing": "neuralclaw.app.setup.procedure:gate_of",
     "chat.early_input": "neuralclaw.channels.early_input:early_input",
     "chat.rows": "neuralclaw.cli.slash_rows:slash_commands",
     "chat.live": "neuralclaw.cli.livechat:LiveChat",
@@ -65,14 +64,32 @@ PARTS = {
 
 
 class BuiltInCapability(NamedTuple):
-    """What is known of a built-in capability without importing it. `nouns`: noun -> a line for `--help`; `settings`: it has a section."""
+    """What is known of a built-in capability without importing it. `nouns`: noun -> a line for `--help`; `settings`: it has a section.
+
+    `verbs`: the names of all its verbs. `parts`: which other fields of the value are not empty; where it is None, the capability is imported by
+    whoever asks for any.
+    """
 
     target: str
     nouns: Mapping[str, str] = {}
     settings: bool = False
+    verbs: tuple[str, ...] = ()
+    parts: frozenset[str] | None = None
+
+    def brings(self, part: str) -> bool:
+        """Whether the value may have this part: `verbs`, `settings`, `tools` …"""
+        known = {"verbs": bool(self.verbs), "settings": self.settings}
+        return self.parts is None or known.get(part, part in self.parts)
 
 
-CAPABILITIES: dict[str, BuiltInCapability] = {}
+CAPABILITIES: dict[str, BuiltInCapability] = {
+    "models": BuiltInCapability(
+        "neuralclaw.app.models.models_capability:MODELS",
+        {"models": "list, show, try: which models there are, and what one achieves before you trust it"},
+        verbs=("models.list", "models.show", "models.try"),
+        parts=frozenset(),
+    ),
+}
 """The built-in capabilities, in the order in which their providers wrap one another, the innermost first."""
 
 GROUP = "neuralclaw"

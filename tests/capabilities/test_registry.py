@@ -24,7 +24,7 @@ pytestmark = pytest.mark.anyio
 
 
 def loaded(*packages: Any, enabled: tuple[str, ...] = ("shelf",)) -> Capabilities:
-    return Capabilities.load(enabled, found=lambda: packages)
+    return Capabilities.load(enabled, built_in={}, found=lambda: packages)
 
 
 def without(value: Capability, name: str) -> Any:
@@ -45,7 +45,7 @@ def test_packages_are_not_looked_at_where_nothing_is_enabled() -> None:
     def never() -> Any:
         raise AssertionError("the packages were looked at")
 
-    assert list(Capabilities.load((), found=never)) == []
+    assert Capabilities.load((), found=never).enabled == ()
 
 
 def test_a_built_in_capability_takes_part_without_being_enabled_and_comes_first() -> None:

@@ -3,7 +3,6 @@
 import argparse
 import json
 import re
-from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,7 +10,7 @@ import anyio
 import pytest
 
 from neuralclaw import Agent
-from neuralclaw.cli.main import GROUPS
+from neuralclaw.cli.completion import built_in
 from neuralclaw.cli.parsing import Command
 from neuralclaw.errors import AgentError, UsageError
 from neuralclaw.testing import FunctionProvider, Reply, ScriptedProvider
@@ -79,14 +78,12 @@ CHANGING = {
 def with_json() -> dict[str, Command]:
     """The commands that have `--json`."""
     found = {}
-    for noun, file in GROUPS.items():
-        for command in import_module(f"neuralclaw.cli.{file}").COMMANDS:
-            parser = argparse.ArgumentParser()
-            if command.options is not None:
-                command.options(parser)
-            if any("--json" in action.option_strings for action in parser._actions):
-                found[command.name] = command
-                assert command.name.split()[0] == noun
+    for command in built_in():
+        parser = argparse.ArgumentParser()
+        if command.options is not None:
+            command.options(parser)
+        if any("--json" in action.option_strings for action in parser._actions):
+            found[command.name] = command
     return found
 
 

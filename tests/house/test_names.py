@@ -9,7 +9,6 @@ from .source import Module, modules
 # File names that stand in several rooms: {"file": "why"}.
 SHARED_FILE_NAMES = {
     "journal": "the journal as a turn sees it, and as the store writes it",
-    "models": "`neuralclaw models`, and what providers know of models",
     "patterns": "patterns of a search, and those of the shell's analysis",
     "sentences": "what happened, for every kind of event, and what an analysis of a command found",
     "sessions": "`neuralclaw sessions`, and the sessions that this process drives",

@@ -403,6 +403,7 @@ async def test_any_text_gives_exactly_one_finished_reply_and_the_same_one_again(
     raise AssertionError("the turn does not end")
 
 
+@settings(deadline=None)  # each example has an event loop of its own
 @given(sentences=st.lists(st.sampled_from([words for words, _, _ in PROMISED + EVERYDAY if "it's" not in words]), min_size=1, max_size=5))
 async def test_sentences_joined_by_then_propose_what_each_proposes(sentences: list[str]) -> None:
     each = [call for sentence in sentences for call in await proposals(sentence)]

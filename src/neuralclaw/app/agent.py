@@ -71,7 +71,7 @@ class Agent:
                 await refuse_unconfined(loaded, lambda: home.sandbox.real, kept="nothing was run")
             with Leaving(home.book, home.redactor.redact):
                 async with anyio.create_task_group() as tasks:
-                    desk = open_desk(home, defaults, start, tasks, approver)
+                    desk = open_desk(home, defaults, start, tasks, approver, options.get("tell"))
                     tasks.start_soon(desk.follow)
                     agent = Agent(home, desk, defaults, start)
                     if options.get("services"):

@@ -1,5 +1,6 @@
 """Puts the runtime on an open home: bus, asker, sessions and the desk, with the verbs of one client."""
 
+from collections.abc import Callable
 from functools import partial
 
 from anyio.abc import TaskGroup
@@ -23,8 +24,13 @@ from .verb_calls import call_verb
 from .verbs import agent_verbs
 
 
-def open_desk(home: Home, defaults: TurnOptions, start: StartOptions, tasks: TaskGroup, approver: Approver | None = None) -> SessionDesk:
-    """The desk of a client: `defaults` are the options of turns that it begins, `start` those of turns that it goes on with. Turns run in `tasks`."""
+def open_desk(
+    home: Home, defaults: TurnOptions, start: StartOptions, tasks: TaskGroup, approver: Approver | None = None, tell: Callable[[str], None] | None = None
+) -> SessionDesk:
+    """The desk of a client: `defaults` are the options of turns that it begins, `start` those of turns that it goes on with. Turns run in `tasks`.
+
+    `tell` shows a person a sentence that a verb says beside its value.
+    """
     bus = Bus(home.store, home.clock)
     asker = JournalAsker(home.store, home.clock, lambda entries: desk.notify(entries), approver=asked(approver) if approver else None, redaction=home.redactor)
     ports = RuntimePorts(
@@ -43,6 +49,6 @@ def open_desk(home: Home, defaults: TurnOptions, start: StartOptions, tasks: Tas
     verbs.update(turn_verbs(desk, defaults, start))
     verbs.update(session_verbs(home.store, desk, defaults, start))
     client = CapabilityClient(home.loaded, desk, home.store, home.clock, desk.notify, defaults.workspace, defaults.origin.who, home.redactor)
-    given = home.brought = capabilities_of(home.loaded).for_client(client)
+    given = home.brought = capabilities_of(home.loaded).for_client(client._replace(models=home.models, tell=tell))
     verbs.update(agent_verbs(home, desk, defaults, given))
     return desk

@@ -5,8 +5,8 @@ A broken one stops nothing: it is left out, and `left_out` says which and why.
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from functools import cached_property
-from typing import Any, NamedTuple
+from functools import cached_property, partial
+from typing import Any
 
 import msgspec
 
@@ -19,7 +19,7 @@ from ..types.codec import Codec
 from ..types.events import Body
 from ..types.sentences import sentence
 from .capability_context import CapabilityClient, ClientContext
-from .capability_verbs import BoundVerb
+from .capability_verbs import BoundVerb, LazyVerb
 
 log = logging.getLogger(__name__)
 BUILT_IN = "built in"
@@ -27,12 +27,31 @@ Packages = Callable[[], Sequence[InstalledCapability]]
 """What packages bring, enabled or not."""
 
 
-class LoadedCapability(NamedTuple):
-    """A capability that takes part. `origin`: the package that brings it, or `built in`."""
+class LoadedCapability:
+    """A capability that takes part. `origin`: the package that brings it, or `built in`: then it is imported when it is first used."""
 
-    capability: Capability
-    version: str
-    origin: str
+    def __init__(self, name: str, version: str, origin: str, *, value: Capability | None = None, row: BuiltInCapability | None = None) -> None:
+        self.name, self.version, self.origin, self.row, self._value = name, version, origin, row, value
+
+    @cached_property
+    def capability(self) -> Capability:
+        """The value; of a built-in one, its code is imported now."""
+        if self._value is not None:
+            return self._value
+        assert self.row is not None
+        value: Capability = load_target(self.row.target)
+        return value
+
+    def brings(self, part: str) -> bool:
+        """Whether the value may have this part; what is known of a built-in one is asked, and nothing imported."""
+        return self.row is None or self.row.brings(part)
+
+    @property
+    def verbs(self) -> tuple[str, ...]:
+        """The names of its verbs."""
+        if self.row is not None and self.row.parts is not None:
+            return self.row.verbs
+        return tuple(verb.name for verb in self.capability.verbs)
 
 
 class Capabilities:
@@ -49,13 +68,18 @@ class Capabilities:
         built_in: Mapping[str, BuiltInCapability] = CAPABILITIES,
         found: Packages = installed,
     ) -> "Capabilities":
-        """Load the built-in capabilities and the enabled ones. Where none is enabled, no package is looked at. Imports their code; raises nothing of it."""
-        if not enabled and not built_in:
-            return cls(found=found)
+        """The built-in capabilities and the enabled ones. Where none is enabled, no package is looked at.
+
+        Imports the code of the enabled ones, and raises nothing of it; of a built-in one it is imported when it is used.
+        """
+        ready = [LoadedCapability(name, "", BUILT_IN, row=row) for name, row in built_in.items()]
+        if not enabled:
+            return cls(ready, found=found)
         names = load("capabilities.names")()
-        ready = [LoadedCapability(names.taken_by(load_target(one.target)), "", BUILT_IN) for one in built_in.values()]
+        for one in ready:
+            names.taken_by(one.capability)
         left: list[LeftOut] = []
-        there = found() if enabled else ()
+        there = found()
         for name in dict.fromkeys(enabled):
             packages = [one for one in there if one.name == name]
             if not packages:
@@ -70,20 +94,30 @@ class Capabilities:
             if value is None:
                 left.append(LeftOut(name, why, *_from(first)))
             else:
-                ready.append(LoadedCapability(names.taken_by(value), value.version or first.version, first.distribution))
+                ready.append(LoadedCapability(name, value.version or first.version, first.distribution, value=names.taken_by(value)))
         return cls(ready, left, found)
 
     def __iter__(self) -> Iterator[Capability]:
+        """Every one, imported."""
         return (one.capability for one in self.loaded)
+
+    def bringing(self, part: str) -> Iterator[Capability]:
+        """Those that may have this part (`tools`, `events` …); no other is imported."""
+        return (one.capability for one in self.loaded if one.brings(part))
+
+    @property
+    def enabled(self) -> tuple[LoadedCapability, ...]:
+        """Those that are not built in."""
+        return tuple(one for one in self.loaded if one.row is None)
 
     def get(self, name: str) -> LoadedCapability | None:
         """The capability of that name, where it takes part."""
-        return next((one for one in self.loaded if one.capability.name == name), None)
+        return next((one for one in self.loaded if one.name == name), None)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Those that take part."""
-        return tuple(one.name for one in self)
+        return tuple(one.name for one in self.loaded)
 
     def installed(self) -> tuple[str, ...]:
         """Names of all that packages bring, enabled or not. Looks at every package."""
@@ -92,15 +126,19 @@ class Capabilities:
     @cached_property
     def sections(self) -> dict[str, type[msgspec.Struct]]:
         """Sections of the settings that they bring."""
-        return {one.name: one.settings for one in self if one.settings is not None}
+        return {one.name: one.settings for one in self.bringing("settings") if one.settings is not None}
+
+    def nouns(self) -> dict[str, LoadedCapability]:
+        """The first words of their commands, and whose they are."""
+        return {verb.partition(".")[0]: one for one in self.loaded for verb in one.verbs}
 
     def verbs(self) -> dict[str, Verb]:
         """The rows of their commands by name."""
-        return {verb.name: verb for one in self for verb in one.verbs}
+        return {verb.name: verb for one in self.bringing("verbs") for verb in one.verbs}
 
     def events(self) -> tuple[EventKind, ...]:
         """The kinds of events that the store's codec must know."""
-        return tuple(kind for one in self for kind in one.events)
+        return tuple(kind for one in self.bringing("events") for kind in one.events)
 
     def told(self, body: Body) -> str:
         """What happened, in a sentence for a person; theirs for their kinds."""
@@ -118,7 +156,7 @@ class Capabilities:
 
     def tables(self) -> tuple[Table, ...]:
         """The derived tables that the store keeps."""
-        return tuple(table for one in self for table in one.tables)
+        return tuple(table for one in self.bringing("tables") for table in one.tables)
 
     def for_client(self, client: CapabilityClient) -> "ClientCapabilities":
         """The same for one client: with contexts, so that they can be used."""
@@ -162,26 +200,35 @@ class ClientCapabilities:
 
     def __init__(self, capabilities: Capabilities, client: CapabilityClient) -> None:
         self.capabilities, self._client = capabilities, client
-        self._contexts = {one.name: ClientContext(one, client) for one in capabilities}
+        self._contexts: dict[str, ClientContext] = {}
 
     def context(self, name: str) -> CapabilityContext:
         """The context of the capability of that name. Raises `KeyError` where it does not take part."""
+        if name not in self._contexts:
+            there = self.capabilities.get(name)
+            if there is None:
+                raise KeyError(name)
+            self._contexts[name] = ClientContext(there.capability, self._client)
         return self._contexts[name]
 
-    def verbs(self, *, reading: bool = False) -> dict[str, BoundVerb]:
-        """Their commands by name, ready to be called with the arguments. `reading`: only those that write nothing of the record."""
-        return {verb.name: BoundVerb(verb, self._contexts[one.name]) for one in self.capabilities for verb in one.verbs if verb.reads or not reading}
+    def verbs(self, *, reading: bool = False) -> dict[str, LazyVerb]:
+        """Their commands by name, to be called with the arguments. `reading`: only those that write nothing of the record."""
+        found = {verb: LazyVerb(partial(self._bound, one, verb)) for one in self.capabilities.loaded for verb in one.verbs}
+        return {name: verb for name, verb in found.items() if verb.row.reads} if reading else found
+
+    def _bound(self, one: LoadedCapability, name: str) -> BoundVerb:
+        return BoundVerb(next(verb for verb in one.capability.verbs if verb.name == name), self.context(one.name))
 
     def sources(self) -> list[tuple[ContextSource, CapabilityContext]]:
         """What tells the model something, each with the context that its `read` takes."""
-        return [(source, self._contexts[one.name]) for one in self.capabilities for source in one.sources]
+        return [(source, self.context(one.name)) for one in self.capabilities.bringing("sources") for source in one.sources]
 
     async def tools(self, turn: TurnContext) -> list[tuple[str, Sequence[Any]]]:
         """The tools of a turn by capability. One whose function raises brings none to this turn, which is logged."""
         found: list[tuple[str, Sequence[Any]]] = []
-        for one in self.capabilities:
+        for one in self.capabilities.bringing("tools"):
             if one.tools is not None:
-                brought = await self._asked(one.name, "tools", one.tools(self._contexts[one.name], turn))
+                brought = await self._asked(one.name, "tools", one.tools(self.context(one.name), turn))
                 found.append((one.name, list(brought or ())))
         return found
 
@@ -195,22 +242,22 @@ class ClientCapabilities:
 
     def wrap(self, turn: TurnContext, provider: Provider) -> Provider:
         """The turn's provider inside those of the capabilities; the first is the innermost."""
-        for one in self.capabilities:
+        for one in self.capabilities.bringing("wrap"):
             if one.wrap is not None:
-                provider = one.wrap(self._contexts[one.name], turn, provider)
+                provider = one.wrap(self.context(one.name), turn, provider)
         return provider
 
     def services(self) -> list[tuple[Service, CapabilityContext]]:
         """The work in the background, each with the context that its `run` takes."""
-        return [(service, self._contexts[one.name]) for one in self.capabilities for service in one.services]
+        return [(service, self.context(one.name)) for one in self.capabilities.bringing("services") for service in one.services]
 
     def channels(self) -> dict[str, Channel]:
         """The channels by name, made."""
-        return {name: make(self._contexts[one.name]) for one in self.capabilities for name, make in one.channels.items()}
+        return {name: make(self.context(one.name)) for one in self.capabilities.bringing("channels") for name, make in one.channels.items()}
 
     async def checks(self) -> AsyncIterator[DoctorCheck]:
         """What their checks find. One that raises is a failed check that names its capability."""
-        for one in self.capabilities:
+        for one in self.capabilities.bringing("checks"):
             if one.checks is not None:
                 for check in await self._checked(one.name, one.checks):
                     yield check
@@ -218,7 +265,7 @@ class ClientCapabilities:
     async def _checked(self, name: str, checks: Callable[[CapabilityContext], AsyncIterator[DoctorCheck]]) -> list[DoctorCheck]:
         done: list[DoctorCheck] = []
         try:
-            async for check in checks(self._contexts[name]):
+            async for check in checks(self.context(name)):
                 done.append(check if isinstance(check, DoctorCheck) else _no_check(name, check))  # noqa: PERF401  # what was found before an error counts
         except Exception as error:
             fix = getattr(error, "hint", None)

@@ -1,38 +1,49 @@
 """What the code of one capability works with: its settings, and the desk and store of the home, for one client."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from .. import lookups
 from ..agent.redaction import NO_REDACTION, redacted
 from ..capability import PRIVATE, Capability
 from ..config import LoadedSettings
-from ..errors import UsageError
+from ..errors import AgentError, UsageError
 from ..ports import Clock, Desk, Redaction, Store
 from ..types.actions import Who
 from ..types.entries import HOME, Draft, Entry
 from ..types.events import Body
 from ..types.labels import AGENT, Labels, join
 
+if TYPE_CHECKING:
+    from .models.model_resolver import ModelResolver  # what only reads the record does not load it
+
+Part = TypeVar("Part")
+
 
 class CapabilityClient(NamedTuple):
     """For whom capabilities work, and over what. `notify` tells this process's subscribers of entries that were written.
 
-    `workspace`: absolute and real, "" where there is none.
+    `workspace`: absolute and real, "" where there is none. `desk` and `store` None: the home is not open, and verbs that need the settings alone are
+    all there is. `models`: those of the home; `tell` shows a person a sentence beside the value of a verb.
     """
 
     loaded: LoadedSettings
-    desk: Desk
-    store: Store
+    desk: Desk | None
+    store: Store | None
     clock: Clock
     notify: Callable[[Sequence[Entry]], None]
     workspace: str = ""
     who: Who = "program"
     redaction: Redaction = NO_REDACTION
+    models: "ModelResolver | None" = None
+    tell: Callable[[str], None] | None = None
 
 
 class ClientContext:
-    """The `CapabilityContext` of one capability and one client."""
+    """The `CapabilityContext` of one capability and one client.
+
+    `loaded` and `models` stand in no protocol: a built-in capability, which is part of `app`, may use them.
+    """
 
     def __init__(self, capability: Capability, client: CapabilityClient) -> None:
         self._capability, self._client = capability, client
@@ -44,12 +55,34 @@ class ClientContext:
         return self._client.loaded.section(self._capability.name)
 
     @property
+    def loaded(self) -> LoadedSettings:
+        """All settings of the home."""
+        return self._client.loaded
+
+    @property
+    def models(self) -> "ModelResolver":
+        """The models of the home. Raises `AgentError` where the client has none."""
+        return self._there(self._client.models, "models")
+
+    @property
     def desk(self) -> Desk:
-        return self._client.desk
+        return self._there(self._client.desk, "desk")
 
     @property
     def store(self) -> Store:
-        return self._client.store
+        return self._there(self._client.store, "store")
+
+    def _there(self, part: Part | None, name: str) -> Part:
+        if part is None:
+            raise AgentError(
+                f"{self._capability.name} works with the settings alone here: there is no {name}", hint="a verb that needs it is not settings_only"
+            )
+        return part
+
+    def notice(self, text: str) -> None:
+        """See `CapabilityContext`."""
+        if self._client.tell is not None:
+            self._client.tell(text)
 
     @property
     def clock(self) -> Clock:

@@ -33,7 +33,7 @@ def _described(name: str, version: str, origin: str) -> str:
 
 
 def _taking_part(settings: LoadedSettings, one: LoadedCapability) -> DoctorCheck:
-    name, text = one.capability.name, _described(one.capability.name, one.version, one.origin)
+    name, text = one.name, _described(one.name, one.version, one.origin)
     try:
         if name in settings.sections:
             settings.section(name)

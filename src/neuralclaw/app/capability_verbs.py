@@ -1,8 +1,10 @@
 """A verb of a capability for one client: called by name like every other command, its signature without the context."""
 
+import collections.abc
 import inspect
 import typing
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 
 from ..capability import CapabilityContext, Verb
@@ -16,6 +18,11 @@ class VerbParameter(typing.NamedTuple):
     default: Any
     required: bool
     option: bool
+
+    @property
+    def in_process(self) -> bool:
+        """It takes a function, which no command line can give."""
+        return any(typing.get_origin(kind) is collections.abc.Callable for kind in (self.kind, *typing.get_args(self.kind)))
 
 
 def parameters_of(run: Callable[..., Any]) -> list[VerbParameter]:
@@ -47,3 +54,30 @@ class BoundVerb:
 
     async def __call__(self, **arguments: Any) -> Any:
         return await self.verb.run(self._context, **arguments)
+
+
+class LazyVerb:
+    """A verb whose code is imported when it is called, or asked for its arguments."""
+
+    def __init__(self, make: Callable[[], BoundVerb]) -> None:
+        self._make = make
+
+    @cached_property
+    def _verb(self) -> BoundVerb:
+        return self._make()
+
+    @property
+    def row(self) -> Verb:
+        """The row of the verb."""
+        return self._verb.verb
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return self._verb.__signature__
+
+    @property
+    def __annotations__(self) -> dict[str, Any]:  # type: ignore[override]
+        return self._verb.__annotations__
+
+    async def __call__(self, **arguments: Any) -> Any:
+        return await self._verb(**arguments)

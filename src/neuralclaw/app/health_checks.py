@@ -13,7 +13,7 @@ from ..errors import ConfigError
 from .capabilities import ClientCapabilities
 from .capability_health import capability_checks
 from .home import Home
-from .model_checks import model_checks
+from .models.model_checks import model_checks
 
 OLDEST_PYTHON = (3, 11)
 

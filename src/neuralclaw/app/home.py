@@ -36,7 +36,7 @@ from .capability_parts import NOTHING, CapabilityParts
 from .clock import SystemClock
 from .eventlog import open_book
 from .lazy_parts import LazyConverter, LazySandbox
-from .model_resolver import ModelResolver
+from .models.model_resolver import ModelResolver
 from .sandbox_selection import sandbox_of
 from .toolbox import Toolbox
 from .turn_tools import TurnTools

@@ -1,7 +1,7 @@
 """The options of the Python API, typed: what `Agent.open`, `Agent.start`, `agent.turn`, `agent.ask`, `agent.resume` and `neuralclaw.run` take by name."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, TypedDict
 
 from .. import config
@@ -87,6 +87,8 @@ class _CommandLineOptions(TypedDict, total=False):
     """False: no tool will be run, so that a sandbox that cannot start stands in nobody's way. As `thinks` where it is not given."""
     readonly: bool
     """Nothing of the record is written, so that verbs that only read work on a read-only home; a turn cannot begin."""
+    tell: Callable[[str], None]
+    """Shows the person a sentence that a verb says beside its value."""
 
 
 class _LimitOptions(TypedDict, total=False):

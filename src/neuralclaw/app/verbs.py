@@ -1,7 +1,6 @@
 """The table of verbs: every command of the desk under its name. Command line, slash commands, pages and Python render the same values."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, Literal
 
 import msgspec
 
@@ -39,23 +38,10 @@ def agent_verbs(home: Home, desk: SessionDesk, defaults: TurnOptions, given: Cli
         "tools.call": verbs.call,
         **config_verbs(home.loaded.asked),
         "instructions.list": verbs.instructions,
-        "models.list": verbs.models,
-        "models.show": verbs.model,
-        "models.try": verbs.try_models,
         "doctor": verbs.doctor,
         "status": verbs.status,
         **given.verbs(),
     }
-
-
-class TrialOptions(TypedDict, total=False):
-    """What `models.try` takes besides the models."""
-
-    tasks: Sequence[str]
-    timeout: float
-    runs: int
-    keep: str | None
-    seed: str | None
 
 
 class Verbs:
@@ -112,14 +98,6 @@ class Verbs:
             session="explain", turn=0, call_id="explain", spec=spec, arguments=arguments, workspace=self._defaults.workspace, trust=trust, origin=Origin()
         )
 
-    async def models(self, *, service: str | None = None) -> list[dict[str, Any]]:
-        """The models that can be used now: those that are set, and each ready service's default; or all that are known of one service."""
-        return list(await load("models")(self._home.models, self._home.loaded).list(service))
-
-    async def model(self, *, model: str | None = None, usable: bool = False) -> dict[str, Any]:
-        """What is known of the model that `P:M`, a service or a model alone, or nothing stands for. `usable`: `ConfigError` where its key is missing."""
-        return dict(await load("models")(self._home.models, self._home.loaded).show(model, usable=usable))
-
     async def instructions(self) -> list[dict[str, Any]]:
         """The `AGENTS.md` files that a turn in the workspace begins with, the nearest last; none where they are switched off.
 
@@ -127,16 +105,6 @@ class Verbs:
         """
         source = self._home.instructions
         return [] if source is None else [as_dict(file) for file in (await source.read(self._defaults.workspace)).files]
-
-    async def try_models(self, *, models: Sequence[str], progress: Callable[[Any], None] | None = None, **asked: Unpack[TrialOptions]) -> list[dict[str, Any]]:
-        """Try models (`P:M`) with the twenty tasks, each in a fresh workspace and home: passes, calls, usage, time and every result, for each model.
-
-        `tasks`: only these. `timeout`: seconds for a task. `runs`: how often each. `keep`: a directory for the workspaces. `progress` is told the value
-        so far. Real calls are made, and paid. Raises `ConfigError` for a model that cannot be asked, `LLMError` where none of them answers.
-        """
-        wanted = load("models.asked")(models=models, **asked)
-        done: list[dict[str, Any]] = await load("models.try")(self._home.loaded, self._home.models, wanted, progress)
-        return done
 
     async def doctor(self, *, rebuild: bool = False, call: bool = False, needed: bool = False) -> list[dict[str, Any]]:
         """What works here, what is missing and how to get it. `call`: the models are called once for real.

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import anyio
@@ -9,9 +10,11 @@ import anyio
 from ..app import Agent
 from ..app.capabilities import Capabilities, capabilities_of
 from ..app.option_checks import load_settings
+from ..app.settings_verbs import settings_desk
 from ..capability import Capability, Verb
-from ..config import process_environment
+from ..config import SettingsRequest, process_environment
 from ..errors import NeuralClawError
+from ..plugins import CAPABILITIES, load, load_target
 from . import capability_nouns, output, verb_rows, verbs
 from .parsing import Command, unknown_noun
 from .parsing import run as run_command
@@ -26,8 +29,8 @@ def loaded(home: str | None) -> Capabilities:
 
 
 def _keep(home: str | None, found: Capabilities) -> None:
-    told = [{"name": one.capability.name, "version": one.version, "origin": one.origin, "nouns": nouns_of(one.capability)} for one in found.loaded]
-    files = {getattr(sys.modules.get(verb.run.__module__), "__file__", None) for one in found for verb in one.verbs}
+    told = [{"name": one.name, "version": one.version, "origin": one.origin, "nouns": nouns_of(one.capability)} for one in found.enabled]
+    files = {getattr(sys.modules.get(verb.run.__module__), "__file__", None) for one in found.enabled for verb in one.capability.verbs}
     capability_nouns.keep(home, told, sorted(file for file in files if file))
 
 
@@ -42,25 +45,31 @@ def nouns_of(capability: Capability) -> dict[str, str]:
 
 
 def nouns(home: str | None) -> dict[str, str]:
-    """Noun -> summary of every capability that takes part. A configuration that cannot be read is said on standard error: the help is shown all the same."""
+    """Noun -> summary of every enabled capability. A configuration that cannot be read is said on standard error: the help is shown all the same."""
     known = capability_nouns.cached(home)
     if known is not None:
         return known
     try:
-        return {noun: text for one in loaded(home) for noun, text in nouns_of(one).items()}
+        return {noun: text for one in loaded(home).enabled for noun, text in nouns_of(one.capability).items()}
     except NeuralClawError as error:
         output.err().line(f"The commands of capabilities are not known: {error.text}", "yellow")
         return {}
 
 
+def built_in_commands(noun: str | None = None) -> list[Command]:
+    """The commands of the built-in capabilities, or those of one noun."""
+    values: list[Capability] = [load_target(one.target) for one in CAPABILITIES.values() if noun is None or noun in one.nouns]
+    return [command_of(row) for one in values for row in one.verbs if noun is None or row.name.partition(".")[0] == noun]
+
+
 def run(noun: str, arguments: list[str], home: str | None, built_in: tuple[str, ...]) -> int:
-    """Run the command of a capability. Raises `UsageError` for a noun that none brings, with the notices that say why."""
+    """Run the command of a capability that is not built in. Raises `UsageError` for a noun that none brings, with the notices that say why."""
     found = loaded(home)
-    rows = [verb for verb in found.verbs().values() if verb.name.partition(".")[0] == noun]
+    rows = [verb for one in found.enabled for verb in one.capability.verbs if verb.name.partition(".")[0] == noun]
     if not rows:
         for left in found.left_out:
             output.err().line(f"The capability {left.name} is left out: {left.why}.", "yellow")
-        raise unknown_noun(noun, (*built_in, *(noun for one in found for noun in nouns_of(one))))
+        raise unknown_noun(noun, (*built_in, *(noun for one in found.enabled for noun in nouns_of(one.capability))))
     return run_command(noun, [command_of(row) for row in rows], arguments, home)
 
 
@@ -70,24 +79,40 @@ def command_of(row: Verb) -> Command:
         row.name.replace(".", " "),
         row.summary,
         example=verb_rows.example(row),
-        run=lambda args: _run(row, args),
+        run=lambda args: RUNS.get(row.name, _run)(row, args),
         options=lambda parser: verb_rows.add_arguments(parser, row),
     )
 
 
 def _run(row: Verb, args: argparse.Namespace) -> int:
-    value = anyio.run(_value, row, args)
+    given = verb_rows.given(row, args)
+    value = anyio.run(_value, row, args, given)
     if args.json:
         output.json_line(value)
     else:
-        verb_rows.show(row, value)
+        verb_rows.show(row, value, given)
     return 0
 
 
-async def _value(row: Verb, args: argparse.Namespace) -> Any:
+def _try_models(row: Verb, args: argparse.Namespace) -> int:
+    return int(load("models.command")(row, args))
+
+
+RUNS: dict[str, Callable[[Verb, argparse.Namespace], int]] = {"models.try": _try_models}
+"""Verbs whose command does more than show the value: it shows how far it is, and what there is where it is stopped."""
+
+
+def _notice(text: str) -> None:
+    output.err().line(text, "yellow")
+
+
+async def _value(row: Verb, args: argparse.Namespace, given: Mapping[str, Any]) -> Any:
     """What the verb gives. One that only reads works on a read-only home; any other may begin turns, so that caps and the sandbox must hold."""
+    if row.settings_only:
+        async with settings_desk(SettingsRequest(args.home, process_environment.environ), _notice) as desk:
+            return await desk.do(row, **given)
     options = {"readonly": True, "thinks": False} if row.reads else {"who": verbs.at_terminal()}
     place = argparse.Namespace(home=args.home)
-    async with verbs.opened(place, **options) as agent:
+    async with verbs.opened(place, tell=_notice, **options) as agent:
         assert isinstance(agent, Agent)
-        return output.plain(await agent.do(row.name, **verb_rows.given(row, args)))
+        return output.plain(await agent.do(row.name, **given))

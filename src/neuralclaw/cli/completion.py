@@ -15,9 +15,9 @@ from ..errors import NeuralClawError
 from ..plugins import load
 from . import output
 from .capability_nouns import perhaps
-from .capability_rows import command_of, loaded
+from .capability_rows import built_in_commands, command_of, loaded
 from .completion_scripts import SCRIPTS
-from .main import GROUPS
+from .main import GROUPS, nouns
 from .parsing import Command, choice
 
 _WORDS = re.compile(r"[a-z][a-z-]*(\|[a-z-]+)*")
@@ -64,8 +64,15 @@ class CompletedCommand(NamedTuple):
 
 def offers(home: str | None = None) -> list[CompletedCommand]:
     """Every command with its options and the values of its places, those of the capabilities of this home last."""
-    built_in = [command for file in GROUPS.values() for command in import_module(f"{__package__}.{file}").COMMANDS]
-    return [_offer(command) for command in (*built_in, *_of_capabilities(home))]
+    return [_offer(command) for command in (*built_in(), *_of_capabilities(home))]
+
+
+def built_in() -> list[Command]:
+    """The commands that need no enabled capability, in the order of the help."""
+    found: list[Command] = []
+    for noun in nouns():
+        found += import_module(f"{__package__}.{GROUPS[noun]}").COMMANDS if noun in GROUPS else built_in_commands(noun)
+    return found
 
 
 def _of_capabilities(home: str | None) -> list[Command]:
@@ -73,7 +80,7 @@ def _of_capabilities(home: str | None) -> list[Command]:
     if not perhaps(home):
         return []
     try:
-        return [command_of(row) for row in loaded(home).verbs().values()]
+        return [command_of(row) for one in loaded(home).enabled for row in one.capability.verbs]
     except NeuralClawError as error:
         output.err().line(f"The commands of capabilities are not completed: {error.text}", "yellow")
         return []

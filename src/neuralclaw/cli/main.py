@@ -12,7 +12,6 @@ GROUPS = {
     "init": "init",
     "doctor": "doctor",
     "config": "config",
-    "models": "models",
     "sessions": "sessions",
     "approvals": "approvals",
     "grants": "grants",
@@ -22,6 +21,8 @@ GROUPS = {
     "completion": "completion",
 }
 """Noun -> the file of this package that has its commands."""
+AFTER = "config"
+"""The command behind which those of built-in capabilities stand in the help."""
 
 _program = False
 """Whether this process was started as `neuralclaw`: then it is ours, with every library's logging in it."""
@@ -65,29 +66,43 @@ def _dispatch(arguments: list[str]) -> int:
         return _help(rest[1] if len(rest) == 2 and first == "help" else "", _any_home(rest[1:]) or home)
     if first is None or first.startswith("-"):
         return _run("run" if "-p" in rest else "chat", rest, home)
-    if first not in GROUPS:
+    if first not in GROUPS and first not in _built_in():
         return _of_capability(first, rest[1:], _any_home(rest[1:]) or home)
     return _run(first, rest[1:], home)
 
 
+def _built_in() -> dict[str, str]:
+    """The commands that built-in capabilities bring: noun -> summary. None of them is loaded for it."""
+    rows = import_module("..plugins", __package__).CAPABILITIES.values()
+    return {noun: summary for row in rows for noun, summary in row.nouns.items()}
+
+
 def _help(noun: str, home: str | None) -> int:
     """The page of all commands, or of one noun. Without an enabled capability nothing else is looked at."""
-    if noun in GROUPS:
+    built_in = _built_in()
+    if noun in GROUPS or noun in built_in:
         return _run(noun, ["--help"], home)
     more = _part("capability_rows").nouns(home) if _part("capability_nouns").perhaps(home) else {}
     if noun in more:
         return _of_capability(noun, ["--help"], home)
-    print(_part("usage").page(more))
+    print(_part("usage").page(built_in, more))
     return 0
 
 
 def _of_capability(noun: str, rest: list[str], home: str | None) -> int:
     """Run a command that is not built in. Raises `UsageError` where no capability brings it either."""
-    there = tuple(name for name in GROUPS if name != "chat")
+    there = tuple(name for name in nouns() if name != "chat")
     if not _part("capability_nouns").perhaps(home):
         raise _part("parsing").unknown_noun(noun, there)
     import_module("..config.process_environment", __package__).ours = _program  # type: ignore[attr-defined]
     return int(_part("capability_rows").run(noun, rest, home, there))
+
+
+def nouns() -> tuple[str, ...]:
+    """The first words of all built-in commands, in the order of the help."""
+    names = tuple(GROUPS)
+    place = names.index(AFTER) + 1
+    return (*names[:place], *_built_in(), *names[place:])
 
 
 def _any_home(arguments: list[str]) -> str | None:
@@ -104,7 +119,8 @@ def _any_home(arguments: list[str]) -> str | None:
 def _run(noun: str, rest: list[str], home: str | None) -> int:
     gc.disable()  # what is loaded now stays to the end: to look through it again and again costs 10 ms
     import_module("..config.process_environment", __package__).ours = _program  # type: ignore[attr-defined]
-    commands, run = _part(GROUPS[noun]).COMMANDS, _part("parsing").run
+    commands = _part(GROUPS[noun]).COMMANDS if noun in GROUPS else _part("capability_rows").built_in_commands(noun)
+    run = _part("parsing").run
     gc.freeze()
     gc.enable()
     return int(run(noun, commands, rest, home))

@@ -8,58 +8,43 @@ from typing import Any
 import anyio
 
 from .. import config
-from ..app.capabilities import Capabilities
-from ..app.setup.procedure import gate_of, opened_models
+from ..app.settings_verbs import settings_desk
 from ..app.trials.tasks import TASKS
-from ..app.trials.trial_verb import SECONDS, asked, chosen, full_names, paid, try_models
+from ..app.trials.trial_verb import asked, chosen, full_names, paid
+from ..capability import Verb
 from ..channels.nonblocking_output import NonblockingOutput
 from ..channels.screen import Screen
 from ..config import process_environment
-from ..plugins import load
-from . import output
+from . import output, verb_rows
 from .interrupts import CANCELLED, CommandRun, run_command
-from .parsing import Command, count, positive, with_json
 
 Value = Mapping[str, Any]
 MARKS = {True: "pass", False: "FAIL"}
 
 
-def _options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("models", nargs="+", metavar="P:M", help="the models, for instance openai:gpt-4o anthropic:claude-sonnet-4-5")
-    add("--task", action="append", default=[], metavar="NAME", help=f"only this task (may be given several times): {', '.join(task.name for task in TASKS)}")
-    add("--timeout", type=positive, default=SECONDS, metavar="SECONDS", help=f"running time of a task at most ({SECONDS:g})")
-    add("--runs", type=count, default=1, metavar="N", help="do every task so often; names and numbers differ from run to run")
-    add("--keep", metavar="DIR", help="keep the workspaces, in DIR/MODEL/TASK")
-    with_json(parser)
+def try_command(row: Verb, args: argparse.Namespace) -> int:
+    """Run `models try` by its row."""
+    return run_command(lambda run: _tried(row, args, run), hang_up=True)
 
 
-def _try(args: argparse.Namespace) -> int:
-    return run_command(lambda run: _tried(args, run), hang_up=True)
-
-
-async def _tried(args: argparse.Namespace, run: CommandRun) -> int:
+async def _tried(row: Verb, args: argparse.Namespace, run: CommandRun) -> int:
     """Try them and show what came of it; Ctrl-C shows what was measured so far."""
-    flow = run.flow
-    wanted = asked(models=args.models, tasks=args.task, timeout=args.timeout, runs=args.runs, keep=args.keep)
-    err, loaded = (
-        output.screen(flow.err),
-        config.effective(config.SettingsRequest(args.home, process_environment.environ), lambda: load("provider.known"), Capabilities.load),
-    )
-    config.refuse_caps(loaded)
+    flow, given = run.flow, verb_rows.given(row, args)
+    wanted, err = asked(**given), output.screen(flow.err)
     watched = _TrialProgress(err)
     ended = False
     try:
-        async with opened_models(loaded, gate_of(loaded)) as models:
-            names = await full_names(models, wanted.models)
-            _announce(err, names, len(chosen(wanted.tasks)) * wanted.runs, [name for name in names if paid(loaded, name)])
+        async with settings_desk(config.SettingsRequest(args.home, process_environment.environ)) as desk:
+            config.refuse_caps(desk.loaded)
+            names = await full_names(desk.models, wanted.models)
+            _announce(err, names, len(chosen(wanted.tasks)) * wanted.runs, [name for name in names if paid(desk.loaded, name)])
             with anyio.CancelScope() as scope:
 
                 async def cancel() -> None:
                     scope.cancel()
 
                 run.how = cancel
-                await try_models(loaded, models, wanted, watched.saw)
+                await desk.do(row, progress=watched.saw, **given)
         ended = True
     finally:
         if not ended and watched.measured:
@@ -159,12 +144,3 @@ def _sums(values: Sequence[Value]) -> list[tuple[str, list[str]]]:
         ("cost, USD", ["unknown" if one["usd"] is None else f"{one['usd']:.4f}" for one in usage]),
         ("time, s", [f"{value['duration_ms'] / 1000:.1f}" for value in values]),
     ]
-
-
-TRY = Command(
-    "models try",
-    "Try models with 20 small real tasks, each checked by its effects. 0 when every model could be tried, whatever its score.",
-    example="neuralclaw models try openai:gpt-4o ollama:qwen3",
-    run=_try,
-    options=_options,
-)

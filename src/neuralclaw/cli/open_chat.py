@@ -18,7 +18,8 @@ from .slash import SLASH
 def commands_of(agent: Agent) -> dict[str, SlashCommand]:
     """The slash commands of the chat: its own, and those of the capabilities that take part."""
     capabilities = capabilities_of(agent.settings)
-    more = load("chat.rows")(capabilities) if capabilities.names else {}
+    nouns = [noun for noun in capabilities.nouns() if noun not in SLASH]
+    more = load("chat.rows")(capabilities, nouns) if nouns else {}
     return {**SLASH, **more}
 
 
@@ -40,6 +41,7 @@ async def open_chat(args: argparse.Namespace, run: CommandRun, lines: LineReader
             approvals=approvals,
             present=present,
             who="owner" if present else "program",
+            tell=face.say,
         ) as agent:
             if args.newest and chat.session is None:
                 chat.session = await newest(agent)

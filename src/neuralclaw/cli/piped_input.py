@@ -16,8 +16,8 @@ PATIENCE = 3.0
 """Seconds until the first byte, or the end, of a pipe whose writer says nothing: programs leave such pipes to those they start. `TASK -` waits for it."""
 _CHUNK = 65_536
 _UNSEEN = r"\s\x00-\x1f\x7f\u00ad\u200b-\u200f\u2060-\u2064\ufeff"
-_TAG = re.compile(f"<(?=[{_UNSEEN}/]*{f'[{_UNSEEN}]*'.join('stdin')})", re.IGNORECASE)
-"""What begins a tag of that name, in any spelling: large letters, blanks, characters that are not seen."""
+_TAG = f"<(?=[{_UNSEEN}/]*{f'[{_UNSEEN}]*'.join('stdin')})"
+"""What begins a tag of that name, in any spelling: large letters, blanks, characters that are not seen. Compiled where something is piped in."""
 
 
 def attachment(*, wanted: bool) -> str:
@@ -41,7 +41,7 @@ def attachment(*, wanted: bool) -> str:
 
 def attached(task: str, piped: str) -> str:
     """The task with what was piped in, marked as such. The text cannot leave its mark: a tag of that name in it begins with `&lt;`."""
-    return f"{task}\n\n<stdin>\n{_TAG.sub('&lt;', piped.rstrip())}\n</stdin>" if piped.strip() else task
+    return f"{task}\n\n<stdin>\n{re.sub(_TAG, '&lt;', piped.rstrip(), flags=re.IGNORECASE)}\n</stdin>" if piped.strip() else task
 
 
 def readable(data: bytes) -> str:

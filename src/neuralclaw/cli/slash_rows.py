@@ -1,7 +1,7 @@
 """The slash commands that capabilities bring: the same rows as their subcommands, for the chat that is open."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..app.capabilities import Capabilities
@@ -16,11 +16,11 @@ from .parsing import arguments_of
 _GROUP = "Capabilities"
 
 
-def slash_commands(capabilities: Capabilities) -> dict[str, SlashCommand]:
-    """A command for each noun: `/reading add URL` for `reading.add`."""
-    rows = list(capabilities.verbs().values())
-    told = {noun: summary for one in capabilities for noun, summary in nouns_of(one).items()}
-    return {noun: _command(noun, summary, [row for row in rows if row.name.partition(".")[0] == noun]) for noun, summary in told.items()}
+def slash_commands(capabilities: Capabilities, nouns: Sequence[str]) -> dict[str, SlashCommand]:
+    """A command for each of these nouns: `/reading add URL` for `reading.add`."""
+    brought = capabilities.nouns()
+    told = {noun: brought[noun].capability for noun in nouns}
+    return {noun: _command(noun, nouns_of(one)[noun], [row for row in one.verbs if row.name.partition(".")[0] == noun]) for noun, one in told.items()}
 
 
 def _command(noun: str, summary: str, rows: Sequence[Verb]) -> SlashCommand:
@@ -35,7 +35,8 @@ def _command(noun: str, summary: str, rows: Sequence[Verb]) -> SlashCommand:
                 raise UsageError(f"/{noun} {wrong}", hint=f"it has: {', '.join(verbs)}")
             row, words = verbs[words[0]], words[1:]
         args = arguments_of(command_of(row), words)
-        show(chat, row, await chat.agent.do(row.name, **verb_rows.given(row, args)), as_json=args.json)
+        given = verb_rows.given(row, args)
+        show(chat, row, await chat.agent.do(row.name, **given), given, as_json=args.json)
 
     takes = "|".join(name for name in verbs if name) or " ".join(verb_rows.example(rows[0]).split()[2:]) or "[--json]"
     return SlashCommand(_GROUP, takes, summary, run)
@@ -48,19 +49,26 @@ def _words(noun: str, rest: str) -> list[str]:
         raise UsageError(f"/{noun} cannot read its words: {str(error).lower()}", hint="quotes stand in pairs") from None
 
 
-def show(chat: Chat, row: Verb, value: Any, *, as_json: bool) -> None:
+def show(chat: Chat, row: Verb, value: Any, given: Mapping[str, Any], *, as_json: bool) -> None:
     """Show what a verb gave in the chat."""
     if as_json:
         chat.say(output.compact(value))
-    elif row.render is not None:
+        return
+    _show(chat, row, verb_rows.displayed(row, value), given)
+    if hint := verb_rows.hint_of(row, value, given):
+        chat.say(hint)
+
+
+def _show(chat: Chat, row: Verb, value: Any, given: Mapping[str, Any]) -> None:
+    if row.render is not None:
         chat.say(verb_rows.shown(row.render(value)))
     elif isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
         columns = verb_rows.columns_of(row, value)
         cells = [[verb_rows.shown(output.worded(one.get(name))) for name in columns] for one in value]
-        chat.table([[name.upper() for name in columns], *cells], drop=range(len(columns) - 1, 0, -1))
+        chat.table([[name.upper() for name in columns], *cells], drop=[columns.index(name) for name in verb_rows.dropped(row, columns)])
     elif isinstance(value, dict) and value:
         chat.table([(name, verb_rows.shown(output.worded(value.get(name)))) for name in row.columns or value])
     elif value in (None, [], {}):
-        chat.say("there is none")
+        chat.say(verb_rows.empty_text(row, given))
     else:
         chat.say(verb_rows.shown(output.worded(value)))

@@ -11,7 +11,6 @@ Without a command it opens the chat.
   init                choose a model: finds what is there, asks, checks with a real call
   doctor              what works here, what is missing and how to get it
   config              show, check, set, schema, path: the settings and where they come from
-  models              list, show, try: which models there are, and what one achieves before you trust it
   sessions            list, show, send, cancel: what was said and done, and a word to it
   approvals           list, show, answer: questions that wait for you
   grants              list, revoke: the answers that hold for a session or a workspace
@@ -32,10 +31,9 @@ example:
 """
 
 
-def page(more: dict[str, str]) -> str:
-    """The page with the commands of capabilities: noun -> summary."""
-    if not more:
-        return TOP
-    width = max(18, *map(len, more))
-    lines = [f"  {noun:{width}}  {summary}" for noun, summary in more.items()]
-    return TOP.replace("\n  --home DIR ", "\n" + "\n".join(lines) + "\n\n  --home DIR ", 1).replace("\n\n" + lines[0], "\n" + lines[0], 1)
+def page(built_in: dict[str, str], more: dict[str, str]) -> str:
+    """The page with the commands of built-in capabilities and of the enabled ones: noun -> summary."""
+    width = max(18, *map(len, more)) if more else 18
+    first = "".join(f"  {noun:18}  {summary}\n" for noun, summary in built_in.items())
+    last = "".join(f"  {noun:{width}}  {summary}\n" for noun, summary in more.items())
+    return TOP.replace("  sessions ", f"{first}  sessions ", 1).replace("\n  --home DIR ", f"{last}\n  --home DIR ", 1)

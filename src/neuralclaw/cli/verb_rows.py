@@ -3,13 +3,14 @@
 import argparse
 import enum
 import types
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
 from ..app.capability_verbs import VerbParameter, parameters_of
 from ..capability import Verb
+from ..channels.command_hints import typed
 from ..channels.control_characters import visible
 from ..types.suggestions import did_you_mean
 from . import output
@@ -31,20 +32,22 @@ def stripped(kind: Any) -> Any:
 def add_arguments(parser: argparse.ArgumentParser, row: Verb) -> None:
     """The arguments of the row. What is not given is not in the namespace: the verb's own default holds."""
     for each in parameters_of(row.run):
-        _add(parser, each, row.help.get(each.name, ""))
+        if not each.in_process:
+            _add(parser, each, row.help.get(each.name, ""), row.spelled.get(each.name, ""))
     with_json(parser)
 
 
-def _add(parser: argparse.ArgumentParser, each: VerbParameter, told: str) -> None:
+def _add(parser: argparse.ArgumentParser, each: VerbParameter, told: str, spelled: str) -> None:
     kind = stripped(each.kind)
-    flag = f"--{each.name.replace('_', '-')}"
+    named, place = spelled.split() if " " in spelled else ("", spelled)
+    flag = named or f"--{each.name.replace('_', '-')}"
     if kind is bool:
         name = f"--no-{flag[2:]}" if each.default is True else flag
         action = "store_false" if each.default is True else "store_true"
         parser.add_argument(name, dest=each.name, action=action, default=argparse.SUPPRESS, help=told or None)
         return
     many = get_origin(kind) in LISTS or kind in LISTS
-    metavar = _metavar(each.name, kind)
+    metavar = place or _metavar(each.name, kind)
     text = _with_default(told, each)
     if each.option:
         action = "extend" if many else "store"
@@ -58,7 +61,7 @@ def _add(parser: argparse.ArgumentParser, each: VerbParameter, told: str) -> Non
 def _with_default(told: str, each: VerbParameter) -> str | None:
     if each.required or each.default in (None, "", (), []) or isinstance(each.default, enum.Enum):
         return told.replace("%", "%%") or None
-    return f"{told} ({each.default})".strip().replace("%", "%%")
+    return f"{told} ({output.worded(each.default)})".strip().replace("%", "%%")
 
 
 def _metavar(name: str, kind: Any) -> str:
@@ -87,6 +90,8 @@ def _one(kind: Any) -> Callable[[str], Any]:
     words = _words(plain)
 
     def parse(word: str) -> Any:
+        if word is argparse.SUPPRESS:  # argparse passes the default of a place that may stay empty through its type
+            return word
         word = clean(word)
         if words:
             if word not in words:
@@ -142,14 +147,45 @@ def columns_of(row: Verb, rows: Iterable[dict[str, Any]]) -> list[str]:
     return list(row.columns) or list(dict.fromkeys(name for one in rows for name in one))
 
 
-def show(row: Verb, value: Any) -> None:
-    """Print the value for a person: what the row renders, a table, an object's fields, or a line."""
+def dropped(row: Verb, columns: Sequence[str]) -> Sequence[str]:
+    """The columns that a narrow screen does without, the first one first."""
+    return columns[:0:-1] if row.drop is None else [name for name in row.drop if name in columns]
+
+
+def displayed(row: Verb, value: Any) -> Any:
+    """The value with what people see in place of its rows, or of the object."""
+    if row.display is None:
+        return value
+    return [dict(row.display(one)) for one in value] if isinstance(value, list) else dict(row.display(value)) if isinstance(value, dict) else value
+
+
+def empty_text(row: Verb, given: Mapping[str, Any]) -> str:
+    """What is said of an empty list."""
+    text = row.empty
+    for name, value in given.items():
+        text = text.replace(f"{{{name}}}", str(value))
+    return text
+
+
+def hint_of(row: Verb, value: Any, given: Mapping[str, Any]) -> str:
+    """The advice behind the value as it is printed for the person to type; "" for none."""
+    return typed(row.hint(value, given)) if row.hint is not None else ""
+
+
+def show(row: Verb, value: Any, given: Mapping[str, Any]) -> None:
+    """Print the value for a person: what the row renders, a table, an object's fields, or a line; and the row's advice on standard error."""
+    _show(row, displayed(row, value), given)
+    if hint := hint_of(row, value, given):
+        output.err().line(hint, "yellow")
+
+
+def _show(row: Verb, value: Any, given: Mapping[str, Any]) -> None:
     screen = output.out()
     if row.render is not None:
         screen.line(shown(row.render(value)))
     elif isinstance(value, list) and all(isinstance(one, dict) for one in value):
         columns = columns_of(row, value)
-        output.table(value, columns, drop=columns[:0:-1], empty="there is none")
+        output.table(value, columns, drop=dropped(row, columns), empty=empty_text(row, given))
     elif isinstance(value, list):
         for one in value:
             screen.line(shown(output.worded(one)))

@@ -21,7 +21,7 @@ async def _read(args: argparse.Namespace, verb: str, arguments: dict[str, Any]) 
         return output.plain(await desk.do(verb, **arguments))
 
 
-READING = ("tools.list", "tools.show", "models.list", "models.show", "config.show")
+READING = ("tools.list", "tools.show", "config.show")
 """Verbs that need the parts of an agent and write nothing."""
 
 

@@ -10,8 +10,9 @@ from .analysis_state import AnalysisState, ExpandedCommand, call_of, unresolved
 from .bounds import Exceeded
 from .commands import judge
 from .expansion import Flow
+from .interpreters import INTERPRETERS
 from .paths import absolute
-from .programs import BUILTINS, DECODERS, INTERPRETERS, SHELLS
+from .programs import BUILTINS, DECODERS, SHELLS
 from .shell_words import ShellWord, ansi_c
 from .unwrapping import SPECIAL, name_of, wrapper
 from .wrappers import WRAPPERS

@@ -4,13 +4,13 @@ from ..types.risk import Power, Risk
 from . import git, network, scripts
 from .blocks import Call
 from .command_effects import CommandEffects
+from .interpreters import INTERPRETERS
 from .programs import (
     ACTS,
     BUILTINS,
     FIND_PLAIN,
     FIND_RUN,
     FIND_VALUED,
-    INTERPRETERS,
     IP_CHANGES,
     PRIVILEGED,
     READERS,

@@ -77,7 +77,6 @@ class Programs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ip_changes: NameSet
     builtins: NameSet
     unsafe_builtins: NameSet
-    interpreters: NameSet
     shells: NameSet
     decoders: NameSet
     version_options: NameSet
@@ -106,7 +105,6 @@ BUILTINS = frozenset(TABLE.builtins.names)
 """Words that the shell itself carries out: never looked up, never on a list."""
 UNSAFE_BUILTINS = frozenset(TABLE.unsafe_builtins.names)
 """Builtins that change how the shell runs commands."""
-INTERPRETERS = frozenset(TABLE.interpreters.names)
 SHELLS = frozenset(TABLE.shells.names)
 DECODERS = frozenset(TABLE.decoders.names)
 VERSION = frozenset(TABLE.version_options.names)

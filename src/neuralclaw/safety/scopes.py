@@ -15,8 +15,8 @@ from .analysis import Analysis
 from .command_line import SimpleCommand
 from .command_rules import stray
 from .findings import AUTO_RULES
+from .interpreters import INTERPRETERS
 from .paths import in_data_home, is_system, person_home
-from .programs import INTERPRETERS
 
 NOT_ALWAYS = frozenset({Power.DELETE, Power.NETWORK, Power.PRIVILEGE})
 PLAIN_VIA = frozenset("timeout gtimeout nice nohup time stdbuf ionice setsid command".split())
@@ -27,8 +27,8 @@ LONGEST, SHOWN, DIGEST = 120, 60, 32
 """Characters of an argument or a command that are shown whole, characters of a longer one, and digits of its digest."""
 PORTS = {"http": 80, "https": 443}
 ANY_TEXT = "…"
-_COMMIT_FLAG = re.compile(r"--all|--signoff|--verbose|--quiet|--no-verify|--amend|--allow-empty|-[asvqn]+")
-_COMMIT_TEXT = re.compile(r"-[asvqn]*m|--message")
+_COMMIT_FLAG = r"--all|--signoff|--verbose|--quiet|--no-verify|--amend|--allow-empty|-[asvqn]+"
+_COMMIT_TEXT = r"-[asvqn]*m|--message"
 
 
 class ScopePart(msgspec.Struct, frozen=True):
@@ -165,11 +165,11 @@ def _free_text(argv: tuple[str, ...]) -> tuple[str, ...]:
         word = rest.pop(0)
         if word.startswith("--message="):
             found.append("-m")
-        elif _COMMIT_TEXT.fullmatch(word) and rest:
+        elif re.fullmatch(_COMMIT_TEXT, word) and rest:
             rest.pop(0)
             found += [word[:-1]] if len(word) > 2 and not word.startswith("--") else []
             found.append("-m")
-        elif _COMMIT_FLAG.fullmatch(word):
+        elif re.fullmatch(_COMMIT_FLAG, word):
             found.append(word)
         else:
             return argv

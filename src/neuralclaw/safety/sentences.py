@@ -12,8 +12,8 @@ from .addresses import parse
 from .analysis import Analysis
 from .command_line import SimpleCommand
 from .findings import AUTO_RULES
+from .interpreters import INTERPRETERS
 from .paths import under
-from .programs import INTERPRETERS
 
 LONGEST = 60
 """Characters of a command that is named in the sentence."""

@@ -16,7 +16,7 @@ from ..types.entries import Entry
 from . import dialect
 from .schema import BUILT_IN_TABLES, READABLE, STATE_TABLES
 
-_IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]*")
+_IDENTIFIER = r"[a-z_][a-z0-9_]*"
 
 
 class CapabilityTable:
@@ -111,7 +111,7 @@ class DerivedTables:
         if name in self.tables:
             raise ConfigError(f"two capabilities have a table called {name}", hint="a table's name begins with its capability's")
         for word in (name, *table.columns, *table.key, *(column for index in table.indexes for column in index)):
-            if not _IDENTIFIER.fullmatch(word):
+            if not re.fullmatch(_IDENTIFIER, word):
                 raise ConfigError(f"the table {name!r} of a capability cannot have the name {word!r} in it: it is not of the form [a-z_][a-z0-9_]*")
         if not table.key:
             raise ConfigError(f"the table {name} of a capability has no key")

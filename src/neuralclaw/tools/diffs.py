@@ -7,7 +7,7 @@ _MAX_LINES = 200
 _MAX_CHARACTERS = 10_000
 _NOTE_LINES, _NOTE_WIDTH = 40, 200
 _CONTEXT, _AROUND = 3, 20  # lines shown around a change, and lines around all of it that are compared
-_HUNK = re.compile(r"@@ -(\d+)((?:,\d+)?) \+(\d+)((?:,\d+)?) @@")
+_HUNK = r"@@ -(\d+)((?:,\d+)?) \+(\d+)((?:,\d+)?) @@"
 
 
 def bounded_diff(path: str, before: str, after: str) -> str | None:
@@ -73,7 +73,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _moved(header: str, by: int) -> str:
-    return _HUNK.sub(lambda m: f"@@ -{int(m[1]) + by}{m[2]} +{int(m[3]) + by}{m[4]} @@", header, count=1)
+    return re.sub(_HUNK, lambda m: f"@@ -{int(m[1]) + by}{m[2]} +{int(m[3]) + by}{m[4]} @@", header, count=1)
 
 
 def _cut(lines: list[str]) -> str:

@@ -10,7 +10,7 @@ _MAX_PLACES = 200  # where the text without the blank lines around it may stand
 _MAX_COMPARED, _SECONDS = 400, 0.5  # lines that are compared letter by letter, and how long
 _SHOWN_LINES, _SHOWN_CHARS = 8, 160
 _LIKE = 0.6  # how much of a line must be the same, as `difflib` counts
-_NUMBERED = re.compile(r"[ \t]*\d+\t")
+_NUMBERED = r"[ \t]*\d+\t"
 _TYPOGRAPHY = str.maketrans({"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "–": "-", "—": "-", "\xa0": " ", "…": "."})
 
 _BLANK = " \t\n"
@@ -29,8 +29,8 @@ def nearest(text: str, old: str) -> str:
         if at >= 0:
             return _told(whole.split("\n"), whole.count("\n", 0, at), given.split("\n"), _line_ends_differ(text))
     wanted = _core(given).split("\n")
-    if all(_NUMBERED.match(line) for line in wanted if line) and any(wanted):
-        bare = "\n".join(_NUMBERED.sub("", line, count=1) for line in wanted)
+    if all(re.match(_NUMBERED, line) for line in wanted if line) and any(wanted):
+        bare = "\n".join(re.sub(_NUMBERED, "", line, count=1) for line in wanted)
         if bare in whole:
             return "It is there without the line numbers: leave out each number and the tab behind it."
     return _around(whole, given) or _line_by_line(whole, wanted)

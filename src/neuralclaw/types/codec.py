@@ -17,7 +17,7 @@ VERSIONS: Mapping[str, int] = MappingProxyType({})
 UPCASTS: Mapping[tuple[str, int], Upcast] = MappingProxyType({})
 """(built-in kind, version) -> a function from that version's fields to the next version's. Stored bytes are never rewritten."""
 
-_KIND = re.compile(r"[a-z_][a-z0-9_]*\.[a-z0-9_]+(?:[.-][a-z0-9_]+)*")
+_KIND = r"[a-z_][a-z0-9_]*\.[a-z0-9_]+(?:[.-][a-z0-9_]+)*"
 
 
 class EventKind(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,7 +88,7 @@ class Codec:
             raise ConfigError(f"the event kind {name} of {place} has the name of a built-in one, {_place(_BUILT_IN[name])}")
         if name in self._kinds:
             raise ConfigError(f"two event kinds are called {name}: {_place(self._kinds[name].body)} and {place}")
-        if not _KIND.fullmatch(name):
+        if not re.fullmatch(_KIND, name):
             raise ConfigError(
                 f"the event kind {name!r} of {place} is not called CAPABILITY.NAME", hint=f'class {kind.body.__name__}(Body, tag="CAPABILITY.NAME")'
             )

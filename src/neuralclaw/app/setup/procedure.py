@@ -20,7 +20,7 @@ from ...types.messages import Failure, Finished, ModelReply, Notice, Request, Re
 from ..capabilities import Capabilities
 from ..clock import SystemClock
 from ..home import read_command
-from ..model_resolver import OWN, ModelResolver
+from ..models.model_resolver import OWN, ModelResolver
 from .discovery import SetupFindings, find, local_engine, providers
 from .model_listing import ModelListing, listing
 

@@ -11,7 +11,7 @@ from ...errors import LLMError, UsageError
 from ...plugins import load
 from ...providers.model_service import is_local
 from ...types.messages import Usage
-from ..model_resolver import GIVEN, LOCAL, OWN, ModelResolver
+from ..models.model_resolver import GIVEN, LOCAL, OWN, ModelResolver
 from ..option_checks import count, refused, seconds
 from .task import Task
 from .tasks import TASKS

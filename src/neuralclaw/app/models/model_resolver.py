@@ -9,17 +9,17 @@ from typing import Any
 
 import msgspec
 
-from .. import config
-from ..config import LoadedSettings
-from ..config.model_choice import OFFLINE
-from ..config.services import OLLAMA_TAG
-from ..errors import ConfigError
-from ..plugins import load
-from ..ports import Clock, Net, Provider
-from ..safety.gate import PolicyGate
+from ... import config
+from ...config import LoadedSettings
+from ...config.model_choice import OFFLINE
+from ...config.services import OLLAMA_TAG
+from ...errors import ConfigError
+from ...plugins import load
+from ...ports import Clock, Net, Provider
+from ...safety.gate import PolicyGate
+from ..setup.model_listing import has_model
 from .local_ollama import LocalOllama
 from .service_models import ServiceModels
-from .setup.model_listing import has_model
 
 GIVEN = "given"
 """Provider name of a `Provider` object that was passed to `Agent.open`."""

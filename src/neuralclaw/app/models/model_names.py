@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from ..config.services import OLLAMA_TAG
-from ..errors import ConfigError
-from ..plugins import load
+from ...config.services import OLLAMA_TAG
+from ...errors import ConfigError
+from ...plugins import load
 from .service_models import ServiceModels
 
 

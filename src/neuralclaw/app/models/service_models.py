@@ -5,11 +5,11 @@ from typing import Any
 
 import anyio
 
-from .. import config
-from ..errors import ConfigError
-from ..plugins import load
-from ..safety.gate import PolicyGate
-from .setup.model_listing import ModelListing, has_model, listing
+from ... import config
+from ...errors import ConfigError
+from ...plugins import load
+from ...safety.gate import PolicyGate
+from ..setup.model_listing import ModelListing, has_model, listing
 
 ASK_SECONDS = 3.0
 """How long a service may take to send the list of its models."""

@@ -1,17 +1,13 @@
 """The verbs about models: which ones can be chosen here, and what is known of one."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
 
-from .. import config
-from ..errors import ConfigError, LLMUnavailableError
-from ..plugins import load
-from ..types.messages import ModelInfo, Price
-from .capabilities import Capabilities
-from .clock import SystemClock
+from ... import config
+from ...errors import ConfigError, LLMUnavailableError
+from ...plugins import load
+from ...types.messages import ModelInfo, Price
 from .model_resolver import GIVEN, LOCAL, OWN, ModelResolver
 
 
@@ -94,17 +90,6 @@ class ModelVerbs:
         prefix = f"llm.providers.{service}.models.{name}"
         told = next((origin for key, origin in self._loaded.origins.items() if key == prefix or key.startswith(f"{prefix}.")), None)
         return told or ("built in" if service == "ollama" or load("provider.shipped")(service, name) else "assumed")
-
-
-@asynccontextmanager
-async def reading(asked: config.SettingsRequest) -> AsyncIterator[ModelVerbs]:
-    """The verbs over a configuration alone: works without a home that can be written. Raises `ConfigError`."""
-    loaded = config.effective(asked, lambda: load("provider.known"), Capabilities.load)
-    models = ModelResolver(loaded, load("gate.standing")(loaded), SystemClock(), given=None)
-    try:
-        yield ModelVerbs(models, loaded)
-    finally:
-        await models.aclose()
 
 
 def _told(info: ModelInfo, price: Price | None = None) -> dict[str, Any]:

@@ -1,0 +1,105 @@
+"""`MODELS`: the capability that brings the commands about models."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ...capability import Capability, Verb
+from ...plugins import load
+from ..capability_context import ClientContext
+from .model_text import columns_of_model, described_model, setup_hint
+from .model_verbs import ModelVerbs
+
+TASK_SECONDS = 120.0
+"""How long a task of `models.try` may run where nothing is said."""
+TASK_NAMES = tuple(
+    "find read question log pages count absent premise edit several create rename data test calculation steps explain hidden no forbidden".split()
+)
+"""The tasks, for `--help`: known without loading them."""
+Progress = Callable[[list[dict[str, Any]]], None]
+
+
+async def list_models(context: ClientContext, service: str | None = None) -> list[dict[str, Any]]:
+    """The models that can be used now: those that are set, and each ready service's default; or all that are known of one service."""
+    verbs = ModelVerbs(context.models, context.loaded)
+    found = await verbs.list(service)
+    if verbs.notice:
+        context.notice(verbs.notice)
+    return found
+
+
+async def show_model(context: ClientContext, model: str | None = None, *, usable: bool = False) -> dict[str, Any]:
+    """What is known of the model that `P:M`, a service or a model alone, or nothing stands for. `usable`: `ConfigError` where its key is missing."""
+    return await ModelVerbs(context.models, context.loaded).show(model, usable=usable)
+
+
+async def try_models(
+    context: ClientContext,
+    models: list[str],
+    *,
+    tasks: tuple[str, ...] = (),
+    timeout: float = TASK_SECONDS,
+    runs: int = 1,
+    keep: str | None = None,
+    seed: str | None = None,
+    progress: Progress | None = None,
+) -> list[dict[str, Any]]:
+    """Try models (`P:M`) with the twenty tasks, each in a fresh workspace and home: passes, calls, usage, time and every result, for each model.
+
+    `progress` is told the value so far. Real calls are made, and paid. Raises `ConfigError` for a model that cannot be asked, `LLMError` where none
+    of them answers.
+    """
+    wanted = load("models.asked")(models=models, tasks=tasks, timeout=timeout, runs=runs, keep=keep, seed=seed)
+    done: list[dict[str, Any]] = await load("models.try")(context.loaded, context.models, wanted, progress)
+    return done
+
+
+def _advice(rows: Any, given: Mapping[str, Any]) -> str:
+    return setup_hint(rows) if given.get("service") is None else ""
+
+
+MODELS = Capability(
+    name="models",
+    summary="which models there are, and what one achieves before you trust it",
+    verbs=(
+        Verb(
+            name="models.list",
+            summary="The models that can be used now, or all that are known of one service.",
+            run=list_models,
+            example="neuralclaw models list openai",
+            help={"service": "every model of this service: what a server of your own lists, what is known of the others (else those that can be used now)"},
+            display=columns_of_model,
+            columns=("model", "context", "tools", "images", "price", "key"),
+            empty="{service} has no models",
+            hint=_advice,
+            reads=True,
+            settings_only=True,
+        ),
+        Verb(
+            name="models.show",
+            summary="One model: window, tools, pictures, price, where that is known from, and whether its key is there.",
+            run=show_model,
+            example="neuralclaw models show openai:gpt-4o",
+            help={"model": "a model, or a service alone (else the one that is used)", "usable": "refuse one whose key is missing: exit 78, naming it"},
+            spelled={"model": "P:M"},
+            display=described_model,
+            reads=True,
+            settings_only=True,
+        ),
+        Verb(
+            name="models.try",
+            summary="Try models with 20 small real tasks, each checked by its effects. 0 when every model could be tried, whatever its score.",
+            run=try_models,
+            example="neuralclaw models try openai:gpt-4o ollama:qwen3",
+            help={
+                "models": "the models, for instance openai:gpt-4o anthropic:claude-sonnet-4-5",
+                "tasks": f"only this task (may be given several times): {', '.join(TASK_NAMES)}",
+                "timeout": "running time of a task at most",
+                "runs": "do every task so often; names and numbers differ from run to run",
+                "keep": "keep the workspaces, in DIR/MODEL/TASK",
+                "seed": "what names and numbers are made from, as a trial before printed it (else new ones)",
+            },
+            spelled={"models": "P:M", "tasks": "--task NAME", "timeout": "SECONDS", "keep": "DIR"},
+            settings_only=True,
+        ),
+    ),
+)
