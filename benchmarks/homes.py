@@ -9,7 +9,7 @@ import argparse
 import anyio
 import msgspec
 
-from neuralclaw import Agent
+from neuralclaw import Agent, lookups
 from neuralclaw.app.clock import SystemClock
 from neuralclaw.store import SqliteStore
 from neuralclaw.testing import FunctionProvider, Reply
@@ -42,7 +42,7 @@ async def build(home: str, folder: str, turns: int) -> None:
     await one(home, folder, "long")
     async with await SqliteStore.open(home, clock=SystemClock()) as store:
         entries = await store.read("long")
-        blobs = await store.blobs([digest for entry in entries for digest in named_blobs(entry.body)])
+        blobs = await lookups.blobs(store, [digest for entry in entries for digest in named_blobs(entry.body)])
         limit = anyio.Semaphore(WRITERS)
 
         def again(key: str, turn: int) -> list[Draft]:

@@ -12,7 +12,7 @@ from .types.actions import Action, Answer, Answers, FactSheet, Grant, Question, 
 from .types.entries import Draft, Entry
 from .types.messages import ModelEvent, ModelInfo, Request
 from .types.options import ApprovalsMode
-from .types.records import Lease, NewSession, OpenQuestion, OutboxItem, OutboxRow, PutRecord, Record, SessionRow, StoredResult, VerifyReport
+from .types.records import Lease, OpenQuestion, Record, SessionRow, StateRow, VerifyReport
 from .types.tools import FileChange, ToolContext, ToolResult, ToolSpec, Watched
 
 
@@ -206,11 +206,12 @@ class Rows(Protocol):
 
 
 class Store(Protocol):
-    """The journal and what is derived from it. Any number of processes may have one home open."""
+    """The journal and what is derived from it. Any number of processes may have one home open.
 
-    async def append(
-        self, session: str, drafts: Sequence[Draft], *, lease: Lease | None = None, rows: Sequence[NewSession | OutboxItem | PutRecord | StoredResult] = ()
-    ) -> list[Entry]:
+    What can be said by a few of these methods stands in `lookups`, once for every database.
+    """
+
+    async def append(self, session: str, drafts: Sequence[Draft], *, lease: Lease | None = None, rows: Sequence[StateRow] = ()) -> list[Entry]:
         """Write the drafts and rows in one transaction, all or nothing; they survive `kill -9` when this returns.
 
         The entries given back are as a reader finds them. A draft whose encoded body could not be read back is refused with `StoreError`, and so is
@@ -233,27 +234,17 @@ class Store(Protocol):
         """
         ...
 
-    async def blobs(self, digests: Sequence[str]) -> dict[str, bytes]:
-        """The kept bytes of these names; those that are not there (any more) are left out."""
-        ...
-
     async def rows(
         self, table: str, where: Mapping[str, Any] = ..., *, order: Sequence[str] = (), descending: bool = False, limit: int | None = None
     ) -> list[dict[str, Any]]:
-        """Rows of a derived table, a built-in one or a capability's: those whose columns equal what `where` names, or one of it where that is a list,
-        tuple or set. `order`: columns; `limit`: at most so many.
+        """Rows of a table: a built-in derived one, a capability's, or one of `sessions`, `leases`, `records`, `outbox`, `results` and `blobs`.
+
+        Those whose columns equal what `where` names, or one of it where that is a list, tuple or set, or begin so where it is a `Prefix` (in
+        `types.records`). `order`: columns; `limit`: at most so many.
 
         A capability's table has all that was written through a store that was opened with it; what another program wrote meanwhile is taken up with
         the next write or opening. Raises `StoreError` for a table or column that is not there, and for a capability's table that could not be derived.
         """
-        ...
-
-    async def record(self, space: str, key: str) -> Record | None:
-        """The record of that key, None where there is none. A space belongs to one capability or part of the program."""
-        ...
-
-    async def records(self, space: str, *, prefix: str = "") -> list[Record]:
-        """The records of a space whose keys begin with `prefix`, by key."""
         ...
 
     async def put_record(self, space: str, key: str, value: Any, *, expect: int | None = None) -> Record:
@@ -264,39 +255,18 @@ class Store(Protocol):
         """
         ...
 
-    async def outbox(self, *, pending: bool = True) -> list[OutboxRow]:
-        """What is to be delivered, oldest first; without `pending` also what was delivered or given up."""
-        ...
-
-    async def delivered(self, item: int, *, error: str = "", retry_at: float | None = None) -> OutboxRow:
-        """Record an attempt to deliver an item of the outbox; gives the item as it stands then.
-
-        Without `error` it is delivered, and stays so. With one it is tried again at `retry_at` (epoch seconds), or given up where that is None.
-        Raises `StoreError` where there is no such item.
-        """
-        ...
-
     def changes(self, after: int | None = None) -> AsyncIterator[Sequence[Entry]]:
         """Entries of every session and process as they are written, from record `after` on (None: from now on)."""
         ...
 
-    async def session(self, session: str) -> SessionRow | None: ...
-    async def sessions(self, *, unfinished: bool = False) -> list[SessionRow]: ...
-    async def resolve(self, prefix: str) -> str:
-        """The session of that id or unique prefix, found without reading the others. Raises `SessionNotFound`, which names the candidates."""
+    async def sessions(self, *, session: str | None = None, unfinished: bool = False) -> list[SessionRow]:
+        """Sessions, the one that changed last first: all, or the one of that id, found without reading the others. With `unfinished` only those
+        that wait to be gone on with."""
         ...
 
-    async def newest(self, workspace: str, *, left_out: Sequence[str] = ()) -> str | None:
-        """The session of that workspace that changed last, those of `left_out` never; None when there is none."""
-        ...
-
-    async def question(self, approval_id: str) -> OpenQuestion | None:
-        """The question of that id, found without reading any other; None when there is none or its body cannot be read."""
-        ...
-
-    async def questions(self, *, session: str | None = None, open_only: bool = True) -> list[OpenQuestion]: ...
-    async def result(self, session: str, call_id: str) -> str | None:
-        """The whole text of a result that was shortened for the model."""
+    async def questions(self, *, approval_id: str | None = None, session: str | None = None, open_only: bool = True) -> list[OpenQuestion]:
+        """Questions, oldest first: all, those of a session, or the one of that id, found without reading any other. Those whose body cannot be read are
+        not among them. `open_only`: those that can still be answered."""
         ...
 
     async def grants(self, session: str | None = None, workspace: str | None = None) -> list[StandingGrant]:
@@ -313,11 +283,6 @@ class Store(Protocol):
         """Who holds the lease now (`pid 123`), or None."""
         ...
 
-    async def start_turn(self, lease: Lease, session: str, turn: int) -> int:
-        """Count a start of this turn that has left no entry yet; every entry of the turn sets the count back to 0. Returns the count."""
-        ...
-
-    async def set_aside(self, session: str, aside: bool) -> None: ...
     async def verify(self) -> VerifyReport: ...
     async def aclose(self) -> None: ...
 

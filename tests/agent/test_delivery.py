@@ -12,6 +12,7 @@ from typing import Any
 import anyio
 import pytest
 
+from neuralclaw import lookups
 from neuralclaw.app.background_work import run_services
 from neuralclaw.app.capability_parts import Nothing
 from neuralclaw.capability import Service
@@ -46,7 +47,7 @@ def post() -> Iterator[QueueChannel]:
 
 
 async def state(opened: Any) -> list[tuple[str, int, str]]:
-    return [(row.state, row.attempts, row.error) for row in await opened._home.store.outbox(pending=False)]
+    return [(row.state, row.attempts, row.error) for row in await lookups.outbox(opened._home.store, pending=False)]
 
 
 async def settled(opened: Any, wanted: str) -> None:

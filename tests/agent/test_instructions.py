@@ -8,7 +8,7 @@ from typing import Any, Literal
 import anyio
 import pytest
 
-from neuralclaw import Ask
+from neuralclaw import Ask, lookups
 from neuralclaw.app.equip import equip, resolve
 from neuralclaw.testing import EventCapture, FunctionProvider, Reply, ScriptedProvider
 from neuralclaw.tools.instructions import MAX_BYTES
@@ -137,7 +137,7 @@ async def test_what_was_told_is_on_record_with_its_label_and_its_digest(home: Pa
         record = await a._home.store.read("s")
         (started,) = [e for e in record if isinstance(e.body, TurnStarted)]
         assert isinstance(started.body, TurnStarted)
-        kept = await a._home.store.blobs([started.body.stored["system"]])
+        kept = await lookups.blobs(a._home.store, [started.body.stored["system"]])
     assert kept[started.body.stored["system"]].decode() == provider.requests[0].system
     assert len(started.body.digests["instructions"]) == 64
     assert "external:workspace" in started.header.labels

@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from neuralclaw import Agent
+from neuralclaw import Agent, lookups
 from neuralclaw.app.clock import SystemClock
 from neuralclaw.errors import AgentError, TurnSetAside
 from neuralclaw.store import SqliteStore
@@ -270,7 +270,7 @@ async def test_a_task_that_fails_because_the_turn_before_it_is_set_aside_is_with
     lease = await store.acquire("session:s")
     assert lease is not None
     for _ in range(3):
-        await store.start_turn(lease, "s", 1)
+        await lookups.start_turn(store, lease, "s", 1)
     await store.release(lease)
     await store.aclose()
     async with agent(home, "never") as a:

@@ -6,6 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
+from neuralclaw import lookups
 from neuralclaw.errors import AlreadyAnswered, UnknownQuestion, UsageError
 from neuralclaw.runtime.asker import JournalAsker
 from neuralclaw.testing import FakeClock
@@ -41,7 +42,7 @@ async def test_a_question_that_nobody_answers_in_time_is_a_no_by_expired(tmp_pat
             answer = await asker.ask("s", Question(approval_id="Q1", action=asked.action, expires=0.0), "ask")
         assert (answer.decision, answer.by) == ("no", "expired")
         assert clock.now() >= 1_800_000_300
-        known = await store.question("Q1")
+        known = await lookups.question(store, "Q1")
         assert known is not None
         assert known.answer is not None
         assert known.answer.by == "expired"

@@ -9,7 +9,7 @@ import anyio
 import msgspec
 import pytest
 
-from neuralclaw import Agent, tool
+from neuralclaw import Agent, lookups, tool
 from neuralclaw.agent.context import CUT_OFF, first_turn
 from neuralclaw.testing import EventCapture, FunctionProvider, Reply, ScriptedProvider
 from neuralclaw.types.entries import Entry, blob_digest
@@ -105,7 +105,7 @@ async def test_metadata_is_bounded_like_content_and_the_whole_is_kept(home: Path
 
     async with agent(home, calls(call("much")), "ok", tools=[much]) as a:
         finished = (await events(a, session="s")).one("tool.finished").body
-        whole = await a._home.store.blobs([finished.metadata_digest])
+        whole = await lookups.blobs(a._home.store, [finished.metadata_digest])
     assert len(msgspec.json.encode(finished.metadata)) <= 40_000
     assert finished.metadata["count"] == 20_000
     assert finished.metadata["note"].startswith("yyy")
@@ -126,9 +126,9 @@ async def test_all_that_a_request_was_made_of_is_on_record_byte_for_byte(home: P
         await events(a, session="s")
         store, record = a._home.store, await entries(a)
         (started,) = [e.body for e in record if isinstance(e.body, TurnStarted)]
-        kept = await store.blobs(list(started.stored.values()))
+        kept = await lookups.blobs(store, list(started.stored.values()))
         snapshots = [e.body.environment for e in record if isinstance(e.body, Message)]
-        environments = await store.blobs(snapshots)
+        environments = await lookups.blobs(store, snapshots)
     for request, snapshot in zip(provider.requests, snapshots, strict=True):
         assert kept[started.stored["system"]].decode() == request.system
         assert kept[started.stored["tools"]] == msgspec.json.encode(request.tools)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from neuralclaw import tool
+from neuralclaw import lookups, tool
 from neuralclaw.agent.redaction import NO_REDACTION, NoStream
 from neuralclaw.agent.sources import TurnSource, fit_texts, read_sources
 from neuralclaw.errors import StoreError
@@ -69,7 +69,7 @@ async def test_sources_are_read_anew_before_each_call_in_their_order(home: Path)
         told = ["reading 1\n\na\n\nb", "reading 2\n\na\n\nb"]
         assert [request.environment for request in provider.requests] == told
         assert [e.body.environment for e in entries if isinstance(e.body, Message)] == [blob_digest(text.encode()) for text in told]
-        kept = await store.blobs([blob_digest(text.encode()) for text in told])
+        kept = await lookups.blobs(store, [blob_digest(text.encode()) for text in told])
         assert {data.decode() for data in kept.values()} == set(told)
 
 

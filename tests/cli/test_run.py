@@ -7,6 +7,7 @@ import pytest
 
 from neuralclaw.app.clock import SystemClock
 from neuralclaw.store.sqlite import SqliteStore
+from neuralclaw.types.records import SetAside
 from tests.waiting import until
 
 from .model import served
@@ -221,7 +222,7 @@ async def test_recover_names_the_sessions_and_what_was_set_aside(claw: Claw) -> 
         with claw.started(*SLEEP, "--session", session) as run:
             run.until("tool.started")
     store = await SqliteStore.open(str(claw.home), clock=SystemClock())
-    await store.set_aside("aside", True)
+    await store.append("aside", [], rows=[SetAside(True)])
     await store.aclose()
     recovered = await claw("recover")
     assert recovered.code == 1, recovered

@@ -10,17 +10,18 @@ from .source import PACKAGE, Module, imports, modules, own, room
 
 ADAPTERS = frozenset({"providers", "sandbox", "tools", "documents", "memory", "store", "mcp", "channels"})
 ALLOWED: dict[str, frozenset[str]] = {
-    "runtime": frozenset({"agent", "ports", "types", "errors"}),
-    "agent": frozenset({"ports", "types", "errors"}),
+    "runtime": frozenset({"agent", "lookups", "ports", "types", "errors"}),
+    "agent": frozenset({"lookups", "ports", "types", "errors"}),
     "safety": frozenset({"ports", "types", "errors"}),
     "capability": frozenset({"ports", "tool", "types", "errors"}),
     "conversion": frozenset({"errors"}),
     "tool": frozenset({"types", "errors"}),
+    "lookups": frozenset({"ports", "types", "errors"}),
     "ports": frozenset({"desk_ports", "types"}),
     "desk_ports": frozenset({"types"}),
     "types": frozenset({"errors"}),
     "errors": frozenset(),
-} | dict.fromkeys(ADAPTERS, frozenset({"capability", "conversion", "tool", "ports", "types", "errors"}))
+} | dict.fromkeys(ADAPTERS, frozenset({"capability", "conversion", "tool", "lookups", "ports", "types", "errors"}))
 # The composition root and what stands on it; the four that only they import know values and nothing above.
 ROOTS = frozenset({"cli", "app", "testing", "__main__", ""})
 SETTINGS = frozenset({"config", "log", "secrets", "plugins", "_version"})

@@ -11,6 +11,7 @@ from typing import Any
 from anyio.from_thread import start_blocking_portal
 from hypothesis.stateful import RuleBasedStateMachine, invariant
 
+from neuralclaw import lookups
 from neuralclaw.errors import NeuralClawError
 from neuralclaw.types.records import Lease
 
@@ -190,7 +191,7 @@ class Compared(RuleBasedStateMachine):
 
     async def _row(self, name: str) -> Any:
         async with self.home.reader() as store:
-            return await store.session(name)
+            return await lookups.session(store, name)
 
     @invariant()
     def all_agree(self) -> None:
@@ -211,7 +212,7 @@ class Compared(RuleBasedStateMachine):
                 self._compare_running(name, entries)
                 assert self.world.entered[name] == s.entered, f"{name} was held {self.world.entered[name]} times, not {s.entered}"
                 self._count_effects(read)
-                row = await store.session(name)
+                row = await lookups.session(store, name)
                 if not s.keys:
                     assert row is None
                     continue

@@ -8,7 +8,7 @@ from neuralclaw.errors import StoreError
 from neuralclaw.store import SqliteStore
 from neuralclaw.types.entries import Draft, Entry
 from neuralclaw.types.events import ToolFinished, ToolStarted
-from neuralclaw.types.records import Lease
+from neuralclaw.types.records import Lease, SetAside, TurnAttempt
 
 
 @dataclass
@@ -57,7 +57,8 @@ class FaultyStore:
         return getattr(self._store, name)
 
     async def append(self, session: str, drafts: Sequence[Draft], **more: Any) -> list[Entry]:
-        entries: list[Entry] = await self._write("append", lambda: self._append(session, drafts, **more))
+        kind = {TurnAttempt: "start_turn", SetAside: "set_aside"}.get(type(next(iter(more.get("rows", ())), None)), "append")
+        entries: list[Entry] = await self._write(kind, lambda: self._append(session, drafts, **more))
         return entries
 
     async def _append(self, session: str, drafts: Sequence[Draft], **more: Any) -> list[Entry]:
@@ -87,13 +88,6 @@ class FaultyStore:
         self.kept.add(lease.name)
         await self._write("release", lambda: self._store.release(lease))
         self.kept.discard(lease.name)
-
-    async def start_turn(self, lease: Lease, session: str, turn: int) -> int:
-        count: int = await self._write("start_turn", lambda: self._store.start_turn(lease, session, turn))
-        return count
-
-    async def set_aside(self, session: str, aside: bool) -> None:
-        await self._write("set_aside", lambda: self._store.set_aside(session, aside))
 
     async def rebuild(self) -> None:
         await self._write("rebuild", self._store.rebuild)

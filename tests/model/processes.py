@@ -10,7 +10,7 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from neuralclaw import Agent
+from neuralclaw import Agent, lookups
 from neuralclaw.agent.state import TurnState
 from neuralclaw.app.clock import SystemClock
 from neuralclaw.errors import AgentError
@@ -62,7 +62,7 @@ class Client:
     async def write_late(self, session: str, lease: Lease, starts: bool) -> None:
         """What a turn would do that does not know yet that its lease has passed on."""
         if starts:
-            await self._store.start_turn(lease, session, 1)
+            await lookups.start_turn(self._store, lease, session, 1)
         else:
             await self._store.append(session, [Draft(1, TurnFinished(status="done", text="too late"))], lease=lease)
 

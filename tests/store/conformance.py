@@ -10,11 +10,12 @@ from typing import Any
 import anyio
 import pytest
 
+from neuralclaw import lookups
 from neuralclaw.errors import AlreadyAnswered, LeaseLost, SessionNotFound, StoreError, UnknownQuestion
 from neuralclaw.ports import Store
 from neuralclaw.types import events as ev
 from neuralclaw.types.entries import Draft, Entry, blob_digest
-from neuralclaw.types.records import DuplicateInbound, NewSession, OutboxItem, PutRecord, RecordConflict, StoredResult
+from neuralclaw.types.records import DuplicateInbound, NewSession, OutboxItem, PutRecord, RecordConflict, SetAside, StoredResult
 
 from . import kit, readings
 
@@ -53,14 +54,19 @@ class StoreConformance:
             with pytest.raises(StoreError, match="bytes that it names are not kept"):
                 await store.append("b", [kit.message(), kit.picture(b"png", with_bytes=False)])
             assert await store.read("b") == []
-            assert await store.outbox() == []
-            assert await store.records("s") == []
+            assert (
+                await lookups.outbox(
+                    store,
+                )
+                == []
+            )
+            assert await lookups.records(store, "s") == []
 
     async def test_bytes_are_kept_under_their_digests(self, opening: Opening) -> None:
         async with opening() as store:
             await store.append("a", [kit.picture(b"png")])
             await store.append("b", [kit.picture(b"png", with_bytes=False)])
-            assert await store.blobs([blob_digest(b"png"), blob_digest(b"gif")]) == {blob_digest(b"png"): b"png"}
+            assert await lookups.blobs(store, [blob_digest(b"png"), blob_digest(b"gif")]) == {blob_digest(b"png"): b"png"}
 
     async def test_a_question_is_answered_once(self, opening: Opening) -> None:
         scope = {"kind": "program", "value": "git push", "tool": "terminal"}
@@ -74,11 +80,11 @@ class StoreConformance:
                 await store.append("b", [kit.answered("Q2")])
             assert [q.question.approval_id for q in await store.questions(session="a")] == ["Q2"]
             assert [q.question.approval_id for q in await store.questions(session="a", open_only=False)] == ["Q1", "Q2"]
-            found = await store.question("Q1")
+            found = await lookups.question(store, "Q1")
             assert found is not None
             assert found.answer is not None
             assert (found.session, found.turn, found.answer.decision) == ("a", 1, "session")
-            assert await store.question("Q3") is None
+            assert await lookups.question(store, "Q3") is None
             assert [g.grant_id for g in await store.grants("a", "/w")] == ["Q1"]
             assert await store.grants("b", "/w") == []
             assert [g.grant_id for g in await store.grants()] == ["Q1"]
@@ -90,15 +96,15 @@ class StoreConformance:
             assert await other.acquire("session:a") is None
             assert await store.acquire("session:a") is None
             assert await other.holder("session:a") is not None
-            assert [await store.start_turn(lease, "a", 1) for _ in range(2)] == [1, 2]
+            assert [await lookups.start_turn(store, lease, "a", 1) for _ in range(2)] == [1, 2]
             await store.append("a", [kit.inbound(), kit.started()], lease=lease)
-            assert await store.start_turn(lease, "a", 1) == 1
+            assert await lookups.start_turn(store, lease, "a", 1) == 1
             await store.release(lease)
             assert await store.holder("session:a") is None
             taken = await other.acquire("session:a")
             assert taken is not None
             assert taken.epoch > lease.epoch
-            for write in (store.append("a", [kit.message()], lease=lease), store.start_turn(lease, "a", 1)):
+            for write in (store.append("a", [kit.message()], lease=lease), lookups.start_turn(store, lease, "a", 1)):
                 with pytest.raises(LeaseLost):
                     await write
             assert len(await store.read("a")) == 2
@@ -113,15 +119,19 @@ class StoreConformance:
             assert [row.session for row in await store.sessions()] == ["beta", "alpha"]
             assert (rows["alpha"].title, rows["alpha"].state, rows["alpha"].open_turn, rows["alpha"].usd) == ("first words", "unfinished", 1, 0.5)
             assert (rows["beta"].title, rows["beta"].state, rows["beta"].turns, rows["beta"].workspace) == ("named", "idle", 1, "/v")
-            assert await store.session("alpha") == rows["alpha"]
-            assert await store.session("gamma") is None
+            assert await lookups.session(store, "alpha") == rows["alpha"]
+            assert await lookups.session(store, "gamma") is None
             assert [row.session for row in await store.sessions(unfinished=True)] == ["alpha"]
-            assert await store.resolve("al") == "alpha"
+            assert await lookups.resolve(store, "al") == "alpha"
             with pytest.raises(SessionNotFound):
-                await store.resolve("gamma")
-            assert (await store.newest("/w"), await store.newest("/v", left_out=("beta",)), await store.newest("/")) == ("alpha", None, None)
-            await store.set_aside("alpha", True)
-            row = await store.session("alpha")
+                await lookups.resolve(store, "gamma")
+            assert (await lookups.newest(store, "/w"), await lookups.newest(store, "/v", left_out=("beta",)), await lookups.newest(store, "/")) == (
+                "alpha",
+                None,
+                None,
+            )
+            await store.append("alpha", [], rows=[SetAside(True)])
+            row = await lookups.session(store, "alpha")
             assert row is not None
             assert row.state == "set_aside"
 
@@ -129,13 +139,20 @@ class StoreConformance:
         async with opening() as store:
             await store.append("a", [kit.tool_finished("c1")], rows=[StoredResult("c1", "all of it"), OutboxItem("chat:1", "fine", "telegram")])
         async with opening() as store:
-            assert await store.result("a", "c1") == "all of it"
-            assert await store.result("b", "c1") is None
-            (item,) = await store.outbox()
+            assert await lookups.result(store, "a", "c1") == "all of it"
+            assert await lookups.result(store, "b", "c1") is None
+            (item,) = await lookups.outbox(
+                store,
+            )
             assert (item.channel, item.address, item.text, item.state) == ("telegram", "chat:1", "fine", "pending")
-            assert (await store.delivered(item.id, error="no network", retry_at=5.0)).next_try == 5.0
-            assert (await store.delivered(item.id)).state == "delivered"
-            assert await store.outbox() == []
+            assert (await lookups.delivered(store, item.id, error="no network", retry_at=5.0)).next_try == 5.0
+            assert (await lookups.delivered(store, item.id)).state == "delivered"
+            assert (
+                await lookups.outbox(
+                    store,
+                )
+                == []
+            )
 
     async def test_subscribers_see_what_any_store_of_the_home_writes_in_order(self, opening: Opening) -> None:
         async with opening() as store, opening() as other:
@@ -185,16 +202,16 @@ class StoreConformance:
     async def test_a_record_is_changed_by_compare_and_set(self, opening: Opening) -> None:
         async with opening() as store, opening() as other:
             first = await store.put_record("s", "a/1", {"x": [1, None]}, expect=0)
-            assert await other.record("s", "a/1") == first
+            assert await lookups.record(other, "s", "a/1") == first
             second = await other.put_record("s", "a/1", "two", expect=first.version)
             with pytest.raises(RecordConflict) as caught:
                 await store.put_record("s", "a/1", "three", expect=first.version)
             assert caught.value.current == second
             await store.append("a", [kit.message()], rows=[PutRecord("s", "a/2", 2, expect=0), PutRecord("s", "b", 3)])
-            assert [(r.key, r.value) for r in await other.records("s", prefix="a/")] == [("a/1", "two"), ("a/2", 2)]
+            assert [(r.key, r.value) for r in await lookups.records(other, "s", prefix="a/")] == [("a/1", "two"), ("a/2", 2)]
             await store.put_record("s", "b", None)
-            assert await other.record("s", "b") is None
-            assert await other.records("t") == []
+            assert await lookups.record(other, "s", "b") is None
+            assert await lookups.records(other, "t") == []
 
     async def test_of_many_who_change_one_version_one_succeeds(self, opening: Opening) -> None:
         async with opening() as store, opening() as other:

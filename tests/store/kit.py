@@ -11,6 +11,7 @@ from typing import Any
 
 import anyio
 
+from neuralclaw import lookups
 from neuralclaw.store import SqliteStore
 from neuralclaw.store.bodies import HEADER, header_of
 from neuralclaw.types import chain
@@ -98,7 +99,7 @@ def tool_finished(call_id: str = "c1", *, turn: int = 1) -> Draft:
 async def made(store: SqliteStore, session: str, new: NewSession) -> SessionRow:
     """A session's row without an entry, or with what was empty filled in."""
     await store.append(session, [], rows=[new])
-    row = await store.session(session)
+    row = await lookups.session(store, session)
     assert row is not None
     return row
 

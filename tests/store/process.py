@@ -10,6 +10,7 @@ from pathlib import Path
 
 import anyio
 
+from neuralclaw import lookups
 from neuralclaw.errors import NeuralClawError
 from neuralclaw.store import SqliteStore
 from neuralclaw.types.records import RecordConflict
@@ -40,7 +41,7 @@ async def forever(home: str, session: str) -> None:
     async with kit.opened(Path(home)) as store:
         lease = await store.acquire(f"session:{session}")
         assert lease is not None
-        await store.start_turn(lease, session, 1)
+        await lookups.start_turn(store, lease, session, 1)
         ready()
         while True:
             (entry,) = await store.append(session, [kit.message("x" * 500)], lease=lease)
@@ -63,7 +64,7 @@ async def count(home: str, times: str) -> None:
         ready()
         for _ in range(int(times)):
             while True:
-                found = await store.record("s", "count")
+                found = await lookups.record(store, "s", "count")
                 try:
                     record = await store.put_record("s", "count", found.value + 1 if found else 1, expect=found.version if found else 0)
                 except RecordConflict:

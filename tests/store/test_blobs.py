@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from neuralclaw import lookups
 from neuralclaw.errors import StoreError
 from neuralclaw.types import events as ev
 from neuralclaw.types.entries import Draft, blob_digest
@@ -37,8 +38,8 @@ async def test_bytes_are_kept_once_however_often_they_are_named(home: Path) -> N
         await store.append("b", [kit.picture(PNG, with_bytes=False)])  # they are there
         body = ev.ToolFinished(call_id="c", name="look", ok=True, content="", parts=(ImageContent(Image("image/gif", digest=blob_digest(GIF))),))
         await store.append("b", [Draft(1, body, blobs=(GIF,)), kit.message()])
-        assert await store.blobs([blob_digest(PNG), blob_digest(GIF), blob_digest(b"other")]) == {blob_digest(PNG): PNG, blob_digest(GIF): GIF}
-        assert await store.blobs([]) == {}
+        assert await lookups.blobs(store, [blob_digest(PNG), blob_digest(GIF), blob_digest(b"other")]) == {blob_digest(PNG): PNG, blob_digest(GIF): GIF}
+        assert await lookups.blobs(store, []) == {}
         assert (await store.verify()).ok
     assert kit.raw(home).execute("SELECT count(*) FROM blobs").fetchone() == (2,)
     assert refs(home) == [*((blob_digest(PNG), record) for record in (1, 2, 3, 4)), (blob_digest(GIF), 5)]
@@ -55,7 +56,7 @@ async def test_what_a_turn_starts_with_and_a_reply_saw_is_kept_too(home: Path) -
     metadata = ev.ToolFinished(call_id="c", name="t", ok=True, content="", metadata_digest=blob_digest(b"{}"))
     async with kit.opened(home) as store:
         await store.append("a", [Draft(1, stored, blobs=(system, tools)), Draft(1, reply, blobs=(around,)), Draft(1, metadata, blobs=(b"{}",))])
-        assert len(await store.blobs([blob_digest(data) for data in (system, tools, around, b"{}")])) == 4
+        assert len(await lookups.blobs(store, [blob_digest(data) for data in (system, tools, around, b"{}")])) == 4
 
 
 async def test_an_entry_that_names_bytes_nobody_has_is_refused(home: Path) -> None:
@@ -73,18 +74,19 @@ async def test_erasing_takes_bytes_that_nobody_names_any_more(home: Path) -> Non
     async with kit.opened(home) as store:
         await store.append("a", [kit.picture(PNG), kit.picture(GIF), kit.message()])
         await store.append("b", [kit.picture(PNG)])
+        assert GIF[:70] in (home / "neuralclaw.db-wal").read_bytes()
         await store.erase("a", [1, 2], "owner")
         assert kept(home) == {blob_digest(PNG)}
         assert refs(home) == [(blob_digest(PNG), 4)]
         assert (await store.verify()).ok
-        assert (home / "neuralclaw.db-wal").stat().st_size == 0
+        assert GIF[:70] not in (home / "neuralclaw.db-wal").read_bytes()  # which need not be empty: the sync that follows writes to it
         with pytest.raises(StoreError, match="are not kept"):
             await store.append("a", [kit.picture(GIF, with_bytes=False)])
         await store.erase("b", None, "owner")
         assert kept(home) == set()
         assert (await store.verify()).ok
-    assert GIF not in (home / "neuralclaw.db").read_bytes()
-    assert PNG not in (home / "neuralclaw.db").read_bytes()
+    for beginning in (GIF[:70], PNG[:60]):  # the whole stands in no page
+        assert beginning not in (home / "neuralclaw.db").read_bytes()
 
 
 async def test_a_rebuild_finds_again_who_names_what(home: Path) -> None:
@@ -113,7 +115,7 @@ async def test_kept_bytes_that_were_changed_are_found(home: Path, sql: str, bad:
     kit.raw(home).execute(sql)
     assert (await verified(home)).bad == bad
     async with kit.opened(home, readonly=True) as store:
-        assert (await store.blobs([blob_digest(PNG)]) == {}) == (bad.record == 2)
+        assert (await lookups.blobs(store, [blob_digest(PNG)]) == {}) == (bad.record == 2)
 
 
 async def test_what_an_unknown_entry_names_is_kept(home: Path) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from neuralclaw import lookups
 from neuralclaw.store import SqliteStore
 from neuralclaw.types.entries import Draft
 
@@ -43,13 +44,13 @@ async def test_a_message_waits_until_its_turn_begins_or_a_reply_has_seen_it(home
         assert inbox(home) == [(4, 2, 1), (6, 1, 0)], "a queued one waits, and one that no reply has seen"
         await put(store, [kit.started(2, inbound=4), kit.message(turn=2, seen=10), kit.finished(2)], together)
         assert inbox(home) == [(6, 1, 0)], "a reply of another turn has not seen it"
-        row = await store.session("a")
+        row = await lookups.session(store, "a")
         assert row is not None
         assert (row.pending, row.state) == (True, "unfinished")
         assert [r.session for r in await store.sessions(unfinished=True)] == ["a"]
         await put(store, [kit.started(4, inbound=6), kit.message(turn=4, seen=14), kit.finished(4)], together)
         assert inbox(home) == []
-        row = await store.session("a")
+        row = await lookups.session(store, "a")
         assert row is not None
         assert (row.pending, row.state) == (False, "idle")
         assert await store.sessions(unfinished=True) == []
@@ -83,7 +84,7 @@ async def test_an_append_costs_the_same_however_many_messages_wait(home: Path) -
         assert not any("inbox" in statement for statement in few + many), "an ordinary reply asks nothing about messages"
         assert len(many) == len(few)
         assert sum(map(len, many)) < sum(map(len, few)) + 100
-        row = await store.session("a")
+        row = await lookups.session(store, "a")
         assert row is not None
         assert row.pending
     assert len(inbox(home)) == 5000
@@ -102,7 +103,7 @@ async def test_a_reply_looks_for_messages_while_one_steers_and_not_afterwards(ho
 async def test_labels_of_a_session_join_and_never_drop(home: Path) -> None:
     async def labels(store: SqliteStore, *drafts: Any) -> frozenset[str]:
         await store.append("a", drafts)
-        row = await store.session("a")
+        row = await lookups.session(store, "a")
         assert row is not None
         return row.labels
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from neuralclaw import lookups
 from neuralclaw.errors import AlreadyAnswered, StoreError, UnknownQuestion
 from neuralclaw.testing import FakeClock
 from neuralclaw.types import chain
@@ -107,8 +108,8 @@ async def test_rows_stand_beside_their_entries(home: Path) -> None:
     async with kit.opened(home) as store:
         whole = "é" * 100_000 + "\ud800"
         await store.append("a", [kit.tool_finished("c9")], rows=[StoredResult("c9", whole), OutboxItem("telegram:1", "fine")])
-        assert await store.result("a", "c9") == whole
-        assert await store.result("b", "c9") is None
+        assert await lookups.result(store, "a", "c9") == whole
+        assert await lookups.result(store, "b", "c9") is None
     assert kit.raw(home).execute("SELECT address, text, state FROM outbox").fetchall() == [("telegram:1", "fine", "pending")]
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from neuralclaw import lookups
 from neuralclaw.store.migrations import VERSION
 
 from . import kit, readings
@@ -62,8 +63,13 @@ async def test_a_migrated_home_is_as_one_that_was_made_today(old: Path, tmp_path
 async def test_a_migrated_home_works_on(old: Path) -> None:
     async with kit.opened(old, codec=readings.CODEC, tables=[readings.BOOKS]) as store:
         assert {row.session: row.state for row in await store.sessions()} == {"work": "unfinished", "gone": "set_aside"}
-        assert await store.result("work", "c9") == "the whole text"
-        assert [(row.address, row.text, row.state, row.channel, row.attempts) for row in await store.outbox()] == [
+        assert await lookups.result(store, "work", "c9") == "the whole text"
+        assert [
+            (row.address, row.text, row.state, row.channel, row.attempts)
+            for row in await lookups.outbox(
+                store,
+            )
+        ] == [
             ("telegram:1", "fine", "pending", "", 0),
             ("telegram:2", "bye", "pending", "", 0),
         ]
@@ -85,14 +91,23 @@ async def test_a_home_of_version_1_that_cannot_be_written_is_read_as_it_is(old: 
         async with kit.opened(old, readonly=True, codec=readings.CODEC, tables=[readings.BOOKS]) as store:
             assert len(await store.sessions()) == 2
             assert (await store.verify()).ok
-            assert await store.records("s") == []
-            assert await store.record("s", "k") is None
+            assert await lookups.records(store, "s") == []
+            assert await lookups.record(store, "s", "k") is None
             assert await store.rows("reading_books") == []
             assert [row["call_id"] for row in await store.rows("calls", {"call_id": "c1"})] == ["c1", "c1"]
-            assert [row.address for row in await store.outbox()] == ["telegram:1", "telegram:2"]
+            assert [
+                row.address
+                for row in await lookups.outbox(
+                    store,
+                )
+            ] == ["telegram:1", "telegram:2"]
+            newest = [await lookups.newest(store, "/w"), await lookups.newest(store, "/w", left_out=["gone"])]
     finally:
         os.chmod(old, 0o700)  # noqa: PTH101
     assert (old / "neuralclaw.db").read_bytes() == before
+    assert newest == ["gone", "work"]
+    async with kit.opened(old) as store:
+        assert [await lookups.newest(store, "/w"), await lookups.newest(store, "/w", left_out=["gone"])] == newest
 
 
 async def test_many_processes_may_migrate_one_home_at_once(old: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from neuralclaw import lookups
 from neuralclaw.errors import LeaseLost, StoreError
 from neuralclaw.types.entries import Entry
 
@@ -29,7 +30,7 @@ async def test_two_processes_write_one_chain_without_holes(home: Path) -> None:
         assert len({e.body.text for e in entries if e.body is not None and e.body.type == "message"}) == 500  # each text of both
         report = await store.verify()
         assert (report.ok, report.records) == (True, 1000)
-        row = await store.session("both")
+        row = await lookups.session(store, "both")
         assert row is not None
         assert (row.entries, row.usd) == (1000, 250.0)
 
@@ -52,7 +53,7 @@ async def test_after_a_kill_nothing_acknowledged_is_lost_and_the_lease_is_taken_
         entries = await store.read("work")
         assert len(entries) >= max(acknowledged)
         assert (await store.verify()).ok
-        assert await store.start_turn(lease, "work", 1) == 1
+        assert await lookups.start_turn(store, lease, "work", 1) == 1
         dead = type(lease)(lease.name, f"{other.pid}-0000000000", 1)
         with pytest.raises(LeaseLost):
             await store.append("work", [kit.message()], lease=dead)

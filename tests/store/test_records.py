@@ -7,6 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
+from neuralclaw import lookups
 from neuralclaw.errors import LeaseLost, StoreError
 from neuralclaw.types.records import Lease, OutboxItem, PutRecord, RecordConflict
 
@@ -17,22 +18,22 @@ pytestmark = pytest.mark.anyio
 
 async def test_a_record_is_kept_changed_and_removed(home: Path) -> None:
     async with kit.opened(home) as store:
-        assert await store.record("pins", "a") is None
+        assert await lookups.record(store, "pins", "a") is None
         first = await store.put_record("pins", "a", {"hash": "1", "tools": ["x"]})
-        assert await store.record("pins", "a") == first
+        assert await lookups.record(store, "pins", "a") == first
         assert (first.space, first.key, first.value) == ("pins", "a", {"hash": "1", "tools": ["x"]})
         second = await store.put_record("pins", "a", 2, expect=first.version)
         assert second.version > first.version
         gone = await store.put_record("pins", "a", None, expect=second.version)
-        assert (gone.value, await store.record("pins", "a")) == (None, None)
+        assert (gone.value, await lookups.record(store, "pins", "a")) == (None, None)
         again = await store.put_record("pins", "a", False, expect=0)
         assert again.version > second.version, "no two states of a record have one version"
     async with kit.opened(home) as store:
-        assert await store.record("pins", "a") == again
+        assert await lookups.record(store, "pins", "a") == again
         await store.rebuild()
-        assert await store.record("pins", "a") == again
+        assert await lookups.record(store, "pins", "a") == again
     async with kit.opened(home, readonly=True) as store:
-        assert await store.record("pins", "a") == again
+        assert await lookups.record(store, "pins", "a") == again
         with pytest.raises(StoreError, match="opened for reading only"):
             await store.put_record("pins", "a", 1)
 
@@ -48,17 +49,17 @@ async def test_a_record_that_stands_otherwise_than_expected_is_told_and_left(hom
             with pytest.raises(RecordConflict) as caught:
                 await store.put_record("pins", "a", None, expect=expect)
             assert caught.value.current == first
-        assert await store.record("pins", "a") == first
+        assert await lookups.record(store, "pins", "a") == first
 
 
 async def test_records_of_a_space_are_listed_by_key(home: Path) -> None:
     async with kit.opened(home) as store:
         for space, key in (("s", "job/2"), ("s", "job/10"), ("s", "job"), ("s", "jobs"), ("s", "é"), ("other", "job/1"), ("s", "a%b")):
             await store.put_record(space, key, key)
-        assert [r.key for r in await store.records("s")] == ["a%b", "job", "job/10", "job/2", "jobs", "é"]
-        assert [r.key for r in await store.records("s", prefix="job/")] == ["job/10", "job/2"]
-        assert [r.key for r in await store.records("s", prefix="%")] == []
-        assert [r.value for r in await store.records("other")] == ["job/1"]
+        assert [r.key for r in await lookups.records(store, "s")] == ["a%b", "job", "job/10", "job/2", "jobs", "é"]
+        assert [r.key for r in await lookups.records(store, "s", prefix="job/")] == ["job/10", "job/2"]
+        assert [r.key for r in await lookups.records(store, "s", prefix="%")] == []
+        assert [r.value for r in await lookups.records(store, "other")] == ["job/1"]
 
 
 @pytest.mark.parametrize("value", [object(), "\udc80", float("inf"), [float("nan")], {1: 2}], ids=["no JSON", "no Unicode", "infinite", "no number", "key"])
@@ -66,7 +67,7 @@ async def test_a_value_that_would_not_be_read_as_it_was_is_refused(home: Path, v
     async with kit.opened(home) as store:
         with pytest.raises(StoreError, match="nothing was changed"):
             await store.put_record("s", "k", value)
-        assert await store.record("s", "k") is None
+        assert await lookups.record(store, "s", "k") is None
 
 
 async def test_a_record_has_a_name(home: Path) -> None:
@@ -83,9 +84,9 @@ async def test_a_record_that_was_damaged_is_named(home: Path) -> None:
         c.execute("UPDATE records SET value = '{'")
         c.close()
         with pytest.raises(StoreError, match="the record s/k is damaged"):
-            await store.record("s", "k")
+            await lookups.record(store, "s", "k")
         await store.put_record("s", "k", 2)
-        assert (found := await store.record("s", "k")) is not None
+        assert (found := await lookups.record(store, "s", "k")) is not None
         assert found.value == 2
 
 
@@ -93,7 +94,7 @@ async def test_a_record_changes_with_the_entries_or_not_at_all(home: Path) -> No
     async with kit.opened(home) as store:
         (entry,) = await store.append("a", [kit.message()], rows=[PutRecord("s", "last", 1, expect=0)])
         assert entry.entry == 1
-        first = await store.record("s", "last")
+        first = await lookups.record(store, "s", "last")
         assert first is not None
         with pytest.raises(RecordConflict) as caught:
             await store.append("a", [kit.message()], rows=[PutRecord("s", "other", 1), PutRecord("s", "last", 2, expect=0)])
@@ -104,10 +105,10 @@ async def test_a_record_changes_with_the_entries_or_not_at_all(home: Path) -> No
             await store.append("a", [kit.message()], rows=[PutRecord("s", "other", object())])
         with pytest.raises(LeaseLost):
             await store.append("a", [kit.message()], lease=Lease("session:a", "nobody", 1), rows=[PutRecord("s", "other", 1)])
-        assert await store.records("s") == [first]
+        assert await lookups.records(store, "s") == [first]
         assert len(await store.read("a")) == 1
         await store.erase("a", None, "owner")
-        assert await store.record("s", "last") == first, "a record is derived from nothing"
+        assert await lookups.record(store, "s", "last") == first, "a record is derived from nothing"
 
 
 async def test_of_many_changes_at_once_of_one_version_one_is_made(home: Path) -> None:
@@ -122,7 +123,7 @@ async def test_of_many_changes_at_once_of_one_version_one_is_made(home: Path) ->
         async with anyio.create_task_group() as group:
             for number in range(20):
                 group.start_soon(change, number)
-        found = await store.record("s", "k")
+        found = await lookups.record(store, "s", "k")
         assert found is not None
         assert [found.value] == won
 
@@ -137,7 +138,7 @@ async def test_two_processes_count_on_one_record_and_lose_nothing(home: Path) ->
             await process.go()
         made = [await process.lines() for process in (one, two)]
     async with kit.opened(home) as store:
-        found = await store.record("s", "count")
+        found = await lookups.record(store, "s", "count")
     assert found is not None
     assert found.value == 80
     assert sorted(int(value) for lines in made for value in lines) == list(range(1, 81)), "each value was written by exactly one of them"
@@ -151,7 +152,7 @@ async def test_after_a_kill_no_acknowledged_change_is_lost(home: Path) -> None:
         await process.kill()
         told += (await process.lines())[:-1]  # the last line may be cut
     async with kit.opened(home) as store:
-        found = await store.record("s", "count")
+        found = await lookups.record(store, "s", "count")
     assert found is not None
     assert found.value >= int(told[-1]) >= 20
 
@@ -159,22 +160,31 @@ async def test_after_a_kill_no_acknowledged_change_is_lost(home: Path) -> None:
 async def test_a_delivery_is_pending_until_it_is_recorded(home: Path) -> None:
     async with kit.opened(home) as store:
         await store.append("a", [kit.finished()], rows=[OutboxItem("chat:1", "fine", "telegram"), OutboxItem("chat:2", "too")])
-        first, second = await store.outbox()
+        first, second = await lookups.outbox(
+            store,
+        )
         assert (first.session, first.channel, first.address, first.text, first.state, first.attempts) == ("a", "telegram", "chat:1", "fine", "pending", 0)
         assert (first.next_try, first.error, first.tried, second.channel) == (0.0, "", "", "")
-        late = await store.delivered(first.id, error="no network", retry_at=2_000_000_000.5)
+        late = await lookups.delivered(store, first.id, error="no network", retry_at=2_000_000_000.5)
         assert (late.state, late.attempts, late.next_try, late.error) == ("pending", 1, 2_000_000_000.5, "no network")
         assert late.tried
     async with kit.opened(home) as store:
-        assert await store.outbox() == [late, second]
-        done = await store.delivered(first.id)
+        assert await lookups.outbox(
+            store,
+        ) == [late, second]
+        done = await lookups.delivered(store, first.id)
         assert (done.state, done.attempts, done.error, done.next_try) == ("delivered", 2, "", 0.0)
-        assert await store.delivered(first.id, error="a second process was slower") == done, "what was delivered stays so"
-        given_up = await store.delivered(second.id, error="the chat is gone")
+        assert await lookups.delivered(store, first.id, error="a second process was slower") == done, "what was delivered stays so"
+        given_up = await lookups.delivered(store, second.id, error="the chat is gone")
         assert (given_up.state, given_up.error) == ("failed", "the chat is gone")
-        assert await store.outbox() == []
-        assert await store.outbox(pending=False) == [done, given_up]
+        assert (
+            await lookups.outbox(
+                store,
+            )
+            == []
+        )
+        assert await lookups.outbox(store, pending=False) == [done, given_up]
         with pytest.raises(StoreError, match="nothing to deliver under the number 99"):
-            await store.delivered(99)
+            await lookups.delivered(store, 99)
         await store.erase("a", None, "owner")
-        assert [row.text for row in await store.outbox(pending=False)] == ["", ""]
+        assert [row.text for row in await lookups.outbox(store, pending=False)] == ["", ""]

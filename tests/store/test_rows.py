@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from neuralclaw import lookups
 from neuralclaw.store import queries
 from neuralclaw.store.derived_tables import DerivedTables
 from neuralclaw.store.queries import Wanted
+from neuralclaw.types import events as ev
 from neuralclaw.types.codec import BUILT_IN
-from neuralclaw.types.entries import Entry
-from neuralclaw.types.records import NewSession, OutboxItem, StoredResult
+from neuralclaw.types.entries import Draft, Entry
+from neuralclaw.types.records import NewSession, OutboxItem, Prefix, SetAside, StoredResult
 
 from . import kit
 
@@ -51,10 +53,10 @@ async def test_columns_are_known_by_their_names(home: Path) -> None:
                 await store.read("work", from_turn=2, kinds=("inbound", "message")),
                 await store.sessions(),
                 await store.questions(open_only=False),
-                await store.question("work-Q1"),
+                await lookups.question(store, "work-Q1"),
                 await store.grants("work", "/w"),
                 await store.rows("calls", {"session": "work", "call_id": ["c1"]}),
-                await store.result("work", "c1"),
+                await lookups.result(store, "work", "c1"),
                 await store.verify(),
             ]
 
@@ -71,12 +73,12 @@ async def test_columns_are_known_by_their_names(home: Path) -> None:
         await store.append("other", [kit.inbound(turn=None, key="k"), kit.picture(b"gif"), kit.asked("Q2")], rows=[new, StoredResult("c2", "x")])
         lease = await store.acquire("session:other")
         assert lease is not None
-        await store.start_turn(lease, "other", 1)
+        await lookups.start_turn(store, lease, "other", 1)
         await store.append("other", [kit.started(), kit.answered("Q2", "always"), kit.message(calls=("c2",)), kit.finished()], lease=lease)
         await store.release(lease)
-        await store.set_aside("other", True)
+        await store.append("other", [], rows=[SetAside(True)])
         await store.erase("work", [1], "owner")
-        row = await store.session("other")
+        row = await lookups.session(store, "other")
         assert row is not None
         assert (row.origin, row.parent, row.soul, row.state, row.usd) == ("owner", "work", "s", "set_aside", 0.25)
         assert (await store.verify()).ok
@@ -90,12 +92,12 @@ async def test_one_question_among_twenty_thousand_is_found_at_once(home: Path) -
         taken: list[float] = []
         for i in range(0, 20_000, 100):
             begin = time.perf_counter()
-            found = await store.question(f"Q{i}")
+            found = await lookups.question(store, f"Q{i}")
             taken.append(time.perf_counter() - begin)
             assert found is not None
             assert found.question.approval_id == f"Q{i}"
         assert sorted(taken)[len(taken) * 95 // 100] < 0.005
-        assert await store.question("Q20000") is None
+        assert await lookups.question(store, "Q20000") is None
 
 
 def plan(c: sqlite3.Connection, sql: str, values: tuple[object, ...]) -> list[str]:
@@ -145,7 +147,8 @@ async def test_a_question_is_found_without_a_scan(home: Path) -> None:
     c = kit.raw(home)
     statements: list[str] = []
     c.set_trace_callback(statements.append)
-    assert queries.question_row(c, "Q1") is not None
+    (found,) = queries.question_rows(c, "Q1", None, 0.0, open_only=False)
+    assert found.question.approval_id == "Q1"
     c.set_trace_callback(None)
     assert not any(step.startswith("SCAN") for step in plan(c, statements[0], ()))
 
@@ -165,7 +168,7 @@ async def test_a_call_is_found_by_its_id_alone_without_a_scan(home: Path) -> Non
         await store.append("a", [kit.message(calls=("c1", "c2"))])
         await store.append("b", [kit.message(calls=("c2",))])
         query = queries.Query("calls", {"call_id": "c2"}, ("record",), False, None)
-        rows, steps = statements_of(home, lambda c: queries.derived_rows(c, DerivedTables(), query, frozen=False))
+        rows, steps = statements_of(home, lambda c: queries.table_rows(c, DerivedTables(), query, frozen=False))
         assert rows == [{"session": "a", "call_id": "c2", "record": 1}, {"session": "b", "call_id": "c2", "record": 2}]
         assert any("calls_id (call_id=?)" in step for step in steps), steps
         assert not any(step.startswith("SCAN") for step in steps), steps
@@ -176,21 +179,68 @@ async def test_the_newest_session_of_a_workspace_is_found_without_a_look_at_all_
     async with kit.opened(home, clock=clock) as store:
         for name, workspace in (("a", "/w"), ("b", "/w"), ("c", "/other"), ("d", "/w")):
             await store.append(name, [kit.inbound()], rows=[NewSession(origin="owner", workspace=workspace)])
-        newest, steps = statements_of(home, lambda c: queries.newest_session(c, "/w", ["d"]))
-        assert newest == "b", "of those that changed at the same time the last by name"
-        assert not any("SCAN s" in step for step in steps), steps
+        assert await lookups.newest(store, "/w", left_out=["d"]) == "b", "of those that changed at the same time the last by name"
         clock.seconds += 1
         await store.append("a", [kit.message()])
-        assert await store.newest("/w") == "a"
+        assert await lookups.newest(store, "/w") == "a"
         clock.seconds += 1
         await store.append("fresh", [], rows=[NewSession(origin="owner", workspace="/w")])
-        assert await store.newest("/w") == "fresh"
-        assert await store.newest("/w", left_out=("fresh", "a")) == "d"
-        assert await store.newest("/nowhere") is None
+        assert await lookups.newest(store, "/w") == "fresh"
+        assert await lookups.newest(store, "/w", left_out=("fresh", "a")) == "d"
+        assert await lookups.newest(store, "/nowhere") is None
         clock.seconds += 1
         await store.append("c", [kit.message() for _ in range(300)])
-        assert await store.newest("/w") == "fresh", "also where all that was written lately is of another workspace"
-        assert await store.newest("/w", left_out=("fresh",)) == "a"
+        assert await lookups.newest(store, "/w") == "fresh", "also where all that was written lately is of another workspace"
+        assert await lookups.newest(store, "/w", left_out=("fresh",)) == "a"
+
+
+PLANS: list[tuple[queries.Query, str]] = [
+    (queries.Query("sessions", {"workspace": "/w"}, ("front", "session"), True, 2), "USING INDEX sessions_front (workspace=?)"),
+    (queries.Query("sessions", {"session": Prefix("a")}, ("session",), False, 6), "USING PRIMARY KEY (session>? AND session<?)"),
+    (queries.Query("records", {"space": "s", "key": Prefix("a")}, ("key",), False, None), "USING PRIMARY KEY (space=? AND key>? AND key<?)"),
+    (queries.Query("records", {"space": "s", "key": "a"}, (), False, None), "USING PRIMARY KEY (space=? AND key=?)"),
+    (queries.Query("outbox", {"state": "pending"}, ("id",), False, None), "USING INDEX outbox_pending"),
+    (queries.Query("outbox", {"id": 1}, (), False, None), "USING INTEGER PRIMARY KEY (rowid=?)"),
+    (queries.Query("results", {"session": "a", "call_id": "c"}, (), False, None), "(session=? AND call_id=?)"),
+    (queries.Query("blobs", {"digest": ["0", "1"]}, (), False, None), "(digest=?)"),
+    (queries.Query("leases", {"name": "session:a"}, (), False, None), "USING PRIMARY KEY (name=?)"),
+]
+
+
+@pytest.mark.parametrize(("query", "step"), PLANS, ids=[f"{query.table} by {' and '.join(query.where)}" for query, _ in PLANS])
+async def test_what_lookups_ask_for_is_found_by_an_index_in_its_order(home: Path, query: queries.Query, step: str) -> None:
+    async with kit.opened(home):
+        pass
+    _, steps = statements_of(home, lambda c: queries.table_rows(c, DerivedTables(), query, frozen=False))
+    assert len(steps) == 1, "nothing is sorted"
+    assert step in steps[0]
+
+
+async def test_a_session_that_goes_on_alone_is_put_to_the_front_once(home: Path) -> None:
+    async with kit.opened(home) as store:
+        for name in "abaa":
+            await store.append(name, [kit.message()], rows=[NewSession(origin="owner", workspace="/w")])
+        assert store._writer is not None
+        written: list[str] = []
+        store._writer._tables.connection.set_trace_callback(written.append)
+        await store.append("home", [Draft(0, ev.ErrorEvent(kind="error", text="fine"))])
+        await store.append("a", [kit.message(), kit.message()])
+        assert not any(" sessions" in statement for statement in written), written
+        assert await lookups.newest(store, "/w") == "a"
+        await store.append("b", [kit.message(), kit.message()])
+        assert sum("INTO sessions" in statement for statement in written) == 1
+        assert await lookups.newest(store, "/w") == "b"
+
+
+async def test_the_order_of_the_last_changes_is_that_of_all_processes(home: Path) -> None:
+    async with kit.opened(home) as one, kit.opened(home) as two:
+        for store, name in ((one, "a"), (two, "b"), (one, "a"), (two, "c"), (two, "b"), (one, "a")):
+            await store.append(name, [kit.message()], rows=[NewSession(origin="owner", workspace="/w")])
+        left_out: list[str] = []
+        for expected in "abc":
+            found = await lookups.newest(two, "/w", left_out=left_out)
+            assert found == expected
+            left_out.append(found)
 
 
 class FrozenClock(kit.RealClock):

@@ -8,6 +8,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
+from neuralclaw import lookups
 from neuralclaw.errors import LeaseLost, SessionNotFound
 from neuralclaw.runtime.record_verbs import reading_verbs
 from neuralclaw.store import SqliteStore
@@ -15,7 +16,7 @@ from neuralclaw.testing import FakeClock
 from neuralclaw.types.actions import Scope
 from neuralclaw.types.entries import Draft
 from neuralclaw.types.events import GrantRevoked
-from neuralclaw.types.records import Lease, NewSession, SessionRow, StoredResult
+from neuralclaw.types.records import Lease, NewSession, SessionRow, SetAside, StoredResult
 
 from . import kit
 
@@ -25,7 +26,7 @@ DERIVED = ("progress", "inbox", "turns", "questions", "scopes", "usage", "calls"
 
 
 async def state(store: SqliteStore, session: str = "a") -> str:
-    row = await store.session(session)
+    row = await lookups.session(store, session)
     assert row is not None
     waits = [r.session for r in await store.sessions(unfinished=True)]
     assert (session in waits) == (row.state in ("unfinished", "set_aside"))
@@ -38,7 +39,7 @@ async def test_a_session_is_made_once_and_shown_with_what_its_entries_say(home: 
         assert (made.state, made.turns, made.model, made.usd, made.title, made.entries) == ("idle", 0, "p:m", 0.0, "", 0)
         assert await kit.made(store, "work", NewSession(origin="program", workspace="/other", soul="other")) == made
         await kit.a_life(store)
-        assert await store.session("work") == SessionRow(
+        assert await lookups.session(store, "work") == SessionRow(
             session="work",
             title="tidy up the desk",
             state="unfinished",
@@ -61,7 +62,7 @@ async def test_a_session_is_made_once_and_shown_with_what_its_entries_say(home: 
         named = await kit.made(store, "named", NewSession(origin="owner", workspace="/w", title="Given"))
         assert (named.title, named.usd, named.workspace, named.state) == ("Given", 0.75, "/w", "idle")
         assert {r.session for r in await store.sessions()} == {"work", "named"}
-        assert await store.session("nobody") is None
+        assert await lookups.session(store, "nobody") is None
 
 
 async def test_the_state_of_a_session_follows_its_turn(home: Path) -> None:
@@ -88,9 +89,9 @@ async def test_the_state_of_a_session_follows_its_turn(home: Path) -> None:
         await store.append("a", [kit.message("end", seen=4), kit.finished()])
         assert await state(store) == "unfinished"  # the queued message
         await store.append("a", [kit.started(2, inbound=7)])
-        await store.set_aside("a", True)
+        await store.append("a", [], rows=[SetAside(True)])
         assert await state(store) == "set_aside"
-        await store.set_aside("a", False)
+        await store.append("a", [], rows=[SetAside(False)])
         await store.append("a", [kit.finished(2)])
         assert await state(store) == "idle"
 
@@ -107,7 +108,7 @@ async def test_a_message_that_was_seen_is_not_pending_and_a_queued_one_is(home: 
 async def test_a_turn_that_says_again_that_it_starts_counts_once(home: Path) -> None:
     async with kit.opened(home) as store:
         await store.append("a", [kit.inbound(), kit.started(), kit.started(), kit.finished(), kit.inbound(turn=2), kit.started(2, inbound=5)])
-        row = await store.session("a")
+        row = await lookups.session(store, "a")
         assert row is not None
         assert (row.turns, row.last_turn) == (2, 2)
 
@@ -116,14 +117,14 @@ async def test_a_prefix_finds_its_session_or_names_the_candidates(home: Path) ->
     async with kit.opened(home) as store:
         for name in ("alpha", "alpine", "beta", "al"):
             await kit.made(store, name, NewSession(origin="owner", workspace="/w"))
-        assert await store.resolve("b") == "beta"
-        assert await store.resolve("al") == "al"
-        assert await store.resolve("alph") == "alpha"
+        assert await lookups.resolve(store, "b") == "beta"
+        assert await lookups.resolve(store, "al") == "al"
+        assert await lookups.resolve(store, "alph") == "alpha"
         with pytest.raises(SessionNotFound, match="alpha, alpine"):
-            await store.resolve("alp")
+            await lookups.resolve(store, "alp")
         for unknown in ("x", "", "alphabet", "%"):
             with pytest.raises(SessionNotFound, match="there is no session"):
-                await store.resolve(unknown)
+                await lookups.resolve(store, unknown)
 
 
 async def test_grants_hold_for_the_session_or_for_the_workspace(home: Path) -> None:
@@ -155,7 +156,7 @@ async def test_a_question_that_does_not_say_what_a_standing_answer_covers_offers
     """A home of a version before `covers` may have one open."""
     async with kit.opened(home) as store:
         await store.append("a", [kit.asked("Q1", scopes=({"kind": "program", "value": "git push", "tool": "terminal"},), workspace="")])
-        found = await store.question("Q1")
+        found = await lookups.question(store, "Q1")
         assert found is not None
         assert found.question.choices == ("once", "no")
         assert [q.question.choices for q in await store.questions()] == [("once", "no")]
@@ -203,7 +204,7 @@ async def test_a_lease_is_held_by_one_and_a_stale_one_writes_nothing(home: Path)
         with pytest.raises(LeaseLost, match="another process has taken over a"):
             await one.append("a", [kit.message(), kit.inbound(key="k")], lease=lease)
         with pytest.raises(LeaseLost):
-            await one.start_turn(lease, "a", 1)
+            await lookups.start_turn(one, lease, "a", 1)
         await one.release(lease)  # not its own any more: stays
         assert await one.acquire("session:a") is None
         await one.append("a", [kit.inbound(key="k")])  # the key was not taken by the refused step
@@ -235,16 +236,16 @@ async def test_starts_that_leave_no_entry_are_counted(home: Path) -> None:
     async with kit.opened(home) as store:
         lease = await store.acquire("session:a")
         assert lease is not None
-        assert [await store.start_turn(lease, "a", 1) for _ in range(2)] == [1, 2]
+        assert [await lookups.start_turn(store, lease, "a", 1) for _ in range(2)] == [1, 2]
         await store.append("a", [kit.message(turn=1)])  # without the lease: not the turn's own
-        assert await store.start_turn(lease, "a", 1) == 3
+        assert await lookups.start_turn(store, lease, "a", 1) == 3
         await store.append("a", [kit.message(turn=1)], lease=lease)
-        assert await store.start_turn(lease, "a", 1) == 1
+        assert await lookups.start_turn(store, lease, "a", 1) == 1
         await store.release(lease)
         lease = await store.acquire("session:a")
         assert lease is not None
-        assert await store.start_turn(lease, "a", 1) == 2
-        assert await store.start_turn(lease, "a", 2) == 1
+        assert await lookups.start_turn(store, lease, "a", 1) == 2
+        assert await lookups.start_turn(store, lease, "a", 2) == 1
 
 
 def derived(home: Path) -> dict[str, list[Any]]:
@@ -303,12 +304,12 @@ async def test_erasing_takes_bodies_keys_and_results_and_leaves_a_record_that_ve
         erased = await store.erase("a", [1, 3], "owner")
         assert erased is not None
         assert [e.body is None for e in await store.read("a")] == [True, False, True, False]
-        assert await store.result("a", "c1") is None
+        assert await lookups.result(store, "a", "c1") is None
         report = await store.verify()
         assert (report.ok, report.records, report.erased) == (True, 5, 2)
         assert await store.erase("a", [1, 3], "owner") is None
         assert await store.erase("a", None, "owner") is not None
-        row = await store.session("a")
+        row = await lookups.session(store, "a")
         assert row is not None
         assert row.title == ""
         report = await store.verify()
@@ -327,8 +328,9 @@ async def test_erasing_takes_bodies_keys_and_results_and_leaves_a_record_that_ve
 class NoList(SqliteStore):
     """A store whose list of all sessions nobody may ask for."""
 
-    async def sessions(self, *, unfinished: bool = False) -> list[SessionRow]:
-        raise AssertionError("all sessions were read to find one")
+    async def sessions(self, *, session: str | None = None, unfinished: bool = False) -> list[SessionRow]:
+        assert session is not None, "all sessions were read to find one"
+        return await super().sessions(session=session, unfinished=unfinished)
 
 
 async def test_a_session_is_found_by_its_beginning_without_reading_the_others(home: Path) -> None:
@@ -350,11 +352,11 @@ async def test_the_newest_session_of_a_workspace_is_the_one_that_changed_last(ho
         for name, workspace in (("a", "/w"), ("b", "/w"), ("c", "/v"), ("tools", "/w"), ("a", "/w")):
             clock.advance(1)
             await store.append(name, [kit.inbound("hello")], rows=[NewSession(origin="owner", workspace=workspace)])
-        assert await store.newest("/w") == "a"
-        assert await store.newest("/w", left_out=["a", "tools"]) == "b"
-        assert await store.newest("/v") == "c"
-        assert await store.newest("/elsewhere") is None
+        assert await lookups.newest(store, "/w") == "a"
+        assert await lookups.newest(store, "/w", left_out=["a", "tools"]) == "b"
+        assert await lookups.newest(store, "/v") == "c"
+        assert await lookups.newest(store, "/elsewhere") is None
         assert (await reading_verbs(store, "/w", left_out=("tools",))["sessions.show"]())["session"] == "a"
         clock.advance(1)
         await kit.made(store, "made", NewSession(origin="owner", workspace="/w"))
-        assert await store.newest("/w") == "made"
+        assert await lookups.newest(store, "/w") == "made"

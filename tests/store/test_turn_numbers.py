@@ -5,6 +5,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from neuralclaw import lookups
 from neuralclaw.agent.state import TurnState
 from neuralclaw.errors import StoreError
 from neuralclaw.types.entries import NEXT, Draft
@@ -81,9 +82,9 @@ async def test_a_start_is_reset_by_an_entry_whose_turn_the_store_gave(home: Path
     async with kit.opened(home) as store:
         lease = await store.acquire("session:a")
         assert lease is not None
-        assert await store.start_turn(lease, "a", 1) == 1
+        assert await lookups.start_turn(store, lease, "a", 1) == 1
         await store.append("a", [kit.inbound(turn=None)], lease=lease)
-        assert await store.start_turn(lease, "a", 1) == 1
+        assert await lookups.start_turn(store, lease, "a", 1) == 1
 
 
 async def test_a_session_comes_to_be_with_its_first_message_or_not_at_all(home: Path) -> None:
@@ -91,19 +92,19 @@ async def test_a_session_comes_to_be_with_its_first_message_or_not_at_all(home: 
     async with kit.opened(home) as store:
         with pytest.raises(StoreError):
             await store.append("a", [kit.inbound(turn=None), kit.message("\ud800")], rows=[new])
-        assert await store.session("a") is None
+        assert await lookups.session(store, "a") is None
         await store.append("a", [kit.inbound(turn=None)], rows=[new])
-        row = await store.session("a")
+        row = await lookups.session(store, "a")
         assert row is not None
         assert (row.origin, row.workspace, row.title, row.model, row.parent, row.soul) == ("owner", "/w", "T", "p:m", "above", "plain")
         assert (row.entries, row.state, row.pending) == (1, "unfinished", True)
         await store.append("a", [kit.inbound(turn=None)], rows=[NewSession(origin="program", workspace="/other", parent="x", soul="y")])
-        again = await store.session("a")
+        again = await lookups.session(store, "a")
         assert again is not None
         assert (again.origin, again.workspace, again.parent, again.soul) == ("owner", "/w", "above", "plain")
         await store.append("b", [kit.inbound(turn=None)])
         await store.append("b", [kit.message()], rows=[new])
-        filled = await store.session("b")
+        filled = await lookups.session(store, "b")
         assert filled is not None
         assert (filled.origin, filled.soul) == ("owner", "plain")
     assert kit.raw(home).execute("SELECT count(*) FROM sessions").fetchone() == (2,)

@@ -7,6 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
+from neuralclaw import lookups
 from neuralclaw.errors import StoreError
 from neuralclaw.types import events as ev
 from neuralclaw.types.codec import BUILT_IN
@@ -112,11 +113,11 @@ async def test_a_damaged_question_is_not_shown_and_its_session_can_be_used(home:
         await store.append("b", [kit.asked("Q3")])
         kit.damage(home, 3)
         assert [q.question.approval_id for q in await store.questions()] == ["Q2", "Q3"]
-        assert await store.question("Q1") is None
-        found = await store.question("Q2")
+        assert await lookups.question(store, "Q1") is None
+        found = await lookups.question(store, "Q2")
         assert found is not None
         assert (found.session, found.turn, found.answer) == ("a", 1, None)
-        row = await store.session("a")
+        row = await lookups.session(store, "a")
         assert row is not None
         assert row.state == "unfinished", "nobody can answer it"
         await store.append("a", [kit.answered("Q1", "always")])
@@ -177,8 +178,8 @@ async def test_a_damaged_result_is_not_shown_as_if_it_were_good(home: Path) -> N
         await store.append("a", [kit.tool_finished("c1"), kit.tool_finished("c2")], rows=[StoredResult("c1", "the whole text"), StoredResult("c2", "another")])
         for data in (b"the whole lie", b"\xff"):
             kit.raw(home).execute("UPDATE results SET data = ? WHERE call_id = 'c1'", (data,))
-            assert await store.result("a", "c1") is None
-        assert await store.result("a", "c2") == "another"
+            assert await lookups.result(store, "a", "c1") is None
+        assert await lookups.result(store, "a", "c2") == "another"
 
 
 def count(home: Path, table: str) -> int:
@@ -204,7 +205,7 @@ async def test_a_message_is_not_begun_again_when_the_start_of_its_turn_is_erased
     async with kit.opened(home) as store:
         await store.append("a", [kit.inbound(queued=True), kit.started(), kit.message(seen=1), kit.finished()])
         await store.erase("a", [2], "owner")
-        row = await store.session("a")
+        row = await lookups.session(store, "a")
         assert row is not None
         assert (row.pending, row.state) == (False, "idle")
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import anyio
 
+from .. import lookups
 from ..errors import StoreError
 from ..ports import Store
 from ..types.entries import Draft, Entry
@@ -80,7 +81,7 @@ class Journal:
     async def pictures(self, digests: Sequence[str]) -> dict[str, bytes]:
         """The bytes of these pictures by digest; those of the request before are at hand."""
         missing = [digest for digest in digests if digest not in self._pictures]
-        found = self._pictures | (await self._store.blobs(missing) if missing else {})
+        found = self._pictures | (await lookups.blobs(self._store, missing) if missing else {})
         self._pictures = {digest: found[digest] for digest in digests if digest in found}
         return self._pictures
 

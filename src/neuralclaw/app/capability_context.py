@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from .. import lookups
 from ..agent.redaction import NO_REDACTION, redacted
 from ..capability import PRIVATE, Capability
 from ..config import LoadedSettings
@@ -107,7 +108,7 @@ class ClientContext:
                 raise UsageError(f"{self._capability.name} has no event {type(body).__name__}; nothing was recorded", hint="its capability lists it in events")
         if (session == HOME) != (turn == 0):
             raise UsageError(f"turn {turn} does not fit the session {session}; nothing was recorded", hint="what belongs to no turn stands in the home, turn 0")
-        row = await self.store.session(session) if session != HOME else None
+        row = await lookups.session(self.store, session) if session != HOME else None
         marked = join(labels, row.labels) if row is not None else join(labels, AGENT) if not labels else labels
         drafts = [Draft(turn, redacted(body, self._client.redaction), marked) for body in bodies]
         written = await self.store.append(session, drafts)

@@ -5,6 +5,7 @@ from functools import partial
 
 import msgspec
 
+from .. import lookups
 from ..agent.prompt import system_prompt
 from ..agent.sources import TurnSource, read_sources
 from ..agent.turn import Equipment
@@ -80,7 +81,7 @@ async def _new_prompt(home: Home, turn: TurnContext, tools: TurnTools, *, told: 
 
 async def _recorded_prompt(home: Home, turn: TurnContext, tools: TurnTools, begun: TurnStarted) -> Prompt:
     """The prompt that the turn began with, and of the tools those that it began with; the built-in one where that was not kept."""
-    blobs = await home.store.blobs(list(begun.stored.values()))
+    blobs = await lookups.blobs(home.store, list(begun.stored.values()))
     if not begun.stored or len(blobs) < len(set(begun.stored.values())):
         return await _new_prompt(home, turn, tools, told=False)
     encoded = blobs[begun.stored["tools"]]

@@ -1,5 +1,6 @@
 """The open home: settings, store, gate, tools, sandbox, models and capabilities, put together."""
 
+import functools
 import hashlib
 import logging
 import os
@@ -11,7 +12,7 @@ from typing import Any
 import anyio.to_thread
 import msgspec
 
-from .. import config
+from .. import config, lookups
 from ..capability import CapabilityContext, ContextSource, TurnContext
 from ..errors import ConfigError, NeuralClawError
 from ..plugins import load
@@ -67,7 +68,7 @@ class Home:
         terminal_settings = TerminalSettings(working_dir=terminal.working_dir, timeout=terminal.default_timeout_seconds, max_chars=terminal.max_output_chars)
         built_in = [
             *workspace_tools(self.files, self.sandbox, clean_env(env), terminal_settings, formats=formats),
-            *own_tools(store.result, self.about, settings.agent.max_tool_result_chars),
+            *own_tools(functools.partial(lookups.result, store), self.about, settings.agent.max_tool_result_chars),
         ]
         self._own = tools.chosen(built_in)
         self.tools = TurnTools(Registry(self._own), self.redactor)

@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from .. import lookups
 from ..capability import TurnContext
 from ..errors import AgentError, ToolNotFoundError
 from ..plugins import load
@@ -78,7 +79,7 @@ class Verbs:
         options = turn_options(self._defaults, {"approvals": approvals, "trust": trust})
         if dry_run:
             prepared = tools.prepare(spec.name, arguments)
-            row = await self._home.store.session(session) if session is not None else None
+            row = await lookups.session(self._home.store, session) if session is not None else None
             action = self._action(spec, prepared, options.trust)
             action = msgspec.structs.replace(action, labels=row.labels if row is not None else NONE)
             return as_dict(await self._home.gate.judge(action, await self._home.store.grants(session or "", self._defaults.workspace)))

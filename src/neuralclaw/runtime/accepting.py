@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from .. import lookups
 from ..agent.redaction import redacted
 from ..errors import AlreadyAnswered, SessionNotFound, StoreError, UsageError
 from ..ports import Redaction, Store
@@ -25,7 +26,7 @@ class Acceptance:
         A person's message to a parked session withdraws its open questions, and the turn goes on with it; a program's waits for their answers.
         """
         while True:
-            row = await self._store.session(session)
+            row = await lookups.session(self._store, session)
             parked = row is not None and row.state == "waiting"
             goes_on = parked and inbound.by != "program"
             waits = not goes_on and (parked or not free or (row is not None and (row.open_turn > 0 or row.pending)))
@@ -74,7 +75,7 @@ class Acceptance:
 
     async def row(self, session: str) -> SessionRow:
         """What is known of the session. Raises `SessionNotFound`."""
-        row = await self._store.session(session)
+        row = await lookups.session(self._store, session)
         if row is None:
             raise SessionNotFound(f"there is no session {session}", hint="neuralclaw sessions list")
         return row

@@ -8,6 +8,7 @@ from typing import get_args
 import anyio
 import msgspec
 
+from .. import lookups
 from ..agent.loop import cancelled
 from ..agent.redaction import NO_REDACTION, redacted
 from ..errors import AlreadyAnswered, StoreError, UnknownQuestion
@@ -86,7 +87,7 @@ class JournalAsker:
         name = question.approval_id
         pending = self._waiting[name] = Pending(session)
         try:
-            known = await self._store.question(name)
+            known = await lookups.question(self._store, name)
             if known is None:
                 raise UnknownQuestion(f"there is no question {name} on record; nothing was run", hint="neuralclaw approvals list shows those that wait")
             pending.answer = known.answer
@@ -157,7 +158,7 @@ class JournalAsker:
         try:
             self._notify(await self._store.append(asked.session, drafts))
         except AlreadyAnswered:
-            known, pending = await self._store.question(name), self._waiting.get(name)
+            known, pending = await lookups.question(self._store, name), self._waiting.get(name)
             if pending is not None and known is not None and known.answer is not None:
                 pending.answer = known.answer
                 pending.wake.set()
@@ -178,6 +179,6 @@ class JournalAsker:
         """Nobody is there any more: open questions of this session's run here are answered no by nobody, and so are later ones of it."""
         self._absent.add(session)
         for name in [name for name, pending in self._waiting.items() if pending.session == session]:
-            asked = await self._store.question(name)
+            asked = await lookups.question(self._store, name)
             if asked is not None and asked.answer is None:
                 await self.resolve(asked, "no", "nobody")

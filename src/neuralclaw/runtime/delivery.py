@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import anyio
 
+from .. import lookups
 from ..ports import Channel, Clock, Store
 from ..types.entries import Entry, Event, event_of
 from ..types.events import TurnFinished
@@ -45,7 +46,9 @@ class Delivery:
     async def deliver_due(self) -> float:
         """Deliver once what is due now; in how many seconds to look again."""
         next_try = [LOOK]
-        for item in await self._store.outbox():
+        for item in await lookups.outbox(
+            self._store,
+        ):
             if item.channel != self._name:
                 continue
             due = item.next_try - self._clock.now()
@@ -60,7 +63,7 @@ class Delivery:
         """One attempt, recorded. The guard around channels: what one raises is a failed attempt, and the next item follows."""
         event = await self._event(item)
         if event is None:
-            return await self._store.delivered(item.id, error="the end of its turn was erased or cannot be read")
+            return await lookups.delivered(self._store, item.id, error="the end of its turn was erased or cannot be read")
         await self._store.barrier()  # what leaves the machine is on the disk before
         try:
             await self._channel.deliver(item.address, event)
@@ -68,8 +71,8 @@ class Delivery:
             log.warning("the answer of session %s could not be delivered through %s: %s", item.session, self._name, error)
             first, longest = WAITS
             again = self._clock.now() + min(first * 2**item.attempts, longest) if item.attempts + 1 < GIVEN_UP else None
-            return await self._store.delivered(item.id, error=f"{type(error).__name__}: {error}"[:LONGEST_ERROR], retry_at=again)
-        return await self._store.delivered(item.id)
+            return await lookups.delivered(self._store, item.id, error=f"{type(error).__name__}: {error}"[:LONGEST_ERROR], retry_at=again)
+        return await lookups.delivered(self._store, item.id)
 
     async def _event(self, item: OutboxRow) -> Event | None:
         """The end of the turn that the item is of; None where it was erased or cannot be read."""

@@ -8,6 +8,7 @@ from typing import Any, cast
 import anyio
 import msgspec
 
+from .. import lookups
 from ..agent.redaction import redacted
 from ..errors import AgentError, AlreadyAnswered, SessionBusy, StoreError, UnknownQuestion, UsageError
 from ..ports import TurnEvents
@@ -86,7 +87,7 @@ class SessionDesk:
         """The message with options that can be used, and what is wanted of its turn. Raises `UsageError` and `ConfigError`."""
         if session == HOME:
             raise UsageError(f"the session {HOME} holds no conversation; nothing was recorded")
-        row = await self._store.session(session) if inbound.options is None else None
+        row = await lookups.session(self._store, session) if inbound.options is None else None
         if row is None or not row.last_turn:
             inbound = msgspec.structs.replace(inbound, options=await self._resolve(session, inbound.options))
         options = inbound.options
@@ -191,7 +192,7 @@ class SessionDesk:
             raise UsageError(f"{decision!r} is no answer", hint=f"answer with one of {', '.join(DECISIONS)}")
         if text is not None and decision != "no":
             raise UsageError(f"a text goes with a no, not with {decision!r}; nothing was recorded")
-        found = await self._store.question(approval_id)
+        found = await lookups.question(self._store, approval_id)
         if found is None:
             raise UnknownQuestion(f"there is no question {approval_id}; nothing was changed", hint="neuralclaw approvals list shows those that wait")
         session, turn = found.session, found.turn

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from .. import lookups
 from ..errors import SessionNotFound, UnknownQuestion, UsageError
 from ..ports import Store
 from ..types.actions import StandingGrant
@@ -50,7 +51,7 @@ class AnsweringVerbs:
     async def answer(self, *, approval_id: str, decision: str, text: str | None = None) -> dict[str, Any]:
         """Answer a question; `holder` says who goes on with the session now, or is None. `text` goes with a no, for the model."""
         await self._desk.answer(approval_id, decision, by=self._who, text=text)
-        found = await self._store.question(approval_id)
+        found = await lookups.question(self._store, approval_id)
         assert found is not None, "it was answered just now"
         holder = await self._store.holder(lease_name(found.session))
         return {"approval_id": approval_id, "session": found.session, "turn": found.turn, "decision": decision, "holder": holder}
@@ -106,8 +107,8 @@ class ReadingVerbs:
         if not self._workspace:
             text = "the current directory was deleted, so its newest session is not known"
             raise SessionNotFound(text, hint="name one of neuralclaw sessions list: neuralclaw sessions show ID")
-        name = await self._store.newest(self._workspace, left_out=self._left_out)
-        row = await self._store.session(name) if name is not None else None
+        name = await lookups.newest(self._store, self._workspace, left_out=self._left_out)
+        row = await lookups.session(self._store, name) if name is not None else None
         if row is None:
             raise SessionNotFound(f"there is no session of the workspace {self._workspace}", hint="neuralclaw sessions list")
         return row
@@ -116,7 +117,7 @@ class ReadingVerbs:
         return [waiting(q) for q in await self._store.questions(session=session)]
 
     async def approval(self, *, approval_id: str) -> dict[str, Any]:
-        question = await self._store.question(approval_id)
+        question = await lookups.question(self._store, approval_id)
         if question is None:
             raise UnknownQuestion(f"there is no question {approval_id}", hint="neuralclaw approvals list")
         return {**waiting(question), "answer": msgspec.to_builtins(question.answer) if question.answer else None}
@@ -138,7 +139,7 @@ class ReadingVerbs:
 
 async def find_session(store: Store, name: str) -> SessionRow:
     """The session of that id, or of that unique prefix. Raises `SessionNotFound`."""
-    row = await store.session(name) or await store.session(await store.resolve(name))
+    row = await lookups.session(store, name) or await lookups.session(store, await lookups.resolve(store, name))
     if row is None:
         raise SessionNotFound(f"there is no session {name}", hint="neuralclaw sessions list")
     return row

@@ -5,6 +5,7 @@ from contextlib import AbstractAsyncContextManager
 
 import msgspec
 
+from .. import lookups
 from ..errors import NeuralClawError, SessionBusy, TurnSetAside
 from ..ports import Clock, Store
 from ..types.entries import Event, rfc3339
@@ -37,7 +38,7 @@ async def recovered(store: Store, clock: Clock, go_on: GoOn) -> AsyncIterator[Ev
                 seq += 1
                 yield left(clock, row, error, seq)
                 break
-            now = await store.session(row.session)
+            now = await lookups.session(store, row.session)
             again = now is not None and now.state in ("unfinished", "running")
 
 

@@ -6,6 +6,7 @@ from contextlib import suppress
 import anyio
 import msgspec
 
+from .. import lookups
 from ..agent.circuit_breakers import RunningTime
 from ..agent.context import KINDS, Conversation, first_turn
 from ..agent.inbox import Waiting
@@ -35,7 +36,7 @@ from ..types.labels import NONE, Labels, join
 from ..types.logcontext import about
 from ..types.messages import Usage
 from ..types.options import Limits, StartOptions, TurnOptions
-from ..types.records import Lease
+from ..types.records import Lease, SetAside
 from .asker import expired
 from .equipping import Equipped, RuntimePorts
 
@@ -106,7 +107,7 @@ class SessionRun:
     async def _load(self) -> Journal:
         """The session's last turn and its history, as far as the window of turns reaches."""
         store, session, searched = self._store, self.session, self._ports.searched
-        row = await store.session(session)
+        row = await lookups.session(store, session)
         last, self._open_turn = (row.last_turn, row.open_turn) if row else (0, 0)
         self._pending = row is not None and row.pending
         newest = await store.read(session, from_turn=last) if last else []
@@ -186,15 +187,15 @@ class SessionRun:
     async def _start_again(self, journal: Journal) -> None:
         """Count one more start of an unfinished turn, and answer questions that expired. Raises `TurnSetAside`."""
         store, state = self._store, journal.state
-        starts = await store.start_turn(self.lease, self.session, state.number)
+        starts = await lookups.start_turn(store, self.lease, self.session, state.number)
         if starts > STARTS_WITHOUT_PROGRESS and not self._start.retry:
             text = f"turn {state.number} of session {self.session} made no progress in {STARTS_WITHOUT_PROGRESS} starts and was set aside"
-            await store.set_aside(self.session, True)
+            await store.append(self.session, [], rows=[SetAside(True)])
             error = TurnSetAside(text, hint=f"neuralclaw run --resume {self.session} --retry")
             self._ports.bus.publish(await store.append(self.session, [Draft(0, ErrorEvent(kind=error.kind, text=error.text, hint=error.hint))]))
             raise error
         if self._start.retry:
-            await store.set_aside(self.session, False)
+            await store.append(self.session, [], rows=[SetAside(False)])
         for question in state.open_questions():
             if expired(question, self._ports.clock.now()):
                 with suppress(AlreadyAnswered):

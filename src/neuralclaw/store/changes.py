@@ -17,11 +17,12 @@ import anyio.to_thread
 from ..errors import StoreError
 from ..types.codec import Codec
 from ..types.entries import Entry
+from . import dialect
 from .queries import last_record, records_after
 from .readers import Readers
 
 _LOOK = 0.015
-"""Seconds between two looks while things happen (`PRAGMA data_version` costs a few microseconds, waking up a hundred)."""
+"""Seconds between two looks while things happen (one costs a few microseconds, waking up a hundred)."""
 _IDLE_LOOK, _IDLE_AFTER = 0.06, 128
 """The same after so many looks that found nothing, about two seconds: a program that only waits costs a quarter of a percent of a core."""
 _BUFFER = 2048
@@ -184,7 +185,7 @@ class _Watcher(threading.Thread):
     def _watch(self, c: sqlite3.Connection) -> None:
         version, quiet = -1, 0
         while not self._ended and self._hub.wanted:
-            now: int = c.execute("PRAGMA data_version").fetchone()[0]
+            now = dialect.foreign_version(c)
             quiet += 1
             if now != version:
                 version, quiet = now, 0

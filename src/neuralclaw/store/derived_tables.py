@@ -13,10 +13,10 @@ from ..errors import ConfigError, StoreError
 from ..ports import Rows
 from ..types.codec import BUILT_IN, Codec
 from ..types.entries import Entry
-from .schema import BUILT_IN_TABLES, COLUMNS
+from . import dialect
+from .schema import BUILT_IN_TABLES, READABLE, STATE_TABLES
 
 _IDENTIFIER = r"[a-z_][a-z0-9_]*"
-_TYPES = {"text": "TEXT", "integer": "INTEGER", "real": "REAL", "blob": "BLOB"}
 
 
 class CapabilityTable:
@@ -30,13 +30,13 @@ class CapabilityTable:
         self.fold: Callable[[Entry, Rows], None] = definition.fold
         self.columns, self.key = tuple(definition.columns), tuple(definition.key)
         self.stored = f"capability_{self.name}"
-        columns = [f"{_quoted(name)} {_TYPES[kind]}" for name, kind in definition.columns.items()]
-        self.create = [f"CREATE TABLE {_quoted(self.stored)} ({', '.join(columns)}, PRIMARY KEY ({_listed(self.key)})) STRICT, WITHOUT ROWID"]
+        columns = [f"{_quoted(name)} {dialect.COLUMN_TYPES[kind]}" for name, kind in definition.columns.items()]
+        self.create = [dialect.create_table(_quoted(self.stored), columns, _listed(self.key))]
         for number, index in enumerate(definition.indexes, 1):
             self.create.append(f"CREATE INDEX {_quoted(f'index_{self.name}_{number}')} ON {_quoted(self.stored)} ({_listed(index)})")
         one = f"WHERE {' AND '.join(f'{_quoted(name)} = ?' for name in self.key)}"
         self.select = f"SELECT {_listed(self.columns)} FROM {_quoted(self.stored)} {one}"
-        self.insert = f"INSERT OR REPLACE INTO {_quoted(self.stored)} ({_listed(self.columns)}) VALUES ({', '.join('?' * len(self.columns))})"
+        self.insert = dialect.replace(_quoted(self.stored), _listed(self.columns), f"({', '.join('?' * len(self.columns))})")
         self.remove = f"DELETE FROM {_quoted(self.stored)} {one}"
         shape = [self.name, list(definition.columns.items()), self.key, sorted(self.kinds), definition.indexes, definition.version]
         self.digest = hashlib.sha256(msgspec.json.encode(shape)).hexdigest()
@@ -106,7 +106,7 @@ class DerivedTables:
 
     def _check(self, table: Table) -> None:
         name = table.name
-        if name in BUILT_IN_TABLES:
+        if name in BUILT_IN_TABLES or name in STATE_TABLES:
             raise ConfigError(f"a capability's table is called {name}, like the built-in table {name}", hint="a table's name begins with its capability's")
         if name in self.tables:
             raise ConfigError(f"two capabilities have a table called {name}", hint="a table's name begins with its capability's")
@@ -121,8 +121,8 @@ class DerivedTables:
             if not columns or len(set(columns)) < len(columns):
                 raise ConfigError(f"the {what} of the table {name} names no column, or one twice")
         for column, kind in table.columns.items():
-            if kind not in _TYPES:
-                raise ConfigError(f"the column {column} of the table {name} has the type {kind!r}, which is none of {', '.join(_TYPES)}")
+            if kind not in dialect.COLUMN_TYPES:
+                raise ConfigError(f"the column {column} of the table {name} has the type {kind!r}, which is none of {', '.join(dialect.COLUMN_TYPES)}")
         if strange := [kind for kind in table.kinds if not self.codec.has(kind)]:
             raise ConfigError(f"the table {name} is derived from {', '.join(strange)}, which is no kind of event that this program records")
 
@@ -131,12 +131,13 @@ class DerivedTables:
         return self._of_kind.get(kind, ())
 
     def shape(self, name: str) -> tuple[str, Sequence[str], Sequence[str]]:
-        """The name in the database, the columns and the key of a derived table. Raises `StoreError` where there is none of that name."""
-        if name in BUILT_IN_TABLES:
-            return name, COLUMNS[name].split(", "), BUILT_IN_TABLES[name]
+        """The name in the database, the columns and the key of a table that can be read. Raises `StoreError` where there is none of that name."""
+        key = BUILT_IN_TABLES.get(name) or STATE_TABLES.get(name)
+        if key is not None:
+            return name, READABLE[name].split(", "), key
         table = self.tables.get(name)
         if table is None:
-            known = ", ".join(sorted((*BUILT_IN_TABLES, *self.tables)))
+            known = ", ".join(sorted((*BUILT_IN_TABLES, *STATE_TABLES, *self.tables)))
             raise StoreError(f"there is no derived table {name!r}: {known}")
         return table.stored, table.columns, table.key
 

@@ -15,6 +15,7 @@ from ..errors import StoreError
 from ..types.codec import Codec
 from ..types.entries import Entry
 from ..types.events import Unreadable
+from . import dialect
 from .bodies import ENTRY, entry_of
 from .connection import is_refusal
 from .derived_tables import CapabilityTable, DerivedTables, Projection, bound, lags
@@ -171,7 +172,7 @@ class Attach(Job):
             for statement in table.create:
                 c.execute(statement)
             kinds = msgspec.json.encode(sorted(table.kinds)).decode()
-            c.execute("INSERT OR REPLACE INTO derived_tables (name, digest, kinds, folded) VALUES (?, ?, ?, 0)", (table.name, table.digest, kinds))
+            c.execute(dialect.replace("derived_tables", "name, digest, kinds, folded", "(?, ?, ?, 0)"), (table.name, table.digest, kinds))
         for (folded,) in c.execute("SELECT folded FROM derived_tables WHERE name = ?", (table.name,)).fetchall():
             _refold_or_empty(tables, table, after=folded)
 

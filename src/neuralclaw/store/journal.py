@@ -12,7 +12,19 @@ from ..types.chain import link
 from ..types.codec import Codec
 from ..types.entries import HOME, NEXT, Draft, Entry, Header, blob_digest, named_blobs
 from ..types.events import ApprovalRequested, ApprovalResolved, Body, Cancel, Inbound, ToolFinished, ToolStarted
-from ..types.records import DuplicateInbound, Lease, NewSession, OutboxItem, PutRecord, StoredResult
+from ..types.records import (
+    DeliveryAttempt,
+    DuplicateInbound,
+    Lease,
+    NewSession,
+    OutboxItem,
+    OutboxState,
+    PutRecord,
+    SetAside,
+    StateRow,
+    StoredResult,
+    TurnAttempt,
+)
 from .projections import project
 from .record_store import check_record, encoded
 from .tables import Needs, Progress, Tables
@@ -96,16 +108,12 @@ def _known_labels(labels: frozenset[str]) -> tuple[tuple[str, ...], str]:
     return known
 
 
-Row = NewSession | OutboxItem | PutRecord | StoredResult
-"""What may be written beside entries."""
-
-
 class Append(Job):
     """Drafts, and the rows beside them, in one piece."""
 
     __slots__ = ("_lease", "_now", "_prepared", "_rows", "_session")
 
-    def __init__(self, session: str, prepared: Sequence[Prepared], lease: Lease | None, rows: Sequence[Row], now: Callable[[], float]) -> None:
+    def __init__(self, session: str, prepared: Sequence[Prepared], lease: Lease | None, rows: Sequence[StateRow], now: Callable[[], float]) -> None:
         self._session, self._prepared, self._lease, self._rows, self._now = session, prepared, lease, rows, now
 
     @property
@@ -120,6 +128,8 @@ class Append(Job):
         for row in self._rows:
             if isinstance(row, PutRecord):
                 needs.records.add((row.space, row.key))
+            elif isinstance(row, DeliveryAttempt):
+                needs.outbox.add(row.item)
         for p in self._prepared:
             body = p.body
             if p.named:
@@ -163,12 +173,20 @@ class Append(Job):
                 open_here.remove(body.approval_id)
             elif isinstance(body, ApprovalResolved):
                 self._check_answer(tables, body.approval_id)
+        self._check_rows(tables)
+
+    def _check_rows(self, tables: Tables) -> None:
         puts = [row for row in self._rows if isinstance(row, PutRecord)]
         if len({(put.space, put.key) for put in puts}) < len(puts):
             raise StoreError("one step changes a record twice; nothing of it was recorded")
         for put in puts:
             encoded(put)
             check_record(tables, put)
+        for row in self._rows:
+            if isinstance(row, DeliveryAttempt) and row.item not in tables.outbox:
+                raise StoreError(f"there is nothing to deliver under the number {row.item}; nothing was changed")
+            if isinstance(row, TurnAttempt) and self._lease is None:
+                raise StoreError("a start of a turn is counted under its lease; nothing was changed")
 
     def _check_answer(self, tables: Tables, name: str) -> None:
         question = tables.questions.get(name)
@@ -177,13 +195,21 @@ class Append(Job):
         if question.answer is not None:
             raise AlreadyAnswered(f"the question {name} was answered before; nothing was changed", hint=f"neuralclaw approvals show {name}")
 
-    def _add(self, tables: Tables, row: Row, entries: list[Entry]) -> None:
+    def _add(self, tables: Tables, row: StateRow, entries: list[Entry]) -> None:
         match row:
             case NewSession():
                 created = entries[0].header.time if entries else int(self._now() * 1_000_000)
-                tables.add("sessions", (self._session, row.origin, row.workspace, row.title, row.model, row.parent, row.soul, created))
+                tables.add("sessions", (self._session, row.origin, row.workspace, row.title, row.model, row.parent, row.soul, created, created))
+                tables.front = self._session
             case OutboxItem():
                 tables.add("outbox", (self._session, tables.record, row.channel, row.address, row.text))
+            case SetAside():
+                tables.statements.append(("UPDATE sessions SET aside = ? WHERE session = ?", (int(row.aside), self._session)))
+            case TurnAttempt():
+                self._count_start(tables, row.turn)
+            case DeliveryAttempt():
+                state: OutboxState = "delivered" if not row.error else "failed" if row.retry_at is None else "pending"
+                tables.put_attempt(row.item, state, row.error, int((row.retry_at or 0) * 1_000_000), int(self._now() * 1_000_000))
             case PutRecord():
                 tables.put_record(row.space, row.key, encoded(row), int(self._now() * 1_000_000))
             case StoredResult():
@@ -192,6 +218,13 @@ class Append(Job):
                 # It is erased with the entry it belongs to.
                 own = [e.header.record for e in entries if isinstance(e.body, ToolFinished) and e.body.call_id == row.call_id]
                 tables.add("results", (self._session, row.call_id, own[-1] if own else tables.record, key, digest, data))
+
+    def _count_start(self, tables: Tables, turn: int) -> None:
+        assert self._lease is not None, "`_check` saw to it"
+        lease = tables.leases[self._lease.name]
+        lease.starts = lease.starts + 1 if lease.turn == turn else 1
+        lease.turn = turn
+        tables.touch_lease(lease)
 
     def _reset_starts(self, tables: Tables, entries: list[Entry]) -> None:
         """An entry of the turn was written under its lease: it gets on."""
@@ -243,7 +276,8 @@ def write(tables: Tables, session: str, p: Prepared, now: float) -> Entry:
         tables.keys[p.body.key] = (session, header.entry)
         tables.add("inbound_keys", (p.body.key, session, header.entry))
     if header.entry == 1 and session != HOME:
-        tables.add("sessions", (session, "", "", "", "", "", "", header.time))
+        tables.add("sessions", (session, "", "", "", "", "", "", header.time, header.time))
+    tables.come_to_front(session, header.time)
     project(tables, header, p.body)
     entry = Entry(header, p.body)
     tables.entries.append(entry)

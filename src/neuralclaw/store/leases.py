@@ -1,4 +1,4 @@
-"""Who is alive and who may write: a locked file for each process, leases with a rising epoch, and sessions that are set aside.
+"""Who is alive and who may write: a locked file for each process, and leases with a rising epoch.
 
 Alive is a lock, not a clock: the system frees a dead process's `flock` at once, and whoever can take it knows.
 """
@@ -9,7 +9,6 @@ import os
 import weakref
 
 from ..types.records import Lease
-from .journal import check_lease
 from .tables import Needs, Tables
 from .writer import Job
 
@@ -134,38 +133,3 @@ class Release(Job):
         if row.holder == self._lease.holder and row.epoch == self._lease.epoch:
             row.holder = ""
             tables.touch_lease(row)
-
-
-class StartTurn(Job):
-    """Count a start of a turn that has left no entry yet."""
-
-    __slots__ = ("_lease", "_turn")
-
-    def __init__(self, lease: Lease, turn: int) -> None:
-        self._lease, self._turn = lease, turn
-
-    def needs(self, needs: Needs) -> None:
-        needs.leases.add(self._lease.name)
-
-    def run(self, tables: Tables) -> int:
-        check_lease(tables, self._lease)
-        row = tables.leases[self._lease.name]
-        row.starts = row.starts + 1 if row.turn == self._turn else 1
-        row.turn = self._turn
-        tables.touch_lease(row)
-        return row.starts
-
-
-class SetAside(Job):
-    """Mark a session as set aside, or not."""
-
-    __slots__ = ("_aside", "_session")
-
-    def __init__(self, session: str, aside: bool) -> None:
-        self._session, self._aside = session, aside
-
-    def needs(self, needs: Needs) -> None:
-        needs.sessions.add(self._session)
-
-    def run(self, tables: Tables) -> None:
-        tables.statements.append(("UPDATE sessions SET aside = ? WHERE session = ?", (int(self._aside), self._session)))

@@ -112,16 +112,33 @@ _IN_PLACE_OF_SECOND = (
         FROM main.outbox""",
 )
 
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first, _second)
+
+def _third(c: sqlite3.Connection) -> None:
+    """The sessions of a workspace in the order of their last changes, by an index."""
+    for statement in _THIRD:
+        c.execute(statement)
+
+
+# `front`: the time (epoch microseconds) at which the session changed after another session had; the order by it is that of the last changes.
+_THIRD = (
+    "ALTER TABLE sessions ADD COLUMN front INTEGER NOT NULL DEFAULT 0",
+    "UPDATE sessions SET front = max(created, coalesce((SELECT p.updated FROM progress p WHERE p.session = sessions.session), 0))",
+    "DROP INDEX sessions_workspace",
+    "CREATE INDEX sessions_front ON sessions (workspace, front)",
+)
+_IN_PLACE_OF_THIRD = """CREATE TEMP VIEW sessions AS SELECT s.session, s.origin, s.workspace, s.title, s.model, s.parent, s.soul, s.created, s.aside,
+    max(s.created, coalesce(p.updated, 0)) AS front FROM main.sessions s LEFT JOIN main.progress p ON p.session = s.session"""
+
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first, _second, _third)
 VERSION = len(MIGRATIONS)
 
 
 def stand_in(c: sqlite3.Connection) -> None:
     """On a connection that only reads a file of an older version: what today's statements read and the file lacks, empty, in the connection's memory."""
     version: int = c.execute("PRAGMA user_version").fetchone()[0]
-    if 0 < version < 2:
+    if 0 < version < VERSION:
         c.execute("PRAGMA temp_store = MEMORY")
-        for statement in _IN_PLACE_OF_SECOND:
+        for statement in (*(_IN_PLACE_OF_SECOND if version < 2 else ()), _IN_PLACE_OF_THIRD):
             c.execute(statement)
 
 

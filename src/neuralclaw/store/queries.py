@@ -1,6 +1,5 @@
-"""Rows as values: entries, sessions, questions, scopes. Every function reads on a connection it is given."""
+"""Rows as values: entries, sessions, questions, grants. Every function reads on a connection it is given."""
 
-import hmac
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -8,12 +7,12 @@ from typing import Any
 
 import msgspec
 
-from ..errors import SessionNotFound, StoreError
+from ..errors import StoreError
 from ..types.actions import Scope, StandingGrant
 from ..types.codec import Codec
-from ..types.entries import Entry, blob_digest, rfc3339
+from ..types.entries import Entry, rfc3339
 from ..types.events import ApprovalRequested, ApprovalResolved
-from ..types.records import OpenQuestion, SessionRow, SessionState
+from ..types.records import OpenQuestion, Prefix, SessionRow, SessionState
 from .bodies import ENTRY, body_of, entry_of, labels_of
 from .derived_tables import CapabilityTable, DerivedTables, lags
 from .tables import Progress
@@ -51,7 +50,7 @@ def records_after(c: sqlite3.Connection, codec: Codec, record: int, limit: int) 
 
 
 class Query(msgspec.Struct, frozen=True):
-    """Which rows of a derived table are read, and in which order. See `ports.Store.rows`."""
+    """Which rows of a table are read, and in which order. See `ports.Store.rows`."""
 
     table: str
     where: Mapping[str, Any]
@@ -60,8 +59,8 @@ class Query(msgspec.Struct, frozen=True):
     limit: int | None
 
 
-def derived_rows(c: sqlite3.Connection, derived: DerivedTables, query: Query, *, frozen: bool) -> list[dict[str, Any]]:
-    """Rows of a derived table. Raises `StoreError` for a table or column that is not there, and for a capability's table that is not kept by its definition.
+def table_rows(c: sqlite3.Connection, derived: DerivedTables, query: Query, *, frozen: bool) -> list[dict[str, Any]]:
+    """Rows of a table. Raises `StoreError` for a table or column that is not there, and for a capability's table that is not kept by its definition.
 
     `frozen`: nobody folds entries into it while this home is read.
     """
@@ -77,16 +76,24 @@ def derived_rows(c: sqlite3.Connection, derived: DerivedTables, query: Query, *,
         if isinstance(value, (list, tuple, set, frozenset)):
             conditions.append(f'"{name}" IN ({", ".join("?" * len(value))})')
             values += value
+        elif isinstance(value, Prefix):
+            conditions.append(f'"{name}" >= ? AND "{name}" < ?')
+            values += (value.text, value.text + "\U0010ffff")
+        elif value is None:
+            conditions.append(f'"{name}" IS NULL')
         else:
-            conditions.append(f'"{name}" IS ?')
+            conditions.append(f'"{name}" = ?')
             values.append(value)
-    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
     way = " DESC" if query.descending else ""
     order = " ORDER BY " + ", ".join(f'"{name}"{way}' for name in query.order) if query.order else ""
     listed = ", ".join(f'"{name}"' for name in columns)
     limit = -1 if query.limit is None else max(0, query.limit)
-    rows = c.execute(f'SELECT {listed} FROM "{stored}"{where}{order} LIMIT ?', (*values, limit)).fetchall()
+    rows = c.execute(f'SELECT {listed} FROM "{stored}"{_all_of(conditions)}{order} LIMIT ?', (*values, limit)).fetchall()
     return [dict(zip(columns, row, strict=True)) for row in rows]
+
+
+def _all_of(conditions: Sequence[str]) -> str:
+    return f" WHERE {' AND '.join(conditions)}" if conditions else ""
 
 
 def _is_kept(c: sqlite3.Connection, table: CapabilityTable, *, frozen: bool) -> bool:
@@ -112,17 +119,12 @@ _SESSION = (
     " EXISTS (SELECT 1 FROM inbox i WHERE i.session = s.session), {} FROM sessions s"
     " LEFT JOIN progress p ON p.session = s.session LEFT JOIN leases l ON l.name = 'session:' || s.session"
 ).format(", ".join("p." + name for name in Progress.__struct_fields__))
-_UNFINISHED = " WHERE s.session IN (SELECT session FROM progress WHERE open_turn > 0 UNION SELECT session FROM inbox)"
+_UNFINISHED = "s.session IN (SELECT session FROM progress WHERE open_turn > 0 UNION SELECT session FROM inbox)"
 
 
-def session_row(c: sqlite3.Connection, session: str, alive: Callable[[str], bool], now: float) -> SessionRow | None:
-    """The session, as it stands at `now` (epoch seconds); None when there is none of that id."""
-    row = c.execute(f"{_SESSION} WHERE s.session = ?", (session,)).fetchone()
-    return _session(c, row, alive, now) if row else None
-
-
-def session_rows(c: sqlite3.Connection, alive: Callable[[str], bool], now: float, *, unfinished: bool) -> list[SessionRow]:
-    """All sessions, the one that changed last first; with `unfinished` only those that wait to be gone on with."""
+def session_rows(c: sqlite3.Connection, session: str | None, alive: Callable[[str], bool], now: float, *, unfinished: bool) -> list[SessionRow]:
+    """Sessions as they stand at `now` (epoch seconds), the one that changed last first: all, or the one of that id; with `unfinished` only those that
+    wait to be gone on with."""
     known: dict[str, bool] = {}
 
     def asked_once(holder: str) -> bool:
@@ -130,7 +132,9 @@ def session_rows(c: sqlite3.Connection, alive: Callable[[str], bool], now: float
             known[holder] = alive(holder)
         return known[holder]
 
-    rows = [_session(c, row, asked_once, now) for row in c.execute(f"{_SESSION}{_UNFINISHED if unfinished else ''}").fetchall()]
+    where = [*(["s.session = ?"] if session is not None else []), *([_UNFINISHED] if unfinished else [])]
+    found = c.execute(f"{_SESSION}{_all_of(where)}", () if session is None else (session,)).fetchall()
+    rows = [_session(c, row, asked_once, now) for row in found]
     rows.sort(key=lambda r: (r.updated, r.session), reverse=True)
     return [row for row in rows if not unfinished or row.state in ("unfinished", "set_aside")]
 
@@ -171,57 +175,13 @@ def _state(c: sqlite3.Connection, p: Progress, pending: bool, aside: bool, held:
 
 def _is_open(c: sqlite3.Connection, question: str, now: float) -> bool:
     """Whether a person can still answer it: one that is erased, cannot be read or has expired waits for nobody."""
-    found = question_row(c, question)
+    found = _question_row(c, question)
     return found is not None and found.answer is None and not _expired(found, now)
 
 
 def _expired(asked: OpenQuestion, now: float) -> bool:
     """Whether its time is over, which is a no, also while that is not on record yet."""
     return datetime.fromisoformat(asked.question.expires).timestamp() <= now
-
-
-def find_session(c: sqlite3.Connection, prefix: str) -> str:
-    """The one session of that id, else the only one whose id begins so. Raises `SessionNotFound`."""
-    if c.execute("SELECT 1 FROM sessions WHERE session = ?", (prefix,)).fetchone():
-        return prefix
-    beyond = prefix + "\U0010ffff"
-    rows = c.execute("SELECT session FROM sessions WHERE session >= ? AND session < ? ORDER BY session LIMIT 6", (prefix, beyond)).fetchall() if prefix else []
-    names: list[str] = [name for (name,) in rows]
-    if len(names) == 1:
-        return names[0]
-    hint = "neuralclaw sessions list"
-    if not names:
-        raise SessionNotFound(f"there is no session {prefix}", hint=hint)
-    listed = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
-    raise SessionNotFound(f"several sessions begin with {prefix}: {listed}", hint=hint)
-
-
-_RECENT = 256
-"""Entries at the end of the record among which the newest session of a workspace is looked for first."""
-
-
-def newest_session(c: sqlite3.Connection, workspace: str, left_out: Sequence[str]) -> str | None:
-    """The session of that workspace that changed last, of two that changed at once the one that `session_rows` has first.
-
-    Whoever goes on with a session was there lately, so the last entries of the home mostly tell; else all sessions of the workspace are compared.
-    """
-    of = f"s.workspace = ? AND s.session NOT IN ({', '.join('?' * len(left_out))})"
-    values = (workspace, *left_out)
-    newest = c.execute(
-        f"SELECT e.time, e.session FROM (SELECT time, session FROM entries ORDER BY record DESC LIMIT {_RECENT}) e"
-        f" JOIN sessions s ON s.session = e.session WHERE {of} ORDER BY e.time DESC, e.session DESC LIMIT 1",
-        values,
-    ).fetchone()
-    if newest is not None:  # unless one was made since that has no entry yet
-        made = c.execute(f"SELECT s.created, s.session FROM sessions s WHERE {of} ORDER BY s.created DESC, s.session DESC LIMIT 1", values).fetchone()
-        session: str = max(newest, made)[1]
-        return session
-    row = c.execute(
-        f"SELECT s.session FROM sessions s LEFT JOIN progress p ON p.session = s.session WHERE {of}"
-        " ORDER BY max(coalesce(p.updated, 0), s.created) DESC, s.session DESC LIMIT 1",
-        values,
-    ).fetchone()
-    return row[0] if row else None
 
 
 _QUESTION = (
@@ -231,14 +191,17 @@ _QUESTION = (
 )
 
 
-def question_rows(c: sqlite3.Connection, session: str | None, now: float, *, open_only: bool) -> list[OpenQuestion]:
-    """Questions, oldest first; those whose body was erased or cannot be read are not shown. `open_only`: those that can be answered at `now`."""
-    where = [*(["q.session = ?"] if session is not None else []), *(["q.answer IS NULL"] if open_only else [])]
-    rows = c.execute(f"{_QUESTION}{' WHERE ' + ' AND '.join(where) if where else ''} ORDER BY q.record", (session,) if session is not None else ()).fetchall()
+def question_rows(c: sqlite3.Connection, approval_id: str | None, session: str | None, now: float, *, open_only: bool) -> list[OpenQuestion]:
+    """Questions, oldest first: all, the one of that id, those of a session. One whose body was erased or cannot be read is not among them. `open_only`:
+    those that can be answered at `now`."""
+    named = {"q.id = ?": approval_id, "q.session = ?": session}
+    values = [value for value in named.values() if value is not None]
+    where = [*(condition for condition, value in named.items() if value is not None), *(["q.answer IS NULL"] if open_only else [])]
+    rows = c.execute(f"{_QUESTION}{_all_of(where)} ORDER BY q.record", values).fetchall()
     return [question for row in rows if (question := _question(row)) is not None and not (open_only and _expired(question, now))]
 
 
-def question_row(c: sqlite3.Connection, approval_id: str) -> OpenQuestion | None:
+def _question_row(c: sqlite3.Connection, approval_id: str) -> OpenQuestion | None:
     """The question of that id; None when there is none, its body was erased or cannot be read."""
     row = c.execute(f"{_QUESTION} WHERE q.id = ?", (approval_id,)).fetchone()
     return _question(row) if row else None
@@ -302,22 +265,3 @@ def _grant(row: Sequence[Any]) -> StandingGrant | None:
         since=rfc3339(since),
         scopes=tuple(Scope(s.get("kind", ""), s.get("value", ""), s.get("tool", "")) for s in question.scopes),  # type: ignore[arg-type]  # as it was written
     )
-
-
-def result_text(c: sqlite3.Connection, session: str, call_id: str) -> str | None:
-    """The whole text of a result. What was changed since is not given as if it were good."""
-    for key, digest, data in c.execute("SELECT key, digest, data FROM results WHERE session = ? AND call_id = ?", (session, call_id)):
-        if hmac.digest(key, data, "sha256") == digest:
-            text: str = data.decode("utf-8", "surrogatepass")
-            return text
-    return None
-
-
-def blob_rows(c: sqlite3.Connection, digests: Sequence[str]) -> dict[str, bytes]:
-    """The kept bytes of these names. What was changed since is not given as if it were good."""
-    found: dict[str, bytes] = {}
-    for digest in digests:
-        for (data,) in c.execute("SELECT data FROM blobs WHERE digest = ?", (digest,)):
-            if blob_digest(data) == digest:
-                found[digest] = data
-    return found

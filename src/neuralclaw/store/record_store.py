@@ -1,14 +1,13 @@
 """Records: values under a space and a key, changed by compare-and-set. They are state of their own, derived from nothing."""
 
-import sqlite3
 from collections.abc import Callable
 
 import msgspec
 
 from ..errors import StoreError
+from ..lookups import record_of
 from ..types.entries import rfc3339
 from ..types.records import PutRecord, Record, RecordConflict
-from .schema import RECORDS
 from .tables import Needs, RecordRow, Tables
 from .writer import Job
 
@@ -30,20 +29,15 @@ def encoded(put: PutRecord) -> str | None:
     return text
 
 
-def record_of(row: RecordRow) -> Record:
-    """A kept record. Raises `StoreError` where its value cannot be read."""
-    try:
-        value = msgspec.json.decode(row.value)
-    except (ValueError, RecursionError) as error:
-        raise StoreError(f"the record {row.space}/{row.key} is damaged ({error})", hint="what keeps it there can write it anew") from error
-    return Record(row.space, row.key, value, row.version, rfc3339(row.updated))
+def _record(row: RecordRow) -> Record:
+    return record_of(msgspec.structs.asdict(row))
 
 
 def check_record(tables: Tables, put: PutRecord) -> None:
     """Raises `RecordConflict` where the record does not stand as expected."""
     row = tables.records.get((put.space, put.key))
     if put.expect is not None and put.expect != (row.version if row else 0):
-        raise RecordConflict(put.space, put.key, record_of(row) if row else None)
+        raise RecordConflict(put.space, put.key, _record(row) if row else None)
 
 
 class Put(Job):
@@ -62,13 +56,4 @@ class Put(Job):
         check_record(tables, put)
         now = int(self._now() * 1_000_000)
         row = tables.put_record(put.space, put.key, self._value, now)
-        return record_of(row) if row else Record(put.space, put.key, None, tables.record_version, rfc3339(now))
-
-
-def record_rows(c: sqlite3.Connection, space: str, prefix: str, *, whole: bool) -> list[Record]:
-    """The records of a space whose key begins so, or with `whole` the one of that key, by key."""
-    if whole:
-        rows = c.execute(f"SELECT {RECORDS} FROM records WHERE space = ? AND key = ?", (space, prefix))
-    else:
-        rows = c.execute(f"SELECT {RECORDS} FROM records WHERE space = ? AND key >= ? AND key < ? ORDER BY key", (space, prefix, prefix + "\U0010ffff"))
-    return [record_of(RecordRow(*row)) for row in rows.fetchall()]
+        return _record(row) if row else Record(put.space, put.key, None, tables.record_version, rfc3339(now))

@@ -1,7 +1,7 @@
 """The columns of the built-in tables, by name: nothing relies on the order in which a file has them."""
 
 COLUMNS = {
-    "sessions": "session, origin, workspace, title, model, parent, soul, created",
+    "sessions": "session, origin, workspace, title, model, parent, soul, created, front",
     "entries": "record, session, entry, turn, kind, version, time, labels, digest, hash",
     "bodies": "record, key, data",
     "results": "session, call_id, record, key, digest, data",
@@ -21,6 +21,23 @@ COLUMNS = {
 }
 """The order in which a row of each table is added."""
 PROGRESS, USAGE, LEASES, QUESTIONS, RECORDS = (COLUMNS[name] for name in ("progress", "usage", "leases", "questions", "records"))
+
+READABLE = COLUMNS | {
+    "sessions": f"{COLUMNS['sessions']}, aside",
+    "outbox": "id, session, record, channel, address, text, state, attempts, next_try, error, tried",
+}
+"""The columns of each table that `rows` reads."""
+STATE_TABLES = {
+    "sessions": ("session",),
+    "leases": ("name",),
+    "records": ("space", "key"),
+    "outbox": ("id",),
+    "results": ("session", "call_id"),
+    "blobs": ("digest",),
+}
+"""The tables beside the derived ones that `rows` reads, with their keys."""
+BULKY = frozenset({"results", "blobs"})
+"""Tables whose rows may be large: they are read in a worker thread."""
 
 BUILT_IN_TABLES = {
     "progress": ("session",),

@@ -16,16 +16,17 @@ from ..ports import Clock
 from ..types.actions import StandingGrant
 from ..types.codec import BUILT_IN, Codec
 from ..types.entries import Draft, Entry
-from ..types.records import Lease, OpenQuestion, OutboxRow, PutRecord, Record, SessionRow, VerifyReport
-from . import outbox, queries, record_store
+from ..types.records import Lease, OpenQuestion, Prefix, PutRecord, Record, SessionRow, StateRow, VerifyReport
+from . import queries, record_store
 from .changes import Changes, EntrySubscription
 from .connection import check_home, make_home, open_writer, store_error
 from .derived_tables import DerivedTables
 from .folding import Attach, append_job, unattached
-from .journal import Prepared, Row, prepare
-from .leases import Acquire, Presence, Release, SetAside, StartTurn, alive, shown
+from .journal import Prepared, prepare
+from .leases import Acquire, Presence, Release, alive, shown
 from .queries import Wanted
 from .readers import Readers
+from .schema import BULKY
 from .tables import Tables
 from .upkeep import Erase, Rebuild
 from .verify import verify
@@ -121,7 +122,7 @@ class SqliteStore:
 
     # writing
 
-    async def append(self, session: str, drafts: Sequence[Draft], *, lease: Lease | None = None, rows: Sequence[Row] = ()) -> list[Entry]:
+    async def append(self, session: str, drafts: Sequence[Draft], *, lease: Lease | None = None, rows: Sequence[StateRow] = ()) -> list[Entry]:
         """See `ports.Store`. A caller that is cancelled while its drafts wait for the writer takes them back."""
         heavy = sum(len(blob) for draft in drafts for blob in draft.blobs) > _HEAVY
         prepared = await anyio.to_thread.run_sync(self._prepare, drafts) if heavy else self._prepare(drafts)
@@ -138,18 +139,9 @@ class SqliteStore:
         record: Record = await self._write(record_store.Put(put, record_store.encoded(put), self._clock.now))
         return record
 
-    async def delivered(self, item: int, *, error: str = "", retry_at: float | None = None) -> OutboxRow:
-        """See `ports.Store`."""
-        row: OutboxRow = await self._write(outbox.Attempt(item, error, retry_at, self._clock.now))
-        return row
-
     async def barrier(self) -> None:
         """Returns when all that was appended before, by any process, is on the disk."""
         await self._write(Barrier())
-
-    async def set_aside(self, session: str, aside: bool) -> None:
-        """Mark a session whose turn does not get on, or take the mark away."""
-        await self._write(SetAside(session, aside))
 
     async def acquire(self, name: str) -> Lease | None:
         """See `ports.Store`. One that was taken for a caller who left meanwhile, or was told of a failure, is free."""
@@ -168,11 +160,6 @@ class SqliteStore:
         """Free a lease; one that was lost already stays with who has it."""
         await self._write(Release(lease))
         self._leases.discard(lease.name)
-
-    async def start_turn(self, lease: Lease, session: str, turn: int) -> int:
-        """See `ports.Store`. Raises `LeaseLost`."""
-        count: int = await self._write(StartTurn(lease, turn))
-        return count
 
     async def erase(self, session: str, entries: Sequence[int] | None, by: str) -> Entry | None:
         """Erase the bodies of these entries (None: all) for good, with their keys and results; headers stay.
@@ -207,58 +194,30 @@ class SqliteStore:
     ) -> list[dict[str, Any]]:
         """See `ports.Store`."""
         query = queries.Query(table, where, order, descending, limit)
-        read = functools.partial(queries.derived_rows, derived=self._derived, query=query, frozen=self._writer is None)
-        by_key = set(self._derived.shape(table)[2]) <= where.keys()  # it finds few rows, at once
-        return self._readers.run(read) if by_key else await self._aside(read)
-
-    async def record(self, space: str, key: str) -> Record | None:
-        """See `ports.Store`."""
-        found = self._readers.run(lambda c: record_store.record_rows(c, space, key, whole=True))
-        return found[0] if found else None
-
-    async def records(self, space: str, *, prefix: str = "") -> list[Record]:
-        """See `ports.Store`."""
-        return await self._aside(lambda c: record_store.record_rows(c, space, prefix, whole=False))
-
-    async def outbox(self, *, pending: bool = True) -> list[OutboxRow]:
-        """See `ports.Store`."""
-        return await self._aside(lambda c: outbox.outbox_rows(c, pending=pending))
+        read = functools.partial(queries.table_rows, derived=self._derived, query=query, frozen=self._writer is None)
+        key = self._derived.shape(table)[2]
+        few = table not in BULKY and all(name in where and not isinstance(where[name], Prefix) for name in key)
+        return self._readers.run(read) if few else await self._aside(read)
 
     def changes(self, after: int | None = None) -> EntrySubscription:
         """See `ports.Store`. The subscription begins with this call; its `aclose` ends it. Raises `StoreError`."""
         return self._changes.subscribe(after)
 
-    async def session(self, session: str) -> SessionRow | None:
-        """The session, or None when there is none of that id."""
-        return self._readers.run(lambda c: queries.session_row(c, session, self._alive, self._clock.now()))
-
-    async def sessions(self, *, unfinished: bool = False) -> list[SessionRow]:
-        """All sessions, the one that changed last first; with `unfinished` only those that wait to be gone on with."""
-        return await self._aside(lambda c: queries.session_rows(c, self._alive, self._clock.now(), unfinished=unfinished))
-
-    async def resolve(self, prefix: str) -> str:
-        """The session of that id or unique prefix. Raises `SessionNotFound`, which names the candidates."""
-        return self._readers.run(lambda c: queries.find_session(c, prefix))
-
-    async def newest(self, workspace: str, *, left_out: Sequence[str] = ()) -> str | None:
+    async def sessions(self, *, session: str | None = None, unfinished: bool = False) -> list[SessionRow]:
         """See `ports.Store`."""
-        return await self._aside(lambda c: queries.newest_session(c, workspace, left_out))
 
-    async def question(self, approval_id: str) -> OpenQuestion | None:
+        def read(c: sqlite3.Connection) -> list[SessionRow]:
+            return queries.session_rows(c, session, self._alive, self._clock.now(), unfinished=unfinished)
+
+        return self._readers.run(read) if session is not None else await self._aside(read)
+
+    async def questions(self, *, approval_id: str | None = None, session: str | None = None, open_only: bool = True) -> list[OpenQuestion]:
         """See `ports.Store`."""
-        return self._readers.run(lambda c: queries.question_row(c, approval_id))
 
-    async def questions(self, *, session: str | None = None, open_only: bool = True) -> list[OpenQuestion]:
-        """Questions, oldest first; `open_only`: those that can still be answered."""
-        return await self._aside(lambda c: queries.question_rows(c, session, self._clock.now(), open_only=open_only))
+        def read(c: sqlite3.Connection) -> list[OpenQuestion]:
+            return queries.question_rows(c, approval_id, session, self._clock.now(), open_only=open_only)
 
-    async def blobs(self, digests: Sequence[str]) -> dict[str, bytes]:
-        """See `ports.Store`. Bytes that were changed since they were kept are left out too."""
-        return await self._aside(lambda c: queries.blob_rows(c, digests)) if digests else {}
-
-    async def result(self, session: str, call_id: str) -> str | None:
-        """See `ports.Store`."""
-        return await self._aside(lambda c: queries.result_text(c, session, call_id))
+        return self._readers.run(read) if approval_id is not None else await self._aside(read)
 
     async def grants(self, session: str | None = None, workspace: str | None = None) -> list[StandingGrant]:
         """See `ports.Store`."""

@@ -1,46 +1,27 @@
 """What the writer knows inside a transaction, and the rows it is about to write.
 
 Looking a fact up costs a statement, and each statement hands Python's lock to another thread and back. So facts are kept between
-transactions as long as no other process has written (`PRAGMA data_version`), and the rows of a whole batch are written with a few
+transactions as long as no other process has written (`dialect.foreign_version`), and the rows of a whole batch are written with a few
 statements of many rows each.
 """
 
-import random
 import sqlite3
-import time
 from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
 from ..types.chain import START
-from ..types.entries import Entry
+from ..types.entries import HOME, Entry
+from . import dialect
 from .bodies import labels_of
 from .derived_tables import DerivedTables
-from .schema import COLUMNS, LEASES, PROGRESS, QUESTIONS, RECORDS
+from .schema import LEASES, PROGRESS, QUESTIONS, RECORDS
 
 _KEPT = 8192
 """Sessions and leases remembered between transactions; when there are more, all are forgotten."""
-_SHORTEST, _LONGEST = 0.0003, 0.004
-"""Seconds between two tries to open a transaction while another process writes."""
 _SIZES = (64, 16, 4, 1)
 """Rows of one statement; fixed sizes, so that SQLite's prepared statements are used again."""
-
-_FILLED_IN = ", ".join(f"{name} = iif({name} = '', excluded.{name}, {name})" for name in ("origin", "workspace", "title", "model", "parent", "soul"))
-_CONFLICTS = {
-    "sessions": f" ON CONFLICT (session) DO UPDATE SET {_FILLED_IN}",
-    "blobs": " ON CONFLICT (digest) DO NOTHING",
-    "turns": " ON CONFLICT (session, turn) DO UPDATE SET started = coalesce(turns.started, excluded.started),"
-    " finished = coalesce(excluded.finished, turns.finished), status = coalesce(excluded.status, turns.status),"
-    " inbound = coalesce(turns.inbound, excluded.inbound)",
-}
-_NEW = frozenset({"entries", "bodies", "inbound_keys", "outbox", *_CONFLICTS})
-"""Tables whose rows replace none."""
-
-_INSERTS = {
-    table: f"INSERT{'' if table in _NEW else ' OR REPLACE'} INTO {table} ({columns}) VALUES {{}}{_CONFLICTS.get(table, '')}"
-    for table, columns in COLUMNS.items()
-}
 
 _LOOK_UPS = {
     "progress": f"SELECT {PROGRESS} FROM progress WHERE session IN ({{}})",
@@ -117,6 +98,7 @@ class Needs(msgspec.Struct):
     questions: set[str] = msgspec.field(default_factory=set)
     blobs: set[str] = msgspec.field(default_factory=set)
     records: set[tuple[str, str]] = msgspec.field(default_factory=set)
+    outbox: set[int] = msgspec.field(default_factory=set)
 
 
 class RecordRow(msgspec.Struct, frozen=True):
@@ -134,7 +116,7 @@ class Tables:
 
     def __init__(self, connection: sqlite3.Connection, patience: float, derived: DerivedTables) -> None:
         self.connection, self._patience, self.derived = connection, patience, derived
-        connection.execute("PRAGMA busy_timeout = 0")  # `begin` waits; nothing else of a transaction has to
+        dialect.wait_for_locks(connection, 0)  # `begin` waits; nothing else of a transaction has to
         self.version = -1
         self._texts: dict[tuple[str, int], str] = {}
         self.forget()
@@ -142,6 +124,8 @@ class Tables:
     def forget(self) -> None:
         """Drop every fact and every row that is not written."""
         self.record, self.hash, self.time, self._headed = 0, START, 0, False
+        self.front = ""
+        """The session that changed last, where this process knows."""
         self.progress: dict[str, Progress] = {}
         self.leases: dict[str, LeaseRow] = {}
         self._clear()
@@ -158,6 +142,10 @@ class Tables:
         """Those records that were asked for and are there."""
         self.record_version = 0
         """The highest version that a record had; known where a record was asked for."""
+        self.outbox: set[int] = set()
+        """Those items of the outbox that were asked for and are there."""
+        self._fronts: dict[str, int] = {}
+        """Sessions of this batch that came to the front, and when they changed last."""
         self._inbox: dict[str, dict[int, tuple[int, bool]]] = {}
         """Messages of this batch that wait: session, entry, then turn and whether it is queued."""
         self.statements: list[tuple[str, tuple[Any, ...]]] = []
@@ -169,8 +157,8 @@ class Tables:
     def begin(self, needs: Needs) -> None:
         """Open the transaction and look up what is needed and not known."""
         c = self.connection
-        self._take_turn()
-        version: int = c.execute("PRAGMA data_version").fetchone()[0]
+        dialect.begin(c, self._patience)
+        version = dialect.foreign_version(c)
         if version != self.version or len(self.progress) > _KEPT or len(self.leases) > _KEPT:
             self.forget()
             self.version = version
@@ -179,21 +167,6 @@ class Tables:
                 self.record, self.hash, self.time = record, link.hex(), moment
             self._headed = True
         self.look_up(needs)
-
-    def _take_turn(self) -> None:
-        """Open the transaction, waiting for those of other processes. SQLite's own waiting sleeps up to 100 ms at a time, and whoever writes much passes by:
-        with eight processes it let single appends wait for 7 s."""
-        deadline = time.monotonic() + self._patience
-        pause = _SHORTEST
-        while True:
-            try:
-                self.connection.execute("BEGIN IMMEDIATE")
-                return
-            except sqlite3.OperationalError as error:
-                if not error.sqlite_errorname.startswith("SQLITE_BUSY") or time.monotonic() > deadline:
-                    raise
-            time.sleep(pause * random.uniform(0.5, 1.5))
-            pause = min(2 * pause, _LONGEST)
 
     def look_up(self, needs: Needs) -> None:
         if sessions := needs.sessions - self.progress.keys():
@@ -219,6 +192,8 @@ class Tables:
             self.kept.update(digest for (digest,) in self._select(_LOOK_UPS["blobs"], needs.blobs))
         if needs.records:
             self._look_up_records(needs.records)
+        for item in needs.outbox:
+            self.outbox.update(number for (number,) in self.connection.execute("SELECT id FROM outbox WHERE id = ?", (item,)))
 
     def _look_up_records(self, wanted: Iterable[tuple[str, str]]) -> None:
         for place in wanted:
@@ -273,8 +248,22 @@ class Tables:
             self.statements.append(("DELETE FROM records WHERE space = ? AND key = ?", (space, key)))
             return None
         row = self.records[space, key] = RecordRow(space, key, value, self.record_version, now)
-        self.statements.append((f"INSERT OR REPLACE INTO records ({RECORDS}) VALUES (?, ?, ?, ?, ?)", msgspec.structs.astuple(row)))
+        self.statements.append((dialect.replace("records", RECORDS, "(?, ?, ?, ?, ?)"), msgspec.structs.astuple(row)))
         return row
+
+    def put_attempt(self, item: int, state: str, error: str, next_try: int, now: int) -> None:
+        """Record what became of an attempt to deliver something. What was delivered stays delivered, whatever a second process says later."""
+        sql = "UPDATE outbox SET state = ?, attempts = attempts + 1, next_try = ?, error = ?, tried = ? WHERE id = ? AND state <> 'delivered'"
+        self.statements.append((sql, (state, next_try, error, now, item)))
+
+    def come_to_front(self, session: str, time: int) -> None:
+        """A session changed: it comes before all others, which is written only where it did not stand there before.
+
+        So an order by `sessions.front` is the order of the last changes, and a session that goes on alone costs no statement.
+        """
+        if session != HOME and (session != self.front or self._fronts):
+            self.front = session
+            self._fronts[session] = time
 
     def wait(self, progress: Progress, entry: int, turn: int, queued: bool) -> None:
         """A message waits for a turn."""
@@ -302,9 +291,8 @@ class Tables:
         found = [entry for entry, (of, queued) in here.items() if of == turn and not queued and entry <= seen]
         for entry in found:
             del here[entry]
-        # By the primary key it would look at thousands of queued messages.
-        sql = "DELETE FROM inbox INDEXED BY inbox_steering WHERE session = ? AND turn = ? AND queued = 0 AND entry <= ? RETURNING entry"
-        progress.steering -= len(found) + len(self.connection.execute(sql, (progress.session, turn, seen)).fetchall())
+        taken = self.connection.execute(dialect.STEERING_TAKEN_IN, (progress.session, turn, seen)).fetchall()
+        progress.steering -= len(found) + len(taken)
 
     def turn_of(self, session: str, entry: int) -> int | None:
         """The turn of an entry, None where there is none of that number."""
@@ -329,6 +317,9 @@ class Tables:
         for name in self._questions:
             q = self.questions[name]
             self.add("questions", (q.id, q.session, q.turn, q.record, q.answer))
+        for session, moment in self._fronts.items():
+            self.add("sessions", (session, "", "", "", "", "", "", moment, moment))
+        self._fronts = {}
         if self._inbox:
             for session, waits in self._inbox.items():
                 for entry, (turn, queued) in waits.items():
@@ -345,7 +336,7 @@ class Tables:
         item = "(" + ", ".join("?" * len(rows[0])) + ")"
         for start, size in _pieces(len(rows)):
             values = rows[start] if size == 1 else [value for row in rows[start : start + size] for value in row]
-            self.connection.execute(self._text(_INSERTS[table], size, item), values)
+            self.connection.execute(self._text(dialect.INSERTS[table], size, item), values)
 
     def commit(self) -> list[Entry]:
         """End the transaction; gives the entries it wrote."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..errors import NeuralClawError, StoreError
 from ..types.entries import Entry
+from . import dialect
 from .connection import is_refusal, store_error
 from .tables import Needs, Tables
 
@@ -185,16 +186,11 @@ class Writer:
 
     def _empty_wal(self, patience: int) -> None:
         """What was erased is gone from the WAL too, at once or as soon as no reader needs it; the erasure itself stands."""
-        c = self._tables.connection
         self._erased_in_wal = True
         try:
-            c.execute(f"PRAGMA busy_timeout = {patience}")
-            for busy, _, _ in c.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall():
-                self._erased_in_wal = bool(busy)
+            self._erased_in_wal = not dialect.empty_log(self._tables.connection, patience)
         except sqlite3.Error as error:
             _log.warning("what was erased could not be removed from the write-ahead log yet: %s", error)
-        finally:
-            c.execute("PRAGMA busy_timeout = 0")
 
     def _failed(self, batch: list[Job], error: sqlite3.Error) -> list[Outcome]:
         if self._unsynced is not None:
@@ -220,8 +216,7 @@ class Writer:
             return False
         if batch and type(batch[0]) is _Stop:
             return True
-        version: int = self._tables.connection.execute("PRAGMA data_version").fetchone()[0]
-        return version == self._synced_version
+        return dialect.foreign_version(self._tables.connection) == self._synced_version
 
     def _transaction(self, batch: list[Job], sync: bool) -> tuple[list[Outcome], list[Entry]]:
         tables = self._tables
@@ -229,7 +224,7 @@ class Writer:
         for job in batch:
             job.needs(needs)
         if sync:  # stands before BEGIN: inside a transaction it would be ignored
-            tables.connection.execute("PRAGMA synchronous = FULL")
+            dialect.sync_commits(tables.connection, sync=True)
         try:
             tables.begin(needs)
             outcomes = [self._run(job) for job in batch]
@@ -244,7 +239,7 @@ class Writer:
         finally:
             if sync:
                 tables.roll_back_if_open()
-                tables.connection.execute("PRAGMA synchronous = NORMAL")
+                dialect.sync_commits(tables.connection, sync=False)
         if sync:
             self._unsynced, self._synced_version = None, tables.version
         elif changed and self._unsynced is None:

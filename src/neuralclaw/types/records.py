@@ -94,6 +94,27 @@ class OutboxItem(msgspec.Struct, frozen=True):
     channel: str = ""
 
 
+class DeliveryAttempt(msgspec.Struct, frozen=True):
+    """What became of an attempt to deliver an item of the outbox. Without `error` it is delivered, and stays so. With one it is tried again at `retry_at`
+    (epoch seconds), or given up where that is None. An append with one of no item raises `StoreError`."""
+
+    item: int
+    error: str = ""
+    retry_at: float | None = None
+
+
+class TurnAttempt(msgspec.Struct, frozen=True):
+    """A start of a turn that has left no entry yet, counted in the row of the lease under which it is appended; every entry of the turn sets it to 0."""
+
+    turn: int
+
+
+class SetAside(msgspec.Struct, frozen=True):
+    """The mark of a session whose turn does not get on, or that it is taken away."""
+
+    aside: bool
+
+
 OutboxState = Literal["pending", "delivered", "failed"]
 
 
@@ -136,6 +157,16 @@ class PutRecord(msgspec.Struct, frozen=True):
     key: str
     value: Any
     expect: int | None = None
+
+
+StateRow = NewSession | OutboxItem | PutRecord | StoredResult | DeliveryAttempt | TurnAttempt | SetAside
+"""What may be written beside entries, in their transaction: changes of state that is derived from no entry."""
+
+
+class Prefix(msgspec.Struct, frozen=True):
+    """In the `where` of `Store.rows`: a text that begins so."""
+
+    text: str
 
 
 class RecordConflict(StoreError):

@@ -1,0 +1,103 @@
+"""What is asked of the store by a few methods of its port. Written once, for every database."""
+
+import hmac
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from .errors import SessionNotFound, StoreError
+from .ports import Store
+from .types.entries import HOME, blob_digest, rfc3339
+from .types.records import DeliveryAttempt, Lease, OpenQuestion, OutboxRow, Prefix, Record, SessionRow, TurnAttempt
+
+
+async def session(store: Store, name: str) -> SessionRow | None:
+    """The session, or None when there is none of that id."""
+    return next(iter(await store.sessions(session=name)), None)
+
+
+async def resolve(store: Store, prefix: str) -> str:
+    """The session of that id or unique prefix, found without reading the others. Raises `SessionNotFound`, which names the candidates."""
+    if await store.rows("sessions", {"session": prefix}):
+        return prefix
+    rows = await store.rows("sessions", {"session": Prefix(prefix)}, order=("session",), limit=6) if prefix else []
+    names: list[str] = [row["session"] for row in rows]
+    if len(names) == 1:
+        return names[0]
+    hint = "neuralclaw sessions list"
+    if not names:
+        raise SessionNotFound(f"there is no session {prefix}", hint=hint)
+    listed = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
+    raise SessionNotFound(f"several sessions begin with {prefix}: {listed}", hint=hint)
+
+
+async def newest(store: Store, workspace: str, *, left_out: Sequence[str] = ()) -> str | None:
+    """The session of that workspace that changed last, those of `left_out` never; None when there is none."""
+    rows = await store.rows("sessions", {"workspace": workspace}, order=("front", "session"), descending=True, limit=len(left_out) + 1)
+    return next((row["session"] for row in rows if row["session"] not in left_out), None)
+
+
+async def question(store: Store, approval_id: str) -> OpenQuestion | None:
+    """The question of that id, answered or not, found without reading any other; None when there is none or its body cannot be read."""
+    return next(iter(await store.questions(approval_id=approval_id, open_only=False)), None)
+
+
+async def start_turn(store: Store, lease: Lease, session: str, turn: int) -> int:
+    """Count a start of this turn that has left no entry yet; every entry of the turn sets the count back to 0. Returns the count. Raises `LeaseLost`."""
+    await store.append(session, [], lease=lease, rows=[TurnAttempt(turn)])
+    (row,) = await store.rows("leases", {"name": lease.name})
+    starts: int = row["starts"]
+    return starts
+
+
+async def blobs(store: Store, digests: Sequence[str]) -> dict[str, bytes]:
+    """The kept bytes of these names. Those that are not there (any more), or were changed since they were kept, are left out."""
+    rows = await store.rows("blobs", {"digest": list(digests)}) if digests else []
+    return {row["digest"]: row["data"] for row in rows if blob_digest(row["data"]) == row["digest"]}
+
+
+async def result(store: Store, session: str, call_id: str) -> str | None:
+    """The whole text of a result that was shortened for the model. What was changed since is not given as if it were good."""
+    for row in await store.rows("results", {"session": session, "call_id": call_id}):
+        if hmac.digest(row["key"], row["data"], "sha256") == row["digest"]:
+            text: str = row["data"].decode("utf-8", "surrogatepass")
+            return text
+    return None
+
+
+async def record(store: Store, space: str, key: str) -> Record | None:
+    """The record of that key, None where there is none. A space belongs to one capability or part of the program."""
+    rows = await store.rows("records", {"space": space, "key": key})
+    return record_of(rows[0]) if rows else None
+
+
+async def records(store: Store, space: str, *, prefix: str = "") -> list[Record]:
+    """The records of a space whose keys begin with `prefix`, by key."""
+    return [record_of(row) for row in await store.rows("records", {"space": space, "key": Prefix(prefix)}, order=("key",))]
+
+
+def record_of(row: Mapping[str, Any]) -> Record:
+    """A record from its row. Raises `StoreError` where its value cannot be read."""
+    try:
+        value = msgspec.json.decode(row["value"])
+    except (ValueError, RecursionError) as error:
+        raise StoreError(f"the record {row['space']}/{row['key']} is damaged ({error})", hint="what keeps it there can write it anew") from error
+    return Record(row["space"], row["key"], value, row["version"], rfc3339(row["updated"]))
+
+
+async def outbox(store: Store, *, pending: bool = True) -> list[OutboxRow]:
+    """What is to be delivered, oldest first; without `pending` also what was delivered or given up."""
+    return [_outbox_row(row) for row in await store.rows("outbox", {"state": "pending"} if pending else {}, order=("id",))]
+
+
+async def delivered(store: Store, item: int, *, error: str = "", retry_at: float | None = None) -> OutboxRow:
+    """Record an attempt to deliver an item of the outbox, as `DeliveryAttempt` says; gives the item as it stands then. Raises `StoreError`."""
+    await store.append(HOME, [], rows=[DeliveryAttempt(item, error, retry_at)])
+    (row,) = await store.rows("outbox", {"id": item})
+    return _outbox_row(row)
+
+
+def _outbox_row(row: Mapping[str, Any]) -> OutboxRow:
+    tried = rfc3339(row["tried"]) if row["tried"] else ""
+    return OutboxRow(**{**row, "next_try": row["next_try"] / 1_000_000, "tried": tried})
