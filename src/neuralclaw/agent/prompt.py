@@ -1,5 +1,7 @@
 """The built-in system prompt. What changes from call to call does not belong here: the prefix stays the same for a session."""
 
+from functools import lru_cache
+
 from ..types.quoted_names import one_line
 
 SYSTEM = """\
@@ -35,6 +37,7 @@ The workspace is {workspace}. Relative paths start there.
 GO_ON = "You said what you would do but called no tool. Do it now with a tool call, or give the final answer if nothing is left to do."
 
 
+@lru_cache(maxsize=16)  # a thousand turns at once hold one text, not one each
 def system_prompt(name: str, workspace: str) -> str:
     """The prompt of an agent called `name` that works in `workspace`."""
     return SYSTEM.format(name=name, workspace=one_line(workspace))
