@@ -82,7 +82,7 @@ def record_of(row: Mapping[str, Any]) -> Record:
     try:
         value = msgspec.json.decode(row["value"])
     except (ValueError, RecursionError) as error:
-        raise StoreError(f"the record {row['space']}/{row['key']} is damaged ({error})", hint="what keeps it there can write it anew") from error
+        raise StoreError(f"the record {row['space']}/{row['key']} is damaged ({error})", hint="the capability that owns it can write it again") from error
     return Record(row["space"], row["key"], value, row["version"], rfc3339(row["updated"]))
 
 

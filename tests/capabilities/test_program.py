@@ -139,7 +139,7 @@ async def test_the_command_takes_what_its_signature_says(reading: Claw) -> None:
         (("add", "u", "--count", "1", "--count", "2"), "--count: it is given twice"),
         (("sum", "1", "x"), "NUMBERS: 'x' is not a whole number"),
         (("lsit",), "neuralclaw reading has no 'lsit'; did you mean 'list'?"),
-        ((), "neuralclaw reading wants a verb: add, list, stored, sum"),
+        ((), "neuralclaw reading requires a verb: add, list, stored, sum"),
     ],
 )
 async def test_what_does_not_fit_is_one_sentence_and_exit_code_2(reading: Claw, words: tuple[str, ...], said: str) -> None:
@@ -261,7 +261,7 @@ async def test_a_broken_capability_is_left_out_with_one_notice_and_everything_el
     assert (done.code, done.out) == (0, "42\n")
     told = [line for line in done.err.splitlines() if "broken" in line]
     assert len(told) == 1
-    assert f"The capability broken is left out: {why}. Mend that, or take it out of capabilities.enabled (" in done.err
+    assert f"The capability broken is left out: {why}. Fix that, or take it out of capabilities.enabled (" in done.err
     assert (await reading("reading", "sum", "1", "--json")).json == 1
     checks = {one["check"]: one for one in (await reading("doctor", "--json")).json}
     assert checks["capability.broken"]["ok"] is False

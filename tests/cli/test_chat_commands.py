@@ -214,7 +214,7 @@ async def test_a_yes_to_the_offer_sets_up_a_model_here_and_the_chat_goes_on_with
             chat.type("\r")
             chat.until("Model of own")
             chat.type("gpt-4o\r")
-            chat.until("when this one is out")
+            chat.until("when this one is unavailable")
             chat.type("\r")
             chat.until("saved:", "own:gpt-4o · context")
             assert chat.all.count("Set one up now?") == 1
@@ -255,7 +255,7 @@ async def test_the_offer_is_made_at_a_dumb_terminal_too(claw: Claw) -> None:
 async def test_what_a_command_does_not_take_is_said_and_nothing_is_done(claw: Claw) -> None:
     for line in ("/tools x", "/exit now", "/clear now", "/status x", "/sessions 3", "/cost all", "/models x", "/stop it", "/quit now"):
         ran = await claw("--model", "offline", stdin=f"{line}\ncalculate 6 * 7\n".encode())
-        assert f"{line.split()[0]} takes nothing behind it; nothing was done" in ran.err, ran
+        assert f"{line.split()[0]} takes no argument; nothing was done" in ran.err, ran
         assert "42" in ran.out
     ran = await claw("--model", "offline", stdin=b"/help queue\n/help /model\n/help nothing\n/foo\n/sesions\n")
     assert "/queue TEXT  send it when the running turn has ended" in ran.err

@@ -57,4 +57,4 @@ async def test_the_chat_says_how_to_come_back_to_this_home(elsewhere: Claw) -> N
         chat.until("Yes.", "context 10 %")
         chat.type(CTRL_D)
         assert chat.end() == 0
-        assert f"Go on with: neuralclaw --home {shlex.quote(home)} --resume " in chat.text
+        assert f"Resume with: neuralclaw --home {shlex.quote(home)} --resume " in chat.text

@@ -366,7 +366,7 @@ CIRCLE.append(CIRCLE)
         (Image("image/png", bytes(5 * 1024 * 1024 + 1)), "models take at most 5,242,880"),
         (ToolResult(content=5), "content"),  # type: ignore[arg-type]
         (nested(2_000), "nested deeper"),
-        ([CAT, {"a": 1}], "a dict stands among its texts and pictures"),
+        ([CAT, {"a": 1}], "its parts contain a dict"),
     ],
 )
 async def test_a_result_that_no_entry_can_keep_is_an_error_of_that_call(tmp_path: Path, value: Any, why: str) -> None:

@@ -95,7 +95,7 @@ async def think(turn: Turn) -> None:
     warn_of_pictures(turn)
     told = await read_sources(turn.equipment.before_last, turn.equipment.redaction)
     for name, why in told.failed:
-        turn.show(StatusEvent(text=f"the model is not told of {name}, which could not be read: {why}"))
+        turn.show(StatusEvent(text=f"{name} could not be read and was left out of the request: {why}"))
     turn.partial.begin(turn.state.last_entry, told.text, told.labels)
     reply = await stream(turn, await build_request(turn, told.text))
     if reply.failure is not None:
@@ -156,7 +156,7 @@ def warn_of_pictures(turn: Turn) -> None:
     """Say once, at the turn's first call, that the model cannot see the pictures that came with the task."""
     started = turn.state.started
     if started is not None and started.images and not turn.state.messages and not turn.equipment.provider.info(turn.equipment.model).images:
-        turn.show(StatusEvent(text=f"{turn.options.model} takes no pictures: it is told their names only"))
+        turn.show(StatusEvent(text=f"{turn.options.model} does not accept images; it gets their names only"))
 
 
 async def stream(turn: Turn, request: Request) -> ModelReply:

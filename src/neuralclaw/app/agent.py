@@ -270,7 +270,7 @@ class Agent:
             told.append("Approvals: auto. What asks for risk up to HIGH, its tier up to execute, or a program off the list runs without asking in this run.")
         if defaults.approvals == "ask" and not defaults.origin.present and not process_environment.ours:  # the program tells each question on stderr
             days = self.settings.settings.approvals.expire_days
-            told.append(f"Approvals: ask, and nobody is here to ask. A question waits up to {days:g} days for its answer: neuralclaw approvals answer.")
+            told.append(f"Approvals: ask, and no one can answer here. A question waits up to {days:g} days for its answer: neuralclaw approvals answer.")
         return tuple(told)
 
     async def leave(self, session: str) -> None:

@@ -279,4 +279,4 @@ class ClientCapabilities:
 
 
 def _no_check(name: str, found: object) -> DoctorCheck:
-    return DoctorCheck(check=name, ok=False, text=f"its check gave {type(found).__name__}, which is no DoctorCheck")
+    return DoctorCheck(check=name, ok=False, text=f"its check gave {type(found).__name__}, which is not a DoctorCheck")

@@ -34,7 +34,7 @@ def parameters_of(run: Callable[..., Any]) -> list[VerbParameter]:
     found = []
     for each in rest:
         if each.kind not in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY):
-            raise TypeError(f"the parameter {each.name} must have a name: no *, ** or / stands in a command")
+            raise TypeError(f"the parameter {each.name} must have a name: *, ** and / are not supported")
         if each.name not in hints:
             raise TypeError(f"the parameter {each.name} has no type")
         required = each.default is each.empty

@@ -113,7 +113,7 @@ def _fits(asked: ExplainRequest) -> None:
         if getattr(asked, option) is not None and targets[0] not in wanted:
             raise UsageError(f"--{option} goes with --{' or --'.join(wanted)}")
     if asked.path is not None and asked.op not in BY_OP:
-        raise UsageError(f"--path wants --op, one of {', '.join(BY_OP)}", hint=f"neuralclaw policy explain --path {asked.path} --op read")
+        raise UsageError(f"--path requires --op, one of {', '.join(BY_OP)}", hint=f"neuralclaw policy explain --path {asked.path} --op read")
 
 
 async def _action(home: Home, asked: ExplainRequest, around: CallCircumstances) -> tuple[Action, str]:
@@ -142,7 +142,7 @@ def _given(asked: ExplainRequest, around: CallCircumstances) -> CallCircumstance
     if asked.origin in ("schedule", "agent"):
         raise UsageError(f"--origin {asked.origin}: {'schedules' if asked.origin == 'schedule' else 'delegated tasks'} are not available yet")
     if asked.origin not in (None, "owner", "program"):
-        raise UsageError(f"{asked.origin!r} is no origin", hint="owner or program")
+        raise UsageError(f"{asked.origin!r} is not an origin", hint="owner or program")
     return CallCircumstances(
         workspace=around.workspace if asked.workspace is None else real_directory(asked.workspace),
         trust=asked.trust or around.trust,

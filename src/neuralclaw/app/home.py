@@ -146,7 +146,7 @@ class Home:
 
 
 def read_command(text: str, **scene: Any) -> Any:
-    """The shell analysis, loaded with the first command that is judged: a grammar and sixteen modules."""
+    """The shell analysis, loaded with the first command that is judged: a grammar and its modules."""
     return load("shell")(text, **scene)
 
 

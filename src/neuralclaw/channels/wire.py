@@ -59,7 +59,7 @@ def decode(line: str | bytes, *, source: str) -> AnyObject:
         case AnswerIn(decision=None, value=None):
             raise UsageError("an answer needs a decision or a value; nothing was changed")
         case AnswerIn(decision=decision) if decision is not None and decision not in DECISIONS:
-            raise UsageError(f"{decision!r} is no decision; nothing was changed", hint=f"one of {', '.join(DECISIONS)}")
+            raise UsageError(f"{decision!r} is not a decision; nothing was changed", hint=f"one of {', '.join(DECISIONS)}")
     return said
 
 

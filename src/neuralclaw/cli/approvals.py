@@ -71,9 +71,9 @@ def _answer(args: argparse.Namespace) -> int:
         return 0
     screen = output.out()
     if done["holder"]:
-        screen.line(f"answered; {done['holder']} goes on with it")
+        screen.line(f"answered; {done['holder']} continues the turn")
     else:
-        screen.line(typed(f"answered; nobody holds the session now, go on with:\nneuralclaw run --resume {done['session']}"))
+        screen.line(typed(f"answered; no process is running this session; continue with:\nneuralclaw run --resume {done['session']}"))
     return 0
 
 

@@ -96,7 +96,7 @@ def run(noun: str, commands: Sequence[Command], arguments: list[str], home: str 
         taken = 2 if arguments[0] == "--home" else 1
         home, arguments = arguments[taken - 1].removeprefix("--home="), arguments[taken:]
     if not arguments:
-        raise UsageError(f"neuralclaw {noun} wants a verb: {', '.join(verbs)}", hint=f"neuralclaw {noun} --help")
+        raise UsageError(f"neuralclaw {noun} requires a verb: {', '.join(verbs)}", hint=f"neuralclaw {noun} --help")
     if arguments[0] in ("--help", "-h"):
         print(_group_help(noun, commands))
         return 0
@@ -212,7 +212,7 @@ def names(word: str) -> tuple[str, ...]:
     """An option's type: names with commas between them, one at least."""
     found = tuple(name.strip() for name in word.split(","))
     if not all(found):
-        raise argparse.ArgumentTypeError(f"{word!r} is no list of names (NAME,NAME)")
+        raise argparse.ArgumentTypeError(f"{word!r} is not a list of names (NAME,NAME)")
     return found
 
 

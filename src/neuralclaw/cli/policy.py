@@ -56,7 +56,7 @@ def _explain(args: argparse.Namespace) -> int:
         return anyio.run(_batch, args, wanted)
     if sum(name in wanted for name in _TARGETS) != 1:
         raise UsageError(
-            "policy explain wants one of --command, --url, --path, --tool or a recorded call", hint='neuralclaw policy explain --command "git push"'
+            "policy explain requires one of --command, --url, --path, --tool or a recorded call", hint='neuralclaw policy explain --command "git push"'
         )
     verdict = _ask(args, "policy.explain", **wanted)
     if args.json:

@@ -1,5 +1,6 @@
 """The slash commands of the chat that there are."""
 
+from ..app.option_checks import new_session
 from ..errors import NeuralClawError, UsageError
 from ..types.suggestions import did_you_mean
 from . import output, table_text
@@ -53,7 +54,7 @@ def _help_of(chat: Chat, name: str) -> None:
 
 async def _new(chat: Chat, rest: str) -> None:
     _idle(chat)
-    chat.session = rest or None
+    chat.session = new_session(rest) if rest else None
     chat.face.standing.reset()
     if chat.session is not None:
         await chat.look(chat.session)
@@ -87,7 +88,7 @@ async def _trust(chat: Chat, rest: str) -> None:
         chat.say(f"trust {chat.options.get('trust') or chat.agent.trust}; /trust {'|'.join(TRUST)} changes it")
         return
     if rest not in TRUST:
-        raise UsageError(f"/trust wants one of {', '.join(TRUST)}{did_you_mean(rest, TRUST)}")
+        raise UsageError(f"/trust requires one of {', '.join(TRUST)}{did_you_mean(rest, TRUST)}")
     chat.options["trust"] = rest
     chat.say(f"trust {rest} from the next message on, until you leave")
 
@@ -132,7 +133,7 @@ async def _clear(chat: Chat, rest: str) -> None:
 
 async def _queue(chat: Chat, rest: str) -> None:
     if not rest:
-        raise UsageError("/queue wants a text")
+        raise UsageError("/queue requires a text")
     await chat.queue(rest)
 
 
@@ -162,7 +163,7 @@ _SESSION, _TURN, _AGENT, _CHAT = "Sessions", "The running turn", "The agent", "T
 SLASH = {
     "new": SlashCommand(_SESSION, "[ID]", "begin another session", _new),
     "sessions": SlashCommand(_SESSION, "", "the sessions", _sessions),
-    "resume": SlashCommand(_SESSION, "ID", "go on with a session", _resume),
+    "resume": SlashCommand(_SESSION, "ID", "resume a session", _resume),
     "approve": SlashCommand(_TURN, "[session|always]", "yes to the question on the screen", _approve),
     "deny": SlashCommand(_TURN, "[TEXT]", "no to the question; the model reads TEXT", _deny),
     "queue": SlashCommand(_TURN, "TEXT", "send it when the running turn has ended", _queue),

@@ -31,7 +31,7 @@ def _command(noun: str, summary: str, rows: Sequence[Verb]) -> SlashCommand:
         row = verbs.get("")
         if row is None:
             if not words or words[0] not in verbs:
-                wrong = f"has no {words[0]!r}{did_you_mean(words[0], verbs)}" if words else "wants a verb"
+                wrong = f"has no {words[0]!r}{did_you_mean(words[0], verbs)}" if words else "requires a verb"
                 raise UsageError(f"/{noun} {wrong}", hint=f"it has: {', '.join(verbs)}")
             row, words = verbs[words[0]], words[1:]
         args = arguments_of(command_of(row), words)
@@ -46,7 +46,7 @@ def _words(noun: str, rest: str) -> list[str]:
     try:
         return shlex.split(rest)
     except ValueError as error:
-        raise UsageError(f"/{noun} cannot read its words: {str(error).lower()}", hint="quotes stand in pairs") from None
+        raise UsageError(f"/{noun} cannot parse its arguments: {str(error).lower()}", hint="close the quotation mark") from None
 
 
 def show(chat: Chat, row: Verb, value: Any, given: Mapping[str, Any], *, as_json: bool) -> None:

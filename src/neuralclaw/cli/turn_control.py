@@ -72,7 +72,7 @@ def cancel(args: argparse.Namespace) -> int:
     elif stopped["ended"]:
         screen.line(f"cancelled {turn}")
     elif stopped["holder"]:
-        screen.line(f"{turn} was told to stop; {stopped['holder']} has not ended it yet")
+        screen.line(f"{turn} was asked to stop; {stopped['holder']} has not ended it yet")
     else:
-        screen.line(typed(f"{turn} is cancelled and ends when it is taken up: neuralclaw run --resume {stopped['session']}"))
+        screen.line(typed(f"{turn} is cancelled and ends when the session is resumed: neuralclaw run --resume {stopped['session']}"))
     return 0

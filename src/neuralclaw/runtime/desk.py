@@ -35,7 +35,7 @@ RunVerb = Callable[[str, Mapping[str, Any]], Awaitable[Any]]
 DECISIONS = ("once", "session", "always", "no")
 FOLLOW_AGAIN = (0.2, 10.0)
 """Seconds until a journal that could not be read is read again: the first time, and at most."""
-WAITS = "the session waits for an answer; this message is kept, waits for it too, and is taken up when the session goes on"
+WAITS = "the session waits for an answer; this message is kept and runs after it"
 
 
 class SessionDesk:
@@ -189,7 +189,7 @@ class SessionDesk:
 
     async def answer(self, approval_id: str, decision: str, *, by: str, value: Mapping[str, Any] | None = None, text: str | None = None) -> None:
         if decision not in DECISIONS:
-            raise UsageError(f"{decision!r} is no answer", hint=f"answer with one of {', '.join(DECISIONS)}")
+            raise UsageError(f"{decision!r} is not an answer", hint=f"answer with one of {', '.join(DECISIONS)}")
         if text is not None and decision != "no":
             raise UsageError(f"a text goes with a no, not with {decision!r}; nothing was recorded")
         found = await lookups.question(self._store, approval_id)

@@ -80,7 +80,7 @@ class _TableProjection:
             if isinstance(error, sqlite3.Error) and not is_refusal(error):
                 raise
             raise StoreError(
-                f"the table {self._table.name} of a capability cannot take up an entry of kind {entry.header.kind} ({type(error).__name__}: {error});"
+                f"the table {self._table.name} of a capability cannot process an entry of kind {entry.header.kind} ({type(error).__name__}: {error});"
                 " nothing of this step was recorded"
             ) from error
 

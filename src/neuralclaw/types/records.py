@@ -1,4 +1,4 @@
-"""Rows that are derived from entries or stand beside them: sessions, leases, questions, results, records, outbox."""
+"""Records that are derived from entries or stand beside them: sessions, leases, questions, results, records, outbox."""
 
 from typing import Any, Literal
 
