@@ -252,6 +252,14 @@ async def test_the_offer_is_made_at_a_dumb_terminal_too(claw: Claw) -> None:
         assert "\x1b" not in chat.seen
 
 
+async def test_a_name_that_no_session_can_have_is_refused_at_once_and_the_chat_stays_in_its_session(claw: Claw) -> None:
+    for name in ("a b", "home", "../x"):
+        ran = await claw("--model", "offline", stdin=f"/new {name}\ncalculate 6 * 7\n".encode())
+        assert f"{name!r} cannot be the name of a session" in ran.err, ran
+        assert f"session {name}" not in ran.err
+        assert "42" in ran.out
+
+
 async def test_what_a_command_does_not_take_is_said_and_nothing_is_done(claw: Claw) -> None:
     for line in ("/tools x", "/exit now", "/clear now", "/status x", "/sessions 3", "/cost all", "/models x", "/stop it", "/quit now"):
         ran = await claw("--model", "offline", stdin=f"{line}\ncalculate 6 * 7\n".encode())

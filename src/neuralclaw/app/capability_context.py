@@ -107,7 +107,9 @@ class ClientContext:
             if type(body) not in self._kinds:
                 raise UsageError(f"{self._capability.name} has no event {type(body).__name__}; nothing was recorded", hint="its capability lists it in events")
         if (session == HOME) != (turn == 0):
-            raise UsageError(f"turn {turn} does not fit the session {session}; nothing was recorded", hint="events outside a turn belong to session home, turn 0")
+            raise UsageError(
+                f"turn {turn} does not fit the session {session}; nothing was recorded", hint="events outside a turn belong to session home, turn 0"
+            )
         row = await lookups.session(self.store, session) if session != HOME else None
         marked = join(labels, row.labels) if row is not None else join(labels, AGENT) if not labels else labels
         drafts = [Draft(turn, redacted(body, self._client.redaction), marked) for body in bodies]

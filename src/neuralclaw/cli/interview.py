@@ -129,7 +129,10 @@ class Interview:
             choice = msgspec.structs.replace(choice, model=self._model(choice, found))
         now = ",".join(self._setup.loaded.settings.llm.fallback)
         answer = self._talk.ask(
-            "A model for when this one is unavailable, as provider:model (Enter: none)" if not now else "Models for when this one is unavailable (none: no other)", now
+            "A model for when this one is unavailable, as provider:model (Enter: none)"
+            if not now
+            else "Models for when this one is unavailable (none: no other)",
+            now,
         )
         names = tuple(name for name in answer.replace(",", " ").split() if name != "none")
         return msgspec.structs.replace(choice, fallback=names)
