@@ -235,7 +235,7 @@ async def test_an_edit_that_finds_several_places_names_their_lines(home: Path, w
     (work / "a.py").write_text("x = 1\ny = 2\nx = 1\n")
     (result,), _ = await reads(home, call("edit_file", path="a.py", old="x = 1", new="x = 2"))
     assert result.content == (
-        "ERROR: the text to replace stands 2 times in a.py, at lines 1 and 3; nothing was changed. "
+        "ERROR: the text to replace occurs 2 times in a.py, at lines 1 and 3; nothing was changed. "
         "Give more of the text around it, or set all to true to replace every one."
     )
 

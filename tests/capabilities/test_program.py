@@ -248,7 +248,7 @@ async def test_installed_and_not_enabled_its_section_is_a_notice_and_an_unknown_
         ("raise RuntimeError('no luck')\n", "it cannot be loaded (RuntimeError: no luck)"),
         ("raise SystemExit(3)\n", "it cannot be loaded (SystemExit: 3)"),
         ("import neuralclaw_nowhere\n", "it cannot be loaded (ModuleNotFoundError: No module named 'neuralclaw_nowhere')"),
-        ("capability = 3\n", "its entry point gives int, which is no Capability"),
+        ("capability = 3\n", "its entry point gives int, which is not a Capability"),
         (PLAIN.format(name="other", noun="other"), "its entry point is named broken and the capability other: both must be the same"),
         (PLAIN.format(name="broken", noun="sessions"), "the command sessions is taken: it is built in"),
         (PLAIN.format(name="broken", noun="reading"), "the command reading is taken: the capability reading_list has it"),
