@@ -247,7 +247,7 @@ class ClientCapabilities:
                 raise AgentError(f"the capability {name} gave {type(brought).__name__} in place of a list of tools")
         except AgentError as error:
             log.warning("the capability %s brings no tools to this turn: %s", name, error.text)
-            return ()
+            return []
         return brought
 
     def wrap(self, turn: TurnContext, provider: Provider) -> Provider:
