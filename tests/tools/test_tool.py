@@ -14,7 +14,6 @@ import pytest
 from neuralclaw.errors import (
     ConfigError,
     PermissionDeniedError,
-    StoreError,
     ToolError,
     ToolExecutionError,
     ToolNotFoundError,
@@ -479,7 +478,7 @@ async def test_whatever_a_tool_raises_is_an_error_of_that_call(tmp_path: Path, e
     assert len(caught.value.text) < 2_100
 
 
-@pytest.mark.parametrize("error", [ToolError("mine"), Retry("again"), StoreError("full"), PermissionDeniedError("no")])
+@pytest.mark.parametrize("error", [ToolError("mine"), Retry("again"), PermissionDeniedError("no")])
 async def test_errors_that_mean_something_to_the_turn_come_through(tmp_path: Path, error: Exception) -> None:
     @tool
     async def breaks() -> None:

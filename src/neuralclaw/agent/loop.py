@@ -1,8 +1,6 @@
 """A turn: build the request, stream the reply, run the tool calls, repeat. Started again, it goes on from the last finished step."""
 
-import asyncio
 import logging
-import math
 
 import anyio
 import msgspec
@@ -30,6 +28,7 @@ from ..types.risk import Decision
 from ..types.signals import Parked
 from . import circuit_breakers
 from .context import images_of, with_pictures
+from .foreign_code import cancelled
 from .prompt import GO_ON, promises_work
 from .redaction import SafeDeltas
 from .sources import read_sources
@@ -196,12 +195,6 @@ async def stream(turn: Turn, request: Request) -> ModelReply:
         log.error("the provider of %s failed", turn.options.model, exc_info=True)
         return ModelReply(stop="error", failure=Failure("LLMError", f"the provider failed: {type(error).__name__}: {error}"))
     return reply
-
-
-def cancelled() -> bool:
-    """Whether what runs here is being cancelled by somebody, and not only something that it waited for."""
-    task = asyncio.current_task()
-    return anyio.current_effective_deadline() == -math.inf or (task is not None and task.cancelling() > 0)
 
 
 def hear(turn: Turn, delta: Passing) -> None:

@@ -4,10 +4,12 @@ import collections.abc
 import inspect
 import typing
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
+from ..agent.foreign_code import run_foreign
 from ..capability import CapabilityContext, Verb
+from ..errors import AgentError, NeuralClawError
 
 
 class VerbParameter(typing.NamedTuple):
@@ -53,7 +55,13 @@ class BoundVerb:
         self.__annotations__ = {name: kind for name, kind in typing.get_type_hints(verb.run).items() if name in names}
 
     async def __call__(self, **arguments: Any) -> Any:
-        return await self.verb.run(self._context, **arguments)
+        """The verb's value. Raises `NeuralClawError`: its own, or one that names the command for whatever else its code raises."""
+        try:
+            return await run_foreign(f"the command {self.verb.name}", partial(self.verb.run, self._context, **arguments))
+        except AgentError as error:
+            if isinstance(error.__cause__, NeuralClawError):
+                raise error.__cause__ from None
+            raise
 
 
 class LazyVerb:

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from ..errors import UsageError
+from ..errors import AgentError, UsageError
 from ..runtime.desk import Verb
 from ..types.planned_commands import is_later
 from ..types.suggestions import did_you_mean
@@ -61,4 +61,7 @@ def _typed(name: str, argument: str, value: Any, kind: Any) -> Any:
 
 def plain(value: Any) -> Any:
     """A value as JSON has it, exactly as it is printed with `--json`."""
-    return msgspec.json.decode(msgspec.json.encode(value))
+    try:
+        return msgspec.json.decode(msgspec.json.encode(value))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise AgentError(f"the command gave a value that is not JSON: {error}") from error

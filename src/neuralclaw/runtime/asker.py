@@ -9,7 +9,7 @@ import anyio
 import msgspec
 
 from .. import lookups
-from ..agent.loop import cancelled
+from ..agent.foreign_code import cancelled
 from ..agent.redaction import NO_REDACTION, redacted
 from ..errors import AlreadyAnswered, StoreError, UnknownQuestion
 from ..ports import Clock, Redaction, Store

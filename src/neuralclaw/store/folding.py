@@ -76,7 +76,7 @@ class _TableProjection:
             return
         try:
             self._table.fold(entry, self._rows)
-        except Exception as error:
+        except BaseException as error:  # an exit too: the thread of the writer must not end with it
             if isinstance(error, sqlite3.Error) and not is_refusal(error):
                 raise
             raise StoreError(

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterator
 
 from ..types import chain
-from ..types.codec import BUILT_IN, Codec
+from ..types.codec import BUILT_IN, Codec, foreign
 from ..types.entries import Header, blob_digest, named_blobs
 from ..types.events import Erased, Unreadable
 from ..types.records import BadRecord, VerifyReport
@@ -70,7 +70,7 @@ class _ChainWalk:
         if not isinstance(body, Unreadable):
             for digest in named_blobs(body):
                 self._named.setdefault(digest, (header.record, header.session))
-        elif body.why == "damaged":
+        elif body.why == "damaged" and not foreign(header.kind):  # its digest is right: what a capability's own code makes of it says nothing of the record
             return "damaged"
         else:
             self._unknown.add(header.record)

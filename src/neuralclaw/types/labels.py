@@ -23,6 +23,13 @@ def join(*parts: Iterable[str]) -> Labels:
     return frozenset().union(*parts)
 
 
+def checked_labels(given: object) -> Labels:
+    """Labels that others gave. Raises `TypeError` for what is no set, list or tuple of texts: a text alone would be taken letter by letter."""
+    if not isinstance(given, frozenset | set | list | tuple) or not all(isinstance(label, str) for label in given):
+        raise TypeError(f"labels are a set of texts, not {given!r:.80}")
+    return frozenset(given)
+
+
 def external(source: str) -> Labels:
     """The integrity label of content from `source`."""
     return frozenset({f"external:{source}"})
