@@ -9,7 +9,7 @@ import msgspec
 
 from .. import config
 from ..config import process_environment
-from ..errors import AgentError, UsageError
+from ..errors import AgentError, UsageError, no_result
 from ..plugins import load
 from ..ports import TurnEvents
 from ..runtime.desk import SessionDesk
@@ -208,7 +208,7 @@ class Agent:
             async for event in events:
                 if isinstance(event.body, TurnFinished):
                     return event.body
-        raise AgentError("the turn ended without a result; what was recorded is kept")
+        raise no_result()
 
     async def steer(self, text: str, *, session: str, key: str | None = None, images: Iterable[Given] = ()) -> int:
         """Say something to a session whose turn runs, here or elsewhere; it is seen before the next model call. `key`: as in `turn`."""

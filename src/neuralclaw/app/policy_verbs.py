@@ -10,10 +10,7 @@ import msgspec
 from ..config import process_environment
 from ..plugins import load
 from ..runtime.desk import Verb
-from ..store.sqlite import SqliteStore
 from ..types.risk import Trust
-from .capabilities import capabilities_of
-from .clock import SystemClock
 from .home import Home
 from .option_checks import load_settings, real_directory, trust_of
 from .reader import ReadingDesk
@@ -54,8 +51,7 @@ async def judging(
     loaded = load_settings(home, process_environment.environ if environ is None else environ, None)
     level = trust_of(trust if trust is not None else loaded.settings.agent.default_trust_level)
     directory = real_directory(workspace)
-    store = await SqliteStore.open(loaded.home, clock=SystemClock(), codec=capabilities_of(loaded).codec, readonly=True)
-    opened = Home(loaded, store, SystemClock(), provider=None, tools=Toolbox())
+    opened = await Home.open(loaded, provider=None, tools=Toolbox(), readonly=True)
     try:
         yield ReadingDesk(PolicyVerbs(opened, directory, level).table())
     finally:

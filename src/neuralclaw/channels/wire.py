@@ -2,14 +2,15 @@
 
 import time
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
 from ..errors import UsageError
+from ..types.actions import AnswerDecision
 from ..types.entries import Event, rfc3339
 
-DECISIONS = ("once", "session", "always", "no")
+DECISIONS: tuple[str, ...] = get_args(AnswerDecision)
 
 
 class ClientObject(msgspec.Struct, frozen=True, tag_field="type", forbid_unknown_fields=True):

@@ -1,18 +1,20 @@
 """`neuralclaw approvals`: questions that wait for a person, and the answers, from any terminal."""
 
 import argparse
+from typing import get_args
 
 import msgspec
 
 from ..channels.command_hints import typed
 from ..channels.question_prompts import about, answered_elsewhere, heading, why
 from ..channels.screen import exact
+from ..types.actions import AnswerDecision
 from ..types.events import ApprovalRequested, ApprovalResolved
 from . import output, verbs
 from .parsing import Command, choice, clean, with_json
 from .table_text import local
 
-_DECISIONS = ("once", "session", "always", "no")
+_DECISIONS: tuple[str, ...] = get_args(AnswerDecision)
 
 
 def _list(args: argparse.Namespace) -> int:

@@ -56,6 +56,15 @@ def nouns(home: str | None) -> dict[str, str]:
         return {}
 
 
+def brings(home: str | None, noun: str) -> bool:
+    """Whether an enabled capability brings this noun; no where the configuration cannot be read, of which nothing is said here."""
+    known = capability_nouns.cached(home)
+    try:
+        return noun in (known if known is not None else loaded(home).nouns())
+    except NeuralClawError:
+        return False
+
+
 def built_in_commands(noun: str | None = None) -> list[Command]:
     """The commands of the built-in capabilities, or those of one noun."""
     values: list[Capability] = [load_target(one.target) for one in CAPABILITIES.values() if noun is None or noun in one.nouns]

@@ -4,12 +4,14 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NoReturn
 
 from ..channels import command_hints as printed
 from ..errors import UsageError
 from ..types.planned_commands import NOUNS, is_later
 from ..types.suggestions import did_you_mean
+from .main import is_noun
 
 Run = Callable[[argparse.Namespace], int]
 Options = Callable[[argparse.ArgumentParser], None]
@@ -87,7 +89,7 @@ def _reworded(prog: str, message: str) -> str:
 
 def run(noun: str, commands: Sequence[Command], arguments: list[str], home: str | None) -> int:
     """Choose the command of this noun, parse the arguments and run it."""
-    printed.opened(home)
+    printed.opened(home, partial(is_noun, home))
     single = commands[0] if len(commands) == 1 and " " not in commands[0].name else None
     if single is not None:
         return _invoke(single, arguments, home)
@@ -127,7 +129,7 @@ def _invoke(command: Command, arguments: list[str], home: str | None) -> int:
     given, extra = parser.parse_known_args(arguments)
     if extra:
         raise _extra(parser, extra[0])
-    printed.opened(given.home)
+    printed.opened(given.home, partial(is_noun, given.home))
     return command.run(given)
 
 

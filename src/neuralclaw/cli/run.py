@@ -19,7 +19,7 @@ from ..channels.renderer import Input, Renderer
 from ..channels.screen import Screen
 from ..channels.wire import decoded
 from ..channels.wire_conversation import TurnRequest, WireConversation
-from ..errors import AgentError, SessionBusy, UsageError
+from ..errors import SessionBusy, UsageError, no_result
 from ..types.events import TurnFinished
 from ..types.options import ApprovalsMode
 from . import output
@@ -214,7 +214,7 @@ async def follow(agent: Agent, turn: AbstractAsyncContextManager[Any], shown: Re
         group.cancel_scope.cancel()
     shown.turned()
     if last is None:
-        raise AgentError("the turn ended without a result; what was recorded is kept", hint="neuralclaw sessions list --unfinished")
+        raise no_result()
     return last
 
 

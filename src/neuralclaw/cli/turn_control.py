@@ -61,8 +61,7 @@ def _told(args: argparse.Namespace, told: dict[str, Any], asked: list[dict[str, 
 
 def cancel(args: argparse.Namespace) -> int:
     """Stop the turn; 0 also where nothing runs, which is said."""
-    who = "owner" if sys.stdin is not None and sys.stdin.isatty() else "program"
-    stopped = verbs.ask(args, "sessions.cancel", who=who, session=args.session)
+    stopped = verbs.ask(args, "sessions.cancel", who=verbs.at_terminal(), session=args.session)
     if args.json:
         output.json_line(stopped)
         return 0

@@ -15,7 +15,7 @@ from ..errors import AlreadyAnswered, StoreError, UnknownQuestion
 from ..ports import Clock, Redaction, Store
 from ..types.actions import Answer, AnswerDecision, Question
 from ..types.entries import Draft, Entry
-from ..types.events import ApprovalRequested, ApprovalResolved, ErrorEvent
+from ..types.events import ApprovalResolved, ErrorEvent
 from ..types.labels import AGENT
 from ..types.options import ApprovalsMode
 from ..types.records import OpenQuestion
@@ -48,11 +48,6 @@ def failing(kind: str, text: str) -> ApproverDecision:
     text = text if len(text) <= LONGEST_FAILURE else text[: LONGEST_FAILURE - 1] + "…"
     log.warning("%s; its answer counts as no", text)
     return ApproverDecision("no", "nobody", ErrorEvent(kind=kind, text=text, recoverable=True, hint=ANSWERS))
-
-
-def expired(question: ApprovalRequested, now: float) -> bool:
-    """Whether a question's time is over; `now` in epoch seconds."""
-    return datetime.fromisoformat(question.expires).timestamp() <= now
 
 
 class Pending:

@@ -36,8 +36,7 @@ from ..types.labels import NONE, Labels, join
 from ..types.logcontext import about
 from ..types.messages import Usage
 from ..types.options import Limits, StartOptions, TurnOptions
-from ..types.records import Lease, SetAside
-from .asker import expired
+from ..types.records import Lease, SetAside, expired
 from .equipping import Equipped, RuntimePorts
 
 DELTAS = (TextDelta, ReasoningDelta, ToolOutput)

@@ -14,7 +14,6 @@ OWNER: Labels = frozenset({"owner", "private"})
 """What the owner says."""
 AGENT: Labels = frozenset({"agent"})
 """What the agent itself says."""
-CONFIDENTIALITY = ("public", "private", "secret")
 """From the least to the most confidential."""
 
 
@@ -38,9 +37,3 @@ def external(source: str) -> Labels:
 def is_external(labels: Iterable[str]) -> bool:
     """Whether any part of the content came from outside the owner's words and the agent's own tools."""
     return any(label == "external" or label.startswith("external:") for label in labels)
-
-
-def confidentiality(labels: Iterable[str]) -> str:
-    """The confidentiality that holds for content with these labels."""
-    found = [CONFIDENTIALITY.index(label) for label in labels if label in CONFIDENTIALITY]
-    return CONFIDENTIALITY[max(found)] if found else "private"
