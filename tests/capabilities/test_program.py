@@ -3,21 +3,25 @@
 import json
 import os
 import re
+import signal
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from ..cli.program import Claw
+from ..waiting import until
 from .shelf import install
 
 pytestmark = pytest.mark.anyio
 
 CODE = '''
 """A list of things to read."""
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Annotated, Literal
 import msgspec
+from neuralclaw import UsageError
 from neuralclaw.capability import Capability, CapabilityContext, DoctorCheck, EventKind, Table, Verb
 from neuralclaw.types.events import Body
 
@@ -46,6 +50,17 @@ async def words(context: CapabilityContext, *titles: str) -> int:
 async def count(context: CapabilityContext, numbers: list[int]) -> int:
     return sum(numbers)
 
+async def read(context: CapabilityContext, pages: int, *, hold: bool = False, progress: Callable[[list[int]], None] | None = None) -> list[int]:
+    done: list[int] = []
+    for page in range(1, pages + 1):
+        done.append(page)
+        if progress is not None:
+            progress(done)
+    if hold:
+        context.notice("held")
+        await context.clock.sleep(600)
+    return done
+
 async def checks(context: CapabilityContext) -> AsyncIterator[DoctorCheck]:
     yield DoctorCheck(check="reading_list.room", ok=context.settings.most > 5, text=f"room for {context.settings.most}", fix="raise reading_list.most")
 
@@ -65,6 +80,10 @@ capability = Capability(
         Verb(name="reading.list", summary="What waits.", run=listed, reads=True, columns=("url", "most")),
         Verb(name="reading.stored", summary="What is stored.", run=stored, reads=True),
         Verb(name="reading.sum", summary="Add numbers.", run=count, reads=True, render=lambda value: f"the sum is {value}"),
+        Verb(
+            name="reading.pages", summary="Read pages.", run=read, reads=True, progress=lambda value: f"page {value[-1]} is read",
+            failures=lambda value: [UsageError("page 13 is missing")] if 13 in value else [],
+        ),
     ),
     events=(EventKind(body=Added, sentence=lambda body: body.url),),
     tables=(Table(name="reading_list", columns={"url": "text"}, key=("url",), kinds=("reading_list.added",), fold=fold),),
@@ -95,7 +114,7 @@ async def values(claw: Claw) -> dict[str, Any]:
 async def test_an_enabled_capability_stands_in_the_help_with_its_commands(reading: Claw) -> None:
     for _ in range(2):  # loaded, then from the cache
         page = await reading("--help")
-        assert " in bash, zsh or fish\n  reading             add, list, stored, sum: What waits to be read.\n\n" in page.out
+        assert " in bash, zsh or fish\n  reading             add, list, stored, sum, pages: What waits to be read.\n\n" in page.out
         assert (page.code, page.err) == (0, "")
     group = await reading("reading", "--help")
     assert "neuralclaw reading add     Put an address on the list." in group.out
@@ -104,6 +123,30 @@ async def test_an_enabled_capability_stands_in_the_help_with_its_commands(readin
     assert "what to read" in told.out
     assert "--level easy|hard" in told.out
     assert "neuralclaw reading add https://a.example" in told.out
+
+
+async def test_a_verb_shows_how_far_it_is_at_a_terminal(reading: Claw) -> None:
+    with reading.terminal("reading", "pages", "2") as terminal:
+        terminal.until("page 1 is read")
+        terminal.until("page 2 is read")
+        assert terminal.end() == 0
+    plain = await reading("reading", "pages", "2", "--json")
+    assert (plain.code, plain.json, plain.err) == (0, [1, 2], "")
+
+
+async def test_a_verb_that_is_stopped_shows_what_was_done_so_far(reading: Claw) -> None:
+    with reading.started("reading", "pages", "2", "--hold", "--json") as run:
+        await until(lambda: b"held" in os.read(run.process.stderr.fileno(), 1000))
+        run.process.send_signal(signal.SIGINT)
+        out, err = await anyio.to_thread.run_sync(lambda: run.process.communicate(timeout=5))
+    assert (run.process.returncode, json.loads(out)) == (130, [1, 2])
+    assert b"stopped: this was done so far" in err
+
+
+async def test_what_failed_of_a_value_decides_the_exit_code(reading: Claw) -> None:
+    done = await reading("reading", "pages", "13", "--json")
+    assert (done.code, done.json[-1]) == (1, 13)
+    assert "page 13 is missing" in done.err
 
 
 async def test_without_being_enabled_it_brings_no_command_and_doctor_names_it(reading: Claw) -> None:
@@ -276,7 +319,7 @@ async def test_the_cache_of_the_help_is_made_anew_when_anything_changed(reading:
     assert cache.stat().st_mode & 0o777 == 0o600
     code = tmp_path / "packages" / "neuralclaw_reading_list.py"
     code.write_text(CODE.replace('summary="What waits to be read."', 'summary="Books and papers."'))
-    assert "add, list, stored, sum: Books and papers." in (await reading("--help")).out
+    assert "add, list, stored, sum, pages: Books and papers." in (await reading("--help")).out
     install(tmp_path / "packages", "second", PLAIN.format(name="second", noun="second"))
     enable(reading, "reading_list", "second")
     assert "  second              go: Does second." in (await reading("--help")).out
@@ -305,7 +348,7 @@ async def test_its_commands_are_slash_commands_of_the_chat(reading: Claw) -> Non
     done = await reading(stdin=said)
     assert done.code == 0
     text = done.out + done.err
-    assert "/reading add|list|stored|sum  add, list, stored, sum: What waits to be read." in re.sub(" +", " ", text).replace("sum add,", "sum  add,")
+    assert "/reading add|list|stored|sum|pages add, list, stored, sum, pages: What waits to be read." in re.sub(" +", " ", text)
     assert "the sum is 9" in text
     assert "--level: 'hrad' is not one of easy, hard; did you mean 'hard'?" in text
     assert re.search(r"https://b\.example +1", text)

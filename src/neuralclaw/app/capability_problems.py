@@ -126,10 +126,13 @@ def _of_verbs(capability: Capability) -> Iterator[str]:
 
 def _of_signature(verb: Verb) -> Iterator[str]:
     try:
-        names = {each.name for each in parameters_of(verb.run)}
+        parameters = parameters_of(verb.run)
     except (TypeError, ValueError, NameError) as error:
         yield f"the verb {verb.name} cannot be a command: {error}"
         return
+    names = {each.name for each in parameters}
+    if verb.progress is not None and not any(each.name == "progress" and each.in_process for each in parameters):
+        yield f"the verb {verb.name} shows its progress, and its function has no parameter progress that takes a function"
     if taken := sorted(names & {"home", "json", "verbose", "help"}):
         yield f"the verb {verb.name} has the parameter {taken[0]}, which every command has already"
     yield from (f"help of the verb {verb.name} describes {name}, which is none of its parameters" for name in verb.help if name not in names)

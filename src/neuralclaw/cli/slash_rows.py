@@ -36,10 +36,24 @@ def _command(noun: str, summary: str, rows: Sequence[Verb]) -> SlashCommand:
             row, words = verbs[words[0]], words[1:]
         args = arguments_of(command_of(row), words)
         given = verb_rows.given(row, args)
-        show(chat, row, await chat.agent.do(row.name, **given), given, as_json=args.json)
+        value = await chat.agent.do(row.name, **given, **_progress(chat, row))
+        show(chat, row, value, given, as_json=args.json)
 
     takes = "|".join(name for name in verbs if name) or " ".join(verb_rows.example(rows[0]).split()[2:]) or "[--json]"
     return SlashCommand(_GROUP, takes, summary, run)
+
+
+def _progress(chat: Chat, row: Verb) -> dict[str, Any]:
+    """The argument by which the verb says how far it is, where it does."""
+    tell = row.progress
+    if tell is None:
+        return {}
+
+    def saw(value: Any) -> None:
+        if line := tell(output.plain(value)):
+            chat.say(verb_rows.shown(line))
+
+    return {"progress": saw}
 
 
 def _words(noun: str, rest: str) -> list[str]:
@@ -53,10 +67,12 @@ def show(chat: Chat, row: Verb, value: Any, given: Mapping[str, Any], *, as_json
     """Show what a verb gave in the chat."""
     if as_json:
         chat.say(output.compact(value))
-        return
-    _show(chat, row, verb_rows.displayed(row, value), given)
-    if hint := verb_rows.hint_of(row, value, given):
-        chat.say(hint)
+    else:
+        _show(chat, row, verb_rows.displayed(row, value), given)
+        if hint := verb_rows.hint_of(row, value, given):
+            chat.say(hint)
+    for failure in row.failures(value) if row.failures is not None else ():
+        chat.say(verb_rows.shown(failure.text))
 
 
 def _show(chat: Chat, row: Verb, value: Any, given: Mapping[str, Any]) -> None:
