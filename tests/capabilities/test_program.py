@@ -33,7 +33,10 @@ class ReadingList(msgspec.Struct, frozen=True, kw_only=True):
 class Added(Body, frozen=True, kw_only=True, tag="reading_list.added"):
     url: str
 
-async def add(context: CapabilityContext, url: str, *, tags: list[str] = [], level: Literal["easy", "hard"] = "easy", count: int = 1, urgent: bool = False):
+async def add(
+    context: CapabilityContext, url: Annotated[str, msgspec.Meta(max_length=30)], *, tags: list[str] = [], level: Literal["easy", "hard"] = "easy",
+    count: Annotated[int, msgspec.Meta(ge=1)] = 1, urgent: bool = False
+):
     await context.record(Added(url=url))
     return {"url": url, "tags": tags, "level": level, "count": count, "urgent": urgent, "most": context.settings.most, "who": context.who}
 
@@ -136,6 +139,8 @@ async def test_the_command_takes_what_its_signature_says(reading: Claw) -> None:
         (("add", "u", "--levle", "hard"), "has no option --levle; did you mean '--level'?"),
         (("add", "u", "--level", "hrad"), "--level: 'hrad' is not one of easy, hard; did you mean 'hard'?"),
         (("add", "u", "--count", "many"), "--count: 'many' is not a whole number"),
+        (("add", "u", "--count", "-1"), "--count: '-1' is not a whole number >= 1"),
+        (("add", "u" * 31), "cannot be 'uuuuuuuuuuuuuuuuuuuuuuuuuuuuuuu': expected `str` of length <= 30"),
         (("add", "u", "--count", "1", "--count", "2"), "--count: it is given twice"),
         (("sum", "1", "x"), "NUMBERS: 'x' is not a whole number"),
         (("lsit",), "neuralclaw reading has no 'lsit'; did you mean 'list'?"),
@@ -301,13 +306,14 @@ async def test_its_commands_are_found_under_the_home_that_the_command_line_names
 
 
 async def test_its_commands_are_slash_commands_of_the_chat(reading: Claw) -> None:
-    said = b"/help\n/reading sum 4 5\n/reading add https://a.example --level hrad\n/reading list\n/reading lsit\n/reading add u --count 2 --json\n"
+    said = b"/help\n/reading sum 4 5\n/reading add https://a.example --level hrad\n/reading add u --count 0\n/reading list\n/reading lsit\n/reading add u --count 2 --json\n"
     done = await reading(stdin=said)
     assert done.code == 0
     text = done.out + done.err
     assert "/reading add|list|stored|sum  add, list, stored, sum: What waits to be read." in re.sub(" +", " ", text).replace("sum add,", "sum  add,")
     assert "the sum is 9" in text
     assert "--level: 'hrad' is not one of easy, hard; did you mean 'hard'?" in text
+    assert "--count: '0' is not a whole number >= 1" in text
     assert re.search(r"https://b\.example +1", text)
     assert "/reading has no 'lsit'; did you mean 'list'?" in text
     assert '"count":2' in text
