@@ -52,6 +52,7 @@ PARTS = {
     "capabilities.names": "neuralclaw.app.capability_problems:Names",
     "capabilities.problem": "neuralclaw.app.capability_problems:problem_of",
     "services.run": "neuralclaw.app.background_work:run_services",
+    "agent": "neuralclaw.app.agent:Agent",
     "status": "neuralclaw.app.status:Status",
     "doctor": "neuralclaw.app.health_checks:checks",
     "models.unknown": "neuralclaw.app.models.model_names:unknown_model",

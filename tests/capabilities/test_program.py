@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ..cli.program import Claw
+from ..cli.test_readonly_home import readonly
 from .shelf import install
 
 pytestmark = pytest.mark.anyio
@@ -76,6 +77,23 @@ capability = Capability(
 '''
 PLAIN = '"""One."""\nfrom neuralclaw.capability import Capability, Verb\nasync def run(context): return "{name}"\n'
 PLAIN += 'capability = Capability(name="{name}", summary="Does {name}.", verbs=(Verb(name="{noun}.go", summary="Go.", run=run),))\n'
+
+BELL = '''
+"""A bell."""
+from neuralclaw import tool
+from neuralclaw.capability import Capability
+
+@tool(risk="HIGH")
+async def ring_bell(times: int) -> str:
+    """Ring the bell."""
+    return "ding " * times
+
+async def tools(context, turn):
+    assert context.desk is not None and context.store is not None
+    return [] if turn.session == "silent" else [ring_bell]
+
+capability = Capability(name="bell", summary="A bell.", tools=tools)
+'''
 
 
 @pytest.fixture
@@ -306,7 +324,8 @@ async def test_its_commands_are_found_under_the_home_that_the_command_line_names
 
 
 async def test_its_commands_are_slash_commands_of_the_chat(reading: Claw) -> None:
-    said = b"/help\n/reading sum 4 5\n/reading add https://a.example --level hrad\n/reading add u --count 0\n/reading list\n/reading lsit\n/reading add u --count 2 --json\n"
+    said = b"/help\n/reading sum 4 5\n/reading add https://a.example --level hrad\n/reading add u --count 0\n"
+    said += b"/reading list\n/reading lsit\n/reading add u --count 2 --json\n"
     done = await reading(stdin=said)
     assert done.code == 0
     text = done.out + done.err
@@ -325,6 +344,27 @@ async def test_its_commands_are_completed(reading: Claw) -> None:
     assert "--urgent" in script
     enable(reading)
     assert "reading" not in (await reading("completion", "bash")).out
+
+
+async def test_policy_explain_knows_its_tools_as_calls_do_and_about_me_names_them(claw: Claw, tmp_path: Path) -> None:
+    claw.env["PYTHONPATH"] = str(install(tmp_path / "packages", "bell", BELL))
+    enable(claw, "bell")
+    asked = ("ring_bell", '{"times": 1}')
+    real = (await claw("tools", "call", *asked, "--dry-run", "--json")).json
+    explained = await claw("policy", "explain", "--tool", asked[0], "--args", asked[1], "--json")
+    assert (explained.json, explained.json["decision"]) == (real, "ask")
+    batch = await claw("policy", "explain", "--batch", "-", stdin=b'{"id": 1, "tool": "ring_bell", "args": {"times": 1}}\n{"id": 2, "tool": "ring_bel"}\n')
+    assert batch.lines == [{"id": 1, **real}, {"id": 2, "decision": "forbid", "error": "there is no tool named 'ring_bel'"}]
+    assert (await claw("run", "--session", "s", "--approvals", "none", f"call {asked[0]} {asked[1]}")).code == 3
+    events = (await claw("sessions", "show", "s", "--json")).json["events"]
+    [call_id] = [call["id"] for event in events for call in event.get("tool_calls") or ()]
+    recorded = await claw("policy", "explain", f"s/{call_id}", "--json")
+    assert recorded.json["decision"] == "ask"
+    assert "ring_bell" in (await claw("run", "who are you")).out
+    assert "ring_bell" not in (await claw("run", "--session", "silent", "who are you")).out
+    before = {path: path.read_bytes() for path in claw.home.rglob("*") if path.is_file()}
+    assert readonly(claw, "policy", "explain", "--tool", asked[0], "--args", asked[1], "--json").json == real
+    assert {path: path.read_bytes() for path in claw.home.rglob("*") if path.is_file()} == before
 
 
 async def test_its_events_and_tables_are_kept_and_shown_and_stay_on_record_when_it_is_removed(reading: Claw) -> None:
