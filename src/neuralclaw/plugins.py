@@ -62,6 +62,7 @@ PARTS = {
     "gate.standing": "neuralclaw.app.setup.procedure:gate_of",
     "chat.early_input": "neuralclaw.channels.early_input:early_input",
     "chat.rows": "neuralclaw.cli.slash_rows:slash_commands",
+    "chat.options": "neuralclaw.cli.slash_rows:options_of",
     "chat.live": "neuralclaw.cli.livechat:LiveChat",
     "sessions.send": "neuralclaw.cli.turn_control:send",
     "sessions.cancel": "neuralclaw.cli.turn_control:cancel",
