@@ -11,6 +11,7 @@ import anyio
 import pytest
 
 from ..cli.program import Claw
+from ..cli.test_readonly_home import readonly
 from ..waiting import until
 from .shelf import install
 
@@ -37,7 +38,10 @@ class ReadingList(msgspec.Struct, frozen=True, kw_only=True):
 class Added(Body, frozen=True, kw_only=True, tag="reading_list.added"):
     url: str
 
-async def add(context: CapabilityContext, url: str, *, tags: list[str] = [], level: Literal["easy", "hard"] = "easy", count: int = 1, urgent: bool = False):
+async def add(
+    context: CapabilityContext, url: Annotated[str, msgspec.Meta(max_length=30)], *, tags: list[str] = [], level: Literal["easy", "hard"] = "easy",
+    count: Annotated[int, msgspec.Meta(ge=1)] = 1, urgent: bool = False
+):
     await context.record(Added(url=url))
     return {"url": url, "tags": tags, "level": level, "count": count, "urgent": urgent, "most": context.settings.most, "who": context.who}
 
@@ -92,6 +96,23 @@ capability = Capability(
 '''
 PLAIN = '"""One."""\nfrom neuralclaw.capability import Capability, Verb\nasync def run(context): return "{name}"\n'
 PLAIN += 'capability = Capability(name="{name}", summary="Does {name}.", verbs=(Verb(name="{noun}.go", summary="Go.", run=run),))\n'
+
+BELL = '''
+"""A bell."""
+from neuralclaw import tool
+from neuralclaw.capability import Capability
+
+@tool(risk="HIGH")
+async def ring_bell(times: int) -> str:
+    """Ring the bell."""
+    return "ding " * times
+
+async def tools(context, turn):
+    assert context.desk is not None and context.store is not None
+    return [] if turn.session == "silent" else [ring_bell]
+
+capability = Capability(name="bell", summary="A bell.", tools=tools)
+'''
 
 
 @pytest.fixture
@@ -179,6 +200,8 @@ async def test_the_command_takes_what_its_signature_says(reading: Claw) -> None:
         (("add", "u", "--levle", "hard"), "has no option --levle; did you mean '--level'?"),
         (("add", "u", "--level", "hrad"), "--level: 'hrad' is not one of easy, hard; did you mean 'hard'?"),
         (("add", "u", "--count", "many"), "--count: 'many' is not a whole number"),
+        (("add", "u", "--count", "-1"), "--count: '-1' is not a whole number >= 1"),
+        (("add", "u" * 31), "cannot be 'uuuuuuuuuuuuuuuuuuuuuuuuuuuuuuu': expected `str` of length <= 30"),
         (("add", "u", "--count", "1", "--count", "2"), "--count: it is given twice"),
         (("sum", "1", "x"), "NUMBERS: 'x' is not a whole number"),
         (("lsit",), "neuralclaw reading has no 'lsit'; did you mean 'list'?"),
@@ -344,13 +367,15 @@ async def test_its_commands_are_found_under_the_home_that_the_command_line_names
 
 
 async def test_its_commands_are_slash_commands_of_the_chat(reading: Claw) -> None:
-    said = b"/help\n/reading sum 4 5\n/reading add https://a.example --level hrad\n/reading list\n/reading lsit\n/reading add u --count 2 --json\n"
+    said = b"/help\n/reading sum 4 5\n/reading add https://a.example --level hrad\n/reading add u --count 0\n"
+    said += b"/reading list\n/reading lsit\n/reading add u --count 2 --json\n"
     done = await reading(stdin=said)
     assert done.code == 0
     text = done.out + done.err
     assert "/reading add|list|stored|sum|pages add, list, stored, sum, pages: What waits to be read." in re.sub(" +", " ", text)
     assert "the sum is 9" in text
     assert "--level: 'hrad' is not one of easy, hard; did you mean 'hard'?" in text
+    assert "--count: '0' is not a whole number >= 1" in text
     assert re.search(r"https://b\.example +1", text)
     assert "/reading has no 'lsit'; did you mean 'list'?" in text
     assert '"count":2' in text
@@ -362,6 +387,27 @@ async def test_its_commands_are_completed(reading: Claw) -> None:
     assert "--urgent" in script
     enable(reading)
     assert "reading" not in (await reading("completion", "bash")).out
+
+
+async def test_policy_explain_knows_its_tools_as_calls_do_and_about_me_names_them(claw: Claw, tmp_path: Path) -> None:
+    claw.env["PYTHONPATH"] = str(install(tmp_path / "packages", "bell", BELL))
+    enable(claw, "bell")
+    asked = ("ring_bell", '{"times": 1}')
+    real = (await claw("tools", "call", *asked, "--dry-run", "--json")).json
+    explained = await claw("policy", "explain", "--tool", asked[0], "--args", asked[1], "--json")
+    assert (explained.json, explained.json["decision"]) == (real, "ask")
+    batch = await claw("policy", "explain", "--batch", "-", stdin=b'{"id": 1, "tool": "ring_bell", "args": {"times": 1}}\n{"id": 2, "tool": "ring_bel"}\n')
+    assert batch.lines == [{"id": 1, **real}, {"id": 2, "decision": "forbid", "error": "there is no tool named 'ring_bel'"}]
+    assert (await claw("run", "--session", "s", "--approvals", "none", f"call {asked[0]} {asked[1]}")).code == 3
+    events = (await claw("sessions", "show", "s", "--json")).json["events"]
+    [call_id] = [call["id"] for event in events for call in event.get("tool_calls") or ()]
+    recorded = await claw("policy", "explain", f"s/{call_id}", "--json")
+    assert recorded.json["decision"] == "ask"
+    assert "ring_bell" in (await claw("run", "who are you")).out
+    assert "ring_bell" not in (await claw("run", "--session", "silent", "who are you")).out
+    before = {path: path.read_bytes() for path in claw.home.rglob("*") if path.is_file()}
+    assert readonly(claw, "policy", "explain", "--tool", asked[0], "--args", asked[1], "--json").json == real
+    assert {path: path.read_bytes() for path in claw.home.rglob("*") if path.is_file()} == before
 
 
 async def test_its_events_and_tables_are_kept_and_shown_and_stay_on_record_when_it_is_removed(reading: Claw) -> None:

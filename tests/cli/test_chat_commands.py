@@ -261,7 +261,7 @@ async def test_a_name_that_no_session_can_have_is_refused_at_once_and_the_chat_s
 
 
 async def test_what_a_command_does_not_take_is_said_and_nothing_is_done(claw: Claw) -> None:
-    for line in ("/tools x", "/exit now", "/clear now", "/status x", "/sessions 3", "/cost all", "/models x", "/stop it", "/quit now"):
+    for line in ("/tools x", "/exit now", "/clear now", "/status x", "/sessions 3", "/cost all", "/stop it", "/quit now"):
         ran = await claw("--model", "offline", stdin=f"{line}\ncalculate 6 * 7\n".encode())
         assert f"{line.split()[0]} takes no argument; nothing was done" in ran.err, ran
         assert "42" in ran.out
@@ -271,6 +271,16 @@ async def test_what_a_command_does_not_take_is_said_and_nothing_is_done(claw: Cl
     assert "there is no /nothing" in ran.err
     assert "there is no /foo\n" in ran.err
     assert "there is no /sesions; did you mean '/sessions'?" in ran.err
+
+
+async def test_the_verbs_about_models_are_slash_commands_too(claw: Claw) -> None:
+    ran = await claw("--model", "offline", stdin=b"/models show offline --json\n/models list openai\n/models x\n/models\n/help models\n")
+    assert '"model":"offline:grammar"' in ran.err
+    assert "openai:gpt-" in ran.err
+    assert "/models has no 'x'\n" in ran.err
+    assert "/model P:M changes the model" in ran.err
+    assert "/models [list|show|try]  the models there are" in ran.err
+    assert "takes nothing" not in ran.err
 
 
 async def test_sessions_are_listed_with_local_times_and_whole_words_on_a_narrow_terminal(claw: Claw) -> None:

@@ -32,7 +32,7 @@ def parameters_of(run: Callable[..., Any]) -> list[VerbParameter]:
     first, *rest = inspect.signature(run).parameters.values()
     if first.kind not in (first.POSITIONAL_ONLY, first.POSITIONAL_OR_KEYWORD):
         raise TypeError("its first parameter must be the context")
-    hints = typing.get_type_hints(run)
+    hints = typing.get_type_hints(run, include_extras=True)
     found = []
     for each in rest:
         if each.kind not in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY):
@@ -52,7 +52,7 @@ class BoundVerb:
         signature = inspect.signature(verb.run)
         self.__signature__ = signature.replace(parameters=list(signature.parameters.values())[1:])
         names: Mapping[str, Any] = self.__signature__.parameters
-        self.__annotations__ = {name: kind for name, kind in typing.get_type_hints(verb.run).items() if name in names}
+        self.__annotations__ = {name: kind for name, kind in typing.get_type_hints(verb.run, include_extras=True).items() if name in names}
 
     async def __call__(self, **arguments: Any) -> Any:
         """The verb's value. Raises `NeuralClawError`: its own, or one that names the command for whatever else its code raises."""

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 import msgspec
@@ -43,12 +43,22 @@ class PolicyVerbs:
         return {"ok": not errors, "errors": errors}
 
 
+class VerbCaller(Protocol):
+    """Runs verbs by their names."""
+
+    async def do(self, verb: str, /, **arguments: Any) -> Any: ...
+
+
 @asynccontextmanager
 async def judging(
     home: str | None = None, *, workspace: str | None = None, trust: str | None = None, environ: Mapping[str, str] | None = None
-) -> AsyncIterator[ReadingDesk]:
-    """The policy verbs of a home that is opened for reading alone."""
+) -> AsyncIterator[VerbCaller]:
+    """The policy verbs of a home that is opened for reading alone. Where capabilities bring tools, with the desk that their code may want."""
     loaded = load_settings(home, process_environment.environ if environ is None else environ, None)
+    if any(one.tools is not None for one in capabilities_of(loaded).bringing("tools")):
+        async with load("agent").open(home=home, workspace=workspace, trust=trust, environ=environ, readonly=True, thinks=False) as agent:
+            yield agent
+        return
     level = trust_of(trust if trust is not None else loaded.settings.agent.default_trust_level)
     directory = real_directory(workspace)
     opened = await Home.open(loaded, provider=None, tools=Toolbox(), readonly=True)

@@ -1,7 +1,9 @@
 """The slash commands of the chat that there are."""
 
+from ..app.capabilities import capabilities_of
 from ..app.option_checks import new_session
 from ..errors import NeuralClawError, UsageError
+from ..plugins import CAPABILITIES, load
 from ..types.suggestions import did_you_mean
 from . import output, table_text
 from .conversation import Chat, SlashCommand
@@ -94,6 +96,9 @@ async def _trust(chat: Chat, rest: str) -> None:
 
 
 async def _models(chat: Chat, rest: str) -> None:
+    if rest:
+        await load("chat.rows")(capabilities_of(chat.agent.settings), ["models"])["models"].run(chat, rest)
+        return
     found = output.plain(await chat.agent.do("models.list"))
     now = chat.face.standing.model
     chat.table([(f"{'*' if row['model'] == now else ' '} {row['model']}", f"{row['context']:>11,} tokens") for row in found])
@@ -158,6 +163,7 @@ async def _quit(chat: Chat, rest: str) -> None:
         chat.told(error)
 
 
+_MODELS = "|".join(name.partition(".")[2] for name in CAPABILITIES["models"].verbs)
 _SESSION, _TURN, _AGENT, _CHAT = "Sessions", "The running turn", "The agent", "The chat"
 
 SLASH = {
@@ -168,7 +174,7 @@ SLASH = {
     "deny": SlashCommand(_TURN, "[TEXT]", "no to the question; the model reads TEXT", _deny),
     "queue": SlashCommand(_TURN, "TEXT", "send it when the running turn has ended", _queue),
     "stop": SlashCommand(_TURN, "", "stop the running turn", _stop),
-    "models": SlashCommand(_AGENT, "", "the models there are", _models),
+    "models": SlashCommand(_AGENT, f"[{_MODELS}]", "the models there are", _models),
     "model": SlashCommand(_AGENT, "P:M", "change the model", _model),
     "trust": SlashCommand(_AGENT, "low|medium|high", "how much runs without asking", _trust),
     "tools": SlashCommand(_AGENT, "", "what the agent can do", _tools),

@@ -1,5 +1,6 @@
 """The slash commands that capabilities bring: the same rows as their subcommands, for the chat that is open."""
 
+import argparse
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -54,6 +55,13 @@ def _progress(chat: Chat, row: Verb) -> dict[str, Any]:
             chat.say(verb_rows.shown(line))
 
     return {"progress": saw}
+
+
+def options_of(row: Verb) -> list[tuple[str, str]]:
+    """The options of a verb, and what they mean."""
+    parser = argparse.ArgumentParser(add_help=False)
+    verb_rows.add_arguments(parser, row)
+    return [(name, (action.help or "").replace("%%", "%")) for action in parser._actions for name in action.option_strings]
 
 
 def _words(noun: str, rest: str) -> list[str]:
