@@ -35,8 +35,9 @@ class Desk(Protocol):
     """The one door: all that a person or program can do, wherever they sit. `by` and `Inbound.by` say for whom it is done; it goes on record.
 
     A message whose `options` are None runs under those of the session's last turn, that of a new session under the desk's own; in options that are
-    given an empty `model` or `workspace` is the desk's own. `start` None: as the options of the message say, or, where a turn is gone on with, as the
-    desk's owner is there. What cannot be used raises `UsageError` or `ConfigError` before anything is recorded; a turn that fails raises nothing.
+    given an empty `model` or `workspace` is the desk's own. `start` None: the turn that the message begins runs as its options say, and an older turn that
+    is unfinished goes on before it as it was recorded, with nobody there; in `resume` and `recover`, as the desk's owner is there.
+    What cannot be used raises `UsageError` or `ConfigError` before anything is recorded; a turn that fails raises nothing.
     """
 
     def turn(self, session: str, inbound: Inbound, start: StartOptions | None = None) -> AbstractAsyncContextManager[TurnEvents]:

@@ -11,6 +11,7 @@ from ..config import process_environment
 from ..plugins import load
 from ..runtime.desk import Verb
 from ..types.risk import Trust
+from .capabilities import capabilities_of
 from .home import Home
 from .option_checks import load_settings, real_directory, trust_of
 from .reader import ReadingDesk

@@ -18,7 +18,8 @@ from ..types.tools import ToolContext, ToolResult, ToolSpec
 class TurnTools:
     """A `Toolset` that never changes. `names`: those of the tools that take part, None all.
 
-    `gone`: what the model was told of when the turn began and is not there any more. It is found under its name, and a call of it says so.
+    `gone`: what the model was told of when the turn began and is not there any more, or is another tool now. It is found under its name, and a call of it
+    says so.
     """
 
     def __init__(self, tools: Toolset, redaction: Redaction, names: Sequence[str] | None = None, gone: Sequence[ToolDef] = ()) -> None:
@@ -42,23 +43,26 @@ class TurnTools:
         return hashlib.sha256(msgspec.json.encode(self.tools(), order="deterministic")).hexdigest()
 
     def only(self, definitions: Sequence[ToolDef]) -> "TurnTools":
-        """Those of them that the definitions name; of the definitions whose tool is not here any more it is known that they were there."""
-        names = [one.name for one in definitions]
+        """Those of them that the definitions describe; of the definitions whose tool is not here any more, or has changed, it is known that they were there."""
+        now = {one.name: encode(one) for one in self.definitions}
+        names = [one.name for one in definitions if now.get(one.name) == encode(one)]
         if names == list(self._specs):
             return self
-        return TurnTools(self._all, self._redaction, names, [one for one in definitions if one.name not in self._specs])
+        return TurnTools(self._all, self._redaction, names, [one for one in definitions if one.name not in names])
 
     def tools(self) -> Sequence[ToolSpec]:
         return list(self._specs.values())
 
     def find(self, name: str) -> ToolSpec | None:
         spec = self._all.find(name)
-        return self._specs.get(spec.name) if spec is not None else self._gone.get(name)
+        name = spec.name if spec is not None else name
+        return self._specs.get(name) or self._gone.get(name)
 
     def prepare(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         if name in self._gone:
             there = ", ".join(self._specs) or "none"
-            raise ToolValidationError(f"the tool {name} was there when this turn began and is not available any more; nothing was run. The tools are: {there}")
+            changed = "changed since this turn began" if self._all.find(name) else "was there when this turn began and is not available any more"
+            raise ToolValidationError(f"the tool {name} {changed}; nothing was run. The tools are: {there}")
         self._known(name)
         return self._all.prepare(name, arguments)
 
@@ -74,3 +78,8 @@ class TurnTools:
         spec = self._all.find(name)
         if spec is None or spec.name not in self._specs:
             raise ToolNotFoundError(f"there is no tool {name[:80]!r} in this turn; there are {', '.join(sorted(self._specs))}")
+
+
+def encode(definition: ToolDef) -> bytes:
+    """The same bytes for definitions that say the same, also where one was read from the record."""
+    return msgspec.json.encode(definition, order="deterministic")

@@ -48,9 +48,12 @@ class SessionDesk:
 
     @asynccontextmanager
     async def turn(self, session: str, inbound: Inbound, start: StartOptions | None = None) -> AsyncIterator[TurnStream]:
+        bound = start is None
         inbound, start = await self._prepared(session, inbound, start)
         with self._bus.turn(session, key=inbound.key) as stream:
-            accepted = await self._sessions.whole(lambda: self._send(session, inbound, start), lambda sent: self._withdraw(session, inbound.by, sent))
+            accepted = await self._sessions.whole(
+                lambda: self._send(session, inbound, start, bound=bound), lambda sent: self._withdraw(session, inbound.by, sent)
+            )
             waits = accepted.waits
             if accepted.before is not None:
                 self._bus.follow(stream, accepted.before, accepted.turn)
@@ -64,15 +67,16 @@ class SessionDesk:
                 yield events
 
     async def send(self, session: str, inbound: Inbound, start: StartOptions | None = None) -> Accepted:
+        bound = start is None
         inbound, start = await self._prepared(session, inbound, start)
-        return await self._send(session, inbound, start)
+        return await self._send(session, inbound, start, bound=bound)
 
     async def queue(self, session: str, inbound: Inbound) -> Accepted:
         inbound, start = await self._prepared(session, inbound, None)
         accepted = await self._acceptance.queue(session, inbound)
         if accepted.before is None and not accepted.waits:
             with suppress(SessionBusy):  # who holds the session sees it too
-                await self._sessions.wake(session, start)
+                await self._sessions.wake(session, start, accepted.entry)
         return accepted
 
     async def steer(self, session: str, inbound: Inbound) -> int:
@@ -94,22 +98,28 @@ class SessionDesk:
             start = StartOptions(approvals=options.approvals, present=options.origin.present) if options is not None else self._start
         return inbound, start
 
-    async def _send(self, session: str, inbound: Inbound, start: StartOptions) -> Accepted:
-        """Record a message as a turn of its own and see to it that it is taken up, at once or when those before it have ended."""
+    async def _send(self, session: str, inbound: Inbound, start: StartOptions, *, bound: bool) -> Accepted:
+        """Record a message as a turn of its own and see to it that it is taken up, at once or when those before it have ended.
+
+        `bound`: what is wanted came with the message, and holds for no other turn.
+        """
         if start.present:
             self._asker.arrive(session)
         lease = await self._sessions.claim(session)
         async with self._returned(session, lease):
             accepted = await self._acceptance.accept(session, inbound, free=lease is not None)
+        message = accepted.entry if bound else None
+        if bound and accepted.before is not None:  # its options are on record
+            start = StartOptions(present=start.present)
         if accepted.waits:
             if lease is not None:
                 await self._sessions.give_back(session, lease)  # nothing can be done before the answer
             if (await self._acceptance.row(session)).state == "unfinished":  # which has come meanwhile
                 await self._sessions.wake(session, StartOptions())
         elif lease is not None:
-            self._sessions.start(session, lease, start)
+            self._sessions.start(session, lease, start, message)
         else:
-            await self._sessions.wake(session, start)
+            await self._sessions.wake(session, start, message)
         return accepted
 
     @asynccontextmanager

@@ -50,14 +50,15 @@ WITHDRAWN = "Cancelled. The message was withdrawn before its turn began; nothing
 
 
 class SessionRun:
-    """A session that this process drives, under its lease.
+    """A session that this process drives, under its lease. `message`: the entry of the message whose turn `start` is wanted of; None: the turn that
+    runs first.
 
     Only cancelling `life` ends it from outside: what is cancelled around it leaves the turn to its end.
     """
 
-    def __init__(self, ports: RuntimePorts, session: str, lease: Lease, start: StartOptions) -> None:
+    def __init__(self, ports: RuntimePorts, session: str, lease: Lease, start: StartOptions, message: int | None = None) -> None:
         self._ports, self._store = ports, ports.store
-        self.session, self.lease, self._start = session, lease, start
+        self.session, self.lease, self._start, self._start_message = session, lease, start, message
         self.life = anyio.CancelScope(shield=True)
         self.done = anyio.Event()
         self.again = False
@@ -138,7 +139,7 @@ class SessionRun:
         message = state.inbox.oldest
         options = self._options(message, state)
         try:
-            equipment = await self._ports.equip(self.session, with_start(options, self._start, resumed=False), None)
+            equipment = await self._ports.equip(self.session, with_start(options, self._wanted(message.entry), resumed=False), None)
         except NeuralClawError:  # it is on record that the turn began: each further try of it is counted
             await self._begin(journal, message, beginning(message, options, StartRecord()))
             raise
@@ -207,11 +208,24 @@ class SessionRun:
         journal.state.resumed = True
         with about(turn=journal.state.number), self._scope:
             await run_turn(turn)
-        self._scope, self._start = anyio.CancelScope(), StartOptions()
+        self._scope = anyio.CancelScope()
+        if self._start_message in (None, turn.state.started.inbound if turn.state.started else None):
+            self._start = StartOptions()
+
+    def _wanted(self, message: int) -> StartOptions:
+        """What the starter wants of the turn that this message begins."""
+        return self._start if self._start_message in (None, message) else StartOptions()
+
+    def _wanted_of(self, state: TurnState) -> StartOptions:
+        """What the starter wants of the turn that runs. A message that was said to an older turn shows that its sender is there, and no more."""
+        if self._start_message is None or (state.started is not None and state.started.inbound == self._start_message):
+            return self._start
+        said = any(m.entry == self._start_message and m.turn == state.number and not m.body.queued for m in state.inbox)
+        return StartOptions(present=self._start.present) if said else StartOptions()
 
     async def _build(self, journal: Journal) -> Turn:
         ports, state = self._ports, journal.state
-        options = with_start(state.options, self._start, resumed=state.resumed)
+        options = with_start(state.options, self._wanted_of(state), resumed=state.resumed)
         number, equipment, self._equipment = state.number, self._equipment, None
         if equipment is None:
             equipment = await ports.equip(self.session, options, state.started, ends=state.cancelled_by is not None)

@@ -154,20 +154,20 @@ class Sessions:
                 return
             wait = min(2 * wait, longest)
 
-    def start(self, session: str, lease: Lease, start: StartOptions) -> None:
-        """Drive the session in the background until nothing is left to do, then give the lease back."""
-        run = SessionRun(self._ports, session, lease, start)
+    def start(self, session: str, lease: Lease, start: StartOptions, message: int | None = None) -> None:
+        """Drive the session in the background until nothing is left to do, then give the lease back. `message`: as in `SessionRun`."""
+        run = SessionRun(self._ports, session, lease, start, message)
         if self._closing:
             run.life.cancel()
         self._runs[session] = run
         self._unclaim(session)
         self._tasks.start_soon(self._drive, run)
 
-    async def wake(self, session: str, start: StartOptions) -> None:
+    async def wake(self, session: str, start: StartOptions, message: int | None = None) -> None:
         """See to it that what waits in the session is taken up, by this process or by the one that holds it."""
         lease = await self.claim(session)
         if lease is not None:
-            self.start(session, lease, start)
+            self.start(session, lease, start, message)
         else:
             self._runs[session].again = True
 

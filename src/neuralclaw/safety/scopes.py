@@ -55,7 +55,7 @@ def parts_of(action: Action, policy: Policy, analysis: Analysis, verdict: Verdic
         return tuple(ScopePart(Scope("host", f"{host}:{port}", tool), f"{tool} from {host}, port {port}", plain) for host, port in hosts)
     if analysis.paths:
         return _directories(action, policy, sheet, ever)
-    value = msgspec.json.encode((action.workspace, action.arguments), order="deterministic").decode()
+    value = msgspec.json.encode((action.workspace, action.arguments, action.spec.digest), order="deterministic").decode()
     shown = _exactly(action)
     ever = ever and Power.EXECUTE not in action.spec.powers and not action.spec.sinks
     return (ScopePart(Scope("tool", value, tool), f"{tool} with exactly {shown}" if shown else tool, ever),)

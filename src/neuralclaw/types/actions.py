@@ -247,8 +247,11 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def action_hash(action: Action, envelope: Envelope) -> str:
-    """SHA-256 (hex) of the canonical final form: tool, arguments, directory, resolved programs, digests of the files to change."""
-    form = (action.spec.name, action.arguments, action.workspace, envelope)
+    """SHA-256 (hex) of the canonical final form: the tool as it describes itself, arguments, directory, resolved programs, digests of the files to change.
+
+    An answer is one to this very tool: another one of its name has another hash.
+    """
+    form = (action.spec.digest, action.arguments, action.workspace, envelope)
     return hashlib.sha256(msgspec.json.encode(form, order="deterministic")).hexdigest()
 
 

@@ -1,5 +1,6 @@
 """What a tool says about itself, and what a call gives back."""
 
+import hashlib
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -47,6 +48,15 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Characters of a result that the model sees, where that is less than `agent.max_tool_result_chars`."""
     keep: Literal["begin", "ends"] = "begin"
     """What is kept of a result that is longer: its beginning, or a short beginning and the end, where a log says what went wrong."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 (hex) of what a person relies on who allows a call of it: what it says it does, and all that the gate judges it by."""
+        form = (
+            *(self.name, self.description, self.input_schema, self.risk, self.effect, self.powers),
+            *(self.sinks, self.touches, self.requires_confirmation, self.source),
+        )
+        return hashlib.sha256(msgspec.json.encode(form, order="deterministic")).hexdigest()
 
 
 class FileChange(msgspec.Struct, frozen=True):

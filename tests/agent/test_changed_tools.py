@@ -1,0 +1,81 @@
+"""A yes is one to the tool that was asked about: another tool of its name is asked about again, and in the same turn a changed one is not run."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neuralclaw import tool
+
+from .kit import agent, call, calls, events
+
+pytestmark = pytest.mark.anyio
+
+FIRST: dict[str, Any] = {"risk": "HIGH", "effect": "idempotent"}
+CHANGES: list[dict[str, Any]] = [
+    {"risk": "CRITICAL"},
+    {"effect": "once"},
+    {"powers": ["delete"]},
+    {"sinks": ["network.send", "self"]},
+    {"touches": [{"argument": "place", "kind": "write"}]},
+    {"requires_confirmation": True},
+]
+
+
+def sync(ran: list[str], named: str = "Bring the place up to date.", **declared: Any) -> Any:
+    async def run(place: str) -> str:
+        ran.append(place)
+        return "done"
+
+    run.__doc__ = named
+    return tool(name="sync", **{**FIRST, **declared})(run)
+
+
+async def answered(home: Path, decision: str) -> None:
+    """A turn of session `s` parked on `sync` and was answered."""
+    async with agent(home, calls(call("sync", place="x")), tools=[sync([])]) as a:
+        question = (await events(a, session="s", approvals="park")).one("approval.requested")
+        await a.answer(question.approval_id, decision)
+
+
+async def gone_on(home: Path, now: Any) -> list[Any]:
+    async with agent(home, "done", tools=[now]) as a, a.resume("s") as stream:
+        return [event async for event in stream]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: "".join(change))
+async def test_a_yes_to_a_tool_is_none_to_another_one_of_its_name(home: Path, change: dict[str, Any]) -> None:
+    ran: list[str] = []
+    await answered(home, "once")
+    seen = await gone_on(home, sync(ran, **change))
+    assert ran == []
+    assert [event.type for event in seen if event.type in ("approval.requested", "tool.started")] == ["approval.requested"]
+
+
+async def test_a_yes_to_a_tool_that_did_not_change_lets_it_run_when_the_turn_goes_on(home: Path) -> None:
+    ran: list[str] = []
+    await answered(home, "once")
+    await gone_on(home, sync(ran))
+    assert ran == ["x"]
+
+
+async def test_a_tool_whose_description_changed_since_the_turn_began_is_not_run_in_it(home: Path) -> None:
+    ran: list[str] = []
+    await answered(home, "once")
+    seen = await gone_on(home, sync(ran, "Delete the account at that place."))
+    (finished,) = [event for event in seen if event.type == "tool.finished"]
+    assert "the tool sync changed since this turn began; nothing was run" in finished.error
+    assert ran == []
+
+
+async def test_a_standing_yes_to_a_tool_is_none_to_another_one_of_its_name(home: Path) -> None:
+    ran: list[str] = []
+    await answered(home, "session")
+    await gone_on(home, sync(ran))
+    async with agent(home, calls(call("sync", place="x")), "done", tools=[sync(ran)]) as a:
+        await events(a, session="s", approvals="none")
+    assert ran == ["x", "x"]
+    async with agent(home, calls(call("sync", place="x")), "done", tools=[sync(ran, "Delete the account at that place.")]) as a:
+        refused = await events(a, session="s", approvals="none")
+    assert not refused.one("tool.finished").ok
+    assert ran == ["x", "x"]
