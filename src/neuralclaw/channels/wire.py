@@ -2,14 +2,15 @@
 
 import time
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
 from ..errors import UsageError
+from ..types.actions import AnswerDecision
 from ..types.entries import Event, rfc3339
 
-DECISIONS = ("once", "session", "always", "no")
+DECISIONS: tuple[str, ...] = get_args(AnswerDecision)
 
 
 class ClientObject(msgspec.Struct, frozen=True, tag_field="type", forbid_unknown_fields=True):
@@ -61,7 +62,7 @@ def decode(line: str | bytes, *, source: str) -> AnyObject:
         case AnswerIn(decision=None, value=None):
             raise UsageError("an answer needs a decision or a value; nothing was changed")
         case AnswerIn(decision=decision) if decision is not None and decision not in DECISIONS:
-            raise UsageError(f"{decision!r} is no decision; nothing was changed", hint=f"one of {', '.join(DECISIONS)}")
+            raise UsageError(f"{decision!r} is not a decision; nothing was changed", hint=f"one of {', '.join(DECISIONS)}")
     return said
 
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import anyio
 import msgspec
 
-from ..errors import NeuralClawError, SessionBusy, UsageError
+from ..errors import NeuralClawError, SessionBusy, UsageError, no_result
 from ..types.entries import Event
 from ..types.events import ApprovalRequested, Inbound, Message, TurnFinished
 from ..types.ids import new_id
@@ -127,7 +127,7 @@ class WireConversation:
             self._late.clear()
         last = self._last
         if last is None:
-            raise UsageError("the turn ended without a result; what was recorded is kept", hint="neuralclaw sessions list --unfinished")
+            raise no_result()
         if last.waiting:
             recorded = [job for job in self._jobs if job.recorded]
             self._jobs = deque(job for job in self._jobs if not job.recorded)
