@@ -57,6 +57,8 @@ def decode(line: str | bytes, *, source: str) -> AnyObject:
     match said:
         case MessageIn(text=text) if not text.strip():
             raise UsageError("the message is empty; nothing was changed")
+        case MessageIn(key=key) if key is not None and not key.strip():
+            raise UsageError("the key is empty; nothing was changed", hint="leave it out, or give one that no other message of the home has")
         case AnswerIn(decision=None, value=None):
             raise UsageError("an answer needs a decision or a value; nothing was changed")
         case AnswerIn(decision=decision) if decision is not None and decision not in DECISIONS:
