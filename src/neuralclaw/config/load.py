@@ -19,6 +19,7 @@ import msgspec
 from ..errors import ConfigError
 from .describe import masked, names_secret, suggest_key
 from .document import LayerSource, Node, merge, node_of, open_to_others, read_dotenv, read_json, read_text
+from .former_capabilities import remember_capabilities
 from .sections import Extensions, ExtensionsOf, ExtraSection, NoExtensions, TreeReading, enabled, leaves, no_extensions, with_sections
 from .semantics import check
 from .settings import Settings
@@ -153,7 +154,7 @@ def load(
 ) -> LoadedSettings:
     """The settings in effect. `overrides`: values of the command line by dotted key (or nested); None in them is a value.
 
-    `extensions` loads the capabilities that are enabled; their sections are decoded when they are used.
+    `extensions` loads the capabilities that are enabled; their sections are decoded when they are used, and their names are put on record in the home.
     Raises `ConfigError` that names every problem with its file, line and key.
     """
     data, folders = places(home, environ)
@@ -171,7 +172,8 @@ def load(
         tree = Node({}, LayerSource("defaults", "default"))
     else:
         tree = merge(telegram(environ, dotenv, dotenv_path), tree or Node({}, LayerSource("defaults", "default")))
-    read = TreeReading(tree, env, extensions, problems)
+    read = TreeReading(tree, env, extensions, problems, folders)
+    remember_capabilities(folders, read.taking_part)
     if not problems:
         problems += check(read.settings, read.fit.nodes, read.fit.unset)
     if problems or read.settings is ABSENT:
