@@ -117,6 +117,17 @@ def leaves(node: Node, key: str, env: Mapping[str, str]) -> Iterator[tuple[str, 
         yield key, node.value
 
 
+def origins(node: Node, key: str) -> dict[str, str]:
+    """Where each value stands that was written below a node, by the keys of `leaves`."""
+    if isinstance(node.value, dict):
+        children = [(f"{key}.{name}", child) for name, child in node.value.items()]
+    elif isinstance(node.value, list):
+        children = [(f"{key}[{number}]", child) for number, child in enumerate(node.value)]
+    else:
+        return {key: node.origin}
+    return {place: origin for name, child in children for place, origin in origins(child, name).items()}
+
+
 class TreeReading:
     """A tree read as settings: the built-in sections decoded, the others told apart. `problems` and `notices` are complete afterwards.
 

@@ -31,8 +31,8 @@ class Equipped(msgspec.Struct, frozen=True, kw_only=True):
 class Equip(Protocol):
     """Makes what a run needs, for its session, options and soul."""
 
-    async def __call__(self, session: str, options: TurnOptions, begun: TurnStarted | None, *, ends: bool = False) -> Equipped:
-        """`begun` None: the turn begins. Else it is gone on with, under the system prompt and the definitions that it began with.
+    async def __call__(self, session: str, number: int, options: TurnOptions, begun: TurnStarted | None, *, ends: bool = False) -> Equipped:
+        """`number`: the turn's, in its session. `begun` None: the turn begins. Else it is gone on with, under the system prompt and definitions it began with.
 
         `ends`: it was cancelled and has only to be ended, also where its workspace is gone. Raises `NeuralClawError` where the turn cannot run now.
         """

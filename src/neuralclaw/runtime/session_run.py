@@ -139,7 +139,7 @@ class SessionRun:
         message = state.inbox.oldest
         options = self._options(message, state)
         try:
-            equipped = await self._ports.equip(self.session, with_start(options, self._start, resumed=False), None)
+            equipped = await self._ports.equip(self.session, state.number + 1, with_start(options, self._start, resumed=False), None)
         except NeuralClawError:  # it is on record that the turn began: each further try of it is counted
             await self._begin(journal, message, beginning(message, options, {}, {}))
             raise
@@ -215,7 +215,7 @@ class SessionRun:
         options = with_start(state.options, self._start, resumed=state.resumed)
         equipped, self._equipped = self._equipped, None
         if equipped is None:
-            equipped = await ports.equip(self.session, options, state.started, ends=state.cancelled_by is not None)
+            equipped = await ports.equip(self.session, state.number, options, state.started, ends=state.cancelled_by is not None)
         equipment, number = equipped.equipment, state.number
 
         def show(body: Passing) -> None:
