@@ -97,10 +97,14 @@ class CapabilityContext(Protocol):
 
 
 class TurnContext(msgspec.Struct, frozen=True, kw_only=True):
-    """The turn that something is made for. `window`: tokens of the model's context window, 0 where it is not known."""
+    """The turn that something is made for. `window`: tokens of the model's context window, 0 where it is not known.
+
+    `turn`: its number in the session, from 1; 0 where tools are looked at without a turn, as `tools list` does and the check of chosen tools.
+    """
 
     session: str
     options: TurnOptions
+    turn: int = 0
     window: int = 0
 
 

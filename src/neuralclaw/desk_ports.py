@@ -114,5 +114,8 @@ class Channel(Protocol):
 
     async def serve(self, desk: Desk) -> None: ...
     async def deliver(self, address: str, event: Event) -> None:
-        """Bring the end of a turn to this address. Returns when it has arrived; whatever it raises, it is tried again later. It may come twice."""
+        """Bring the end of a turn, whose text may be empty, to this address. Returns when it has arrived; whatever it raises, it is tried again later.
+
+        It may come twice. A turn that waits for an answer has not ended.
+        """
         ...

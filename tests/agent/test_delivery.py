@@ -1,5 +1,6 @@
 """Answers go where their messages came from: delivered, recorded, tried again after a failure and after the death of the process."""
 
+import logging
 import os
 import signal
 import subprocess
@@ -14,8 +15,9 @@ import pytest
 
 from neuralclaw import lookups
 from neuralclaw.app.background_work import run_services
+from neuralclaw.app.capabilities import Capabilities, LoadedCapability
 from neuralclaw.app.capability_parts import Nothing
-from neuralclaw.capability import Service
+from neuralclaw.capability import Capability, Service
 from neuralclaw.errors import UsageError
 from neuralclaw.ports import Channel
 from neuralclaw.testing import QueueChannel
@@ -80,6 +82,47 @@ async def test_a_delivery_that_fails_is_tried_again(home: Path, post: QueueChann
             await settled(a, "delivered")
         tasks.cancel_scope.cancel()
         assert await state(a) == [("delivered", 2, "")]
+
+
+async def test_the_end_of_a_turn_without_a_text_is_delivered_too(home: Path, post: QueueChannel) -> None:
+    async with agent(home, "") as a, anyio.create_task_group() as tasks:
+        a._home.brought = Background(channels={"post": post})
+        tasks.start_soon(run_services, a._home, a.desk)
+        post.say("hello", session="s", key="1", address="room 7")
+        with anyio.fail_after(5):
+            ((address, event),) = await post.arrived(1)
+        tasks.cancel_scope.cancel()
+    assert (address, event.status, event.text) == ("room 7", "done", "")
+
+
+async def test_a_channel_that_cannot_be_made_harms_nobody_and_is_made_again(home: Path, post: QueueChannel) -> None:
+    tries: list[str] = []
+    told: list[str] = []
+
+    class Told(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            told.append(record.getMessage())
+
+    log, handler = logging.getLogger("neuralclaw.runtime.background"), Told()
+    log.addHandler(handler)
+
+    def make(context: Any) -> Channel:
+        tries.append("made")
+        if len(tries) == 1:
+            raise RuntimeError("no token")
+        return post
+
+    room = Capability(name="room", summary="A room.", channels={"post": make})
+    async with agent(home, "hello yourself") as a, anyio.create_task_group() as tasks:
+        a._home.brought = Capabilities([LoadedCapability("room", "1", "room", value=room)]).for_client(a._home.brought._client)  # type: ignore[attr-defined]
+        tasks.start_soon(run_services, a._home, a.desk)
+        post.say("hello", session="s", key="1")
+        with anyio.fail_after(5):
+            await post.arrived(1)
+        tasks.cancel_scope.cancel()
+    log.removeHandler(handler)
+    assert len(tries) == 2
+    assert told == ["channel:post failed and is started again in 1 s: RuntimeError: no token"]
 
 
 async def test_an_answer_that_nobody_asked_for_at_an_address_is_delivered_nowhere(home: Path) -> None:

@@ -108,13 +108,15 @@ async def test_tools_of_a_capability_can_be_chosen_by_name_and_unknown_ones_are_
     assert [one.name for one in provider.requests[0].tools] == ["late"]
 
 
-async def test_a_wrapper_knows_the_session_and_the_options_of_its_turn(home: Path) -> None:
+async def test_a_wrapper_knows_the_session_the_number_and_the_options_of_its_turn(home: Path) -> None:
     brought = Brought()
-    async with agent(home, "done") as a:
+    async with agent(home, "done", "done again") as a:
         a._home.brought = brought
         assert (await a.ask("go", session="s", trust="high")).text == "done"
-    (turn,) = brought.wrapped
+        await a.ask("go on", session="s")
+    turn, following = brought.wrapped
     assert (turn.session, turn.options.trust, turn.window) == ("s", "high", 128_000)
+    assert (turn.turn, following.turn) == (1, 2)
 
 
 async def test_sources_of_capabilities_stand_beside_the_built_in_ones_each_cut_to_its_share(home: Path) -> None:

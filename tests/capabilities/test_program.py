@@ -298,6 +298,32 @@ async def test_removed_again_the_home_opens_and_its_section_gives_one_notice(rea
     assert "take reading_list out of capabilities.enabled" in checks["capability.reading_list"]["fix"]
 
 
+async def test_the_section_of_a_removed_capability_stays_a_notice_when_it_is_enabled_no_more(reading: Claw) -> None:
+    assert (await reading("config", "set", "reading_list.most", "7")).code == 0
+    del reading.env["PYTHONPATH"]
+    notice = "Settings of capabilities that are not installed or not enabled have no effect: reading_list ("
+    done = await reading("config", "set", "capabilities.enabled", "[]")
+    assert (done.code, notice in done.err) == (0, True), done
+    for arguments in (["run", "calculate 6*7"], ["config", "check"], ["config", "set", "agent.name", "Ada"]):
+        done = await reading(*arguments)
+        assert done.code == 0, done
+    assert notice in (await reading("config", "check")).err
+    (reading.home / "config.yaml").unlink()
+    done = await reading("config", "check", env={"NEURALCLAW_READING_LIST__MOST": "2"})
+    assert (done.code, f"{notice}environment NEURALCLAW_READING_LIST__MOST)" in done.err) == (0, True), done
+    (reading.home / "config.yaml").write_text("toolz: {}\n")
+    done = await reading("config", "check")
+    assert (done.code, "config.yaml:1: unknown key toolz; did you mean tools?" in done.err) == (78, True), done
+
+
+async def test_a_name_that_was_enabled_and_never_took_part_is_not_remembered(reading: Claw) -> None:
+    enable(reading, "toolz")
+    assert (await reading("config", "check")).code == 0
+    (reading.home / "config.yaml").write_text("toolz: {}\n")
+    assert "unknown key toolz; did you mean tools?" in (await reading("config", "check")).err
+    assert not (reading.home / "capabilities.known").exists()
+
+
 async def test_installed_and_not_enabled_its_section_is_a_notice_and_an_unknown_one_stays_an_error(reading: Claw) -> None:
     (reading.home / "config.yaml").write_text("reading_list: {most: 7}\n")
     check = await reading("config", "check")

@@ -38,9 +38,22 @@ async def test_a_section_is_an_option_of_the_agent_and_stands_in_its_settings(in
         assert agent.settings.section("shelf") == Shelf(most=8, order="new")
 
 
-async def test_what_it_does_not_take_is_refused_when_it_is_used_and_a_section_of_nobody_at_once(installed: Path, tmp_path: Path) -> None:
-    async with Agent.open(home=installed, workspace=tmp_path, environ={}, shelf={"most": 0}) as agent:  # type: ignore[call-arg]
-        with pytest.raises(ConfigError, match=r"command line: shelf\.most: expected a whole number of at least 1, found the number 0"):
+async def test_what_it_does_not_take_is_refused_when_it_is_used_and_what_the_caller_says_at_once(installed: Path, tmp_path: Path) -> None:
+    for wrong, said in (
+        ({"most": 0}, r"shelf\.most: expected a whole number of at least 1"),
+        ({"mots": 1}, r"unknown key shelf\.mots; did you mean shelf\.most"),
+    ):
+        for given in ({"shelf": wrong}, {"settings": {"shelf": wrong}}):
+            with pytest.raises(ConfigError, match=f"command line: {said}"):
+                async with Agent.open(home=installed, workspace=tmp_path, environ={}, **given):  # type: ignore[arg-type]
+                    pass
+    async with Agent.open(home=installed, workspace=tmp_path, environ={"NEURALCLAW_SHELF__TOPICS": "a"}, shelf={"most": 4}):  # type: ignore[call-arg]
+        pass
+    (installed / "config.yaml").write_text("capabilities: {enabled: [shelf]}\nshelf: {most: 0, mots: 1}\n")
+    async with Agent.open(home=installed, workspace=tmp_path, environ={}) as agent:
+        shown = await agent.do("config.show")
+        assert shown["shelf.mots"] == {"value": 1, "origin": "config.yaml:2"}
+        with pytest.raises(ConfigError, match=r"config.yaml:2: shelf\.most: expected a whole number of at least 1, found the number 0"):
             await agent.do("shelf.add", title="Dune")
         assert await agent.do("shelf.list") == []
     with pytest.raises(UsageError, match="an agent has no option 'shlef'"):

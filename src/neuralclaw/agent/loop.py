@@ -292,8 +292,11 @@ async def finish(turn: Turn, status: Status, text: str, *, waiting: tuple[str, .
 
 
 def deliveries(turn: Turn, text: str) -> list[OutboxItem]:
-    """What is delivered when the turn ends: its text, or the error in place of one, where its message named an address for the answer."""
-    if turn.outbox is None or not text:
+    """What is delivered when the turn ends, where its message named an address for the answer: its text, or the error in place of one.
+
+    An empty text is delivered too: who wrote learns that the turn ended.
+    """
+    if turn.outbox is None:
         return []
     channel, address = turn.outbox
     return [OutboxItem(address, text, channel)]

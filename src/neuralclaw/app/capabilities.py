@@ -22,6 +22,7 @@ from ..types.events import Body
 from ..types.sentences import sentence
 from .capability_context import CapabilityClient, ClientContext
 from .capability_verbs import BoundVerb, LazyVerb
+from .lazy_parts import LazyChannel
 
 log = logging.getLogger(__name__)
 BUILT_IN = "built in"
@@ -267,8 +268,10 @@ class ClientCapabilities:
         return [(service, self.context(one.name)) for one in self.capabilities.bringing("services") for service in one.services]
 
     def channels(self) -> dict[str, Channel]:
-        """The channels by name, made."""
-        return {name: make(self.context(one.name)) for one in self.capabilities.bringing("channels") for name, make in one.channels.items()}
+        """The channels by name, each made when it is first used."""
+        return {
+            name: LazyChannel(partial(make, self.context(one.name))) for one in self.capabilities.bringing("channels") for name, make in one.channels.items()
+        }
 
     async def checks(self) -> AsyncIterator[DoctorCheck]:
         """What their checks find. One that raises is a failed check that names its capability."""

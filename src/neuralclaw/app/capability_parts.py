@@ -21,7 +21,7 @@ class CapabilityParts(Protocol):
 
     def services(self) -> Sequence[tuple[Service, CapabilityContext]]: ...
     def channels(self) -> Mapping[str, Channel]:
-        """The channels by name, made."""
+        """The channels by name, each made when it is first used."""
         ...
 
 

@@ -34,13 +34,13 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     labels: Labels = NONE
 
 
-async def equip(home: Home, session: str, options: TurnOptions, begun: TurnStarted | None, *, ends: bool = False) -> Equipment:
+async def equip(home: Home, session: str, number: int, options: TurnOptions, begun: TurnStarted | None, *, ends: bool = False) -> Equipment:
     """See `runtime.equipping.Equip`."""
     if not ends:
         still_there(options.workspace, session)
     model = await home.models.chosen(options.model)
     info = model.info
-    turn = TurnContext(session=session, options=options, window=info.context)
+    turn = TurnContext(session=session, turn=number, options=options, window=info.context)
     tools = await home.turn_tools(turn)
     prompt = await (_new_prompt(home, turn, tools, told=info.language) if begun is None else _recorded_prompt(home, turn, tools, begun))
     return Equipment(

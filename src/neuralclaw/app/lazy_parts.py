@@ -6,8 +6,10 @@ from typing import Any
 
 import anyio.to_thread
 
-from ..ports import Converted, Converter, ExecResult, Sandbox
+from ..desk_ports import Desk
+from ..ports import Channel, Converted, Converter, ExecResult, Sandbox
 from ..types.actions import Grant
+from ..types.entries import Event
 from ..types.tools import Watched
 
 
@@ -51,3 +53,23 @@ class LazyConverter:
         if self._made is None:
             self._made = self._make()
         return await self._made.convert(module, data)
+
+
+class LazyChannel:
+    """A channel of a capability behind its port, made when it is first served or delivered to: where `make` raises, only that fails, and is tried again."""
+
+    def __init__(self, make: Callable[[], Channel]) -> None:
+        self._make = make
+        self._made: Channel | None = None
+
+    @property
+    def real(self) -> Channel:
+        if self._made is None:
+            self._made = self._make()
+        return self._made
+
+    async def serve(self, desk: Desk) -> None:
+        await self.real.serve(desk)
+
+    async def deliver(self, address: str, event: Event) -> None:
+        await self.real.deliver(address, event)

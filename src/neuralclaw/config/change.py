@@ -1,13 +1,13 @@
 """Sets one key of the configuration file, checked before it is written; comments, order and form of the rest stay."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 from ..errors import ConfigError, UsageError
 from .describe import is_secret, like_a_key, masked
 from .document import LayerSource, Node, merge, node_of, read_json, read_text
 from .edit import split_key
-from .load import LoadedSettings, SettingsRequest, load, sentence, take, target
+from .load import LoadedSettings, SettingsRequest, load, places, sentence, take, target
 from .save import changed, locked, write
 from .sections import ExtensionsOf, TreeReading, no_extensions
 from .semantics import check
@@ -28,10 +28,11 @@ class Set(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """What a change is checked with: the services that are built in, and the capabilities that are enabled."""
+    """What a change is checked with: the services that are built in, the capabilities that are enabled, and the directories of the home."""
 
     known: Callable[[], Collection[str]]
     extensions: ExtensionsOf = no_extensions
+    folders: Sequence[str] = ()
 
 
 def set_key(asked: SettingsRequest, key: str, value: Any, known: Callable[[], Collection[str]], extensions: ExtensionsOf = no_extensions) -> Set:
@@ -44,7 +45,7 @@ def set_key(asked: SettingsRequest, key: str, value: Any, known: Callable[[], Co
     if not all(path):
         raise UsageError(f"{key!r} is not a key; nothing was changed", hint='a key is a name with dots, such as llm.temperature; "x.y" means a name with one')
     file, _ = target(asked.home, asked.environ)
-    env, by = load_env(asked), Checked(known, extensions)
+    env, by = load_env(asked), Checked(known, extensions, places(asked.home, asked.environ)[1])
     with locked(file):
         old = read_text(file)
         below = tree_of(file, old or "")
@@ -104,7 +105,7 @@ def _new(path: list[str], value: Any, below: Node, env: dict[str, str], by: Chec
 def problems_of(tree: Node, env: dict[str, str], by: Checked) -> list[str]:
     """All that is wrong with a configuration as this tree."""
     problems: list[str] = []
-    read = TreeReading(tree, env, by.extensions, problems)
+    read = TreeReading(tree, env, by.extensions, problems, by.folders)
     problems += [problem for section in read.sections.values() for problem in section.problems]
     if problems or read.settings is ABSENT:
         return problems

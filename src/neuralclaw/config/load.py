@@ -19,13 +19,17 @@ import msgspec
 from ..errors import ConfigError
 from .describe import masked, names_secret, suggest_key
 from .document import LayerSource, Node, merge, node_of, open_to_others, read_dotenv, read_json, read_text
-from .sections import Extensions, ExtensionsOf, ExtraSection, NoExtensions, TreeReading, enabled, leaves, no_extensions, with_sections
+from .former_capabilities import remember_capabilities
+from .sections import Extensions, ExtensionsOf, ExtraSection, NoExtensions, TreeReading, enabled, leaves, no_extensions, origins, with_sections
 from .semantics import check
 from .settings import Settings
 from .settings_fitter import ABSENT
 from .yamldoc import read_yaml
 
 PREFIX = "NEURALCLAW_"
+COMMAND_LINE = "command line"
+ON_TOP = f"{COMMAND_LINE}: "
+"""How a problem of a value begins that the caller gave."""
 REFERENCE = re.compile(r"\$\{(?P<name>[^}:]+)(?::-(?P<default>[^}]*))?\}")
 """A value that is one variable and nothing else."""
 TELEGRAM = {"bot_token": "TELEGRAM_BOT_TOKEN", "authorized_user_ids": "TELEGRAM_USER_ID"}
@@ -100,8 +104,8 @@ class LoadedSettings:
         section = self.sections.get(key.partition(".")[0])
         if (found := (section.reading[1] if section is not None else self).origins.get(key)) is not None:
             return found
-        if any(value.key == key for value in self.values):
-            return "default"
+        if (written := next((value.origin for value in self.values if value.key == key), None)) is not None:
+            return written
         raise ConfigError(f"unknown key {key}{suggest_key(with_sections(self.extensions.sections), key)}")
 
     def key_place(self, service: str) -> str:
@@ -124,7 +128,8 @@ class LoadedSettings:
         for name, section in self.sections.items():
             value, fit = section.reading
             said = flat(value, name) if value is not ABSENT else leaves(section.node, name, self.env) if section.node is not None else ()
-            found += [SettingValue(key, masked(key, one, secrets), fit.origins.get(key, "default")) for key, one in said]
+            written = origins(section.node, name) if value is ABSENT and section.node is not None else fit.origins
+            found += [SettingValue(key, masked(key, one, secrets), written.get(key, "default")) for key, one in said]
         return tuple(found)
 
     def require(self, prefix: str) -> None:
@@ -153,7 +158,7 @@ def load(
 ) -> LoadedSettings:
     """The settings in effect. `overrides`: values of the command line by dotted key (or nested); None in them is a value.
 
-    `extensions` loads the capabilities that are enabled; their sections are decoded when they are used.
+    `extensions` loads the capabilities that are enabled; their sections are decoded when they are used, and their names are put on record in the home.
     Raises `ConfigError` that names every problem with its file, line and key.
     """
     data, folders = places(home, environ)
@@ -171,14 +176,24 @@ def load(
         tree = Node({}, LayerSource("defaults", "default"))
     else:
         tree = merge(telegram(environ, dotenv, dotenv_path), tree or Node({}, LayerSource("defaults", "default")))
-    read = TreeReading(tree, env, extensions, problems)
+    read = TreeReading(tree, env, extensions, problems, folders)
+    remember_capabilities(folders, read.taking_part)
     if not problems:
         problems += check(read.settings, read.fit.nodes, read.fit.unset)
     if problems or read.settings is ABSENT:
         raise ConfigError(sentence(problems))
     take(loaded, read)
+    if wrong := [
+        text for name in _sections_of(overrides or {}) if name in loaded.sections for text in loaded.sections[name].problems if text.startswith(ON_TOP)
+    ]:
+        raise ConfigError(sentence(wrong))
     loaded.file, loaded.notices = file, (*notices, *loaded.notices)
     return loaded
+
+
+def _sections_of(overrides: Mapping[str, Any]) -> set[str]:
+    """The sections that values on top are of: what a caller says is checked at once, what the files say when it is used."""
+    return {key.partition(".")[0] for key in overrides}
 
 
 def enabled_names(asked: SettingsRequest) -> tuple[str, ...]:
@@ -288,7 +303,7 @@ def key_parts(name: str) -> list[str]:
 
 def layered(tree: Node | None, variables: Iterator[tuple[list[str], Node]], overrides: Mapping[str, Any]) -> Node | None:
     """The file's tree with variables and command line above it; None when nobody said anything."""
-    line = LayerSource("command line", "command line")
+    line = LayerSource(COMMAND_LINE, COMMAND_LINE)
     layers = [*variables, *((key.split("."), node_of(value, line)) for key, value in overrides.items())]
     for parts, node in layers:
         for part in reversed(parts):

@@ -9,6 +9,7 @@ import msgspec
 from ..errors import ConfigError
 from .describe import FORMER, suggest_key
 from .document import LayerSource, Node
+from .former_capabilities import known_capabilities
 from .settings import CapabilitiesSection, Settings
 from .settings_fitter import ABSENT, SettingsFitter, interpolate
 
@@ -116,11 +117,25 @@ def leaves(node: Node, key: str, env: Mapping[str, str]) -> Iterator[tuple[str, 
         yield key, node.value
 
 
-class TreeReading:
-    """A tree read as settings: the built-in sections decoded, the others told apart. `problems` and `notices` are complete afterwards."""
+def origins(node: Node, key: str) -> dict[str, str]:
+    """Where each value stands that was written below a node, by the keys of `leaves`."""
+    if isinstance(node.value, dict):
+        children = [(f"{key}.{name}", child) for name, child in node.value.items()]
+    elif isinstance(node.value, list):
+        children = [(f"{key}[{number}]", child) for number, child in enumerate(node.value)]
+    else:
+        return {key: node.origin}
+    return {place: origin for name, child in children for place, origin in origins(child, name).items()}
 
-    def __init__(self, tree: Node, env: Mapping[str, str], extensions: ExtensionsOf, problems: list[str]) -> None:
-        self.problems = problems
+
+class TreeReading:
+    """A tree read as settings: the built-in sections decoded, the others told apart. `problems` and `notices` are complete afterwards.
+
+    `folders`: where the names of the capabilities stand that took part before.
+    """
+
+    def __init__(self, tree: Node, env: Mapping[str, str], extensions: ExtensionsOf, problems: list[str], folders: Sequence[str] = ()) -> None:
+        self.problems, self._folders = problems, folders
         self.notices: list[str] = []
         own, self.others = _parted(tree)
         names, place = enabled(own, env)
@@ -130,20 +145,21 @@ class TreeReading:
         self.sections = {name: ExtraSection(name, kind, self.others.get(name), env) for name, kind in self.extensions.sections.items()}
         self._tell_left_out(place)
         self._tell_unused(names)
+        self.taking_part = tuple(name for name in names if name in self.extensions.names)
 
     def _tell_left_out(self, place: str) -> None:
         for one in self.extensions.left_out:
             self.notices.append(f"The capability {one.name} is left out: {one.why}. Fix that, or take it out of capabilities.enabled ({place}).")
 
     def _tell_unused(self, asked: Sequence[str]) -> None:
-        """Sections that nobody reads: of a capability that takes no part, which is a notice; of nothing, which is a problem."""
+        """Sections that nobody reads: of a capability that takes no part, now or since it was removed, which is a notice; of nothing, which is a problem."""
         unused = []
         for name, node in self.others.items():
             if name in self.sections:
                 continue
             if name in self.extensions.names:
                 self.problems.append(f"{node.place}: the capability {name} takes no settings")
-            elif name in asked or name in self.extensions.installed():
+            elif name in asked or name in self.extensions.installed() or name in known_capabilities(self._folders):
                 unused.append(f"{name} ({node.place})")
             else:
                 self.problems.append(f"{node.place}: unknown key {name}{suggest_key(self.fit.root, name)}")

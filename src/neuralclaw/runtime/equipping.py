@@ -16,8 +16,8 @@ from .bus import Bus
 class Equip(Protocol):
     """Makes what a run needs, for its session, options and soul."""
 
-    async def __call__(self, session: str, options: TurnOptions, begun: TurnStarted | None, *, ends: bool = False) -> Equipment:
-        """`begun` None: the turn begins. Else it is gone on with, under the system prompt and the definitions that it began with.
+    async def __call__(self, session: str, number: int, options: TurnOptions, begun: TurnStarted | None, *, ends: bool = False) -> Equipment:
+        """`number`: the turn's, in its session. `begun` None: the turn begins. Else it is gone on with, under the system prompt and definitions it began with.
 
         `ends`: it was cancelled and has only to be ended, also where its workspace is gone. Raises `NeuralClawError` where the turn cannot run now.
         """

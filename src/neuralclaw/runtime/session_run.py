@@ -139,7 +139,8 @@ class SessionRun:
         message = state.inbox.oldest
         options = self._options(message, state)
         try:
-            equipment = await self._ports.equip(self.session, with_start(options, self._wanted(message.entry), resumed=False), None)
+            wanted = with_start(options, self._wanted(message.entry), resumed=False)
+            equipment = await self._ports.equip(self.session, state.number + 1, wanted, None)
         except NeuralClawError:  # it is on record that the turn began: each further try of it is counted
             await self._begin(journal, message, beginning(message, options, StartRecord()))
             raise
@@ -228,7 +229,7 @@ class SessionRun:
         options = with_start(state.options, self._wanted_of(state), resumed=state.resumed)
         number, equipment, self._equipment = state.number, self._equipment, None
         if equipment is None:
-            equipment = await ports.equip(self.session, options, state.started, ends=state.cancelled_by is not None)
+            equipment = await ports.equip(self.session, number, options, state.started, ends=state.cancelled_by is not None)
         redaction = equipment.redaction
 
         def show(body: Passing) -> None:
