@@ -8,7 +8,7 @@ from typing import Any
 from neuralclaw.app.eventlog import EventLog
 from neuralclaw.log import LogWriter
 from neuralclaw.types.entries import Entry, Header
-from neuralclaw.types.events import Body, DecisionMade, LimitHit, ToolFinished, TurnFinished
+from neuralclaw.types.events import Body, DecisionMade, GrantRevoked, Inbound, LimitHit, ToolFinished, TurnFinished
 from neuralclaw.types.risk import Decision, Risk, Tier
 
 
@@ -76,3 +76,27 @@ def test_a_decision_belongs_to_the_call_of_its_session(tmp_path: Path) -> None:
     log.entries([entry("a", 1, decided("call_1", by="policy")), entry("b", 1, decided("call_1", by="owner"))])
     log.entries([entry("a", 2, done("call_1")), entry("b", 2, done("call_1"))])
     assert [(line["session"], line["by"], line["ms"]) for line in lines(kept)] == [("a", "policy", 0), ("b", "owner", 0)]
+
+
+class PageAdded(Body, frozen=True, kw_only=True, tag="reading_list.added"):
+    url: str
+
+
+def _written(tmp_path: Path, level: str) -> list[tuple[str, str]]:
+    kept = book(tmp_path, level)
+    log = EventLog(kept, lambda session: True, lambda body: f"the page {getattr(body, 'url', '')} is added")
+    log.entries(
+        [entry("s", 1, Inbound(text="words", key="k", by="owner")), entry("s", 2, PageAdded(url="u")), entry("s", 3, GrantRevoked(grant_id="g", by="owner"))]
+    )
+    return [(line["level"], line["message"]) for line in lines(kept)]
+
+
+def test_kinds_of_capabilities_and_revoked_grants_are_logged_and_contents_at_debug_alone(tmp_path: Path) -> None:
+    revoked = ("INFO", "the owner takes back the grant g")
+    assert _written(tmp_path / "info", "INFO") == [("INFO", "reading_list.added"), revoked]
+    assert _written(tmp_path / "debug", "DEBUG") == [
+        ("DEBUG", "the owner says: words"),
+        ("INFO", "reading_list.added"),
+        ("DEBUG", "the page u is added"),
+        revoked,
+    ]

@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
+from .errors import NeuralClawError
 from .ports import Channel, Clock, Desk, Provider, Rows, Store
 from .types.actions import Who
 from .types.codec import EventKind
@@ -134,6 +135,12 @@ class Verb(msgspec.Struct, frozen=True, kw_only=True):
     """A sentence of advice for people, on standard error behind the value: made of the value and the arguments that were given, "" for none."""
     render: Callable[[Any], str] | None = None
     """Makes the text that people read, in place of a table, of the value as `--json` prints it."""
+    progress: Callable[[Any], str] | None = None
+    """For a verb that takes long: makes of the value so far, as `--json` prints it, one line for standard error, "" for none. `run` takes a keyword
+    `progress: Callable[[T], None] | None = None` and calls it with its value so far, from the event loop; it must not raise. People at a terminal see
+    the line. Where the command is stopped, and where it fails after a line, the value so far is shown as a whole one is."""
+    failures: Callable[[Any], Sequence[NeuralClawError]] | None = None
+    """What of the value, as `--json` prints it, failed: told on standard error behind the value, and the exit code of the command is 1."""
     reads: bool = False
     """It writes nothing of the record: it works on a full disk and on a read-only home."""
     settings_only: bool = False

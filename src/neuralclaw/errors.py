@@ -192,5 +192,10 @@ class LeaseLost(StoreError):
     pass
 
 
+def no_result() -> AgentError:
+    """The error of a turn whose events end without a `turn.finished`."""
+    return AgentError("the turn ended without a result; what was recorded is kept", hint="neuralclaw sessions list --unfinished")
+
+
 MemoryError = MemoryStoreError
 """The same class under its second public name; its `kind` is `MemoryStoreError`."""

@@ -1,6 +1,5 @@
 """What is asked of the store by a few methods of its port. Written once, for every database."""
 
-import hmac
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -8,6 +7,7 @@ import msgspec
 
 from .errors import SessionNotFound, StoreError
 from .ports import Store
+from .types.chain import body_digest
 from .types.entries import HOME, blob_digest, rfc3339
 from .types.records import DeliveryAttempt, Lease, OpenQuestion, OutboxRow, Prefix, Record, SessionRow, TurnAttempt
 
@@ -60,7 +60,7 @@ async def blobs(store: Store, digests: Sequence[str]) -> dict[str, bytes]:
 async def result(store: Store, session: str, call_id: str) -> str | None:
     """The whole text of a result that was shortened for the model. What was changed since is not given as if it were good."""
     for row in await store.rows("results", {"session": session, "call_id": call_id}):
-        if hmac.digest(row["key"], row["data"], "sha256") == row["digest"]:
+        if body_digest(row["key"], row["data"]) == row["digest"]:
             text: str = row["data"].decode("utf-8", "surrogatepass")
             return text
     return None
@@ -82,7 +82,7 @@ def record_of(row: Mapping[str, Any]) -> Record:
     try:
         value = msgspec.json.decode(row["value"])
     except (ValueError, RecursionError) as error:
-        raise StoreError(f"the record {row['space']}/{row['key']} is damaged ({error})", hint="what keeps it there can write it anew") from error
+        raise StoreError(f"the record {row['space']}/{row['key']} is damaged ({error})", hint="the capability that owns it can write it again") from error
     return Record(row["space"], row["key"], value, row["version"], rfc3339(row["updated"]))
 
 

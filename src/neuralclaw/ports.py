@@ -311,9 +311,3 @@ class Redaction(Protocol):
         ...
 
     def stream(self) -> TextStream: ...
-
-
-class Secrets(Redaction, Protocol):
-    """Resolves references and redacts values."""
-
-    def resolve(self, ref: str, grant: Grant) -> str | None: ...

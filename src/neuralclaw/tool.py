@@ -172,7 +172,7 @@ def as_tool(target: Any) -> AnyTool:
         return target
     missing = [part for part in ("name", "description", "input_schema", "execute") if not hasattr(target, part)]
     if missing:
-        raise ConfigError(f"{target!r} is no tool: it has no {', '.join(missing)}", hint="decorate a function with @tool, or give it these attributes")
+        raise ConfigError(f"{target!r} is not a tool: it has no {', '.join(missing)}", hint="decorate a function with @tool, or give it these attributes")
     if not isinstance(target.input_schema, Mapping):
         raise ConfigError(f"tool {target.name}: input_schema must be a JSON Schema object")
     options = {key: getattr(target, key) for key in _OPTIONS if hasattr(target, key)}
@@ -229,7 +229,7 @@ def _part(item: Any) -> ContentPart:
         case TextContent() | ImageContent():
             return item
         case _:
-            raise ValueError(f"a {type(item).__name__} stands among its texts and pictures; data goes into StructuredContent")
+            raise ValueError(f"its parts contain a {type(item).__name__}; data goes into StructuredContent")
 
 
 def _without_bytes(part: ContentPart) -> ContentPart:
@@ -266,12 +266,12 @@ def _spec(name: str, description: str, schema: dict[str, Any], options: Mapping[
         raise ConfigError(f"tool {name}: {error}", hint=said) from None
     for word in (spec.name, *spec.aliases):
         if not word or len(word) > 128 or not all(char.isascii() and (char.isalnum() or char in "_-.:") for char in word):
-            raise ConfigError(f"{word!r} is no tool name: up to 128 letters, digits, '_', '-', '.' and ':'")
+            raise ConfigError(f"{word!r} is not a tool name: up to 128 letters, digits, '_', '-', '.' and ':'")
     if spec.timeout is not None and spec.timeout <= 0:
         raise ConfigError(f"tool {name}: timeout must be more than 0 seconds, or None")
     for touch in spec.touches:
         if touch.argument not in schema["properties"]:
-            raise ConfigError(f"tool {name}: touches names {touch.argument!r}, which is no parameter")
+            raise ConfigError(f"tool {name}: touches names {touch.argument!r}, which is not a parameter")
     return spec
 
 

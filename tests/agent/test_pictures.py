@@ -53,7 +53,7 @@ async def test_a_picture_can_be_sent_during_a_turn(home: Path) -> None:
 async def test_the_person_is_told_that_a_model_takes_no_pictures(home: Path) -> None:
     async with agent(home, "blind") as a:
         seen = await events(a, "What is this?", images=[DOT])
-    assert "takes no pictures" in seen.one("status").text
+    assert "does not accept images" in seen.one("status").text
 
 
 @pytest.mark.parametrize(

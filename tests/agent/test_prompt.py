@@ -35,7 +35,7 @@ async def test_the_prompt_and_the_tools_keep_to_their_budgets(home: Path) -> Non
     assert len(msgspec.json.encode(tools)) / 4 <= TOOL_TOKENS
 
 
-async def test_the_prompt_and_the_tools_are_the_same_bytes_in_every_process(home: Path) -> None:
+async def test_the_prompt_and_the_tools_are_the_same_bytes_in_every_agent(home: Path) -> None:
     assert await request_of(home) == await request_of(home)
 
 

@@ -120,7 +120,7 @@ async def test_a_source_that_fails_is_left_out_and_the_person_is_told(home: Path
     async with opened(home) as store:
         entries = await whole_turn(store, provider, shown=shown, before_last=(failing(ValueError("no route")), source("other", "still here")))
     assert provider.requests[0].environment == "still here"
-    assert [body.text for body in shown if isinstance(body, StatusEvent)] == ["the model is not told of feeds, which could not be read: ValueError: no route"]
+    assert [body.text for body in shown if isinstance(body, StatusEvent)] == ["feeds could not be read and was left out of the request: ValueError: no route"]
     assert entries[-1].header.kind == "turn.finished"
 
 

@@ -235,7 +235,7 @@ async def test_an_edit_that_finds_several_places_names_their_lines(home: Path, w
     (work / "a.py").write_text("x = 1\ny = 2\nx = 1\n")
     (result,), _ = await reads(home, call("edit_file", path="a.py", old="x = 1", new="x = 2"))
     assert result.content == (
-        "ERROR: the text to replace stands 2 times in a.py, at lines 1 and 3; nothing was changed. "
+        "ERROR: the text to replace occurs 2 times in a.py, at lines 1 and 3; nothing was changed. "
         "Give more of the text around it, or set all to true to replace every one."
     )
 
@@ -274,7 +274,7 @@ async def test_a_command_that_takes_too_long_says_what_it_printed_and_what_to_do
     (loud, quiet), _ = await reads(
         home, call("terminal", command="echo begun; sleep 30", timeout=0.5), call("terminal", command="sleep 30", timeout=0.5), approvals="auto"
     )
-    assert loud.content.startswith("ERROR: the command was stopped after 0.5 s, with all its processes\nbegun\n[what it printed until then stands above;")
+    assert loud.content.startswith("ERROR: the command was stopped after 0.5 s, with all its processes\nbegun\n[what it printed until then is shown above;")
     assert "give a timeout above 0.5" in loud.content
     assert "it printed nothing until then" in quiet.content
 
@@ -292,7 +292,7 @@ async def test_a_search_that_finds_nothing_and_a_pattern_that_is_none_are_explai
     (work / "a.txt").write_text("f(x\n")
     (nothing, plain), _ = await reads(home, call("search_files", pattern="nowhere"), call("search_files", pattern="f("))
     assert nothing.content == "no line matches nowhere in 1 files\n[try ignore_case, a shorter pattern, or another path]"
-    assert plain.content.startswith("a.txt:1: f(x\n[the pattern is no regular expression (missing )")
+    assert plain.content.startswith("a.txt:1: f(x\n[the pattern is not a regular expression (missing )")
 
 
 async def test_names_that_are_too_many_are_counted_and_a_name_that_is_not_found_is_explained(home: Path, work: Path) -> None:

@@ -11,7 +11,7 @@ from neuralclaw.agent.loop import run_turn
 from neuralclaw.agent.redaction import NO_REDACTION, Searched
 from neuralclaw.agent.sources import TurnSource
 from neuralclaw.agent.state import TurnState
-from neuralclaw.agent.turn import Equipment, Turn
+from neuralclaw.agent.turn import ChosenModel, Equipment, Turn
 from neuralclaw.app.clock import SystemClock
 from neuralclaw.ports import Gate, Provider, Redaction, Store
 from neuralclaw.runtime.asker import JournalAsker
@@ -54,7 +54,13 @@ async def begin_turn(
     definitions = tuple(ToolDef(spec.name, spec.description, spec.input_schema) for spec in registry.tools())
     gate = gate or PolicyGate(Policy(), SystemFacts(Policy(), lambda: "process", "/usr/bin:/bin"), CLOCK, analyse)
     equipment = Equipment(
-        provider=provider, model="model", tools=registry, gate=gate, system="Be brief.", definitions=definitions, redaction=redaction, before_last=before_last
+        model=ChosenModel(provider=provider, name="model"),
+        tools=registry,
+        gate=gate,
+        system="Be brief.",
+        definitions=definitions,
+        redaction=redaction,
+        before_last=before_last,
     )
     show: Callable[[Passing], None] = [].append if shown is None else shown.append
     return Turn(

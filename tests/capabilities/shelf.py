@@ -28,7 +28,7 @@ class BookAdded(Body, frozen=True, kw_only=True, tag="shelf.added"):
     title: str
 
 
-async def add(context: CapabilityContext, title: str, *, urgent: bool = False) -> dict[str, Any]:
+async def add(context: CapabilityContext, title: str, *, urgent: bool = False, copies: Annotated[int, msgspec.Meta(ge=1)] = 1) -> dict[str, Any]:
     if context.settings.most < 1:
         raise AssertionError("the settings hold a bound")
     entries = await context.record(BookAdded(title=title))

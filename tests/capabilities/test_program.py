@@ -3,21 +3,26 @@
 import json
 import os
 import re
+import signal
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from ..cli.program import Claw
+from ..cli.test_readonly_home import readonly
+from ..waiting import until
 from .shelf import install
 
 pytestmark = pytest.mark.anyio
 
 CODE = '''
 """A list of things to read."""
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Annotated, Literal
 import msgspec
+from neuralclaw import UsageError
 from neuralclaw.capability import Capability, CapabilityContext, DoctorCheck, EventKind, Table, Verb
 from neuralclaw.types.events import Body
 
@@ -33,7 +38,10 @@ class ReadingList(msgspec.Struct, frozen=True, kw_only=True):
 class Added(Body, frozen=True, kw_only=True, tag="reading_list.added"):
     url: str
 
-async def add(context: CapabilityContext, url: str, *, tags: list[str] = [], level: Literal["easy", "hard"] = "easy", count: int = 1, urgent: bool = False):
+async def add(
+    context: CapabilityContext, url: Annotated[str, msgspec.Meta(max_length=30)], *, tags: list[str] = [], level: Literal["easy", "hard"] = "easy",
+    count: Annotated[int, msgspec.Meta(ge=1)] = 1, urgent: bool = False
+):
     await context.record(Added(url=url))
     return {"url": url, "tags": tags, "level": level, "count": count, "urgent": urgent, "most": context.settings.most, "who": context.who}
 
@@ -45,6 +53,17 @@ async def words(context: CapabilityContext, *titles: str) -> int:
 
 async def count(context: CapabilityContext, numbers: list[int]) -> int:
     return sum(numbers)
+
+async def read(context: CapabilityContext, pages: int, *, hold: bool = False, progress: Callable[[list[int]], None] | None = None) -> list[int]:
+    done: list[int] = []
+    for page in range(1, pages + 1):
+        done.append(page)
+        if progress is not None:
+            progress(done)
+    if hold:
+        context.notice("held")
+        await context.clock.sleep(600)
+    return done
 
 async def checks(context: CapabilityContext) -> AsyncIterator[DoctorCheck]:
     yield DoctorCheck(check="reading_list.room", ok=context.settings.most > 5, text=f"room for {context.settings.most}", fix="raise reading_list.most")
@@ -65,6 +84,10 @@ capability = Capability(
         Verb(name="reading.list", summary="What waits.", run=listed, reads=True, columns=("url", "most")),
         Verb(name="reading.stored", summary="What is stored.", run=stored, reads=True),
         Verb(name="reading.sum", summary="Add numbers.", run=count, reads=True, render=lambda value: f"the sum is {value}"),
+        Verb(
+            name="reading.pages", summary="Read pages.", run=read, reads=True, progress=lambda value: f"page {value[-1]} is read",
+            failures=lambda value: [UsageError("page 13 is missing")] if 13 in value else [],
+        ),
     ),
     events=(EventKind(body=Added, sentence=lambda body: body.url),),
     tables=(Table(name="reading_list", columns={"url": "text"}, key=("url",), kinds=("reading_list.added",), fold=fold),),
@@ -73,6 +96,23 @@ capability = Capability(
 '''
 PLAIN = '"""One."""\nfrom neuralclaw.capability import Capability, Verb\nasync def run(context): return "{name}"\n'
 PLAIN += 'capability = Capability(name="{name}", summary="Does {name}.", verbs=(Verb(name="{noun}.go", summary="Go.", run=run),))\n'
+
+BELL = '''
+"""A bell."""
+from neuralclaw import tool
+from neuralclaw.capability import Capability
+
+@tool(risk="HIGH")
+async def ring_bell(times: int) -> str:
+    """Ring the bell."""
+    return "ding " * times
+
+async def tools(context, turn):
+    assert context.desk is not None and context.store is not None
+    return [] if turn.session == "silent" else [ring_bell]
+
+capability = Capability(name="bell", summary="A bell.", tools=tools)
+'''
 
 
 @pytest.fixture
@@ -95,7 +135,7 @@ async def values(claw: Claw) -> dict[str, Any]:
 async def test_an_enabled_capability_stands_in_the_help_with_its_commands(reading: Claw) -> None:
     for _ in range(2):  # loaded, then from the cache
         page = await reading("--help")
-        assert " in bash, zsh or fish\n  reading             add, list, stored, sum: What waits to be read.\n\n" in page.out
+        assert " in bash, zsh or fish\n  reading             add, list, stored, sum, pages: What waits to be read.\n\n" in page.out
         assert (page.code, page.err) == (0, "")
     group = await reading("reading", "--help")
     assert "neuralclaw reading add     Put an address on the list." in group.out
@@ -104,6 +144,30 @@ async def test_an_enabled_capability_stands_in_the_help_with_its_commands(readin
     assert "what to read" in told.out
     assert "--level easy|hard" in told.out
     assert "neuralclaw reading add https://a.example" in told.out
+
+
+async def test_a_verb_shows_how_far_it_is_at_a_terminal(reading: Claw) -> None:
+    with reading.terminal("reading", "pages", "2") as terminal:
+        terminal.until("page 1 is read")
+        terminal.until("page 2 is read")
+        assert terminal.end() == 0
+    plain = await reading("reading", "pages", "2", "--json")
+    assert (plain.code, plain.json, plain.err) == (0, [1, 2], "")
+
+
+async def test_a_verb_that_is_stopped_shows_what_was_done_so_far(reading: Claw) -> None:
+    with reading.started("reading", "pages", "2", "--hold", "--json") as run:
+        await until(lambda: b"held" in os.read(run.process.stderr.fileno(), 1000))
+        run.process.send_signal(signal.SIGINT)
+        out, err = await anyio.to_thread.run_sync(lambda: run.process.communicate(timeout=5))
+    assert (run.process.returncode, json.loads(out)) == (130, [1, 2])
+    assert b"stopped: this was done so far" in err
+
+
+async def test_what_failed_of_a_value_decides_the_exit_code(reading: Claw) -> None:
+    done = await reading("reading", "pages", "13", "--json")
+    assert (done.code, done.json[-1]) == (1, 13)
+    assert "page 13 is missing" in done.err
 
 
 async def test_without_being_enabled_it_brings_no_command_and_doctor_names_it(reading: Claw) -> None:
@@ -136,10 +200,12 @@ async def test_the_command_takes_what_its_signature_says(reading: Claw) -> None:
         (("add", "u", "--levle", "hard"), "has no option --levle; did you mean '--level'?"),
         (("add", "u", "--level", "hrad"), "--level: 'hrad' is not one of easy, hard; did you mean 'hard'?"),
         (("add", "u", "--count", "many"), "--count: 'many' is not a whole number"),
+        (("add", "u", "--count", "-1"), "--count: '-1' is not a whole number >= 1"),
+        (("add", "u" * 31), "cannot be 'uuuuuuuuuuuuuuuuuuuuuuuuuuuuuuu': expected `str` of length <= 30"),
         (("add", "u", "--count", "1", "--count", "2"), "--count: it is given twice"),
         (("sum", "1", "x"), "NUMBERS: 'x' is not a whole number"),
         (("lsit",), "neuralclaw reading has no 'lsit'; did you mean 'list'?"),
-        ((), "neuralclaw reading wants a verb: add, list, stored, sum"),
+        ((), "neuralclaw reading requires a verb: add, list, stored, sum"),
     ],
 )
 async def test_what_does_not_fit_is_one_sentence_and_exit_code_2(reading: Claw, words: tuple[str, ...], said: str) -> None:
@@ -248,7 +314,7 @@ async def test_installed_and_not_enabled_its_section_is_a_notice_and_an_unknown_
         ("raise RuntimeError('no luck')\n", "it cannot be loaded (RuntimeError: no luck)"),
         ("raise SystemExit(3)\n", "it cannot be loaded (SystemExit: 3)"),
         ("import neuralclaw_nowhere\n", "it cannot be loaded (ModuleNotFoundError: No module named 'neuralclaw_nowhere')"),
-        ("capability = 3\n", "its entry point gives int, which is no Capability"),
+        ("capability = 3\n", "its entry point gives int, which is not a Capability"),
         (PLAIN.format(name="other", noun="other"), "its entry point is named broken and the capability other: both must be the same"),
         (PLAIN.format(name="broken", noun="sessions"), "the command sessions is taken: it is built in"),
         (PLAIN.format(name="broken", noun="reading"), "the command reading is taken: the capability reading_list has it"),
@@ -261,7 +327,7 @@ async def test_a_broken_capability_is_left_out_with_one_notice_and_everything_el
     assert (done.code, done.out) == (0, "42\n")
     told = [line for line in done.err.splitlines() if "broken" in line]
     assert len(told) == 1
-    assert f"The capability broken is left out: {why}. Mend that, or take it out of capabilities.enabled (" in done.err
+    assert f"The capability broken is left out: {why}. Fix that, or take it out of capabilities.enabled (" in done.err
     assert (await reading("reading", "sum", "1", "--json")).json == 1
     checks = {one["check"]: one for one in (await reading("doctor", "--json")).json}
     assert checks["capability.broken"]["ok"] is False
@@ -276,7 +342,7 @@ async def test_the_cache_of_the_help_is_made_anew_when_anything_changed(reading:
     assert cache.stat().st_mode & 0o777 == 0o600
     code = tmp_path / "packages" / "neuralclaw_reading_list.py"
     code.write_text(CODE.replace('summary="What waits to be read."', 'summary="Books and papers."'))
-    assert "add, list, stored, sum: Books and papers." in (await reading("--help")).out
+    assert "add, list, stored, sum, pages: Books and papers." in (await reading("--help")).out
     install(tmp_path / "packages", "second", PLAIN.format(name="second", noun="second"))
     enable(reading, "reading_list", "second")
     assert "  second              go: Does second." in (await reading("--help")).out
@@ -301,13 +367,15 @@ async def test_its_commands_are_found_under_the_home_that_the_command_line_names
 
 
 async def test_its_commands_are_slash_commands_of_the_chat(reading: Claw) -> None:
-    said = b"/help\n/reading sum 4 5\n/reading add https://a.example --level hrad\n/reading list\n/reading lsit\n/reading add u --count 2 --json\n"
+    said = b"/help\n/reading sum 4 5\n/reading add https://a.example --level hrad\n/reading add u --count 0\n"
+    said += b"/reading list\n/reading lsit\n/reading add u --count 2 --json\n"
     done = await reading(stdin=said)
     assert done.code == 0
     text = done.out + done.err
-    assert "/reading add|list|stored|sum  add, list, stored, sum: What waits to be read." in re.sub(" +", " ", text).replace("sum add,", "sum  add,")
+    assert "/reading add|list|stored|sum|pages add, list, stored, sum, pages: What waits to be read." in re.sub(" +", " ", text)
     assert "the sum is 9" in text
     assert "--level: 'hrad' is not one of easy, hard; did you mean 'hard'?" in text
+    assert "--count: '0' is not a whole number >= 1" in text
     assert re.search(r"https://b\.example +1", text)
     assert "/reading has no 'lsit'; did you mean 'list'?" in text
     assert '"count":2' in text
@@ -319,6 +387,27 @@ async def test_its_commands_are_completed(reading: Claw) -> None:
     assert "--urgent" in script
     enable(reading)
     assert "reading" not in (await reading("completion", "bash")).out
+
+
+async def test_policy_explain_knows_its_tools_as_calls_do_and_about_me_names_them(claw: Claw, tmp_path: Path) -> None:
+    claw.env["PYTHONPATH"] = str(install(tmp_path / "packages", "bell", BELL))
+    enable(claw, "bell")
+    asked = ("ring_bell", '{"times": 1}')
+    real = (await claw("tools", "call", *asked, "--dry-run", "--json")).json
+    explained = await claw("policy", "explain", "--tool", asked[0], "--args", asked[1], "--json")
+    assert (explained.json, explained.json["decision"]) == (real, "ask")
+    batch = await claw("policy", "explain", "--batch", "-", stdin=b'{"id": 1, "tool": "ring_bell", "args": {"times": 1}}\n{"id": 2, "tool": "ring_bel"}\n')
+    assert batch.lines == [{"id": 1, **real}, {"id": 2, "decision": "forbid", "error": "there is no tool named 'ring_bel'"}]
+    assert (await claw("run", "--session", "s", "--approvals", "none", f"call {asked[0]} {asked[1]}")).code == 3
+    events = (await claw("sessions", "show", "s", "--json")).json["events"]
+    [call_id] = [call["id"] for event in events for call in event.get("tool_calls") or ()]
+    recorded = await claw("policy", "explain", f"s/{call_id}", "--json")
+    assert recorded.json["decision"] == "ask"
+    assert "ring_bell" in (await claw("run", "who are you")).out
+    assert "ring_bell" not in (await claw("run", "--session", "silent", "who are you")).out
+    before = {path: path.read_bytes() for path in claw.home.rglob("*") if path.is_file()}
+    assert readonly(claw, "policy", "explain", "--tool", asked[0], "--args", asked[1], "--json").json == real
+    assert {path: path.read_bytes() for path in claw.home.rglob("*") if path.is_file()} == before
 
 
 async def test_its_events_and_tables_are_kept_and_shown_and_stay_on_record_when_it_is_removed(reading: Claw) -> None:

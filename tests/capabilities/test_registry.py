@@ -96,7 +96,7 @@ def verb(name: str, run: Any = nothing) -> Verb:
 @pytest.mark.parametrize(
     ("value", "why"),
     [
-        ("text", "its entry point gives str, which is no Capability"),
+        ("text", "its entry point gives str, which is not a Capability"),
         (Capability(name="another", summary="x"), "its entry point is named other and the capability another: both must be the same"),
         (Capability(name="other", summary="x", verbs=(verb("sessions.all"),)), "the command sessions is taken: it is built in"),
         (Capability(name="other", summary="x", verbs=(verb("memory.add"),)), "the command memory is taken: it is built in"),

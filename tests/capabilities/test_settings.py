@@ -69,6 +69,9 @@ async def test_arguments_of_its_verbs_are_checked_like_those_of_every_other(inst
             await agent.do("shelf.add", tilte="x")
         with pytest.raises(UsageError, match=r"urgent of shelf.add cannot be 3"):
             await agent.do("shelf.add", title="x", urgent=3)
+        with pytest.raises(UsageError, match=r"copies of shelf.add cannot be -1: expected `int` >= 1"):
+            await agent.do("shelf.add", title="x", copies=-1)
+        assert await agent.do("shelf.list") == []
 
 
 def test_secrets_of_a_section_are_taken_out_of_texts_also_where_nobody_reads_it(home: Path) -> None:

@@ -32,8 +32,9 @@ def test_each_object_of_a_client_is_decoded() -> None:
         ('{"type": "message", "text": "x", "colour": 1}', "colour"),
         ('{"type": "message", "text": "x", "key": 5}', "$.key"),
         ('{"type": "message", "text": " "}', "the message is empty"),
+        ('{"type": "message", "text": "x", "key": ""}', "the key is empty"),
         ('{"type": "answer", "approval_id": "q"}', "needs a decision or a value"),
-        ('{"type": "answer", "approval_id": "q", "decision": "perhaps"}', "'perhaps' is no decision"),
+        ('{"type": "answer", "approval_id": "q", "decision": "perhaps"}', "'perhaps' is not a decision"),
         ('{"type": "message", "text": "\\ud800"}', "the frame cannot be used"),
     ],
 )

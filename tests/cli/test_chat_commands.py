@@ -214,7 +214,7 @@ async def test_a_yes_to_the_offer_sets_up_a_model_here_and_the_chat_goes_on_with
             chat.type("\r")
             chat.until("Model of own")
             chat.type("gpt-4o\r")
-            chat.until("when this one is out")
+            chat.until("when this one is unavailable")
             chat.type("\r")
             chat.until("saved:", "own:gpt-4o · context")
             assert chat.all.count("Set one up now?") == 1
@@ -252,10 +252,18 @@ async def test_the_offer_is_made_at_a_dumb_terminal_too(claw: Claw) -> None:
         assert "\x1b" not in chat.seen
 
 
+async def test_a_name_that_no_session_can_have_is_refused_at_once_and_the_chat_stays_in_its_session(claw: Claw) -> None:
+    for name in ("a b", "home", "../x"):
+        ran = await claw("--model", "offline", stdin=f"/new {name}\ncalculate 6 * 7\n".encode())
+        assert f"{name!r} cannot be the name of a session" in ran.err, ran
+        assert f"session {name}" not in ran.err
+        assert "42" in ran.out
+
+
 async def test_what_a_command_does_not_take_is_said_and_nothing_is_done(claw: Claw) -> None:
-    for line in ("/tools x", "/exit now", "/clear now", "/status x", "/sessions 3", "/cost all", "/models x", "/stop it", "/quit now"):
+    for line in ("/tools x", "/exit now", "/clear now", "/status x", "/sessions 3", "/cost all", "/stop it", "/quit now"):
         ran = await claw("--model", "offline", stdin=f"{line}\ncalculate 6 * 7\n".encode())
-        assert f"{line.split()[0]} takes nothing behind it; nothing was done" in ran.err, ran
+        assert f"{line.split()[0]} takes no argument; nothing was done" in ran.err, ran
         assert "42" in ran.out
     ran = await claw("--model", "offline", stdin=b"/help queue\n/help /model\n/help nothing\n/foo\n/sesions\n")
     assert "/queue TEXT  send it when the running turn has ended" in ran.err
@@ -263,6 +271,16 @@ async def test_what_a_command_does_not_take_is_said_and_nothing_is_done(claw: Cl
     assert "there is no /nothing" in ran.err
     assert "there is no /foo\n" in ran.err
     assert "there is no /sesions; did you mean '/sessions'?" in ran.err
+
+
+async def test_the_verbs_about_models_are_slash_commands_too(claw: Claw) -> None:
+    ran = await claw("--model", "offline", stdin=b"/models show offline --json\n/models list openai\n/models x\n/models\n/help models\n")
+    assert '"model":"offline:grammar"' in ran.err
+    assert "openai:gpt-" in ran.err
+    assert "/models has no 'x'\n" in ran.err
+    assert "/model P:M changes the model" in ran.err
+    assert "/models [list|show|try]  the models there are" in ran.err
+    assert "takes nothing" not in ran.err
 
 
 async def test_sessions_are_listed_with_local_times_and_whole_words_on_a_narrow_terminal(claw: Claw) -> None:

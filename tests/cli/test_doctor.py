@@ -199,7 +199,7 @@ async def test_the_command_for_a_model_that_ones_own_server_does_not_have_works(
 async def test_a_refused_key_of_ones_own_server_is_named_and_the_command_sets_another(mine: Claw, services: Services) -> None:
     services.models, services.key = ["k401"], "k-good"
     lacking = of(await mine("doctor", "--call", "--json"))
-    assert lacking["model.service"]["text"] == "mine wants a key (401)"
+    assert lacking["model.service"]["text"] == "mine requires a key (401)"
     (mine.home / ".env").write_text("MINE_API_KEY=k-secret\n")
     found = of(await mine("doctor", "--call", "--json"))
     assert "MINE_API_KEY" in found["model.service"]["text"]

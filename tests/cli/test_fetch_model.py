@@ -66,7 +66,7 @@ async def test_what_is_no_model_too_large_cut_off_or_not_there_leaves_nothing_be
         "/m/away.gguf": lambda handler: handler.redirect("file:///etc/passwd"),
     }
     said = {
-        "page": "no GGUF file",
+        "page": "not a GGUF file",
         "empty": "0 bytes",
         "large": "GB",
         "cut": "nothing was kept",

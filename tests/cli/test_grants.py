@@ -155,7 +155,7 @@ async def test_a_run_without_a_person_says_what_it_would_have_done_in_words(claw
     (claw.workspace / "old.txt").write_text("x")
     ran = await claw("run", "run rm old.txt")
     assert ran.code == 3
-    assert "nobody is there to ask: rm old.txt: deletes 1 file." in ran.err
+    assert "no one can be asked: rm old.txt: deletes 1 file." in ran.err
     assert "trust level" not in ran.err
 
 

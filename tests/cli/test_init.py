@@ -216,7 +216,7 @@ async def test_at_a_terminal_the_key_is_not_shown_while_it_is_typed(near: Claw, 
             terminal.type(f"{KEY}\n")
             terminal.until("Model of openai")
             terminal.type("\n")
-            terminal.until("when this one is out")
+            terminal.until("when this one is unavailable")
             terminal.type("\n")
             terminal.until("saved:")
             assert terminal.end() == 0
@@ -229,7 +229,7 @@ async def test_at_a_terminal_the_key_is_not_shown_while_it_is_typed(near: Claw, 
 
 @pytest.mark.parametrize("stop", ["\x03", "\x04"])
 async def test_leaving_at_any_question_changes_nothing_and_says_so(near: Claw, services: Services, stop: str) -> None:
-    questions = [("Service [", "openai\n"), ("not shown): ", f"{KEY}\n"), ("Model of openai", "\n"), ("when this one is out", "\n")]
+    questions = [("Service [", "openai\n"), ("not shown): ", f"{KEY}\n"), ("Model of openai", "\n"), ("when this one is unavailable", "\n")]
     for number in range(len(questions)):
         with near.terminal("init") as terminal:
             for text, answer in questions[:number]:

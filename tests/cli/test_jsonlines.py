@@ -7,7 +7,7 @@ import pytest
 
 from ..waiting import until
 from .model import served
-from .program import Claw, Ran
+from .program import Claw, Ran, Started
 from .test_run import ASK
 
 pytestmark = pytest.mark.anyio
@@ -17,6 +17,14 @@ LINES = ("run", "--input", "stream-json", "--output", "stream-json")
 
 def message(text: str, **more: Any) -> dict[str, Any]:
     return {"type": "message", "text": text, **more}
+
+
+def up_to(run: Started, kind: str) -> list[dict[str, Any]]:
+    """The events up to the first of this type."""
+    seen: list[dict[str, Any]] = []
+    while not seen or seen[-1]["type"] != kind:
+        seen.append(next(run.events()))
+    return seen
 
 
 def ends(ran: Ran) -> list[str]:
@@ -55,7 +63,8 @@ async def test_a_message_during_a_turn_steers_it_and_a_queued_one_waits_for_its_
         run.until("turn.started")
         assert "first" in model.asked()
         run.say(message("third", queue=True), message("second"))
-        steered = run.until("inbound")
+        waits, steered = run.until("inbound"), run.until("inbound")
+        assert (waits["text"], waits["turn"], waits["queued"]) == ("third", 2, True)
         assert (steered["text"], steered["turn"]) == ("second", 1)
         model.call("calculate", expression="1 + 1")
         asked = model.asked()
@@ -98,6 +107,45 @@ async def test_a_queued_message_is_on_record_at_once_and_survives_a_kill(claw: C
             assert again.out.read() == b"one\ntwo\n"
 
 
+async def test_messages_that_are_queued_in_one_write_with_the_first_are_on_record_behind_it_and_survive_a_kill(claw: Claw) -> None:
+    async def recorded() -> bool:
+        events = (await claw("sessions", "show", "q", "--json")).json["events"]
+        return [event["key"] for event in events if event["type"] == "inbound"] == ["A", "B", "C"]
+
+    with served(claw.home) as model, claw.started(*LINES, "--session", "q", stdin=subprocess.PIPE) as run:
+        run.say(message("first", key="A"), message("second", queue=True, key="B"), message("third", queue=True, key="C"))
+        run.until("turn.started")
+        model.asked()
+        await until(recorded)
+        run.process.kill()
+
+
+async def test_entries_rise_by_one_through_a_stream_of_several_turns_where_messages_are_queued(claw: Claw) -> None:
+    async def recorded() -> bool:
+        events = (await claw("sessions", "show", "q", "--json")).json["events"]
+        return sum(event["type"] == "inbound" for event in events) == 3
+
+    seen: list[dict[str, Any]] = []
+    with served(claw.home) as model, claw.started(*LINES, "--session", "q", stdin=subprocess.PIPE) as run:
+        run.say(message("first"))
+        seen += up_to(run, "turn.started")
+        model.asked()
+        run.say(message("second", queue=True, key="B"), message("third", queue=True))
+        await until(recorded)
+        for word in ("one", "two", "three"):
+            model.say(word)
+            model.done()
+            seen += up_to(run, "turn.finished")
+        entries = [event["entry"] for event in seen if "entry" in event]
+        assert entries == list(range(1, len(entries) + 1))
+        run.say(message("second", queue=True, key="B"))
+        again = up_to(run, "turn.finished")
+        assert {event["turn"] for event in again} == {2}  # a key that is sent again shows its turn again
+        assert [event["entry"] for event in again if "entry" in event] == [event["entry"] for event in seen if "entry" in event and event["turn"] == 2]
+        run.end()
+        assert run.process.wait(10) == 0
+
+
 async def test_a_word_that_the_turn_did_not_see_before_it_was_stopped_begins_the_next(claw: Claw) -> None:
     with served(claw.home) as model, claw.started(*LINES, stdin=subprocess.PIPE) as run:
         run.say(message("first"))
@@ -125,6 +173,7 @@ async def test_what_cannot_be_used_is_an_error_event_without_entry_and_changes_n
             {"type": "speech", "text": "calculate 1 + 1"},
             {"type": "message", "text": 5},
             message("  "),
+            message("calculate 1 + 1", key=""),
             {"type": "cancel"},
             {"type": "answer", "approval_id": "zzzzzzzzzz", "decision": "once"},
             {"type": "answer", "approval_id": "zzzzzzzzzz"},
@@ -135,7 +184,7 @@ async def test_what_cannot_be_used_is_an_error_event_without_entry_and_changes_n
             if event["type"] != "error":
                 break
             errors.append(event)
-        assert [e["kind"] for e in errors] == [*["UsageError"] * 6, "UnknownQuestion", "UsageError"]
+        assert [e["kind"] for e in errors] == [*["UsageError"] * 7, "UnknownQuestion", "UsageError"]
         assert all("entry" not in e and e["recoverable"] for e in errors)
         question = run.until("approval.requested")["approval_id"]
         run.say({"type": "answer", "approval_id": question, "decision": "perhaps"})

@@ -56,7 +56,7 @@ async def test_a_recorded_call_is_judged_as_its_turn_was_unless_told_otherwise(c
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ([], "wants one of"),
+        ([], "requires one of"),
         (["nothing"], "no recorded call has the id nothing"),
         (["nobody/step-1"], "there is no session nobody"),
         (["--path", "x"], "--op"),

@@ -43,7 +43,7 @@ async def test_an_answer_from_another_terminal_ends_the_prompt_and_the_next_ques
         first = (await claw("approvals", "list", "--json")).json[0]
         answered = await claw("approvals", "answer", first["approval_id"], "once")
         assert answered.code == 0, answered
-        assert "goes on with it" in answered.out
+        assert "continues the turn" in answered.out
         terminal.until("answered by a program: once")
         terminal.until("40 + 4")
         terminal.until("[n] no")
@@ -168,7 +168,7 @@ async def test_at_a_dumb_terminal_a_call_is_unlike_the_prompt_and_nothing_goes_o
         chat.until("\ntwo")
         chat.until("\n> ")
         chat.type("\x04")
-        chat.until("Go on with")
+        chat.until("Resume with")
         assert chat.end() == 0
         lines = chat.seen.splitlines()
         assert any(line.startswith("  > echo") for line in lines), lines

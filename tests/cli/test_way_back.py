@@ -1,9 +1,14 @@
 """Every command that the program prints for a person opens the home that the program was started with."""
 
 import shlex
+from functools import partial
 from pathlib import Path
 
 import pytest
+
+from neuralclaw.channels import command_hints
+from neuralclaw.channels.command_hints import typed
+from neuralclaw.cli.main import is_noun
 
 from .emulator import CTRL_D, Screen
 from .model import served
@@ -57,4 +62,15 @@ async def test_the_chat_says_how_to_come_back_to_this_home(elsewhere: Claw) -> N
         chat.until("Yes.", "context 10 %")
         chat.type(CTRL_D)
         assert chat.end() == 0
-        assert f"Go on with: neuralclaw --home {shlex.quote(home)} --resume " in chat.text
+        assert f"Resume with: neuralclaw --home {shlex.quote(home)} --resume " in chat.text
+
+
+async def test_commands_of_capabilities_and_completion_name_the_home_and_a_sentence_about_the_program_does_not(tmp_path: Path) -> None:
+    home = str(tmp_path)
+    command_hints.opened(home, partial(is_noun, home))
+    try:
+        assert typed("neuralclaw completion bash") == f"neuralclaw --home {home} completion bash"
+        assert typed("try neuralclaw models list") == f"try neuralclaw --home {home} models list"
+        assert typed("neuralclaw is not installed; neuralclaw reading add X") == "neuralclaw is not installed; neuralclaw reading add X"
+    finally:
+        command_hints.opened(None, bool)

@@ -29,7 +29,7 @@ def complaint(home: Path, text: str | bytes, env: dict[str, str] | None = None, 
         ("max_tokens: 3", 1, "unknown key max_tokens; did you mean llm.max_tokens?"),
         ("agent: {temperature: 1}", 1, "did you mean llm.temperature?"),
         ("llm: {providers: {mine: {api_kye: x}}}", 1, "unknown key llm.providers.mine.api_kye; did you mean llm.providers.mine.api_key?"),
-        ("prompts: {zzz: 1}", 1, "unknown key prompts.zzz; here stand use_overrides"),
+        ("prompts: {zzz: 1}", 1, "unknown key prompts.zzz; valid here: use_overrides"),
         ("agent: {max_iterations_per_turn: ten}", 1, "agent.max_iterations_per_turn: expected a whole number of at least 1, found the text 'ten'"),
         ("agent: {max_iterations_per_turn: '10'}", 1, "take the quotes away"),
         ("agent: {max_iterations_per_turn: 0}", 1, "of at least 1, found the number 0"),
@@ -57,7 +57,7 @@ def complaint(home: Path, text: str | bytes, env: dict[str, str] | None = None, 
         ("safety:\n  rules:\n    - {id: a, decision: ask, tool: x}\n    - {id: a, decision: ask, tool: y}", 4, "the id 'a' must be unique"),
         ("safety:\n  rules:\n    - {id: a, decision: ask, comand: x}", 3, "did you mean safety.rules[0].command?"),
         ("llm: {providers: {m: {models: {big: {price: {input: 1}}}}}}", 1, "llm.providers.m.models.big.price.output is missing"),
-        ("agent: {name: a}\nagent: {name: b}", 2, "the key agent stands twice (first in line 1)"),
+        ("agent: {name: a}\nagent: {name: b}", 2, "the key agent appears twice (first in line 1)"),
         ("agent: {name: '${WHO}'}", 1, "agent.name needs the environment variable WHO, which is not set or empty"),
         ("agent: {name: '${WHO'}", 1, "expected ${NAME} or ${NAME:-default}"),
         ("agent: {name: '${A B}'}", 1, "expected ${NAME} or ${NAME:-default}"),
@@ -66,7 +66,7 @@ def complaint(home: Path, text: str | bytes, env: dict[str, str] | None = None, 
         ("a: !!python/object/apply:os.system [x]", 1, "the tag tag:yaml.org,2002:python/object/apply:os.system is not allowed"),
         ("a: 1\n---\nb: 2", 2, "a second document begins"),
         ("a: *x", 1, "x"),
-        ("agent: &a {name: *a}", 1, "stands inside what it names"),
+        ("agent: &a {name: *a}", 1, "refers to a value that contains it"),
         ("agent: {name: \x01}", 1, "is not YAML"),
         ("? [a]\n: b", 1, "a key must be plain text"),
     ],
@@ -89,7 +89,7 @@ def test_several_problems_are_listed_at_once(home: Path) -> None:
 
 def test_json_is_named_with_its_line_too(home: Path) -> None:
     assert "config.json:2: is not JSON" in complaint(home, '{"agent":\n {"name": }}', name="config.json")
-    assert "config.json:3: the key name stands twice" in complaint(home, '{"agent": {\n"name": "a",\n"name": "b"}}', name="config.json")
+    assert "config.json:3: the key name appears twice" in complaint(home, '{"agent": {\n"name": "a",\n"name": "b"}}', name="config.json")
     assert "config.json:2: unknown key agent.nam" in complaint(home, '{"agent": {\n"nam": "a"}}', name="config.json")
     assert "nested" in complaint(home, "[" * 50 + "]" * 50, name="config.json")
     assert "nested" in complaint(home, "[" * 100_000 + "]" * 100_000, name="config.json")

@@ -51,6 +51,35 @@ class Sessions(Compared):
 
         self._do(process, lambda c: c.send(session, text, key, by, mode), expected, session, key=key, error=SessionBusy if busy else None, by=by)
 
+    @rule(session=sessions, process=processes, plan=plans, by=people, mode=modes)
+    def queue(self, session: str, process: int, plan: tuple[Step, ...], by: Any, mode: Any) -> None:
+        """A message that waits for the end of whatever runs or is parked, in whichever process; it begins a turn where nothing is."""
+        key = self._key(session)
+        text = text_of(key, plan)
+        s = self.reference[session]
+
+        def expected() -> None:
+            s.accept(self._said(session, key, text, queued=True, mode=mode))
+            if s.process is None and not s.parked:
+                self._start(s, process)
+
+        self._do(process, lambda c: c.queue(session, text, key, by, mode), expected, session, key=key)
+
+    @precondition(lambda self: any(s.state == "idle" for s in self.reference.values()))
+    @rule(data=st.data(), process=processes, plan=plans, by=people, mode=modes)
+    def turn(self, data: st.DataObject, process: int, plan: tuple[Step, ...], by: Any, mode: Any) -> None:
+        """A message whose turn is followed to its end, in a session where nothing runs."""
+        session = data.draw(st.sampled_from([name for name, s in self.reference.items() if s.state == "idle"]), label="session")
+        key = self._key(session)
+        text = text_of(key, plan)
+        s = self.reference[session]
+
+        def expected() -> None:
+            s.accept(self._said(session, key, text, queued=False, mode=mode))
+            self._start(s, process)
+
+        self._do(process, lambda c: c.turn(session, text, key, by, mode), expected, session, key=key)
+
     @precondition(lambda self: self._talked())
     @rule(data=st.data(), session=sessions, process=processes)
     def send_again(self, data: st.DataObject, session: str, process: int) -> None:

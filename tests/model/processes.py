@@ -9,16 +9,17 @@ from typing import Any
 import anyio
 import anyio.to_thread
 import msgspec
+from anyio.abc import TaskGroup
 
 from neuralclaw import Agent, lookups
 from neuralclaw.agent.state import TurnState
 from neuralclaw.app.clock import SystemClock
-from neuralclaw.errors import AgentError
+from neuralclaw.errors import AgentError, NeuralClawError
 from neuralclaw.store import SqliteStore
 from neuralclaw.testing import FunctionProvider
 from neuralclaw.types.actions import Who
 from neuralclaw.types.entries import Draft, Entry
-from neuralclaw.types.events import Inbound, TurnFinished
+from neuralclaw.types.events import ApprovalRequested, Inbound, TurnFinished
 from neuralclaw.types.options import ApprovalsMode, StartOptions
 from neuralclaw.types.records import Lease
 
@@ -33,8 +34,9 @@ QUIET_SECONDS = 5.0
 class Client:
     """All that the test knows of the program's names: what a person or program does with sessions, and what the program holds of a turn that runs."""
 
-    def __init__(self, agent: Agent, store: FaultyStore, last: int) -> None:
-        """`last`: the home's last record as the process began."""
+    def __init__(self, agent: Agent, store: FaultyStore, last: int, tasks: TaskGroup) -> None:
+        """`last`: the home's last record as the process began. `tasks`: for whoever follows a turn."""
+        self._tasks = tasks
         self._agent, self._desk, self._store = agent, agent.desk, store
         self.seen = set(range(last + 1))
         """The records that this process need not hear of any more."""
@@ -46,6 +48,16 @@ class Client:
         accepted = await self._desk.send(session, Inbound(text=text, key=key, by=by, options=options), StartOptions())
         return accepted.before is None
 
+    async def queue(self, session: str, text: str, key: str, by: Who, mode: ApprovalsMode) -> None:
+        options = self._agent._options(approvals=mode)
+        await self._desk.queue(session, Inbound(text=text, key=key, by=by, options=options))
+
+    async def turn(self, session: str, text: str, key: str, by: Who, mode: ApprovalsMode) -> None:
+        """Send a message and follow its turn in the background, to its end."""
+        options = self._agent._options(approvals=mode)
+        inbound = Inbound(text=text, key=key, by=by, options=options)
+        await self._followed(self._desk.turn(session, inbound, StartOptions()))
+
     async def steer(self, session: str, text: str, key: str, by: Who) -> None:
         await self._desk.steer(session, Inbound(text=text, key=key, by=by))
 
@@ -56,8 +68,26 @@ class Client:
         await self._desk.answer(question, decision, by="owner")
 
     async def resume(self, session: str, retry: bool) -> None:
-        """Go on with the session in the background."""
-        await self._desk._take_up(session, StartOptions(retry=retry))
+        """Go on with the session and follow it in the background, to the end of its turn."""
+        await self._followed(self._desk.resume(session, StartOptions(retry=retry), by="owner"))
+
+    async def _followed(self, turn: Any) -> None:
+        """Returns when the turn is entered; raises what keeps it from that."""
+        await self._tasks.start(self._follow, turn)
+
+    async def _follow(self, turn: Any, *, task_status: Any) -> None:
+        entered, seen = False, 0
+        try:
+            async with turn as events:
+                entered = True
+                task_status.started()
+                async for event in events:
+                    if event.entry is not None and not isinstance(event.body, ApprovalRequested):  # open questions of before come first
+                        assert event.entry > seen, f"entry {event.entry} came after {seen}"
+                        seen = event.entry
+        except NeuralClawError:
+            if not entered:
+                raise
 
     async def write_late(self, session: str, lease: Lease, starts: bool) -> None:
         """What a turn would do that does not know yet that its lease has passed on."""
@@ -88,11 +118,12 @@ class Process:
         provider = FunctionProvider(self._world.model(self.number))
         tools = self._world.tools(self.number, self.store)
         with suppress(AgentError):
-            async with agent_over(self.store, provider=provider, tools=tools) as agent:  # type: ignore[arg-type]
-                self.client = Client(agent, self.store, last_record(self._home))
+            async with agent_over(self.store, provider=provider, tools=tools) as agent, anyio.create_task_group() as tasks:  # type: ignore[arg-type]
+                self.client = Client(agent, self.store, last_record(self._home), tasks)
                 agent.desk.listen(lambda _: self._world.touched())
                 self._ready.set()
                 await self._stop.wait()
+                agent.closing()  # ends what is followed
         self._gone.set()
 
     async def opened(self) -> None:

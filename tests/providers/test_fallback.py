@@ -105,7 +105,7 @@ async def test_all_out_names_all_and_is_of_the_first_ones_kind() -> None:
     _, reply = await ask(chain(model(broken("LLMAuthError")), model(broken("LLMTimeoutError"))))
     assert reply.failure is not None
     assert reply.failure.kind == "LLMAuthError"
-    assert reply.failure.text == "every model of the chain is out: p0:m0: LLMAuthError it is; p1:m1: LLMTimeoutError it is"
+    assert reply.failure.text == "every model of the chain is unavailable: p0:m0: LLMAuthError it is; p1:m1: LLMTimeoutError it is"
 
 
 async def test_the_window_is_the_smallest_and_the_rest_the_first_ones() -> None:

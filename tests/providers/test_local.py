@@ -45,7 +45,7 @@ def test_the_head_says_the_window(tmp_path: Path) -> None:
 @pytest.mark.parametrize("data", [b"hello", b"", gguf(version=9), gguf()[:40], b"GGUF" + b"\xff" * 60, b"GGUF" + struct.pack("<IQQ", 3, 0, 10**15)])
 def test_what_is_no_model_is_refused_in_a_sentence(tmp_path: Path, data: bytes) -> None:
     (path := tmp_path / "m.gguf").write_bytes(data)
-    with pytest.raises(ConfigError, match="is no GGUF model file"):
+    with pytest.raises(ConfigError, match="is not a GGUF model file"):
         read_model_file(str(path))
 
 

@@ -40,7 +40,7 @@ def test_a_damaged_row_is_refused_by_file_and_row() -> None:
     assert "not every example is one of gpt-*" in damaged({**good, "model": "gpt-*", "examples": ["o1"]})
     assert "not every example is one of gpt-x" in damaged({**good, "examples": ["gpt-x-1"]})
     assert "unknown field" in damaged({**good, "until": "2027-01-01"})
-    with pytest.raises(ConfigError, match=r"services\[0\] .*ftp://x is no http or https address"):
+    with pytest.raises(ConfigError, match=r"services\[0\] .*ftp://x is not an http or https address"):
         decode_table("providers/services.json", b'{"services": [{"name": "x", "base_url": "ftp://x", "model": "m"}]}', KnownServices)
 
 

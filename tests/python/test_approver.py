@@ -54,7 +54,7 @@ async def test_an_approver_that_raises_means_no_and_the_caller_learns_how_it_fai
     assert end.status == "needs_approval"
     assert [one.reason.startswith("the approver failed: ValueError: boom; it deletes") for one in end.refused] == [True]
     assert "the approver failed: ValueError: boom" in seen.one("tool.finished").content
-    assert "nobody is there" not in seen.one("tool.finished").content
+    assert "no one can be asked" not in seen.one("tool.finished").content
     error = seen.one("error")
     assert isinstance(error.body, ErrorEvent)
     assert (error.kind, error.text, error.recoverable) == ("ValueError", "the approver failed: ValueError: boom", True)

@@ -67,7 +67,7 @@ async def test_pictures_alone_are_a_message(home: Path) -> None:
 
 @pytest.mark.parametrize("given", [1, "x", len, object()])
 async def test_what_is_no_tool_is_a_usage_error_that_says_what_one_is(home: Path, given: object) -> None:
-    with pytest.raises(UsageError, match="is no tool") as refused:
+    with pytest.raises(UsageError, match="is not a tool") as refused:
         async with agent(home, tools=[given]):
             pass
     assert "@tool" in refused.value.hint
@@ -102,7 +102,7 @@ async def test_a_question_that_no_approver_answers_waits_without_running_time_an
     (home.parent / "work").mkdir()
     (home.parent / "work" / "a").write_text("x")
     async with agent(home, DELETE, "gone", approvals="ask") as a:
-        assert "nobody is here to ask" in a.notices[-1]
+        assert "no one can answer here" in a.notices[-1]
         assert "up to 7 days" in a.notices[-1]
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(stopped_with_the_agent, a, "s")

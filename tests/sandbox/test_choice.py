@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from neuralclaw.errors import ToolExecutionError
-from neuralclaw.sandbox.choice import INSTALL, SYSTEM_PATH, ChosenSandbox, Preferred, TrialResult, choose
+from neuralclaw.sandbox.choice import INSTALL, SYSTEM_PATH, ChosenSandbox, Preferred, TrialResult
 from neuralclaw.sandbox.environment import clean_env
 
 from .grants import command_grant
@@ -35,14 +35,16 @@ def workspace(tmp_path: Path) -> Path:
 
 
 async def test_bubblewrap_is_taken_where_it_works(workspace: Path) -> None:
-    sandbox, trials = await choose("auto", path_env=PATH)
+    sandbox = ChosenSandbox("auto", path_env=PATH)
+    trials = sandbox.trials()
     assert (sandbox.name, sandbox.warning) == ("bubblewrap", "")
     assert [(trial.check, trial.ok) for trial in trials] == [("sandbox.container", False), ("sandbox.bubblewrap", True), ("sandbox.process", True)]
     assert (await sh(sandbox, command_grant(workspace), "grep -c : /proc/net/dev")).stdout == b"1\n"
 
 
 async def test_a_plain_process_with_a_warning_is_taken_where_bubblewrap_fails(broken: str, workspace: Path) -> None:
-    sandbox, trials = await choose("auto", path_env=broken)
+    sandbox = ChosenSandbox("auto", path_env=broken)
+    trials = sandbox.trials()
     assert sandbox.name == "process"
     assert "plain processes" in sandbox.warning
     assert "setting up uid map: Permission denied" in trials[1].text
@@ -62,7 +64,7 @@ async def test_nothing_is_tried_before_it_is_needed_and_then_once(broken: str, w
 
 async def test_a_missing_bubblewrap_is_said_with_what_to_do() -> None:
     here = next((command for manager, command in INSTALL.items() if shutil.which(manager, path=SYSTEM_PATH)), "install the package bubblewrap")
-    _, trials = await choose("auto", path_env="/nowhere")
+    trials = ChosenSandbox("auto", path_env="/nowhere").trials()
     assert (trials[1].ok, trials[1].text, trials[1].fix) == (False, "bwrap is not installed", here)
 
 
@@ -70,7 +72,7 @@ async def test_a_missing_bubblewrap_is_installed_by_the_command_of_this_system(t
     manager = tmp_path / "dnf"
     manager.write_text("#!/bin/sh\n")
     manager.chmod(0o755)
-    _, trials = await choose("auto", path_env=str(tmp_path))
+    trials = ChosenSandbox("auto", path_env=str(tmp_path)).trials()
     assert trials[1].fix == "sudo dnf install bubblewrap"
 
 

@@ -126,7 +126,7 @@ def rewrite(home: Path, record: int, data: bytes, **columns: Any) -> None:
     c = raw(home)
     key = b"k" * 32
     c.execute("UPDATE bodies SET key = ?, data = ? WHERE record = ?", (key, data, record))
-    for name, value in ({"digest": bytes.fromhex(chain.body_digest(key, data))} | columns).items():
+    for name, value in ({"digest": chain.body_digest(key, data)} | columns).items():
         c.execute(f"UPDATE entries SET {name} = ? WHERE record = ?", (value, record))
     previous = chain.START
     for row in c.execute(f"SELECT {HEADER} FROM entries e ORDER BY e.record").fetchall():

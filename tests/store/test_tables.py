@@ -34,11 +34,11 @@ async def titles(store: SqliteStore, **where: Any) -> list[str]:
         ({"columns": {"title": "text", 'a" TEXT, "b': "text"}}, "not of the form"),
         ({"columns": {"title": "varchar"}, "indexes": ()}, "has the type 'varchar'"),
         ({"key": ()}, "has no key"),
-        ({"key": ("author",)}, "the key of the table reading_books names author, which is no column of it"),
+        ({"key": ("author",)}, "the key of the table reading_books names author, which is not a column of it"),
         ({"key": ("title", "title")}, "or one twice"),
         ({"indexes": (("author",),)}, "the index of the table reading_books names author"),
         ({"indexes": ((),)}, "names no column"),
-        ({"kinds": ("reading.lent",)}, "is derived from reading.lent, which is no kind of event that this program records"),
+        ({"kinds": ("reading.lent",)}, "is derived from reading.lent, which is not a kind of event that this program records"),
     ],
 )
 async def test_a_table_that_could_not_be_kept_is_refused_before_anything_is_made(home: Path, changed: dict[str, Any], said: str) -> None:
@@ -115,7 +115,7 @@ async def test_a_fold_that_raises_refuses_its_own_append_and_no_other(home: Path
                 group.start_soon(bad)
                 group.start_soon(store.append, "home", [readings.added(f"Book {i}")])
         assert {error.text for error in refused} == {
-            "the table reading_books of a capability cannot take up an entry of kind reading.added (ValueError: a book has no negative number of pages);"
+            "the table reading_books of a capability cannot process an entry of kind reading.added (ValueError: a book has no negative number of pages);"
             " nothing of this step was recorded"
         }
         assert await titles(store) == [*(f"Book {i}" for i in range(5)), "Emma"]
@@ -130,7 +130,7 @@ async def test_a_fold_that_raises_refuses_its_own_append_and_no_other(home: Path
 )
 async def test_a_row_that_does_not_fit_its_table_refuses_the_append(home: Path, values: dict[str, Any]) -> None:
     async with opened(home, readings.table(fold=lambda entry, rows: rows.put(**values))) as store:
-        with pytest.raises(StoreError, match="the table reading_books of a capability cannot take up an entry of kind"):
+        with pytest.raises(StoreError, match="the table reading_books of a capability cannot process an entry of kind"):
             await store.append("home", [readings.added("Emma")])
         assert await store.read("home") == []
         await store.append("home", [kit.message()])

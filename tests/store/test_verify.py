@@ -111,7 +111,7 @@ async def test_an_entry_linked_on_past_the_program_is_found_by_the_sessions_coun
     report = await verified(home)
     assert report.bad == BadRecord(28, "work", "hash")  # its body has no good digest
     key, data = b"k" * 32, b'{"type":"nudge","text":"go on"}'
-    fields["digest"] = chain.body_digest(key, data)
+    fields["digest"] = chain.body_digest(key, data).hex()
     forged = chain.link(head(home, 27), Header(**fields, hash=""))
     c.execute("UPDATE entries SET digest = ?, hash = ? WHERE record = 28", (bytes.fromhex(fields["digest"]), bytes.fromhex(forged)))
     c.execute("UPDATE bodies SET key = ?, data = ? WHERE record = 28", (key, data))

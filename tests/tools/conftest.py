@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from neuralclaw.sandbox.process import ProcessSandbox
 from neuralclaw.tools.builtin import own_tools, workspace_tools
 from neuralclaw.tools.file_formats import FileFormats
 from neuralclaw.tools.registry import Registry
+from neuralclaw.types.tools import ToolContext
 
 LONG = "".join(f"line {n}\n" for n in range(20_000))
 
@@ -20,6 +22,10 @@ LONG = "".join(f"line {n}\n" for n in range(20_000))
 async def kept(session: str, call_id: str) -> str | None:
     """The one shortened result of these tests."""
     return LONG if (session, call_id) == ("s", "long") else None
+
+
+async def about(ctx: ToolContext) -> dict[str, Any]:
+    return {"name": "NeuralClaw", "tools": ["echo"]}
 
 
 @pytest.fixture
@@ -36,6 +42,6 @@ def registry(tmp_path: Path) -> Registry:
     return Registry(
         [
             *workspace_tools(files, ProcessSandbox(), environment, formats=FileFormats(DOCUMENTS.formats, ChildConverter())),
-            *own_tools(kept, lambda: {"name": "NeuralClaw", "tools": ["echo"]}, 40_000),
+            *own_tools(kept, about, 40_000),
         ]
     )

@@ -176,7 +176,7 @@ async def test_an_edit_replaces_exactly_one_place(registry: Registry, workspace:
     ("old", "new", "match"),
     [
         ("z", "x", r"not in a\.py \(0 occurrences\)"),
-        ("1", "2", "stands 2 times"),
+        ("1", "2", "occurs 2 times"),
         ("", "x", "old is empty"),
         ("x", "x", "the same text"),
     ],

@@ -23,7 +23,7 @@ from neuralclaw.types.risk import Trust
 from neuralclaw.types.signals import Parked
 from neuralclaw.types.tools import ToolResult
 
-from .conftest import kept
+from .conftest import about, kept
 from .grants import context
 
 pytestmark = pytest.mark.anyio
@@ -54,7 +54,7 @@ class Gated:
         self.registry = Registry(
             [
                 *workspace_tools(ConfinedFiles(str(data)), self.sandbox, environment, formats=FileFormats(DOCUMENTS.formats, ChildConverter())),
-                *own_tools(kept, dict),
+                *own_tools(kept, about),
             ]
         )
         self.workspace = workspace

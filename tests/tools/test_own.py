@@ -11,6 +11,7 @@ from neuralclaw.errors import ToolError, ToolExecutionError, ToolValidationError
 from neuralclaw.tools.about import about_me
 from neuralclaw.tools.registry import Registry
 from neuralclaw.types.risk import Effect, Risk, Sink
+from neuralclaw.types.tools import ToolContext
 
 from .conftest import LONG
 from .grants import call
@@ -86,7 +87,11 @@ async def test_the_agent_tells_what_really_holds(registry: Registry, tmp_path: P
     result = await call(registry, tmp_path, "about_me")
     assert result.content == "name: NeuralClaw\ntools: echo"
     assert result.metadata == {"name": "NeuralClaw", "tools": ["echo"]}
-    assert (await call(Registry([about_me(lambda: "I am.")]), tmp_path, "about_me")).content == "I am."
+
+    async def said(ctx: ToolContext) -> str:
+        return f"I am in {ctx.session}."
+
+    assert (await call(Registry([about_me(said)]), tmp_path, "about_me")).content == "I am in s."
 
 
 async def test_the_system_is_described(registry: Registry, tmp_path: Path) -> None:

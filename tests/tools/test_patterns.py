@@ -88,7 +88,7 @@ def test_what_is_no_pattern_at_all_is_plain_text_and_says_why(pattern: str, why:
 
 def test_half_a_character_is_found_nowhere_and_fails_nowhere() -> None:
     assert list(LineSearch(".\ud800").hits("a\n")) == []
-    with pytest.raises(ToolError, match="no pattern for file names"):
+    with pytest.raises(ToolError, match="not a pattern for file names"):
         path_matcher("*\ud800")
 
 

@@ -168,7 +168,7 @@ async def test_a_variable_that_decides_what_runs_is_refused(registry: Registry, 
 
 @pytest.mark.parametrize("name", ["", "A B", "A=B", "1A", "BASH_FUNC_ls%%", "Ä"])
 async def test_what_is_no_variable_name_is_refused(registry: Registry, workspace: Path, name: str) -> None:
-    with pytest.raises(ToolError, match="no name for an environment variable"):
+    with pytest.raises(ToolError, match="not a name for an environment variable"):
         await call(registry, workspace, "terminal", command="true", env_vars={name: "x"})
 
 

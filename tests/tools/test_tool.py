@@ -14,7 +14,6 @@ import pytest
 from neuralclaw.errors import (
     ConfigError,
     PermissionDeniedError,
-    StoreError,
     ToolError,
     ToolExecutionError,
     ToolNotFoundError,
@@ -366,7 +365,7 @@ CIRCLE.append(CIRCLE)
         (Image("image/png", bytes(5 * 1024 * 1024 + 1)), "models take at most 5,242,880"),
         (ToolResult(content=5), "content"),  # type: ignore[arg-type]
         (nested(2_000), "nested deeper"),
-        ([CAT, {"a": 1}], "a dict stands among its texts and pictures"),
+        ([CAT, {"a": 1}], "its parts contain a dict"),
     ],
 )
 async def test_a_result_that_no_entry_can_keep_is_an_error_of_that_call(tmp_path: Path, value: Any, why: str) -> None:
@@ -479,7 +478,7 @@ async def test_whatever_a_tool_raises_is_an_error_of_that_call(tmp_path: Path, e
     assert len(caught.value.text) < 2_100
 
 
-@pytest.mark.parametrize("error", [ToolError("mine"), Retry("again"), StoreError("full"), PermissionDeniedError("no")])
+@pytest.mark.parametrize("error", [ToolError("mine"), Retry("again"), PermissionDeniedError("no")])
 async def test_errors_that_mean_something_to_the_turn_come_through(tmp_path: Path, error: Exception) -> None:
     @tool
     async def breaks() -> None:

@@ -144,7 +144,7 @@ async def test_a_command_under_nohup_stays(claw: Claw) -> None:
             run.send_signal(signal.SIGINT)
             out, _ = await anyio.to_thread.run_sync(lambda: run.communicate(timeout=10))
     assert run.returncode == 130
-    assert b"stopped: this was measured so far" in out
+    assert b"stopped: this was done so far" in out
 
 
 async def test_a_run_that_ends_early_shows_what_was_measured(claw: Claw, tmp_path: Path) -> None:

@@ -1,8 +1,6 @@
 """A turn: build the request, stream the reply, run the tool calls, repeat. Started again, it goes on from the last finished step."""
 
-import asyncio
 import logging
-import math
 
 import anyio
 import msgspec
@@ -30,6 +28,7 @@ from ..types.risk import Decision
 from ..types.signals import Parked
 from . import circuit_breakers
 from .context import images_of, with_pictures
+from .foreign_code import cancelled
 from .prompt import GO_ON, promises_work
 from .redaction import SafeDeltas
 from .sources import read_sources
@@ -84,7 +83,7 @@ async def go_on(turn: Turn) -> None:
             await turn.journal.append(limit)
         elif (answer := state.answer) is None:
             await think(turn)
-        elif not state.nudged and promises_work(answer.text) and turn.equipment.definitions and turn.equipment.provider.info(turn.equipment.model).language:
+        elif not state.nudged and promises_work(answer.text) and turn.equipment.definitions and turn.equipment.model.info.language:
             await turn.journal.append(Nudge(text=GO_ON))
         else:
             await finish(turn, "done", answer.text)
@@ -95,7 +94,7 @@ async def think(turn: Turn) -> None:
     warn_of_pictures(turn)
     told = await read_sources(turn.equipment.before_last, turn.equipment.redaction)
     for name, why in told.failed:
-        turn.show(StatusEvent(text=f"the model is not told of {name}, which could not be read: {why}"))
+        turn.show(StatusEvent(text=f"{name} could not be read and was left out of the request: {why}"))
     turn.partial.begin(turn.state.last_entry, told.text, told.labels)
     reply = await stream(turn, await build_request(turn, told.text))
     if reply.failure is not None:
@@ -143,20 +142,20 @@ def labels_of_call(turn: Turn) -> Labels:
 
 def served(turn: Turn, reply: ModelReply) -> str:
     """The service's own name of the model that replied, "" where it is the name that was asked."""
-    return "" if reply.model in (turn.equipment.model, (reply.by or turn.options.model).partition(":")[2]) else reply.model
+    return "" if reply.model in (turn.equipment.model.name, (reply.by or turn.options.model).partition(":")[2]) else reply.model
 
 
 def full_name(turn: Turn, model: str) -> str:
     """`P:M` for what a provider calls a model: a chain says `P:M`, a provider alone the name within it."""
     service = turn.options.model.partition(":")[0]
-    return turn.options.model if model in ("", turn.equipment.model) else model if ":" in model else f"{service}:{model}"
+    return turn.options.model if model in ("", turn.equipment.model.name) else model if ":" in model else f"{service}:{model}"
 
 
 def warn_of_pictures(turn: Turn) -> None:
     """Say once, at the turn's first call, that the model cannot see the pictures that came with the task."""
     started = turn.state.started
-    if started is not None and started.images and not turn.state.messages and not turn.equipment.provider.info(turn.equipment.model).images:
-        turn.show(StatusEvent(text=f"{turn.options.model} takes no pictures: it is told their names only"))
+    if started is not None and started.images and not turn.state.messages and not turn.equipment.model.info.images:
+        turn.show(StatusEvent(text=f"{turn.options.model} does not accept images; it gets their names only"))
 
 
 async def stream(turn: Turn, request: Request) -> ModelReply:
@@ -164,7 +163,7 @@ async def stream(turn: Turn, request: Request) -> ModelReply:
     reply = ModelReply(stop="error", failure=Failure("LLMUnavailableError", "the model's stream ended without a reply"))
     deltas = SafeDeltas(turn.equipment.redaction, lambda delta: hear(turn, delta))
     try:
-        async with turn.equipment.provider.stream(request) as events:
+        async with turn.equipment.model.provider.stream(request) as events:
             async for event in events:
                 match event:
                     case TextPart(text):
@@ -198,12 +197,6 @@ async def stream(turn: Turn, request: Request) -> ModelReply:
     return reply
 
 
-def cancelled() -> bool:
-    """Whether what runs here is being cancelled by somebody, and not only something that it waited for."""
-    task = asyncio.current_task()
-    return anyio.current_effective_deadline() == -math.inf or (task is not None and task.cancelling() > 0)
-
-
 def hear(turn: Turn, delta: Passing) -> None:
     """Show a piece of the reply, and remember the text: a reply that is cut off keeps it."""
     if isinstance(delta, TextDelta):
@@ -213,23 +206,23 @@ def hear(turn: Turn, delta: Passing) -> None:
 
 async def build_request(turn: Turn, environment: str) -> Request:
     """What the model is asked: instructions, tools, the history within its window of turns, and behind it the environment of this moment."""
-    breakers = turn.options.limits
+    breakers, model = turn.options.limits, turn.equipment.model
     conversation = turn.journal.conversation
     messages = conversation.messages(max_messages=breakers.max_messages)
     if breakers.max_messages and conversation.length > len(messages):
         turn.show(StatusEvent(text=f"at most the newest {breakers.max_messages} messages are sent to the model (agent.max_conversation_messages)"))
     digests = [image.digest for message in messages for image in images_of(message) if not image.data]
-    if digests and turn.equipment.provider.info(turn.equipment.model).images:
+    if digests and model.info.images:
         messages = with_pictures(messages, await turn.journal.pictures(digests))
     return Request(
-        model=turn.equipment.model,
+        model=model.name,
         messages=messages,
         system=turn.equipment.system,
         tools=turn.equipment.definitions,
-        temperature=turn.equipment.temperature,
-        top_p=turn.equipment.top_p,
-        max_tokens=turn.equipment.max_tokens,
-        timeout=turn.equipment.timeout,
+        temperature=model.temperature,
+        top_p=model.top_p,
+        max_tokens=model.max_tokens,
+        timeout=model.timeout,
         environment=environment,
     )
 
@@ -270,7 +263,7 @@ async def stop_late(turn: Turn) -> None:
 
 def cut_off(turn: Turn) -> ModelReply:
     """The reply as far as it came. What it cost is not known, unless the model is free."""
-    price = turn.equipment.provider.info(turn.equipment.model).price
+    price = turn.equipment.model.info.price
     free = price is not None and not price.input and not price.output
     return ModelReply(text=turn.partial.text, stop="cancelled", usage=Usage(usd=0.0 if free else None))
 

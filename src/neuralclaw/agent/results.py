@@ -267,7 +267,7 @@ def refusal_text(verdict: Verdict, no: CallRefusal) -> str:
     if no.by == "nobody" and no.text:
         return f"refused: {no.text}: {what}.{instead}"
     if no.by == "nobody":
-        return f"refused: it needs a person's yes and nobody is there to ask: {what}.{instead}"
+        return f"refused: it needs approval, and no one can be asked: {what}.{instead}"
     if no.by == "program":
         return f"not run: a program answered no, with the words: {no.text}" if no.text else f"not run: a program answered no: {what}."
     if no.text:

@@ -5,9 +5,10 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
-from ..errors import StoreError
+from ..errors import AgentError
 from ..ports import Redaction
-from ..types.labels import NONE, Labels, join
+from ..types.labels import NONE, Labels, checked_labels, join
+from .foreign_code import reason, run_foreign
 
 log = logging.getLogger(__name__)
 
@@ -32,18 +33,17 @@ class Told(msgspec.Struct, frozen=True):
 
 
 async def read_sources(sources: Sequence[TurnSource], redaction: Redaction) -> Told:
-    """Read one source after the other. The guard around them: one that raises is left out and stands in `failed`. Raises `StoreError`."""
+    """Read one source after the other. The guard around them: one that raises is left out and stands in `failed`."""
     texts: list[str] = []
     labels, failed = NONE, []
     for source in sources:
         try:
-            pieces = [(redaction.redact(text), where) for text, where in await source.read()]  # before it is cut: half a secret is none that is found
+            read = await run_foreign(f"the context source {source.name}", source.read)
+            pieces = [(redaction.redact(text), checked_labels(where)) for text, where in read]  # before it is cut: half a secret is none that is found
             kept = fit_texts([text for text, _ in pieces], source.room)
-        except StoreError:
-            raise
         except Exception as error:
             log.exception("the context source %s failed", source.name)
-            failed.append((source.name, f"{type(error).__name__}: {error}"))
+            failed.append((source.name, error.text if isinstance(error, AgentError) else reason(error)))
             continue
         texts += filter(None, kept)
         labels = join(labels, *(where for text, (_, where) in zip(kept, pieces, strict=True) if text))

@@ -9,7 +9,7 @@ import msgspec
 
 from .. import config
 from ..config import process_environment
-from ..errors import AgentError, UsageError
+from ..errors import AgentError, UsageError, no_result
 from ..plugins import load
 from ..ports import TurnEvents
 from ..runtime.desk import SessionDesk
@@ -208,7 +208,7 @@ class Agent:
             async for event in events:
                 if isinstance(event.body, TurnFinished):
                     return event.body
-        raise AgentError("the turn ended without a result; what was recorded is kept")
+        raise no_result()
 
     async def steer(self, text: str, *, session: str, key: str | None = None, images: Iterable[Given] = ()) -> int:
         """Say something to a session whose turn runs, here or elsewhere; it is seen before the next model call. `key`: as in `turn`."""
@@ -270,7 +270,7 @@ class Agent:
             told.append("Approvals: auto. What asks for risk up to HIGH, its tier up to execute, or a program off the list runs without asking in this run.")
         if defaults.approvals == "ask" and not defaults.origin.present and not process_environment.ours:  # the program tells each question on stderr
             days = self.settings.settings.approvals.expire_days
-            told.append(f"Approvals: ask, and nobody is here to ask. A question waits up to {days:g} days for its answer: neuralclaw approvals answer.")
+            told.append(f"Approvals: ask, and no one can answer here. A question waits up to {days:g} days for its answer: neuralclaw approvals answer.")
         return tuple(told)
 
     async def leave(self, session: str) -> None:

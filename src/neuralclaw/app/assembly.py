@@ -44,7 +44,7 @@ def open_desk(
         searched=Searched(home.redactor),
     )
     sessions = Sessions(ports, tasks, max_sessions=home.loaded.settings.agent.max_sessions, ended=asker.arrive)
-    bus.listen(EventLog(home.book, sessions.here).entries)
+    bus.listen(EventLog(home.book, sessions.here, capabilities_of(home.loaded).told).entries)
     verbs: dict[str, Verb] = {}
     desk = SessionDesk(ports, sessions, partial(resolve, home, defaults), partial(call_verb, verbs), start)
     verbs.update(turn_verbs(desk, defaults, start))

@@ -10,8 +10,10 @@ from typing import Any
 
 import msgspec
 
+from ..agent.foreign_code import run_foreign
 from ..capability import Capability, CapabilityContext, ContextSource, DoctorCheck, EventKind, FileFormat, Service, Table, TurnContext, Verb
 from ..config import LeftOut, LoadedSettings, SettingsRequest, enabled_names
+from ..errors import AgentError
 from ..plugins import CAPABILITIES, BuiltInCapability, InstalledCapability, installed, load, load_target
 from ..ports import Channel, Provider
 from ..types.codec import BUILT_IN as BUILT_IN_KINDS
@@ -142,8 +144,12 @@ class Capabilities:
         return tuple(kind for one in self.bringing("events") for kind in one.events)
 
     def told(self, body: Body) -> str:
-        """What happened, in a sentence for a person; theirs for their kinds."""
-        return sentence(body, self._sentences)
+        """What happened, in a sentence for a person; theirs for their kinds. One that fails says so in its place."""
+        try:
+            told = sentence(body, self._sentences)
+        except (Exception, SystemExit) as error:
+            return f"{body.type} (its capability has no sentence for it: {_said(error)})"
+        return told if isinstance(told, str) else f"{body.type} (its capability has no sentence for it: it gave {type(told).__name__})"
 
     @cached_property
     def _sentences(self) -> dict[str, Callable[[Any], str]]:
@@ -230,26 +236,30 @@ class ClientCapabilities:
 
     async def tools(self, turn: TurnContext) -> list[tuple[str, Sequence[Any]]]:
         """The tools of a turn by capability. One whose function raises brings none to this turn, which is logged."""
-        found: list[tuple[str, Sequence[Any]]] = []
-        for one in self.capabilities.bringing("tools"):
-            if one.tools is not None:
-                brought = await self._asked(one.name, "tools", one.tools(self.context(one.name), turn))
-                found.append((one.name, list(brought or ())))
-        return found
+        asked = [(one.name, one.tools) for one in self.capabilities.bringing("tools") if one.tools is not None]
+        return [(name, await self._tools_of(name, partial(tools, self.context(name), turn))) for name, tools in asked]
 
-    async def _asked(self, name: str, what: str, work: Awaitable[Any]) -> Any:
-        """What a capability gives; None, and a line in the log, where its code fails."""
+    async def _tools_of(self, name: str, ask: Callable[[], Awaitable[Sequence[Any]]]) -> Sequence[Any]:
+        """The tools that a capability gives; none, and a line in the log, where its code fails or gives no list."""
         try:
-            return await work
-        except Exception as error:
-            log.warning("the capability %s gives no %s: %s", name, what, _said(error))
-            return None
+            brought = await run_foreign(f"the capability {name}", ask)
+            if not isinstance(brought, list | tuple):
+                raise AgentError(f"the capability {name} gave {type(brought).__name__} in place of a list of tools")
+        except AgentError as error:
+            log.warning("the capability %s brings no tools to this turn: %s", name, error.text)
+            return []
+        return brought
 
     def wrap(self, turn: TurnContext, provider: Provider) -> Provider:
-        """The turn's provider inside those of the capabilities; the first is the innermost."""
+        """The turn's provider inside those of the capabilities; the first is the innermost. Raises `AgentError` where one fails."""
         for one in self.capabilities.bringing("wrap"):
             if one.wrap is not None:
-                provider = one.wrap(self.context(one.name), turn, provider)
+                try:
+                    provider = one.wrap(self.context(one.name), turn, provider)
+                except (Exception, SystemExit) as error:
+                    raise AgentError(
+                        f"the capability {one.name} could not wrap the model: {_said(error)}", hint="take it out of capabilities.enabled, or fix it"
+                    ) from error
         return provider
 
     def services(self) -> list[tuple[Service, CapabilityContext]]:
@@ -269,14 +279,18 @@ class ClientCapabilities:
 
     async def _checked(self, name: str, checks: Callable[[CapabilityContext], AsyncIterator[DoctorCheck]]) -> list[DoctorCheck]:
         done: list[DoctorCheck] = []
-        try:
+
+        async def find() -> None:
             async for check in checks(self.context(name)):
                 done.append(check if isinstance(check, DoctorCheck) else _no_check(name, check))  # noqa: PERF401  # what was found before an error counts
-        except Exception as error:
-            fix = getattr(error, "hint", None)
-            done.append(DoctorCheck(check=name, ok=False, text=f"its check failed: {_said(error)}", fix=fix))
+
+        try:
+            await run_foreign("its check", find)
+        except AgentError as error:
+            fix = getattr(error.__cause__, "hint", None)
+            done.append(DoctorCheck(check=name, ok=False, text=error.text, fix=fix))
         return done
 
 
 def _no_check(name: str, found: object) -> DoctorCheck:
-    return DoctorCheck(check=name, ok=False, text=f"its check gave {type(found).__name__}, which is no DoctorCheck")
+    return DoctorCheck(check=name, ok=False, text=f"its check gave {type(found).__name__}, which is not a DoctorCheck")

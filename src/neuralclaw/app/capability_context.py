@@ -12,7 +12,7 @@ from ..ports import Clock, Desk, Redaction, Store
 from ..types.actions import Who
 from ..types.entries import HOME, Draft, Entry
 from ..types.events import Body
-from ..types.labels import AGENT, Labels, join
+from ..types.labels import AGENT, Labels, checked_labels, join
 
 if TYPE_CHECKING:
     from .models.model_resolver import ModelResolver  # what only reads the record does not load it
@@ -107,8 +107,14 @@ class ClientContext:
             if type(body) not in self._kinds:
                 raise UsageError(f"{self._capability.name} has no event {type(body).__name__}; nothing was recorded", hint="its capability lists it in events")
         if (session == HOME) != (turn == 0):
-            raise UsageError(f"turn {turn} does not fit the session {session}; nothing was recorded", hint="what belongs to no turn stands in the home, turn 0")
+            raise UsageError(
+                f"turn {turn} does not fit the session {session}; nothing was recorded", hint="events outside a turn belong to session home, turn 0"
+            )
         row = await lookups.session(self.store, session) if session != HOME else None
+        if session != HOME and (row is None or not 1 <= turn <= row.last_turn):
+            there = f"it has {row.last_turn} turns" if row is not None else "there is no such session"
+            raise UsageError(f"turn {turn} does not fit the session {session}: {there}; nothing was recorded", hint="a tool gives ctx.session and ctx.turn")
+        labels = checked_labels(labels)
         marked = join(labels, row.labels) if row is not None else join(labels, AGENT) if not labels else labels
         drafts = [Draft(turn, redacted(body, self._client.redaction), marked) for body in bodies]
         written = await self.store.append(session, drafts)

@@ -49,7 +49,7 @@ def _left_out(left: LeftOut, place: str) -> DoctorCheck:
             check=_named(left.name), ok=False, text=f"{left.name} is enabled, and {left.why}", fix=f"install the package that brings it, or {off}"
         )
     text = f"{_described(left.name, left.version, left.origin)}, enabled, left out: {left.why}"
-    return DoctorCheck(check=_named(left.name), ok=False, text=text, fix=f"mend or update {left.origin}, or {off}")
+    return DoctorCheck(check=_named(left.name), ok=False, text=text, fix=f"fix or update {left.origin}, or {off}")
 
 
 def _not_enabled(capabilities: Capabilities) -> list[DoctorCheck]:

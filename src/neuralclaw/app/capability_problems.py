@@ -84,7 +84,7 @@ def claims(capability: Capability) -> Iterator[Name]:
 def problem_of(value: Any, name: str, names: Names) -> str:
     """Why `value`, which the entry point `name` gives, cannot take part; "" where it can. What its code raises is raised."""
     if not isinstance(value, Capability):
-        return f"its entry point gives {type(value).__name__}, which is no Capability"
+        return f"its entry point gives {type(value).__name__}, which is not a Capability"
     if value.name != name:
         return f"its entry point is named {name} and the capability {value.name}: both must be the same"
     if not _IDENTIFIER.fullmatch(name):
@@ -99,7 +99,7 @@ def _of_settings(capability: Capability) -> Iterator[str]:
     if kind is None:
         return
     if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
-        yield "settings is no msgspec struct"
+        yield "settings is not a msgspec struct"
         return
     if without := [field.name for field in msgspec.structs.fields(kind) if field.required]:
         yield f"the setting {without[0]} has no default"
@@ -113,11 +113,11 @@ def _of_settings(capability: Capability) -> Iterator[str]:
 def _of_verbs(capability: Capability) -> Iterator[str]:
     for verb in capability.verbs:
         if not isinstance(verb, Verb):
-            yield f"verbs has {type(verb).__name__}, which is no Verb"
+            yield f"verbs has {type(verb).__name__}, which is not a Verb"
         elif not _VERB.fullmatch(verb.name):
             yield f"{verb.name!r} cannot be the name of a verb: noun.verb, or a noun"
         elif not inspect.iscoroutinefunction(verb.run):
-            yield f"the verb {verb.name} is no async function"
+            yield f"the verb {verb.name} is not an async function"
         else:
             yield from _of_signature(verb)
     nouns = {verb.name for verb in capability.verbs if "." not in verb.name}
@@ -126,10 +126,13 @@ def _of_verbs(capability: Capability) -> Iterator[str]:
 
 def _of_signature(verb: Verb) -> Iterator[str]:
     try:
-        names = {each.name for each in parameters_of(verb.run)}
+        parameters = parameters_of(verb.run)
     except (TypeError, ValueError, NameError) as error:
         yield f"the verb {verb.name} cannot be a command: {error}"
         return
+    names = {each.name for each in parameters}
+    if verb.progress is not None and not any(each.name == "progress" and each.in_process for each in parameters):
+        yield f"the verb {verb.name} shows its progress, and its function has no parameter progress that takes a function"
     if taken := sorted(names & {"home", "json", "verbose", "help"}):
         yield f"the verb {verb.name} has the parameter {taken[0]}, which every command has already"
     yield from (f"help of the verb {verb.name} describes {name}, which is none of its parameters" for name in verb.help if name not in names)
@@ -153,11 +156,11 @@ def _of_events(capability: Capability) -> Iterator[str]:
 
 
 def _of_others(capability: Capability) -> Iterator[str]:
-    yield from (f"sources has {type(one).__name__}, which is no ContextSource" for one in capability.sources if not isinstance(one, ContextSource))
-    yield from (f"services has {type(one).__name__}, which is no Service" for one in capability.services if not isinstance(one, Service))
+    yield from (f"sources has {type(one).__name__}, which is not a ContextSource" for one in capability.sources if not isinstance(one, ContextSource))
+    yield from (f"services has {type(one).__name__}, which is not a Service" for one in capability.services if not isinstance(one, Service))
     yield from ("a channel has no name" for name in capability.channels if not name)
     for one in capability.formats:
         if not isinstance(one, FileFormat):
-            yield f"formats has {type(one).__name__}, which is no FileFormat"
+            yield f"formats has {type(one).__name__}, which is not a FileFormat"
         elif unfit := [suffix for suffix in one.suffixes if not _SUFFIX.fullmatch(suffix)] or ([""] if not one.suffixes else []):
             yield f"the file format {one.name} cannot have the ending {unfit[0]!r}: a dot, then small letters and digits"

@@ -4,10 +4,12 @@ import collections.abc
 import inspect
 import typing
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
+from ..agent.foreign_code import run_foreign
 from ..capability import CapabilityContext, Verb
+from ..errors import AgentError, NeuralClawError
 
 
 class VerbParameter(typing.NamedTuple):
@@ -30,11 +32,11 @@ def parameters_of(run: Callable[..., Any]) -> list[VerbParameter]:
     first, *rest = inspect.signature(run).parameters.values()
     if first.kind not in (first.POSITIONAL_ONLY, first.POSITIONAL_OR_KEYWORD):
         raise TypeError("its first parameter must be the context")
-    hints = typing.get_type_hints(run)
+    hints = typing.get_type_hints(run, include_extras=True)
     found = []
     for each in rest:
         if each.kind not in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY):
-            raise TypeError(f"the parameter {each.name} must have a name: no *, ** or / stands in a command")
+            raise TypeError(f"the parameter {each.name} must have a name: *, ** and / are not supported")
         if each.name not in hints:
             raise TypeError(f"the parameter {each.name} has no type")
         required = each.default is each.empty
@@ -50,10 +52,16 @@ class BoundVerb:
         signature = inspect.signature(verb.run)
         self.__signature__ = signature.replace(parameters=list(signature.parameters.values())[1:])
         names: Mapping[str, Any] = self.__signature__.parameters
-        self.__annotations__ = {name: kind for name, kind in typing.get_type_hints(verb.run).items() if name in names}
+        self.__annotations__ = {name: kind for name, kind in typing.get_type_hints(verb.run, include_extras=True).items() if name in names}
 
     async def __call__(self, **arguments: Any) -> Any:
-        return await self.verb.run(self._context, **arguments)
+        """The verb's value. Raises `NeuralClawError`: its own, or one that names the command for whatever else its code raises."""
+        try:
+            return await run_foreign(f"the command {self.verb.name}", partial(self.verb.run, self._context, **arguments))
+        except AgentError as error:
+            if isinstance(error.__cause__, NeuralClawError):
+                raise error.__cause__ from None
+            raise
 
 
 class LazyVerb:

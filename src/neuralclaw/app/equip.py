@@ -8,9 +8,8 @@ import msgspec
 from .. import lookups
 from ..agent.prompt import system_prompt
 from ..agent.sources import TurnSource, read_sources
-from ..agent.turn import Equipment
+from ..agent.turn import Equipment, StartRecord
 from ..capability import Place, TurnContext
-from ..runtime.equipping import Equipped
 from ..types.entries import blob_digest
 from ..types.events import TurnStarted
 from ..types.labels import NONE, Labels
@@ -35,30 +34,25 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     labels: Labels = NONE
 
 
-async def equip(home: Home, session: str, options: TurnOptions, begun: TurnStarted | None, *, ends: bool = False) -> Equipped:
+async def equip(home: Home, session: str, options: TurnOptions, begun: TurnStarted | None, *, ends: bool = False) -> Equipment:
     """See `runtime.equipping.Equip`."""
     if not ends:
         still_there(options.workspace, session)
     model = await home.models.chosen(options.model)
-    info = model.provider.info(model.model)
+    info = model.info
     turn = TurnContext(session=session, options=options, window=info.context)
     tools = await home.turn_tools(turn)
     prompt = await (_new_prompt(home, turn, tools, told=info.language) if begun is None else _recorded_prompt(home, turn, tools, begun))
-    equipment = Equipment(
-        provider=home.brought.wrap(turn, model.provider),
-        model=model.model,
+    return Equipment(
+        model=msgspec.structs.replace(model, provider=home.brought.wrap(turn, model.provider)),
         tools=prompt.tools,
         gate=home.gate,
         system=prompt.system,
         definitions=prompt.definitions,
-        temperature=model.temperature,
-        top_p=model.top_p,
-        max_tokens=model.max_tokens,
-        timeout=model.timeout,
         before_last=sources(home, turn, "before_last") if info.language else (),
         redaction=home.redactor,
+        start=_start_record(home, prompt) if begun is None else StartRecord(),
     )
-    return Equipped(equipment=equipment) if begun is not None else _recording(home, prompt, equipment)
 
 
 def sources(home: Home, turn: TurnContext, place: Place) -> Sequence[TurnSource]:
@@ -89,14 +83,14 @@ async def _recorded_prompt(home: Home, turn: TurnContext, tools: TurnTools, begu
     return Prompt(system=blobs[begun.stored["system"]].decode(), tools=tools.only(definitions), definitions=definitions)
 
 
-def _recording(home: Home, prompt: Prompt, equipment: Equipment) -> Equipped:
-    """The equipment of a turn that begins, with what its beginning says of it."""
+def _start_record(home: Home, prompt: Prompt) -> StartRecord:
+    """What the beginning of a turn says of its prompt."""
     blobs = (prompt.system.encode(), prompt.tools.encoded)
     digests = home.digests | {"prompt": blob_digest(prompt.base.encode()), "tools": prompt.tools.digest}
     if prompt.told:
         digests["instructions"] = blob_digest(prompt.told.encode())
     stored = {"system": blob_digest(blobs[0]), "tools": blob_digest(blobs[1])}
-    return Equipped(equipment=equipment, stored=stored, digests=digests, labels=prompt.labels, blobs=blobs)
+    return StartRecord(stored=stored, digests=digests, labels=prompt.labels, blobs=blobs)
 
 
 async def resolve(home: Home, defaults: TurnOptions, session: str, options: TurnOptions | None) -> TurnOptions:

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, assert_never
 
 from .. import config
 from .._version import __version__
@@ -11,20 +11,33 @@ from ..log import LogWriter
 from ..secrets import Redactor
 from ..types.entries import Entry, Event, event_of
 from ..types.events import (
+    AnyBody,
     ApprovalRequested,
     ApprovalResolved,
+    Body,
     Cancel,
+    Debug,
     DecisionMade,
+    Erased,
     ErrorEvent,
+    GrantRevoked,
+    Inbound,
     LimitHit,
     Message,
+    Nudge,
+    ReasoningDelta,
     RetryEvent,
+    StatusEvent,
+    TextDelta,
     ToolFinished,
+    ToolOutput,
     ToolStarted,
     TurnFinished,
     TurnStarted,
+    Unreadable,
 )
 from ..types.messages import Usage
+from ..types.sentences import sentence
 
 LOGGER = "neuralclaw.events"
 MEGABYTE = 1_000_000
@@ -86,8 +99,8 @@ class EventLog:
     REMEMBERED = 1_000
     """Sessions that are kept in mind; beyond that the one told of longest ago that is not driven any more is forgotten."""
 
-    def __init__(self, book: LogWriter, driving: Callable[[str], bool]) -> None:
-        self._book, self._driving = book, driving
+    def __init__(self, book: LogWriter, driving: Callable[[str], bool], told: Callable[[Body], str] = sentence) -> None:
+        self._book, self._driving, self._told = book, driving, told
         self._sessions: dict[str, _SessionProgress] = {}  # the one told of last stands last
 
     def entries(self, entries: Sequence[Entry]) -> None:
@@ -119,14 +132,23 @@ class EventLog:
             decision = told.decisions.pop(body.call_id, None)
         elif isinstance(body, TurnFinished) and not body.waiting:
             told.decisions.clear()
-        written = line(event, ms=ms, decision=decision)
-        if written is not None:
-            self._book.note(written.level, LOGGER, written.message, session=event.session, turn=event.turn, entry=event.entry, **written.fields)
+        if isinstance(body, AnyBody):
+            found = line(body, ms=ms, decision=decision)
+            written = [found] if found is not None else []
+        else:
+            written = lines_of_capability(body, self._told)
+        for written_line in written:
+            self._book.note(written_line.level, LOGGER, written_line.message, session=event.session, turn=event.turn, entry=event.entry, **written_line.fields)
 
 
-def line(event: Event, *, ms: int, decision: DecisionMade | None = None) -> LogMessage | None:
-    """The line of an event; None for what needs none. `ms`: since the entry before it; `decision`: the one on a finished call."""
-    match event.body:
+def lines_of_capability(body: Body, told: Callable[[Body], str]) -> list[LogMessage]:
+    """The kind alone at INFO, and what happened, which may tell contents, at DEBUG."""
+    return [LogMessage(logging.INFO, body.type, {}), LogMessage(logging.DEBUG, told(body), {"kind": body.type})]
+
+
+def line(body: AnyBody, *, ms: int, decision: DecisionMade | None = None) -> LogMessage | None:
+    """The line of a built-in kind; None for what passes. `ms`: since the entry before it; `decision`: the one on a finished call."""
+    match body:
         case TurnStarted(model=model, origin=origin, options=options, digests=digests):
             started = {"model": model, "origin": origin, "approvals": options.approvals, "settings": digests.get("settings", "")[:12]}
             return LogMessage(logging.INFO, "turn started", started)
@@ -139,7 +161,7 @@ def line(event: Event, *, ms: int, decision: DecisionMade | None = None) -> LogM
         case ToolStarted(call_id=call_id, name=name, risk=risk, tier=tier):
             return LogMessage(logging.DEBUG, "tool call started", {"call_id": call_id, "tool": name, "risk": str(risk), "tier": str(tier)})
         case ToolFinished():
-            return finished_call(event.body, decision)
+            return finished_call(body, decision)
         case ApprovalRequested(approval_id=approval_id, call_id=call_id, risk=risk):
             return LogMessage(logging.INFO, "a person is asked", {"call_id": call_id, "approval_id": approval_id, "risk": str(risk)})
         case ApprovalResolved(approval_id=approval_id, decision=said, by=by):
@@ -153,7 +175,12 @@ def line(event: Event, *, ms: int, decision: DecisionMade | None = None) -> LogM
         case TurnFinished(status=status, usage=usage, duration_ms=duration, waiting=waiting):
             level = logging.INFO if status in ("done", "needs_approval", "cancelled") else logging.WARNING
             return LogMessage(level, "turn parked" if waiting else "turn finished", {"status": status, "ms": duration, **tokens(usage)})
-    return None
+        case Erased() | GrantRevoked() | Inbound() | Nudge() | DecisionMade() | Unreadable():
+            return LogMessage(logging.INFO if isinstance(body, Erased | GrantRevoked) else logging.DEBUG, sentence(body), {})  # the others tell contents
+        case TextDelta() | ReasoningDelta() | ToolOutput() | StatusEvent() | Debug():
+            return None  # not recorded
+        case _:
+            assert_never(body)
 
 
 def finished_call(body: ToolFinished, decision: DecisionMade | None) -> LogMessage:

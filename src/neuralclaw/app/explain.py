@@ -5,7 +5,9 @@ from typing import Any
 
 import msgspec
 
+from ..capability import TurnContext
 from ..errors import ToolNotFoundError, ToolValidationError, UsageError
+from ..ports import Toolset
 from ..runtime.record_verbs import find_session
 from ..safety.gate import PolicyGate
 from ..sandbox.facts import SystemFacts
@@ -14,6 +16,7 @@ from ..types.entries import Entry
 from ..types.events import ToolStarted, TurnStarted
 from ..types.labels import NONE, Labels
 from ..types.messages import ToolCall
+from ..types.options import TurnOptions
 from ..types.risk import Power, Risk, Trust
 from ..types.tools import ToolSpec, Touch
 from .home import Home, beside, read_command
@@ -113,26 +116,30 @@ def _fits(asked: ExplainRequest) -> None:
         if getattr(asked, option) is not None and targets[0] not in wanted:
             raise UsageError(f"--{option} goes with --{' or --'.join(wanted)}")
     if asked.path is not None and asked.op not in BY_OP:
-        raise UsageError(f"--path wants --op, one of {', '.join(BY_OP)}", hint=f"neuralclaw policy explain --path {asked.path} --op read")
+        raise UsageError(f"--path requires --op, one of {', '.join(BY_OP)}", hint=f"neuralclaw policy explain --path {asked.path} --op read")
 
 
 async def _action(home: Home, asked: ExplainRequest, around: CallCircumstances) -> tuple[Action, str]:
     """The call that stands for what is asked, and the session whose grants count."""
-    session = ""
+    session, options = "", None
     if asked.call_id is not None:
         found = await _recorded(home, asked.call_id)
         asked = msgspec.structs.replace(asked, tool=found.call.name, args=found.call.arguments)
         around = found.around or around
-        session = found.session
+        session, options = found.session, found.options
     around = _given(asked, around)
     if asked.url is not None:
         return _made(FETCH, {"url": asked.url}, around), session
     if asked.path is not None:
-        return _made(_tool(home, BY_OP[asked.op or ""]), {"path": asked.path}, around), session
+        return _made(_tool(home.tools, BY_OP[asked.op or ""]), {"path": asked.path}, around), session
     name, arguments = (asked.tool, asked.args or {}) if asked.tool is not None else ("terminal", {"command": asked.command})
-    spec = _tool(home, name)
+    tools: Toolset = home.tools
+    if tools.find(name) is None:  # capabilities are asked only then: none of their tools has a name of these
+        options = options or TurnOptions(model="", workspace=around.workspace, trust=around.trust)
+        tools = await home.turn_tools(TurnContext(session=session, options=options))
+    spec = _tool(tools, name)
     try:
-        return _made(spec, home.tools.prepare(spec.name, arguments), around), session
+        return _made(spec, tools.prepare(spec.name, arguments), around), session
     except ToolValidationError as error:
         raise UsageError(error.text, hint=f"neuralclaw tools show {spec.name}") from error
 
@@ -142,7 +149,7 @@ def _given(asked: ExplainRequest, around: CallCircumstances) -> CallCircumstance
     if asked.origin in ("schedule", "agent"):
         raise UsageError(f"--origin {asked.origin}: {'schedules' if asked.origin == 'schedule' else 'delegated tasks'} are not available yet")
     if asked.origin not in (None, "owner", "program"):
-        raise UsageError(f"{asked.origin!r} is no origin", hint="owner or program")
+        raise UsageError(f"{asked.origin!r} is not an origin", hint="owner or program")
     return CallCircumstances(
         workspace=around.workspace if asked.workspace is None else real_directory(asked.workspace),
         trust=asked.trust or around.trust,
@@ -151,8 +158,8 @@ def _given(asked: ExplainRequest, around: CallCircumstances) -> CallCircumstance
     )
 
 
-def _tool(home: Home, name: str) -> ToolSpec:
-    spec = home.tools.find(name)
+def _tool(tools: Toolset, name: str) -> ToolSpec:
+    spec = tools.find(name)
     if spec is None:
         raise ToolNotFoundError(f"there is no tool named {name!r}", hint="neuralclaw tools list")
     return spec
@@ -173,10 +180,11 @@ def _made(spec: ToolSpec, arguments: dict[str, Any], around: CallCircumstances) 
 
 
 class RecordedCall(msgspec.Struct, frozen=True):
-    """A call of the record, and what its turn ran under."""
+    """A call of the record, and what its turn ran under. `options`: those of the turn."""
 
     call: ToolCall
     around: CallCircumstances | None
+    options: TurnOptions | None
     session: str = ""
 
 
@@ -198,6 +206,7 @@ async def _recorded(home: Home, name: str) -> RecordedCall:
 def _call(entries: Sequence[Entry], call_id: str) -> RecordedCall | None:
     """The call as it ran, else as it was proposed."""
     around: CallCircumstances | None = None
+    options: TurnOptions | None = None
     found: RecordedCall | None = None
     for entry in entries:
         body = entry.body
@@ -205,7 +214,7 @@ def _call(entries: Sequence[Entry], call_id: str) -> RecordedCall | None:
             options = body.options
             around = CallCircumstances(workspace=options.workspace, trust=options.trust, who=options.origin.who, labels=frozenset(entry.header.labels))
         elif isinstance(body, ToolStarted) and body.call_id == call_id:
-            found = RecordedCall(ToolCall(call_id, body.name, body.arguments), around)
+            found = RecordedCall(ToolCall(call_id, body.name, body.arguments), around, options)
         for call in getattr(body, "tool_calls", ()):
-            found = RecordedCall(call, around) if call.id == call_id and found is None else found
+            found = RecordedCall(call, around, options) if call.id == call_id and found is None else found
     return found

@@ -29,7 +29,9 @@ from ..tools.instructions import WorkspaceInstructions
 from ..tools.machine_context import MachineContext
 from ..tools.registry import Registry
 from ..tools.terminal import TerminalSettings
+from ..types.events import TurnStarted
 from ..types.options import Policy
+from ..types.tools import ToolContext
 from .builtin_sources import NO_CONTEXT, builtin_sources
 from .capabilities import capabilities_of
 from .capability_parts import NOTHING, CapabilityParts
@@ -124,9 +126,12 @@ class Home:
         self._more = ([one for _, one in brought], TurnTools(registry, self.redactor))
         return self._more[1]
 
-    def about(self) -> Mapping[str, Any]:
+    async def about(self, ctx: ToolContext) -> Mapping[str, Any]:
         """What the agent says of itself: real settings and tools, and what is known by now. Nothing is tried out for it."""
         settings = self.loaded.settings
+        begun = await self.store.read(ctx.session, kinds=("turn.started",))
+        options = next((entry.body.options for entry in reversed(begun) if isinstance(entry.body, TurnStarted) and entry.header.turn == ctx.turn), None)
+        tools = self.tools if options is None else await self.turn_tools(TurnContext(session=ctx.session, options=options))
         return {
             "name": settings.agent.name,
             "model": self.models.default_now(),
@@ -135,7 +140,7 @@ class Home:
             "limits": config.limits(settings),
             "permission level": settings.safety.default_permission_level,
             "asks for risk": [str(risk) for risk in settings.safety.require_confirmation_for],
-            "tools": [spec.name for spec in self.tools.tools()],
+            "tools": [spec.name for spec in tools.tools()],
         }
 
     async def aclose(self) -> None:
@@ -146,7 +151,7 @@ class Home:
 
 
 def read_command(text: str, **scene: Any) -> Any:
-    """The shell analysis, loaded with the first command that is judged: a grammar and sixteen modules."""
+    """The shell analysis, loaded with the first command that is judged: a grammar and its modules."""
     return load("shell")(text, **scene)
 
 

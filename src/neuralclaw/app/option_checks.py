@@ -39,7 +39,7 @@ def load_settings(
 
 
 def real_directory(path: str | os.PathLike[str] | None) -> str:
-    """A workspace, absolute and real. Raises `AgentError` when it is no directory."""
+    """A workspace, absolute and real. Raises `WorkspaceError` when it is not a directory, `UsageError` when it is not a path."""
     if path is not None and not isinstance(path, str | os.PathLike):
         raise refused("workspace", path, "a path")
     try:

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 import msgspec
@@ -10,10 +10,8 @@ import msgspec
 from ..config import process_environment
 from ..plugins import load
 from ..runtime.desk import Verb
-from ..store.sqlite import SqliteStore
 from ..types.risk import Trust
 from .capabilities import capabilities_of
-from .clock import SystemClock
 from .home import Home
 from .option_checks import load_settings, real_directory, trust_of
 from .reader import ReadingDesk
@@ -46,16 +44,25 @@ class PolicyVerbs:
         return {"ok": not errors, "errors": errors}
 
 
+class VerbCaller(Protocol):
+    """Runs verbs by their names."""
+
+    async def do(self, verb: str, /, **arguments: Any) -> Any: ...
+
+
 @asynccontextmanager
 async def judging(
     home: str | None = None, *, workspace: str | None = None, trust: str | None = None, environ: Mapping[str, str] | None = None
-) -> AsyncIterator[ReadingDesk]:
-    """The policy verbs of a home that is opened for reading alone."""
+) -> AsyncIterator[VerbCaller]:
+    """The policy verbs of a home that is opened for reading alone. Where capabilities bring tools, with the desk that their code may want."""
     loaded = load_settings(home, process_environment.environ if environ is None else environ, None)
+    if any(one.tools is not None for one in capabilities_of(loaded).bringing("tools")):
+        async with load("agent").open(home=home, workspace=workspace, trust=trust, environ=environ, readonly=True, thinks=False) as agent:
+            yield agent
+        return
     level = trust_of(trust if trust is not None else loaded.settings.agent.default_trust_level)
     directory = real_directory(workspace)
-    store = await SqliteStore.open(loaded.home, clock=SystemClock(), codec=capabilities_of(loaded).codec, readonly=True)
-    opened = Home(loaded, store, SystemClock(), provider=None, tools=Toolbox())
+    opened = await Home.open(loaded, provider=None, tools=Toolbox(), readonly=True)
     try:
         yield ReadingDesk(PolicyVerbs(opened, directory, level).table())
     finally:

@@ -7,7 +7,7 @@ import anyio
 import msgspec
 
 from ..agent.inbox import Inbox
-from ..errors import AgentError, ConfigError, SessionBusy
+from ..errors import ConfigError, SessionBusy, no_result
 from ..ports import Desk, Store, TurnEvents
 from ..runtime.desk import Verb
 from ..runtime.record_verbs import find_session
@@ -102,7 +102,7 @@ class SessionVerbs:
             async for event in events:
                 last = event if isinstance(event.body, TurnFinished) else last
         if last is None:
-            raise AgentError("the turn ended without a result; what was recorded is kept", hint="neuralclaw sessions list --unfinished")
+            raise no_result()
         return MessageReceipt(session=name, turn=last.turn, steered=False, finished=last.to_dict())
 
     async def cancel(self, *, session: str) -> dict[str, Any]:

@@ -52,7 +52,7 @@ class Status:
         try:
             name, warning = await anyio.to_thread.run_sync(self._confinement)
         except NeuralClawError as error:
-            name, warning = None, ". To mend it: ".join(filter(None, (error.text.removesuffix("."), error.hint)))
+            name, warning = None, ". To fix it: ".join(filter(None, (error.text.removesuffix("."), error.hint)))
         return {"sandbox": name, "warning": warning}
 
     def _confinement(self) -> tuple[str, str]:

@@ -2,7 +2,7 @@
 
 from typing import Any, Unpack
 
-from ..errors import AgentError
+from ..errors import no_result
 from ..ports import Desk
 from ..runtime.desk import Verb
 from ..types.events import Debug, Inbound, TurnFinished
@@ -36,7 +36,7 @@ class TurnVerbs:
             async for event in events:
                 if isinstance(event.body, TurnFinished):
                     return event.to_dict()
-        raise AgentError("the turn ended without a result; what was recorded is kept")
+        raise no_result()
 
     async def recover(self, *, approvals: ApprovalsMode | None = None) -> list[dict[str, Any]]:
         """Finish every unfinished turn of the home: all events of it, `debug` left out. `approvals`: in place of the agent's own."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from ..errors import UsageError
+from ..errors import AgentError, UsageError
 from ..runtime.desk import Verb
 from ..types.planned_commands import is_later
 from ..types.suggestions import did_you_mean
@@ -32,11 +32,11 @@ async def call_verb(verbs: Mapping[str, Verb], name: str, arguments: Mapping[str
 def fitted(name: str, verb: Verb, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments in the types that the verb takes. Raises `UsageError`."""
     takes = inspect.signature(verb).parameters
-    hints = typing.get_type_hints(verb)
+    hints = typing.get_type_hints(verb, include_extras=True)
     rest = next((each for each, parameter in takes.items() if parameter.kind is parameter.VAR_KEYWORD), None)
     kinds = {each: hints[each] for each in takes if each != rest}
     if rest is not None and typing.get_origin(hints.get(rest)) is typing.Unpack:
-        kinds |= typing.get_type_hints(typing.get_args(hints.pop(rest))[0])
+        kinds |= typing.get_type_hints(typing.get_args(hints.pop(rest))[0], include_extras=True)
     open_end, named = rest in hints, list(kinds)
     hint = f"{name} takes: {', '.join(named)}" if named else f"{name} takes no arguments"
     for each in arguments:
@@ -61,4 +61,7 @@ def _typed(name: str, argument: str, value: Any, kind: Any) -> Any:
 
 def plain(value: Any) -> Any:
     """A value as JSON has it, exactly as it is printed with `--json`."""
-    return msgspec.json.decode(msgspec.json.encode(value))
+    try:
+        return msgspec.json.decode(msgspec.json.encode(value))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise AgentError(f"the command gave a value that is not JSON: {error}") from error

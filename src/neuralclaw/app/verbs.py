@@ -51,10 +51,10 @@ class Verbs:
         self._home, self._desk, self._defaults, self._given = home, desk, defaults, given
 
     async def tools(self) -> list[dict[str, Any]]:
-        return [described(spec) for spec in (await self._tools()).tools()]
+        return [as_dict(spec) for spec in (await self._tools()).tools()]
 
     async def tool(self, *, name: str) -> dict[str, Any]:
-        return described(await self._spec(name))
+        return as_dict(await self._spec(name))
 
     async def _tools(self, session: str = "") -> Toolset:
         """The tools that a turn of this session would have."""
@@ -128,11 +128,6 @@ def _spec(tools: Toolset, name: str) -> ToolSpec:
     if spec is None:
         raise ToolNotFoundError(f"there is no tool named {name!r}", hint="neuralclaw tools list")
     return spec
-
-
-def described(spec: ToolSpec) -> dict[str, Any]:
-    """A tool as `tools list` and `tools show` print it."""
-    return as_dict(spec)
 
 
 def as_dict(value: Any) -> dict[str, Any]:

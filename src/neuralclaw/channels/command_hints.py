@@ -2,24 +2,32 @@
 
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
-_NOUNS = "run chat recover init doctor config models sessions approvals grants tools policy audit".replace(" ", "|")
-_COMMAND = re.compile(rf"(?<![\w./-])neuralclaw(?= (?:(?:{_NOUNS})\b|--(?:resume|session|continue)\b|\(the chat\)))")
+_COMMAND = re.compile(r"(?<![\w./-])neuralclaw(?= (?:(\w+(?:-\w+)*)|--(?:resume|session|continue)\b|\(the chat\)))")
 _home = ""
+_is_noun: Callable[[str], bool] = bool
 
 
-def opened(home: str | None) -> None:
-    """The person named this home with `--home`; None: they did not, and a printed command need not either."""
-    global _home
-    _home = home or ""
+def opened(home: str | None, is_noun: Callable[[str], bool]) -> None:
+    """The person named this home with `--home`; None: they did not, and a printed command need not either.
+
+    `is_noun` says whether a word is the first one of a command: before any other word, `neuralclaw` is the name of the program in a sentence.
+    """
+    global _home, _is_noun
+    _home, _is_noun = home or "", is_noun
 
 
 def typed(text: str) -> str:
     """The program's own words, in which each `neuralclaw …` opens the same home as this process when it is typed in a shell."""
     if not _home or " --home " in text:
         return text
-    return _COMMAND.sub(lambda found: f"neuralclaw --home {shlex.quote(_home)}", text)
+    return _COMMAND.sub(_with_home, text)
+
+
+def _with_home(found: re.Match[str]) -> str:
+    noun = found[1]
+    return f"{found[0]} --home {shlex.quote(_home)}" if noun is None or _is_noun(noun) else found[0]
 
 
 def answer_command(question: str, choices: Iterable[str]) -> str:

@@ -20,7 +20,8 @@ Values = Callable[[], Awaitable[Iterable[tuple[str, str]]]]
 
 
 class InputCompleter(Completer):
-    """Completes the input. `commands`: name and what it does; `values`: what the command of that name takes; `folder`: the workspace."""
+    """Completes the input. `commands`: name and what it does; `values`: what the command of that name takes, and under `COMMAND VERB` the options of
+    that verb; `folder`: the workspace."""
 
     def __init__(self, folder: str) -> None:
         self.commands: dict[str, str] = {}
@@ -38,13 +39,21 @@ class InputCompleter(Completer):
         found: Iterable[Completion] = ()
         if before.startswith("/") and not space:
             found = [Completion(c, -len(name), display=f"/{c}", display_meta=does) for c, does in self.commands.items() if c.startswith(name)]
-        elif before.startswith("/") and name in self.values and " " not in rest:
-            found = [Completion(word, -len(rest), display_meta=meta) for word, meta in await self.values[name]() if word.startswith(rest)]
+        elif before.startswith("/") and (values := self._values(name, rest)) is not None:
+            typed = rest.rpartition(" ")[2]
+            found = [Completion(word, -len(typed), display_meta=meta) for word, meta in await values() if word.startswith(typed)]
         elif (at := _mention(before)) is not None:
             await self._walk()
             found = [Completion(named(path), -len(at) - 1) for path in nearest(at, self._files)]
         for completion in found:
             yield completion
+
+    def _values(self, name: str, rest: str) -> Values | None:
+        """What may stand where the input ends, behind the command `name`."""
+        verb, space, more = rest.partition(" ")
+        if not space:
+            return self.values.get(name)
+        return self.values.get(f"{name} {verb}") if more.rpartition(" ")[2].startswith("-") else None
 
     async def _walk(self) -> None:
         if time.monotonic() - self._walked >= _AGE:

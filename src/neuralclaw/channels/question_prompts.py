@@ -1,4 +1,4 @@
-"""Questions at a terminal: how one is told in words, and what a typed line means for it."""
+"""Questions at a terminal: how one is shown, and what a typed line means for it."""
 
 from collections.abc import Iterable
 

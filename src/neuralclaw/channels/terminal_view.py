@@ -201,7 +201,7 @@ class TerminalView:
         for question in body.waiting:
             self.err.line(answer_command(question, self._choices.get(question, ("once", "no"))), "yellow")
         if body.waiting:
-            self.err.line(typed(f"then go on with: neuralclaw run --resume {session}"), "yellow")
+            self.err.line(typed(f"then continue with: neuralclaw run --resume {session}"), "yellow")
 
 
 def _arguments(arguments: dict[str, Any]) -> str:

@@ -2,14 +2,15 @@
 
 import time
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
 from ..errors import UsageError
+from ..types.actions import AnswerDecision
 from ..types.entries import Event, rfc3339
 
-DECISIONS = ("once", "session", "always", "no")
+DECISIONS: tuple[str, ...] = get_args(AnswerDecision)
 
 
 class ClientObject(msgspec.Struct, frozen=True, tag_field="type", forbid_unknown_fields=True):
@@ -56,10 +57,12 @@ def decode(line: str | bytes, *, source: str) -> AnyObject:
     match said:
         case MessageIn(text=text) if not text.strip():
             raise UsageError("the message is empty; nothing was changed")
+        case MessageIn(key=key) if key is not None and not key.strip():
+            raise UsageError("the key is empty; nothing was changed", hint="leave it out, or give one that no other message of the home has")
         case AnswerIn(decision=None, value=None):
             raise UsageError("an answer needs a decision or a value; nothing was changed")
         case AnswerIn(decision=decision) if decision is not None and decision not in DECISIONS:
-            raise UsageError(f"{decision!r} is no decision; nothing was changed", hint=f"one of {', '.join(DECISIONS)}")
+            raise UsageError(f"{decision!r} is not a decision; nothing was changed", hint=f"one of {', '.join(DECISIONS)}")
     return said
 
 

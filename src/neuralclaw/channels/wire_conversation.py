@@ -8,9 +8,9 @@ from typing import Any, Protocol
 import anyio
 import msgspec
 
-from ..errors import NeuralClawError, SessionBusy, UsageError
+from ..errors import NeuralClawError, SessionBusy, UsageError, no_result
 from ..types.entries import Event
-from ..types.events import Message, TurnFinished
+from ..types.events import ApprovalRequested, Inbound, Message, TurnFinished
 from ..types.ids import new_id
 from .renderer import Renderer
 from .wire import AnswerIn, AnyObject, CancelIn, MessageIn
@@ -45,6 +45,8 @@ class TurnRequest(msgspec.Struct):
     """It began the conversation: where it cannot begin, the conversation ends."""
     recorded: bool = False
     """Its message is on record, and waits for the end of what stands before it."""
+    again: bool | None = None
+    """Its message was sent before, and its turn is shown again. None: the first of its own events that have an entry decides it."""
 
 
 class WireConversation:
@@ -67,13 +69,18 @@ class WireConversation:
         self._events: AsyncIterator[Event] | None = None
         """Those of the turn that runs."""
         self._begun = anyio.Event()
+        self._moved = anyio.Event()
+        """Set when a turn begins, and when one could not begin."""
         self._running = False
         self._speaking = anyio.Lock()
         self._late: list[tuple[int, TurnRequest]] = []
         """Words to a running turn, each with its entry: what the turn has not seen at its end begins the next one."""
         self._held: list[TurnRequest] = []
         """Messages that wait behind a parked turn."""
-        self._seen = 0
+        self._seen = self._entry = self._queued = 0
+        """What the turn has seen, what was shown, and what was queued: the highest entry of each."""
+        self._inbound: set[int] = set()
+        """The messages that were shown."""
         self._last: TurnFinished | None = None
 
     async def serve(self, client: TurnClient) -> TurnFinished | NeuralClawError | None:
@@ -120,7 +127,7 @@ class WireConversation:
             self._late.clear()
         last = self._last
         if last is None:
-            raise UsageError("the turn ended without a result; what was recorded is kept", hint="neuralclaw sessions list --unfinished")
+            raise no_result()
         if last.waiting:
             recorded = [job for job in self._jobs if job.recorded]
             self._jobs = deque(job for job in self._jobs if not job.recorded)
@@ -138,14 +145,16 @@ class WireConversation:
         finally:
             self._running, self._events = False, None
             self._begun.set()
+            self._moved.set()
 
     async def _follow(self, job: TurnRequest) -> None:
         async with self._turn(job) as events:
             self._events = events
             async for event in events:
                 await self.saw(event)
-                self._renderer.show(event)
-                await self._renderer.room()
+                if self._is_new(event, job):
+                    self._renderer.show(event)
+                    await self._renderer.room()
         self._renderer.turned()
 
     def _turn(self, job: TurnRequest) -> FollowedTurn:
@@ -156,9 +165,23 @@ class WireConversation:
             return self._client.resume(self._session, text=job.text, key=job.key, images=images, retry=job.retry, **self._options)
         return self._client.turn(job.text, session=self._session, key=job.key, images=images, **self._options)
 
+    def _is_new(self, event: Event, job: TurnRequest) -> bool:
+        """Whether to show the event: one with an entry is shown once, in the order of the record, unless the turn of a message that was sent before is."""
+        if event.entry is None:
+            return True
+        if job.again is None and not isinstance(event.body, ApprovalRequested):  # open questions of before come ahead of everything
+            job.again = event.entry <= self._entry
+        new, again = event.entry > self._entry, bool(job.again)
+        if isinstance(event.body, Inbound):
+            new, again = event.entry not in self._inbound, again and event.body.key == job.key
+            self._inbound.add(event.entry)
+        self._entry = max(self._entry, event.entry)
+        return new or again
+
     async def saw(self, event: Event) -> None:
         if not self._begun.is_set():
             self._begun.set()
+            self._moved.set()
             if self._ended:
                 await self._client.leave(self._session)  # whoever sent this message has gone
         if isinstance(event.body, Message):
@@ -196,23 +219,31 @@ class WireConversation:
                 await self._client.stop(self._events)
 
     async def _say(self, job: TurnRequest, *, queue: bool) -> None:
-        """A word to the running turn, else the next turn; with `queue` always a turn of its own, which is on record at once."""
-        if self._running:
-            await self._begun.wait()  # before, the session may not be there
-        if self._running and queue:
-            await self._client.queue(job.text or "", session=self._session, key=job.key, **self._options)
-            job.recorded = True
+        """A word to the running turn, else the next turn; with `queue` always a turn of its own. What waits behind another message is on record at once."""
+        queue = queue or (bool(self._jobs) and not self._running)
+        await self._begin_first()
+        if queue and (self._running or self._jobs):
+            before = max(self._entry, self._queued)
+            entry = await self._client.queue(job.text or "", session=self._session, key=job.key, **self._options)
+            job.recorded, job.again, self._queued = True, entry <= before, max(entry, before)
         elif self._running:
             async with self._speaking:
                 if self._running:
                     entry = await self._client.steer(job.text or "", session=self._session, key=job.key)
+                    job.recorded, job.again = True, False
                     self._late.append((entry, job))
                     return
         self._jobs.append(job)
         self._news.set()
 
+    async def _begin_first(self) -> None:
+        """Returns when every message of before is on record: its session is there then, and what comes next stands behind it."""
+        while (self._running and not self._begun.is_set()) or any(job.text is not None and not job.recorded for job in self._jobs):
+            self._moved = anyio.Event()
+            await self._moved.wait()
+
     async def _answer(self, said: AnswerIn) -> None:
         await self._client.answer(said.approval_id, said.decision or "once", value=said.value, text=said.text)
         if not self._running and self._last is not None and said.approval_id in self._last.waiting:
-            self._jobs.appendleft(TurnRequest(None))  # the turn was parked: it goes on
+            self._jobs.appendleft(TurnRequest(None, again=False))  # the turn was parked: it goes on
             self._news.set()

@@ -1,18 +1,20 @@
 """`neuralclaw approvals`: questions that wait for a person, and the answers, from any terminal."""
 
 import argparse
+from typing import get_args
 
 import msgspec
 
 from ..channels.command_hints import typed
 from ..channels.question_prompts import about, answered_elsewhere, heading, why
 from ..channels.screen import exact
+from ..types.actions import AnswerDecision
 from ..types.events import ApprovalRequested, ApprovalResolved
 from . import output, verbs
 from .parsing import Command, choice, clean, with_json
 from .table_text import local
 
-_DECISIONS = ("once", "session", "always", "no")
+_DECISIONS: tuple[str, ...] = get_args(AnswerDecision)
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -71,9 +73,9 @@ def _answer(args: argparse.Namespace) -> int:
         return 0
     screen = output.out()
     if done["holder"]:
-        screen.line(f"answered; {done['holder']} goes on with it")
+        screen.line(f"answered; {done['holder']} continues the turn")
     else:
-        screen.line(typed(f"answered; nobody holds the session now, go on with:\nneuralclaw run --resume {done['session']}"))
+        screen.line(typed(f"answered; no process is running this session; continue with:\nneuralclaw run --resume {done['session']}"))
     return 0
 
 

@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import anyio
@@ -56,6 +57,15 @@ def nouns(home: str | None) -> dict[str, str]:
         return {}
 
 
+def brings(home: str | None, noun: str) -> bool:
+    """Whether an enabled capability brings this noun; no where the configuration cannot be read, of which nothing is said here."""
+    known = capability_nouns.cached(home)
+    try:
+        return noun in (known if known is not None else loaded(home).nouns())
+    except NeuralClawError:
+        return False
+
+
 def built_in_commands(noun: str | None = None) -> list[Command]:
     """The commands of the built-in capabilities, or those of one noun."""
     values: list[Capability] = [load_target(one.target) for one in CAPABILITIES.values() if noun is None or noun in one.nouns]
@@ -79,40 +89,43 @@ def command_of(row: Verb) -> Command:
         row.name.replace(".", " "),
         row.summary,
         example=verb_rows.example(row),
-        run=lambda args: RUNS.get(row.name, _run)(row, args),
+        run=lambda args: _run(row, args),
         options=lambda parser: verb_rows.add_arguments(parser, row),
     )
 
 
 def _run(row: Verb, args: argparse.Namespace) -> int:
     given = verb_rows.given(row, args)
-    value = anyio.run(_value, row, args, given)
+    if row.progress is not None:
+        return int(load("verbs.progress")(row, given, partial(_value, row, args), partial(_show, row, args, given)))
+    return _show(row, args, given, anyio.run(_value, row, args, given, _notice))
+
+
+def _show(row: Verb, args: argparse.Namespace, given: Mapping[str, Any], value: Any) -> int:
+    """Show the value, and what of it failed; the exit code."""
     if args.json:
         output.json_line(value)
     else:
         verb_rows.show(row, value, given)
-    return 0
-
-
-def _try_models(row: Verb, args: argparse.Namespace) -> int:
-    return int(load("models.command")(row, args))
-
-
-RUNS: dict[str, Callable[[Verb, argparse.Namespace], int]] = {"models.try": _try_models}
-"""Verbs whose command does more than show the value: it shows how far it is, and what there is where it is stopped."""
+    failures, err = row.failures(value) if row.failures is not None else (), output.err()
+    for failure in failures:
+        err.trouble(failure.kind, failure.text)
+        if failure.hint:
+            err.line(f"   {failure.hint}", "dim")
+    return 1 if failures else 0
 
 
 def _notice(text: str) -> None:
     output.err().line(text, "yellow")
 
 
-async def _value(row: Verb, args: argparse.Namespace, given: Mapping[str, Any]) -> Any:
+async def _value(row: Verb, args: argparse.Namespace, given: Mapping[str, Any], notice: Callable[[str], None]) -> Any:
     """What the verb gives. One that only reads works on a read-only home; any other may begin turns, so that caps and the sandbox must hold."""
     if row.settings_only:
-        async with settings_desk(SettingsRequest(args.home, process_environment.environ), _notice) as desk:
+        async with settings_desk(SettingsRequest(args.home, process_environment.environ), notice) as desk:
             return await desk.do(row, **given)
     options = {"readonly": True, "thinks": False} if row.reads else {"who": verbs.at_terminal()}
     place = argparse.Namespace(home=args.home)
-    async with verbs.opened(place, tell=_notice, **options) as agent:
+    async with verbs.opened(place, tell=notice, **options) as agent:
         assert isinstance(agent, Agent)
         return output.plain(await agent.do(row.name, **given))

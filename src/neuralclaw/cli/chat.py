@@ -20,8 +20,8 @@ def _options(parser: argparse.ArgumentParser) -> None:
     add("--model", metavar="P:M", help="the model, for instance openai:gpt-4o")
     add("--workspace", type=directory, metavar="DIR", help="where it may work (else the current directory)")
     add("--session", metavar="ID", help="open or create this session")
-    add("--resume", metavar="ID", help="go on with this session")
-    add("--continue", dest="newest", action="store_true", help="go on with the newest session of this workspace")
+    add("--resume", metavar="ID", help="continue this session")
+    add("--continue", dest="newest", action="store_true", help="continue the newest session of this workspace")
     add("--approvals", type=choice(*APPROVALS), metavar="|".join(APPROVALS))
     add("--trust", type=choice(*TRUST), metavar="|".join(TRUST))
 

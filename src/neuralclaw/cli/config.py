@@ -108,5 +108,11 @@ COMMANDS = (
         run=_example,
         options=with_json,
     ),
-    Command("config path", "Where the configuration stands, or would stand.", example="neuralclaw config path", run=_path, options=with_json),
+    Command(
+        "config path",
+        "Print the path of the configuration file, also if it does not exist yet.",
+        example="neuralclaw config path",
+        run=_path,
+        options=with_json,
+    ),
 )

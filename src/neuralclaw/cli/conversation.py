@@ -1,4 +1,4 @@
-"""A conversation with the agent: what a message, a command and an answer do. How it is shown and typed is the face's."""
+"""A conversation with the agent: what a message, a command and an answer do. How it is shown and typed is the interface's."""
 
 import math
 import sys
@@ -103,7 +103,7 @@ class Chat:
     def farewell(self) -> None:
         """Say how to come back."""
         if self.face.person and self.session is not None and self._begun:
-            self.face.say(typed(f"Go on with: neuralclaw --resume {self.session}"), "dim")
+            self.face.say(typed(f"Resume with: neuralclaw --resume {self.session}"), "dim")
 
     async def _offer(self) -> None:
         """Name `init` where no model was chosen and none was found; at a terminal offer it, once."""
@@ -349,7 +349,7 @@ class Chat:
             raise UsageError(f"there is no /{word}{did_you_mean(f'/{word}', [f'/{name}' for name in self.commands], alike=_ALIKE)}", hint="/help")
         command, rest = self.commands[word], rest.strip()
         if rest and not command.takes:
-            raise UsageError(f"/{word} takes nothing behind it; nothing was done", hint=f"/{word} alone: {command.does}")
+            raise UsageError(f"/{word} takes no argument; nothing was done", hint=f"/{word} alone: {command.does}")
         await command.run(self, rest)
 
     def say(self, text: str) -> None:

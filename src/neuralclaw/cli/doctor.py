@@ -10,7 +10,7 @@ from .parsing import Command, not_yet, with_json
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--rebuild", action="store_true", help="make the tables that are derived from the record anew")
+    parser.add_argument("--rebuild", action="store_true", help="rebuild the tables that are derived from the record")
     parser.add_argument("--call", action="store_true", help="call the chosen model and its fallbacks once for real; without it only free questions are asked")
     parser.add_argument("--prove", action="store_true", help=argparse.SUPPRESS)
     with_json(parser)

@@ -22,8 +22,8 @@ from .parsing import Command, with_json
 def _options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--model", metavar="P:M", help="the model, for instance groq:llama-3.3-70b-versatile or local:/path/model.gguf; nothing is asked then")
-    add("--fallback", metavar="P:M", action="append", help="a model for when that one is out; may be given several times")
-    add("--base-url", metavar="URL", help="the address of a service of your own, whose name stands in --model NAME:M")
+    add("--fallback", metavar="P:M", action="append", help="a model for when that one is unavailable; may be given several times")
+    add("--base-url", metavar="URL", help="the address of a service of your own, named by --model NAME:M")
     add("--key-stdin", action="store_true", help="read the service's key from standard input")
     add("--fetch-model", metavar="URL", nargs="?", const=DEFAULT_URL, help="download a GGUF file once and use it (without URL a small one, 145 MB)")
     add("--no-check", action="store_true", help="save without calling the model")
@@ -33,9 +33,9 @@ def _options(parser: argparse.ArgumentParser) -> None:
 
 def _init(args: argparse.Namespace) -> int:
     if args.key_stdin and not args.model:
-        raise UsageError("--key-stdin wants --model: whose key is it?")
+        raise UsageError("--key-stdin requires --model")
     if args.base_url and ":" not in (args.model or ""):
-        raise UsageError("--base-url wants --model NAME:MODEL")
+        raise UsageError("--base-url requires --model NAME:MODEL")
     setup = Setup(args.home, environ)
     talk = LinePrompts(quiet=args.json and bool(args.model or args.yes or args.fetch_model))
     try:
@@ -112,7 +112,7 @@ def _done(args: argparse.Namespace, setup: Setup, talk: LinePrompts, choice: Set
             talk.screen.line(f"{one.model} answered {one.text[:60]!r} after {one.ms / 1000:.1f} s.")
     output.out().line(f"saved: {setup.file}")
     if existed:
-        talk.screen.line(f"What stood there before is kept in {setup.file}.bak.")
+        talk.screen.line(f"The previous file was saved as {setup.file}.bak.")
     if choice.key:
         talk.screen.line(f"The key is in .env beside it, readable for you alone, as {setup.key_variable(choice.service)}.")
     if overruled:

@@ -80,7 +80,7 @@ class Interview:
             rows.append((LOCAL, f"a model in this process: {listed(tuple(file.path for file in found.files), 3)}{lacks}"))
         rows.append((OFFLINE, "no language model: a small grammar of commands, needs nothing"))
         width = max(len(name) for name, _ in rows)
-        say("Which model shall NeuralClaw think with? Found here:", "bold")
+        say("Which model should NeuralClaw use? Found here:", "bold")
         for number, (name, text) in enumerate(rows, 1):
             say(f"  {number}  {name:{width}}  {text}")
         others = [name for name in self._setup.services() if name not in dict(rows)]
@@ -129,7 +129,10 @@ class Interview:
             choice = msgspec.structs.replace(choice, model=self._model(choice, found))
         now = ",".join(self._setup.loaded.settings.llm.fallback)
         answer = self._talk.ask(
-            "A model for when this one is out, as provider:model (Enter: none)" if not now else "Models for when this one is out (none: no other)", now
+            "A model for when this one is unavailable, as provider:model (Enter: none)"
+            if not now
+            else "Models for when this one is unavailable (none: no other)",
+            now,
         )
         names = tuple(name for name in answer.replace(",", " ").split() if name != "none")
         return msgspec.structs.replace(choice, fallback=names)

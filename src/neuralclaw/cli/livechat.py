@@ -9,12 +9,14 @@ from typing import Any
 from anyio.abc import TaskGroup
 
 from ..app import Agent
+from ..app.capabilities import Capabilities, capabilities_of
 from ..channels.console import TerminalKind
-from ..channels.input_completion import InputCompleter
+from ..channels.input_completion import InputCompleter, Values
 from ..channels.input_history import InputHistory
 from ..channels.live_interface import LiveInterface
 from ..channels.nonblocking_output import NonblockingOutput
 from ..config.process_environment import environ
+from ..plugins import load
 from . import output
 from .option_choices import TRUST
 
@@ -66,6 +68,7 @@ class LiveChat:
             return [(choice, "") for choice in question.choices if choice != "no"] if question is not None else []
 
         self.words.values.update({"resume": sessions, "new": sessions, "model": models, "trust": levels, "approve": answers})
+        self.words.values.update(_verbs_and_options(capabilities_of(agent.settings)))
 
     def farewell(self) -> None:
         """The terminal is the person's again: show what came last, and how to come back."""
@@ -73,3 +76,24 @@ class LiveChat:
             self._chat.farewell()
         self._flow.out.write(self.face.console.rest())
         self.history.end()
+
+
+def _verbs_and_options(capabilities: Capabilities) -> dict[str, Values]:
+    """What is completed behind the nouns of capabilities. Nothing is imported for it before something is completed."""
+    names = [name for one in capabilities.loaded for name in one.verbs]
+
+    def verbs(noun: str) -> Values:
+        async def found() -> Iterable[tuple[str, str]]:
+            rows = capabilities.verbs()
+            return [(name.partition(".")[2], rows[name].summary) for name in names if name.startswith(f"{noun}.")]
+
+        return found
+
+    def options(name: str) -> Values:
+        async def found() -> Iterable[tuple[str, str]]:
+            return list(load("chat.options")(capabilities.verbs()[name]))
+
+        return found
+
+    nouns = dict.fromkeys(name.partition(".")[0] for name in names if "." in name)
+    return {noun: verbs(noun) for noun in nouns} | {name.replace(".", " "): options(name) for name in names if "." in name}

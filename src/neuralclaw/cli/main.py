@@ -105,6 +105,11 @@ def nouns() -> tuple[str, ...]:
     return (*names[:place], *_built_in(), *names[place:])
 
 
+def is_noun(home: str | None, word: str) -> bool:
+    """Whether the word begins a command in this home: a built-in one, or one of an enabled capability."""
+    return word in nouns() or bool(_part("capability_nouns").perhaps(home) and _part("capability_rows").brings(home, word))
+
+
 def _any_home(arguments: list[str]) -> str | None:
     """The `--home` that stands behind a noun: it decides which capabilities there are."""
     own = arguments[: arguments.index("--")] if "--" in arguments else arguments

@@ -1,4 +1,9 @@
 """Words that several commands take."""
 
-APPROVALS = ("ask", "none", "park", "auto")
-TRUST = ("low", "medium", "high")
+from typing import get_args
+
+from ..types.options import ApprovalsMode
+from ..types.risk import Trust
+
+APPROVALS: tuple[str, ...] = get_args(ApprovalsMode)
+TRUST = tuple(map(str, Trust))

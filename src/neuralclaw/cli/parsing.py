@@ -4,12 +4,14 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NoReturn
 
 from ..channels import command_hints as printed
 from ..errors import UsageError
 from ..types.planned_commands import NOUNS, is_later
 from ..types.suggestions import did_you_mean
+from .main import is_noun
 
 Run = Callable[[argparse.Namespace], int]
 Options = Callable[[argparse.ArgumentParser], None]
@@ -87,7 +89,7 @@ def _reworded(prog: str, message: str) -> str:
 
 def run(noun: str, commands: Sequence[Command], arguments: list[str], home: str | None) -> int:
     """Choose the command of this noun, parse the arguments and run it."""
-    printed.opened(home)
+    printed.opened(home, partial(is_noun, home))
     single = commands[0] if len(commands) == 1 and " " not in commands[0].name else None
     if single is not None:
         return _invoke(single, arguments, home)
@@ -96,7 +98,7 @@ def run(noun: str, commands: Sequence[Command], arguments: list[str], home: str 
         taken = 2 if arguments[0] == "--home" else 1
         home, arguments = arguments[taken - 1].removeprefix("--home="), arguments[taken:]
     if not arguments:
-        raise UsageError(f"neuralclaw {noun} wants a verb: {', '.join(verbs)}", hint=f"neuralclaw {noun} --help")
+        raise UsageError(f"neuralclaw {noun} requires a verb: {', '.join(verbs)}", hint=f"neuralclaw {noun} --help")
     if arguments[0] in ("--help", "-h"):
         print(_group_help(noun, commands))
         return 0
@@ -127,7 +129,7 @@ def _invoke(command: Command, arguments: list[str], home: str | None) -> int:
     given, extra = parser.parse_known_args(arguments)
     if extra:
         raise _extra(parser, extra[0])
-    printed.opened(given.home)
+    printed.opened(given.home, partial(is_noun, given.home))
     return command.run(given)
 
 
@@ -212,7 +214,7 @@ def names(word: str) -> tuple[str, ...]:
     """An option's type: names with commas between them, one at least."""
     found = tuple(name.strip() for name in word.split(","))
     if not all(found):
-        raise argparse.ArgumentTypeError(f"{word!r} is no list of names (NAME,NAME)")
+        raise argparse.ArgumentTypeError(f"{word!r} is not a list of names (NAME,NAME)")
     return found
 
 

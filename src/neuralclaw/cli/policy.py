@@ -10,8 +10,7 @@ from typing import Any
 import anyio
 import msgspec
 
-from ..app.policy_verbs import judging
-from ..app.reader import ReadingDesk
+from ..app.policy_verbs import VerbCaller, judging
 from ..channels.line_reader import LineReader
 from ..errors import NeuralClawError, UsageError
 from . import output, verbs
@@ -56,7 +55,7 @@ def _explain(args: argparse.Namespace) -> int:
         return anyio.run(_batch, args, wanted)
     if sum(name in wanted for name in _TARGETS) != 1:
         raise UsageError(
-            "policy explain wants one of --command, --url, --path, --tool or a recorded call", hint='neuralclaw policy explain --command "git push"'
+            "policy explain requires one of --command, --url, --path, --tool or a recorded call", hint='neuralclaw policy explain --command "git push"'
         )
     verdict = _ask(args, "policy.explain", **wanted)
     if args.json:
@@ -66,7 +65,7 @@ def _explain(args: argparse.Namespace) -> int:
     return 0
 
 
-def _judging(args: argparse.Namespace) -> AbstractAsyncContextManager[ReadingDesk]:
+def _judging(args: argparse.Namespace) -> AbstractAsyncContextManager[VerbCaller]:
     """The policy verbs of the home, which is only read."""
     workspace = getattr(args, "workspace", None)
     if workspace is None and not verbs.workspace_of(args):
@@ -144,7 +143,7 @@ async def _batch(args: argparse.Namespace, given: dict[str, Any]) -> int:
     return 0
 
 
-async def _one(desk: ReadingDesk, line: str, given: dict[str, Any]) -> dict[str, Any]:
+async def _one(desk: VerbCaller, line: str, given: dict[str, Any]) -> dict[str, Any]:
     """The verdict on one line with its `id`. Whatever fails means forbid, and the next line is read."""
     name: Any = None
     try:

@@ -19,7 +19,7 @@ from ..channels.renderer import Input, Renderer
 from ..channels.screen import Screen
 from ..channels.wire import decoded
 from ..channels.wire_conversation import TurnRequest, WireConversation
-from ..errors import AgentError, SessionBusy, UsageError
+from ..errors import SessionBusy, UsageError, no_result
 from ..types.events import TurnFinished
 from ..types.options import ApprovalsMode
 from . import output
@@ -48,8 +48,8 @@ def _options(parser: argparse.ArgumentParser) -> None:
     add("--model", metavar="P:M", help="the model, for instance openai:gpt-4o")
     add("--workspace", type=directory, metavar="DIR", help="where it may work (else the current directory)")
     add("--session", metavar="ID", help="open or create this session; context lasts from run to run")
-    add("--resume", metavar="ID", help="go on with this session; without TASK: finish its unfinished turn")
-    add("--continue", dest="newest", action="store_true", help="go on with the newest session of this workspace")
+    add("--resume", metavar="ID", help="continue this session; without TASK: finish its unfinished turn")
+    add("--continue", dest="newest", action="store_true", help="continue the newest session of this workspace")
     add("--approvals", type=choice(*APPROVALS), metavar="|".join(APPROVALS), help="what to do when a call needs a yes")
     add("--trust", type=choice(*TRUST), metavar="|".join(TRUST))
     add("--max-iterations", type=count, metavar="N", help="model calls at most")
@@ -214,7 +214,7 @@ async def follow(agent: Agent, turn: AbstractAsyncContextManager[Any], shown: Re
         group.cancel_scope.cancel()
     shown.turned()
     if last is None:
-        raise AgentError("the turn ended without a result; what was recorded is kept", hint="neuralclaw sessions list --unfinished")
+        raise no_result()
     return last
 
 

@@ -1,6 +1,9 @@
 """The slash commands of the chat that there are."""
 
+from ..app.capabilities import capabilities_of
+from ..app.option_checks import new_session
 from ..errors import NeuralClawError, UsageError
+from ..plugins import CAPABILITIES, load
 from ..types.suggestions import did_you_mean
 from . import output, table_text
 from .conversation import Chat, SlashCommand
@@ -53,7 +56,7 @@ def _help_of(chat: Chat, name: str) -> None:
 
 async def _new(chat: Chat, rest: str) -> None:
     _idle(chat)
-    chat.session = rest or None
+    chat.session = new_session(rest) if rest else None
     chat.face.standing.reset()
     if chat.session is not None:
         await chat.look(chat.session)
@@ -87,12 +90,15 @@ async def _trust(chat: Chat, rest: str) -> None:
         chat.say(f"trust {chat.options.get('trust') or chat.agent.trust}; /trust {'|'.join(TRUST)} changes it")
         return
     if rest not in TRUST:
-        raise UsageError(f"/trust wants one of {', '.join(TRUST)}{did_you_mean(rest, TRUST)}")
+        raise UsageError(f"/trust requires one of {', '.join(TRUST)}{did_you_mean(rest, TRUST)}")
     chat.options["trust"] = rest
     chat.say(f"trust {rest} from the next message on, until you leave")
 
 
 async def _models(chat: Chat, rest: str) -> None:
+    if rest:
+        await load("chat.rows")(capabilities_of(chat.agent.settings), ["models"])["models"].run(chat, rest)
+        return
     found = output.plain(await chat.agent.do("models.list"))
     now = chat.face.standing.model
     chat.table([(f"{'*' if row['model'] == now else ' '} {row['model']}", f"{row['context']:>11,} tokens") for row in found])
@@ -132,7 +138,7 @@ async def _clear(chat: Chat, rest: str) -> None:
 
 async def _queue(chat: Chat, rest: str) -> None:
     if not rest:
-        raise UsageError("/queue wants a text")
+        raise UsageError("/queue requires a text")
     await chat.queue(rest)
 
 
@@ -157,17 +163,18 @@ async def _quit(chat: Chat, rest: str) -> None:
         chat.told(error)
 
 
+_MODELS = "|".join(name.partition(".")[2] for name in CAPABILITIES["models"].verbs)
 _SESSION, _TURN, _AGENT, _CHAT = "Sessions", "The running turn", "The agent", "The chat"
 
 SLASH = {
     "new": SlashCommand(_SESSION, "[ID]", "begin another session", _new),
     "sessions": SlashCommand(_SESSION, "", "the sessions", _sessions),
-    "resume": SlashCommand(_SESSION, "ID", "go on with a session", _resume),
+    "resume": SlashCommand(_SESSION, "ID", "resume a session", _resume),
     "approve": SlashCommand(_TURN, "[session|always]", "yes to the question on the screen", _approve),
     "deny": SlashCommand(_TURN, "[TEXT]", "no to the question; the model reads TEXT", _deny),
     "queue": SlashCommand(_TURN, "TEXT", "send it when the running turn has ended", _queue),
     "stop": SlashCommand(_TURN, "", "stop the running turn", _stop),
-    "models": SlashCommand(_AGENT, "", "the models there are", _models),
+    "models": SlashCommand(_AGENT, f"[{_MODELS}]", "the models there are", _models),
     "model": SlashCommand(_AGENT, "P:M", "change the model", _model),
     "trust": SlashCommand(_AGENT, "low|medium|high", "how much runs without asking", _trust),
     "tools": SlashCommand(_AGENT, "", "what the agent can do", _tools),

@@ -1,5 +1,6 @@
 """The slash commands that capabilities bring: the same rows as their subcommands, for the chat that is open."""
 
+import argparse
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -31,32 +32,55 @@ def _command(noun: str, summary: str, rows: Sequence[Verb]) -> SlashCommand:
         row = verbs.get("")
         if row is None:
             if not words or words[0] not in verbs:
-                wrong = f"has no {words[0]!r}{did_you_mean(words[0], verbs)}" if words else "wants a verb"
+                wrong = f"has no {words[0]!r}{did_you_mean(words[0], verbs)}" if words else "requires a verb"
                 raise UsageError(f"/{noun} {wrong}", hint=f"it has: {', '.join(verbs)}")
             row, words = verbs[words[0]], words[1:]
         args = arguments_of(command_of(row), words)
         given = verb_rows.given(row, args)
-        show(chat, row, await chat.agent.do(row.name, **given), given, as_json=args.json)
+        value = await chat.agent.do(row.name, **given, **_progress(chat, row))
+        show(chat, row, value, given, as_json=args.json)
 
     takes = "|".join(name for name in verbs if name) or " ".join(verb_rows.example(rows[0]).split()[2:]) or "[--json]"
     return SlashCommand(_GROUP, takes, summary, run)
+
+
+def _progress(chat: Chat, row: Verb) -> dict[str, Any]:
+    """The argument by which the verb says how far it is, where it does."""
+    tell = row.progress
+    if tell is None:
+        return {}
+
+    def saw(value: Any) -> None:
+        if line := tell(output.plain(value)):
+            chat.say(verb_rows.shown(line))
+
+    return {"progress": saw}
+
+
+def options_of(row: Verb) -> list[tuple[str, str]]:
+    """The options of a verb, and what they mean."""
+    parser = argparse.ArgumentParser(add_help=False)
+    verb_rows.add_arguments(parser, row)
+    return [(name, (action.help or "").replace("%%", "%")) for action in parser._actions for name in action.option_strings]
 
 
 def _words(noun: str, rest: str) -> list[str]:
     try:
         return shlex.split(rest)
     except ValueError as error:
-        raise UsageError(f"/{noun} cannot read its words: {str(error).lower()}", hint="quotes stand in pairs") from None
+        raise UsageError(f"/{noun} cannot parse its arguments: {str(error).lower()}", hint="close the quotation mark") from None
 
 
 def show(chat: Chat, row: Verb, value: Any, given: Mapping[str, Any], *, as_json: bool) -> None:
     """Show what a verb gave in the chat."""
     if as_json:
         chat.say(output.compact(value))
-        return
-    _show(chat, row, verb_rows.displayed(row, value), given)
-    if hint := verb_rows.hint_of(row, value, given):
-        chat.say(hint)
+    else:
+        _show(chat, row, verb_rows.displayed(row, value), given)
+        if hint := verb_rows.hint_of(row, value, given):
+            chat.say(hint)
+    for failure in row.failures(value) if row.failures is not None else ():
+        chat.say(verb_rows.shown(failure.text))
 
 
 def _show(chat: Chat, row: Verb, value: Any, given: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Values as people read them in tables: local times to the minute, the first sentence of a text."""
+"""Values for tables: times in the local time zone, to the minute; the first sentence of a text."""
 
 import re
 from collections.abc import Mapping

@@ -178,7 +178,7 @@ COMMANDS = (
     Command("tools show", "One tool with its arguments.", example="neuralclaw tools show terminal", run=_show, options=_show_options),
     Command(
         "tools call",
-        "Call one tool. 0 ok, 1 failed or arguments that do not fit, 2 unknown tool, 3 it asks and nobody is there, 5 forbidden.",
+        "Call one tool. 0 ok, 1 failed or arguments that do not fit, 2 unknown tool, 3 approval is needed and no one can give it, 5 forbidden.",
         example="""neuralclaw tools call calculate '{"expression": "6 * 7"}'""",
         run=_call,
         options=_call_options,

@@ -61,8 +61,7 @@ def _told(args: argparse.Namespace, told: dict[str, Any], asked: list[dict[str, 
 
 def cancel(args: argparse.Namespace) -> int:
     """Stop the turn; 0 also where nothing runs, which is said."""
-    who = "owner" if sys.stdin is not None and sys.stdin.isatty() else "program"
-    stopped = verbs.ask(args, "sessions.cancel", who=who, session=args.session)
+    stopped = verbs.ask(args, "sessions.cancel", who=verbs.at_terminal(), session=args.session)
     if args.json:
         output.json_line(stopped)
         return 0
@@ -72,7 +71,7 @@ def cancel(args: argparse.Namespace) -> int:
     elif stopped["ended"]:
         screen.line(f"cancelled {turn}")
     elif stopped["holder"]:
-        screen.line(f"{turn} was told to stop; {stopped['holder']} has not ended it yet")
+        screen.line(f"{turn} was asked to stop; {stopped['holder']} has not ended it yet")
     else:
-        screen.line(typed(f"{turn} is cancelled and ends when it is taken up: neuralclaw run --resume {stopped['session']}"))
+        screen.line(typed(f"{turn} is cancelled and ends when the session is resumed: neuralclaw run --resume {stopped['session']}"))
     return 0

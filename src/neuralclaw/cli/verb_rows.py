@@ -113,8 +113,8 @@ def _converted(word: str, kind: Any) -> Any:
         return msgspec.convert(value, plain, strict=False) if plain in (int, float) else value
     except msgspec.ValidationError as error:
         said = str(error)
-        bound = said.partition("Expected ")[2] if any(sign in said for sign in ("<", ">")) else ""
-        raise argparse.ArgumentTypeError(f"{word!r} is not {wanted}{f' ({bound})' if bound else ''}") from None
+        bound = f" {said.partition('` ')[2]}" if any(sign in said for sign in ("<", ">")) else ""
+        raise argparse.ArgumentTypeError(f"{word!r} is not {wanted}{bound}") from None
     except msgspec.DecodeError:
         raise argparse.ArgumentTypeError(f"{word!r} is not {wanted}") from None
 

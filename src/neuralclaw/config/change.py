@@ -42,7 +42,7 @@ def set_key(asked: SettingsRequest, key: str, value: Any, known: Callable[[], Co
     """
     path = split_key(key)
     if not all(path):
-        raise UsageError(f"{key!r} is no key; nothing was changed", hint='a key is a name with dots, such as llm.temperature; "x.y" stands for a name with one')
+        raise UsageError(f"{key!r} is not a key; nothing was changed", hint='a key is a name with dots, such as llm.temperature; "x.y" means a name with one')
     file, _ = target(asked.home, asked.environ)
     env, by = load_env(asked), Checked(known, extensions)
     with locked(file):
@@ -120,7 +120,7 @@ def notices(asked: SettingsRequest, path: list[str], value: Any, file: str, exte
     key = ".".join(f'"{name}"' if "." in name else name for name in path)
     if isinstance(value, str) and "${" not in value and (is_secret(plain) or like_a_key(value)):
         name = "_".join(path[-2:]).upper().replace("-", "_").replace(".", "_")
-        told.append(f"A key now stands in {file} as plain text. Better: {name}=… in .env beside it, and neuralclaw config set {key} '${{{name}}}'")
+        told.append(f"{file} now contains a key as plain text. Better: {name}=… in .env beside it, and neuralclaw config set {key} '${{{name}}}'")
     if value is not None and path[0] in Settings.__struct_fields__ and status(plain) == "refused":
         told.append(f"This version cannot keep {plain} yet: run and chat refuse to start while it is set.")
     try:

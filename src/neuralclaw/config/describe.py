@@ -167,7 +167,7 @@ def suggest_key(root: type, path: str) -> str:
     far = difflib.get_close_matches(name.lower(), [k.rpartition(".")[2] for k in known], 1, 0.75)
     if far:
         return f"; did you mean {next(k for k in known if k.rpartition('.')[2] == far[0])}?"
-    return f"; here stand {', '.join(names)}" if names else ""
+    return f"; valid here: {', '.join(names)}" if names else ""
 
 
 def _beside(known: list[str], parts: list[str]) -> bool:

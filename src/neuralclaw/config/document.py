@@ -81,7 +81,7 @@ def read_text(path: str) -> str | None:
         with os.fdopen(descriptor, "rb") as file:
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}", hint="A file must stand there.") from error
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}", hint="This must be a regular file.") from error
     if len(data) > MAX_BYTES:
         raise ConfigError(f"{path}: larger than {MAX_BYTES:,} bytes: this is no configuration file")
     try:
@@ -118,7 +118,7 @@ class Builder:
 
     def put(self, mapping: dict[str, Node], key: str, line: int, value: Node) -> None:
         if key in mapping:
-            self.problems.append(f"{self.source.path}:{line}: the key {key} stands twice (first in line {mapping[key].line})")
+            self.problems.append(f"{self.source.path}:{line}: the key {key} appears twice (first in line {mapping[key].line})")
         mapping[key] = value.at(line)
 
 

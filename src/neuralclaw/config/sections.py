@@ -133,7 +133,7 @@ class TreeReading:
 
     def _tell_left_out(self, place: str) -> None:
         for one in self.extensions.left_out:
-            self.notices.append(f"The capability {one.name} is left out: {one.why}. Mend that, or take it out of capabilities.enabled ({place}).")
+            self.notices.append(f"The capability {one.name} is left out: {one.why}. Fix that, or take it out of capabilities.enabled ({place}).")
 
     def _tell_unused(self, asked: Sequence[str]) -> None:
         """Sections that nobody reads: of a capability that takes no part, which is a notice; of nothing, which is a problem."""

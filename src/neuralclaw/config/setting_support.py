@@ -72,8 +72,8 @@ def unkept(loaded: LoadedSettings) -> str:
         return ""
     named = ", ".join(f"{key} ({loaded.place(key)})" for key in keys)
     if len(keys) == 1:
-        return f"This setting has no effect yet, its part is not available in this version: {named}"
-    return f"These settings have no effect yet, their parts are not available in this version: {named}"
+        return f"This setting has no effect yet, this version does not use it: {named}"
+    return f"These settings have no effect yet, this version does not use them: {named}"
 
 
 def changed(settings: Settings, wanted: Status) -> Iterator[tuple[str, Any]]:

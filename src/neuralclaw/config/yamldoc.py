@@ -33,7 +33,7 @@ def read_yaml(text: str, source: LayerSource, problems: list[str]) -> Node:
         raise ConfigError(f"{place}: is not YAML: {error.problem or error.context}") from error
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1 if isinstance(error.position, int) else 1
-        raise ConfigError(f"{source.path}:{line}: is not YAML: a control character stands in it") from error
+        raise ConfigError(f"{source.path}:{line}: is not YAML: it contains a control character") from error
     except yaml.YAMLError as error:
         raise ConfigError(f"{source.path}: is not YAML: {error}") from error
     return tree.root or Node({}, source)
@@ -96,7 +96,7 @@ class YamlTree:
 
     def _alias(self, anchor: str, line: int) -> None:
         if anchor in self.open_anchors:
-            raise self.builder.stop(line, f"the alias *{anchor} stands inside what it names")
+            raise self.builder.stop(line, f"the alias *{anchor} refers to a value that contains it")
         if anchor not in self.anchors:
             raise self.builder.stop(line, f"the alias *{anchor} names nothing")
         if self._waits_for_key():

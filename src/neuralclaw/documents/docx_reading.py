@@ -30,7 +30,7 @@ _FIXED = {qn("w:tab"): "\t", qn("w:ptab"): "\t", qn("w:cr"): "\n", qn("w:noBreak
 _CODE_RUNS = frozenset({"inline code", "code", "verbatim char", "html code", "source text"})
 _OFF = frozenset({"0", "false", "off", "none"})
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # the container of Word 97 and of encrypted documents
-_MEND = "Opening and saving it in a word processor may mend it."
+_MEND = "Opening and saving it in a word processor may repair it."
 
 P, R, T, TBL, BR, VAL = (qn(f"w:{name}") for name in ("p", "r", "t", "tbl", "br", "val"))
 HYPERLINK, RPR, PPR, TR, TC = (qn(f"w:{name}") for name in ("hyperlink", "rPr", "pPr", "tr", "tc"))

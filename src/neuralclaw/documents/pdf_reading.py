@@ -68,7 +68,7 @@ def read(data: bytes) -> tuple[dict[str, Any], bytes]:
     return about, _joined(texts, failed, count).encode("utf-8", "replace")
 
 
-_MEND = "`qpdf` or `mutool clean` in the terminal may mend it; or ask for another copy."
+_MEND = "`qpdf` or `mutool clean` in the terminal may repair it; or ask for another copy."
 
 
 def _opened(data: bytes) -> PdfReader:

@@ -33,7 +33,7 @@ LONGEST = 20_000
 Fields = Mapping[str, Any]
 
 _LEVELS: dict[str, int] = {}
-"""Levels that loggers had before the first book was attached to them."""
+"""Levels that loggers had before the first log writer was attached to them."""
 
 
 class LogLine(msgspec.Struct, frozen=True):

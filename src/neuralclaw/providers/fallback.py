@@ -54,7 +54,7 @@ class FallbackProvider:
     async def _events(self, request: Request) -> AsyncGenerator[ModelEvent]:
         order = self._order()
         if order[0] is not self._chain[0]:
-            yield Notice(f"{self._chain[0].name} was out a moment ago: asking {order[0].name}", order[0].name)
+            yield Notice(f"{self._chain[0].name} was unavailable a moment ago: asking {order[0].name}", order[0].name)
         failed: list[tuple[Link, ModelReply]] = []
         for place, link in enumerate(order):
             shown, reply = False, NO_REPLY
@@ -95,7 +95,7 @@ class FallbackProvider:
             return self._answered(link, last, ())
         first = next((reply.failure for link, reply in failed if link is self._chain[0]), None) or last.failure
         each = "; ".join(f"{link.name}: {reply.failure.text}" for link, reply in failed if reply.failure)
-        failure = msgspec.structs.replace(first, text=f"every model of the chain is out: {each}") if first else None
+        failure = msgspec.structs.replace(first, text=f"every model of the chain is unavailable: {each}") if first else None
         return self._answered(link, msgspec.structs.replace(last, failure=failure), failed[:-1])
 
 

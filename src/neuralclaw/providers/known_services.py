@@ -30,7 +30,7 @@ class ServiceDefaults(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         if not self.base_url.startswith(("https://", "http://")):
-            raise ValueError(f"{self.base_url} is no http or https address")
+            raise ValueError(f"{self.base_url} is not an http or https address")
 
 
 class KnownServices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -145,7 +145,7 @@ def _address(name: str, api: str, url: str) -> str:
         url = _with_scheme(url, api)
     scheme, _, rest = url.partition("://")
     if scheme not in ("http", "https") or not rest.strip("/"):
-        raise ConfigError(f"the address of {name} is no http or https URL: {url}")
+        raise ConfigError(f"the address of {name} is not an http or https URL: {url}")
     if rest.startswith("0.0.0.0"):  # what a server listens on, and nobody can connect to
         url = f"{scheme}://127.0.0.1{rest.removeprefix('0.0.0.0')}"
     url = url.rstrip("/")

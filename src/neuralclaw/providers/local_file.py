@@ -44,7 +44,7 @@ def read_model_file(path: str) -> ModelFile:
     except OSError as error:
         raise ConfigError(f"the model file {path} cannot be read: {error.strerror or error}") from error
     except (struct.error, ValueError, IndexError) as error:
-        raise ConfigError(f"{path} is no GGUF model file", hint="local: runs models in the GGUF format, version 2 or 3") from error
+        raise ConfigError(f"{path} is not a GGUF model file", hint="local: runs models in the GGUF format, version 2 or 3") from error
     if head.needed > head.size:
         text = f"the model file {path} is not whole: {head.size:,} bytes of {head.needed:,}"
         raise ConfigError(text, hint="fetch it again")

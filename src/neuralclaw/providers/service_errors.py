@@ -206,7 +206,7 @@ def _unknown(service: ModelEndpoint, model: str, said: str) -> Failure:
 def refused_key(service: ModelEndpoint, said: str) -> Failure:
     """401 and its relatives: the key is named by where it comes from, never shown."""
     name = service.key_name or f"llm.providers.{service.name}.api_key"
-    what = f"{service.name} refuses the key in {name}" if service.api_key else f"{service.name} wants a key"
+    what = f"{service.name} refuses the key in {name}" if service.api_key else f"{service.name} requires a key"
     return _make(LLMAuthError, what + said, f"put a valid key into {name}")
 
 

@@ -9,13 +9,13 @@ import anyio
 import msgspec
 
 from .. import lookups
-from ..agent.loop import cancelled
+from ..agent.foreign_code import cancelled
 from ..agent.redaction import NO_REDACTION, redacted
 from ..errors import AlreadyAnswered, StoreError, UnknownQuestion
 from ..ports import Clock, Redaction, Store
 from ..types.actions import Answer, AnswerDecision, Question
 from ..types.entries import Draft, Entry
-from ..types.events import ApprovalRequested, ApprovalResolved, ErrorEvent
+from ..types.events import ApprovalResolved, ErrorEvent
 from ..types.labels import AGENT
 from ..types.options import ApprovalsMode
 from ..types.records import OpenQuestion
@@ -43,16 +43,11 @@ class ApproverDecision(msgspec.Struct, frozen=True):
 
 
 def failing(kind: str, text: str) -> ApproverDecision:
-    """The word of an approver that gave no answer: nobody's, which means no."""
+    """The decision of an approver that gave no answer: nobody's, which means no."""
     text = text.encode(errors="replace").decode()
     text = text if len(text) <= LONGEST_FAILURE else text[: LONGEST_FAILURE - 1] + "…"
     log.warning("%s; its answer counts as no", text)
     return ApproverDecision("no", "nobody", ErrorEvent(kind=kind, text=text, recoverable=True, hint=ANSWERS))
-
-
-def expired(question: ApprovalRequested, now: float) -> bool:
-    """Whether a question's time is over; `now` in epoch seconds."""
-    return datetime.fromisoformat(question.expires).timestamp() <= now
 
 
 class Pending:
@@ -125,7 +120,7 @@ class JournalAsker:
             pending.wake.set()
 
     async def _approve(self, asked: OpenQuestion, session: str, question: Question) -> None:
-        """Ask the approver and record the word, and what kept it from giving one."""
+        """Ask the approver and record the decision, and what kept it from giving one."""
         word = await self._decided(session, question)
         try:
             await self.resolve(asked, word.decision, word.by, word.failure)
@@ -133,7 +128,7 @@ class JournalAsker:
             self._give_up(question.approval_id, error)
 
     async def _decided(self, session: str, question: Question) -> ApproverDecision:
-        """The approver's word. The guard around approvers: one that fails is nobody, and nobody means no."""
+        """The decision of an approver. The guard around approvers: one that fails is nobody, and nobody means no."""
         assert self._approver is not None, "asked only where there is one"
         try:
             said = await self._approver(session, question)

@@ -6,8 +6,9 @@ from collections.abc import Awaitable, Callable, Sequence
 import anyio
 import msgspec
 
+from ..agent.foreign_code import run_foreign
 from ..agent.journal import RECORD_SECONDS
-from ..errors import StoreError
+from ..errors import AgentError, StoreError
 from ..ports import Clock, Store
 from ..types.records import Lease
 
@@ -68,11 +69,11 @@ class BackgroundJobs:
         while True:
             began = self._clock.monotonic()
             try:
-                await job.run()
-            except Exception as error:
+                await run_foreign(job.lease, job.run)
+            except AgentError as error:
                 if self._clock.monotonic() - began >= longest:
                     wait = START_AGAIN[0]
-                log.warning("%s failed and is started again in %g s: %s: %s", job.lease, wait, type(error).__name__, error, exc_info=True)
+                log.warning("%s; it is started again in %g s", error.text, wait, exc_info=True)
             else:
                 return
             await self._clock.sleep(wait)

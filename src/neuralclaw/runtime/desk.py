@@ -3,7 +3,7 @@
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import anyio
 import msgspec
@@ -17,9 +17,8 @@ from ..types.entries import HOME, Draft, Entry, Event, rfc3339
 from ..types.events import ApprovalResolved, Cancel, Inbound, StatusEvent
 from ..types.labels import AGENT, OWNER
 from ..types.options import StartOptions
-from ..types.records import Accepted, Lease, SessionRow
+from ..types.records import Accepted, Lease, SessionRow, expired
 from .accepting import Acceptance
-from .asker import expired
 from .bus import Subscription
 from .equipping import Resolve, RuntimePorts
 from .following import Following
@@ -32,10 +31,10 @@ log = logging.getLogger(__name__)
 Verb = Callable[..., Awaitable[Any]]
 RunVerb = Callable[[str, Mapping[str, Any]], Awaitable[Any]]
 """Runs the command of a name with these arguments."""
-DECISIONS = ("once", "session", "always", "no")
+DECISIONS: tuple[str, ...] = get_args(AnswerDecision)
 FOLLOW_AGAIN = (0.2, 10.0)
 """Seconds until a journal that could not be read is read again: the first time, and at most."""
-WAITS = "the session waits for an answer; this message is kept, waits for it too, and is taken up when the session goes on"
+WAITS = "the session waits for an answer; this message is kept and runs after it"
 
 
 class SessionDesk:
@@ -199,7 +198,7 @@ class SessionDesk:
 
     async def answer(self, approval_id: str, decision: str, *, by: str, value: Mapping[str, Any] | None = None, text: str | None = None) -> None:
         if decision not in DECISIONS:
-            raise UsageError(f"{decision!r} is no answer", hint=f"answer with one of {', '.join(DECISIONS)}")
+            raise UsageError(f"{decision!r} is not an answer", hint=f"answer with one of {', '.join(DECISIONS)}")
         if text is not None and decision != "no":
             raise UsageError(f"a text goes with a no, not with {decision!r}; nothing was recorded")
         found = await lookups.question(self._store, approval_id)

@@ -8,30 +8,15 @@ from ..agent.redaction import Searched
 from ..agent.turn import Equipment
 from ..ports import Clock, Redaction, Store
 from ..types.events import TurnStarted
-from ..types.labels import NONE, Labels
 from ..types.options import TurnOptions
 from .asker import JournalAsker
 from .bus import Bus
 
 
-class Equipped(msgspec.Struct, frozen=True, kw_only=True):
-    """The equipment of a run, and what `turn.started` says of it where the turn begins with this run.
-
-    `stored`: SHA-256 of the system prompt and of the tool definitions; `blobs` are their bytes. `digests`: of what was used. `labels`: where the system
-    prompt's texts came from.
-    """
-
-    equipment: Equipment
-    stored: dict[str, str] = {}
-    digests: dict[str, str] = {}
-    labels: Labels = NONE
-    blobs: tuple[bytes, ...] = ()
-
-
 class Equip(Protocol):
     """Makes what a run needs, for its session, options and soul."""
 
-    async def __call__(self, session: str, options: TurnOptions, begun: TurnStarted | None, *, ends: bool = False) -> Equipped:
+    async def __call__(self, session: str, options: TurnOptions, begun: TurnStarted | None, *, ends: bool = False) -> Equipment:
         """`begun` None: the turn begins. Else it is gone on with, under the system prompt and the definitions that it began with.
 
         `ends`: it was cancelled and has only to be ended, also where its workspace is gone. Raises `NeuralClawError` where the turn cannot run now.

@@ -14,7 +14,7 @@ from ..agent.journal import Journal
 from ..agent.loop import run_turn
 from ..agent.redaction import redacted
 from ..agent.state import TurnState
-from ..agent.turn import Turn
+from ..agent.turn import Equipment, StartRecord, Turn
 from ..errors import AlreadyAnswered, NeuralClawError, StoreError, TurnSetAside
 from ..types.entries import Draft, Entry
 from ..types.events import (
@@ -36,9 +36,8 @@ from ..types.labels import NONE, Labels, join
 from ..types.logcontext import about
 from ..types.messages import Usage
 from ..types.options import Limits, StartOptions, TurnOptions
-from ..types.records import Lease, SetAside
-from .asker import expired
-from .equipping import Equipped, RuntimePorts
+from ..types.records import Lease, SetAside, expired
+from .equipping import RuntimePorts
 
 DELTAS = (TextDelta, ReasoningDelta, ToolOutput)
 """What has gone through redaction as one text when it is shown."""
@@ -70,7 +69,7 @@ class SessionRun:
         self._open_turn = 0
         self._pending = False
         self._one_turn = start.one_turn
-        self._equipped: Equipped | None = None
+        self._equipment: Equipment | None = None
         """What the turn that is about to run was begun with."""
         self._message: Inbound | None = None
         """What began the turn, as far as it is known."""
@@ -140,13 +139,13 @@ class SessionRun:
         message = state.inbox.oldest
         options = self._known_options(message, state) or await self._own_options()
         try:
-            equipped = await self._ports.equip(self.session, with_start(options, self._wanted(message.entry), resumed=False), None)
+            equipment = await self._ports.equip(self.session, with_start(options, self._wanted(message.entry), resumed=False), None)
         except NeuralClawError:  # it is on record that the turn began: each further try of it is counted
-            await self._begin(journal, message, beginning(message, options, {}, {}))
+            await self._begin(journal, message, beginning(message, options, StartRecord()))
             raise
-        started = beginning(message, options, equipped.digests, equipped.stored)
-        await self._begin(journal, message, started, labels=equipped.labels, blobs=equipped.blobs)
-        self._equipped, self._message = equipped, message.body
+        start = equipment.start
+        await self._begin(journal, message, beginning(message, options, start), labels=start.labels, blobs=start.blobs)
+        self._equipment, self._message = equipment, message.body
         return True
 
     async def _begin(self, journal: Journal, message: Waiting, *bodies: Durable, labels: Labels = NONE, blobs: Sequence[bytes] = ()) -> None:
@@ -171,7 +170,7 @@ class SessionRun:
             if options is None:
                 row = await lookups.session(self._store, self.session)
                 options = TurnOptions(model=row.model if row else "", workspace=row.workspace if row else "")
-            started = beginning(message, options, {}, {})
+            started = beginning(message, options, StartRecord())
             end = TurnFinished(status="cancelled", text=WITHDRAWN, model=started.model, usage=Usage(usd=0.0))
             await self._begin(journal, message, started, end)
 
@@ -233,13 +232,13 @@ class SessionRun:
     async def _build(self, journal: Journal) -> Turn:
         ports, state = self._ports, journal.state
         options = with_start(state.options, self._wanted_of(state), resumed=state.resumed)
-        equipped, self._equipped = self._equipped, None
-        if equipped is None:
-            equipped = await ports.equip(self.session, options, state.started, ends=state.cancelled_by is not None)
-        equipment, number = equipped.equipment, state.number
+        number, equipment, self._equipment = state.number, self._equipment, None
+        if equipment is None:
+            equipment = await ports.equip(self.session, options, state.started, ends=state.cancelled_by is not None)
+        redaction = equipment.redaction
 
         def show(body: Passing) -> None:
-            ports.bus.show(self.session, number, body if isinstance(body, DELTAS) else redacted(body, equipment.redaction))
+            ports.bus.show(self.session, number, body if isinstance(body, DELTAS) else redacted(body, redaction))
 
         return Turn(
             session=self.session,
@@ -264,7 +263,7 @@ class SessionRun:
         return (message.channel, message.reply_to) if message is not None and message.channel and message.reply_to else None
 
 
-def beginning(message: Waiting, options: TurnOptions, digests: dict[str, str], stored: dict[str, str]) -> TurnStarted:
+def beginning(message: Waiting, options: TurnOptions, start: StartRecord) -> TurnStarted:
     """The beginning of the turn that the message is for."""
     body = message.body
     return TurnStarted(
@@ -275,8 +274,8 @@ def beginning(message: Waiting, options: TurnOptions, digests: dict[str, str], s
         origin=options.origin.who,
         options=options,
         inbound=message.entry,
-        digests=digests,
-        stored=stored,
+        digests=start.digests,
+        stored=start.stored,
     )
 
 

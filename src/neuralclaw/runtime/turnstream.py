@@ -10,7 +10,8 @@ from .buffer import BUFFER, Buffer
 
 
 class TurnStream:
-    """Iterates over the events of one turn up to its `turn.finished`; `seq` rises by one.
+    """Iterates over the events of one turn up to its `turn.finished`, and the messages that are queued behind it meanwhile, in the order of the
+    journal; `seq` rises by one.
 
     The turn is the one that the message of entry `message` begins or steers, or that of `number`. A message that waits behind a turn which parks
     waits for the answer too: then the stream ends with the end of that turn. `finished` is the end that was shown; `sure`: the turn is known to be
@@ -23,6 +24,8 @@ class TurnStream:
         self.message_entry = self.message_turn = 0
         self.finished: TurnFinished | None = None
         self._store, self._seen = store, after
+        self._complete = 0
+        """Entries up to this one were looked for in the journal."""
         self.sure = number is not None
         self._first: deque[Entry | Event] = deque()
         self._shown: set[int] = set()
@@ -75,24 +78,34 @@ class TurnStream:
                 first = self._first.popleft()
                 event = first if isinstance(first, Event) else event_of(first)
             elif buffer.items and not (buffer.behind and not buffer.hole):
-                event = self._take(buffer.items.popleft())
+                event = await self._take(buffer.items.popleft())
             elif buffer.behind and self.number is not None:
                 buffer.caught_up()
                 entries = await self._store.read(self.session, after=self._seen, from_turn=self.number)
-                buffer.items.extendleft(reversed([entry for entry in entries if entry.turn == self.number]))
+                buffer.items.extendleft(reversed([entry for entry in entries if self._shows(entry)]))
             else:
                 await buffer.news()
             if event is not None:
                 return buffer.numbered(event)
         raise StopAsyncIteration
 
-    def _take(self, item: Entry | Event) -> Event | None:
+    def _shows(self, entry: Entry) -> bool:
+        return entry.turn == self.number or queued(entry)
+
+    async def _take(self, item: Entry | Event) -> Event | None:
         """The event to show next, or None where the item was shown before or is not of this turn."""
         if isinstance(item, Event):
             return item
         event = event_of(item)
         if item.entry <= self._seen or event is None:
             return None
+        if self._seen and self.number is not None and item.entry > max(self._seen, self._complete) + 1:
+            self._complete = item.entry
+            between = await self._store.read(self.session, after=self._seen, from_turn=self.number)
+            missing = [entry for entry in between if entry.entry < item.entry and self._shows(entry)]
+            if missing:  # another task or process wrote it, and tells of it later
+                self._buffer.items.extendleft(reversed([*missing, item]))
+                return None
         self._seen = item.entry
         if item.entry in self._shown:
             return None
@@ -113,8 +126,13 @@ class TurnStream:
         return None
 
 
+def queued(entry: Entry) -> bool:
+    """Whether the entry is a message that waits for the end of the turn that runs."""
+    return isinstance(entry.body, Inbound) and entry.body.queued
+
+
 class Topic:
-    """The streams of one session. An entry reaches those of its turn and no other, however many wait."""
+    """The streams of one session. An entry reaches those of its turn and no other, however many wait, but for a message that is queued behind it."""
 
     def __init__(self) -> None:
         self._keys: dict[str, list[TurnStream]] = {}
@@ -170,6 +188,9 @@ class Topic:
             self._began(entry.turn, self._messages.pop(body.inbound, []))
         for stream in self._turns.get(entry.turn, ()):
             stream.offer(entry)
+        if queued(entry):
+            for stream in [stream for turn, streams in self._turns.items() if turn != entry.turn for stream in streams]:
+                stream.offer(entry)
         if isinstance(body, ErrorEvent) and not entry.turn:
             for stream in self._all.values():
                 stream.offer(entry)

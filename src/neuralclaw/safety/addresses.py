@@ -72,7 +72,7 @@ def parse(text: str) -> Url:
         parts = urlsplit(text)
         host, port = parts.hostname or "", parts.port
     except ValueError:
-        return Url(text, problem="it is no valid address")
+        return Url(text, problem="it is not a valid address")
     if parts.scheme.lower() not in ("http", "https"):
         return Url(text, host, port, problem="only http and https are fetched")
     if len(host) > LONGEST_HOST:
@@ -99,7 +99,7 @@ def _named(text: str, host: str, port: int | None) -> Url:
     try:
         host.encode("idna")
     except UnicodeError:
-        return Url(text, host, port, problem=f"{host} is no valid host name")
+        return Url(text, host, port, problem=f"{host} is not a valid host name")
     return Url(text, host, port)
 
 

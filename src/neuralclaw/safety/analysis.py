@@ -13,7 +13,6 @@ from .bounds import AnalysisBounds, Exceeded
 from .command_line import CommandLine
 from .paths import absolute
 
-PATH_KINDS = ("read", "list", "write", "delete")
 MAX_WANTS = 2_000
 """Paths and programs of one call that are looked up; a call that names more is not understood."""
 

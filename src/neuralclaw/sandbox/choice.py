@@ -135,12 +135,6 @@ class ChosenSandbox:
             return self._bubblewrap
 
 
-async def choose(preferred: Preferred, *, path_env: str, hidden: tuple[str, ...] = ()) -> tuple[ChosenSandbox, list[TrialResult]]:
-    """The sandbox with its trial already run, and the trials of all."""
-    sandbox = ChosenSandbox(preferred, path_env=path_env, hidden=hidden)
-    return sandbox, await run_sync(sandbox.trials)
-
-
 def _trial(path_env: str, hidden: tuple[str, ...]) -> tuple[Bubblewrap | None, TrialResult]:
     check = "sandbox.bubblewrap"
     import shutil  # with its compressors it costs start-up 3 ms

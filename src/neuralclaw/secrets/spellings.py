@@ -18,7 +18,7 @@ def unfit(value: str) -> str:
         return f"shorter than {SHORTEST} characters"
     if len(set(value)) < FEWEST:
         return f"fewer than {FEWEST} different characters"
-    return "a word that stands where no key is needed" if value.lower() in PLACEHOLDERS else ""
+    return "a placeholder for a key" if value.lower() in PLACEHOLDERS else ""
 
 
 def spellings(value: str) -> set[str]:

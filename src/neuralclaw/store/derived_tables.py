@@ -117,14 +117,14 @@ class DerivedTables:
             raise ConfigError(f"the table {name} of a capability has no key")
         for what, columns in (("key", table.key), *(("index", index) for index in table.indexes)):
             if strange := [column for column in columns if column not in table.columns]:
-                raise ConfigError(f"the {what} of the table {name} names {', '.join(strange)}, which is no column of it")
+                raise ConfigError(f"the {what} of the table {name} names {', '.join(strange)}, which is not a column of it")
             if not columns or len(set(columns)) < len(columns):
                 raise ConfigError(f"the {what} of the table {name} names no column, or one twice")
         for column, kind in table.columns.items():
             if kind not in dialect.COLUMN_TYPES:
                 raise ConfigError(f"the column {column} of the table {name} has the type {kind!r}, which is none of {', '.join(dialect.COLUMN_TYPES)}")
         if strange := [kind for kind in table.kinds if not self.codec.has(kind)]:
-            raise ConfigError(f"the table {name} is derived from {', '.join(strange)}, which is no kind of event that this program records")
+            raise ConfigError(f"the table {name} is derived from {', '.join(strange)}, which is not a kind of event that this program records")
 
     def of_kind(self, kind: str) -> tuple[CapabilityTable, ...]:
         """The capabilities' tables that entries of a kind are folded into."""

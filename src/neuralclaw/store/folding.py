@@ -76,11 +76,11 @@ class _TableProjection:
             return
         try:
             self._table.fold(entry, self._rows)
-        except Exception as error:
+        except BaseException as error:  # an exit too: the thread of the writer must not end with it
             if isinstance(error, sqlite3.Error) and not is_refusal(error):
                 raise
             raise StoreError(
-                f"the table {self._table.name} of a capability cannot take up an entry of kind {entry.header.kind} ({type(error).__name__}: {error});"
+                f"the table {self._table.name} of a capability cannot process an entry of kind {entry.header.kind} ({type(error).__name__}: {error});"
                 " nothing of this step was recorded"
             ) from error
 

@@ -1,6 +1,5 @@
 """Writing entries: what can be made ready outside the transaction, and the job that links them into the chain inside it."""
 
-import hmac
 import os
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import msgspec
 
 from ..errors import AlreadyAnswered, LeaseLost, StoreError, UnknownQuestion
-from ..types.chain import link
+from ..types.chain import body_digest, link
 from ..types.codec import Codec
 from ..types.entries import HOME, NEXT, Draft, Entry, Header, blob_digest, named_blobs
 from ..types.events import ApprovalRequested, ApprovalResolved, Body, Cancel, Inbound, ToolFinished, ToolStarted
@@ -48,9 +47,9 @@ def _new_key() -> bytes:
 
 
 def seal(data: bytes) -> tuple[bytes, bytes]:
-    """A new random key, and the digest of `data` under it (`types.chain.body_digest` as bytes)."""
+    """A new random key, and the digest of `data` under it."""
     key = _new_key()
-    return key, hmac.digest(key, data, "sha256")
+    return key, body_digest(key, data)
 
 
 class Prepared(msgspec.Struct, frozen=True, gc=False):

@@ -2,7 +2,6 @@
 
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -12,7 +11,7 @@ from ..types.actions import Scope, StandingGrant
 from ..types.codec import Codec
 from ..types.entries import Entry, rfc3339
 from ..types.events import ApprovalRequested, ApprovalResolved
-from ..types.records import OpenQuestion, Prefix, SessionRow, SessionState
+from ..types.records import OpenQuestion, Prefix, SessionRow, SessionState, expired
 from .bodies import ENTRY, body_of, entry_of, labels_of
 from .derived_tables import CapabilityTable, DerivedTables, lags
 from .tables import Progress
@@ -176,12 +175,7 @@ def _state(c: sqlite3.Connection, p: Progress, pending: bool, aside: bool, held:
 def _is_open(c: sqlite3.Connection, question: str, now: float) -> bool:
     """Whether a person can still answer it: one that is erased, cannot be read or has expired waits for nobody."""
     found = _question_row(c, question)
-    return found is not None and found.answer is None and not _expired(found, now)
-
-
-def _expired(asked: OpenQuestion, now: float) -> bool:
-    """Whether its time is over, which is a no, also while that is not on record yet."""
-    return datetime.fromisoformat(asked.question.expires).timestamp() <= now
+    return found is not None and found.answer is None and not expired(found.question, now)
 
 
 _QUESTION = (
@@ -198,7 +192,7 @@ def question_rows(c: sqlite3.Connection, approval_id: str | None, session: str |
     values = [value for value in named.values() if value is not None]
     where = [*(condition for condition, value in named.items() if value is not None), *(["q.answer IS NULL"] if open_only else [])]
     rows = c.execute(f"{_QUESTION}{_all_of(where)} ORDER BY q.record", values).fetchall()
-    return [question for row in rows if (question := _question(row)) is not None and not (open_only and _expired(question, now))]
+    return [question for row in rows if (question := _question(row)) is not None and not (open_only and expired(question.question, now))]
 
 
 def _question_row(c: sqlite3.Connection, approval_id: str) -> OpenQuestion | None:

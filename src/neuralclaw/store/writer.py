@@ -114,8 +114,8 @@ class Writer:
                 erases = bool(batch) and batch[0].empties_wal
                 if erases or self._erased_in_wal:
                     self._empty_wal(_WAL_PATIENCE if erases else 0)
-            except Exception as error:
-                failure = store_error(error, self._home) if isinstance(error, sqlite3.Error) else error
+            except BaseException as error:
+                failure = self._failure(error, self._home)
                 outcomes, entries = [(job.future, None, failure) for job in batch], []
                 with contextlib.suppress(sqlite3.Error):
                     self._tables.roll_back()
@@ -124,6 +124,13 @@ class Writer:
                     self._tables.connection.close()
             if outcomes:
                 self._deliver(outcomes, entries)
+
+    @staticmethod
+    def _failure(error: BaseException, home: str) -> Exception:
+        """What those who wait get: an exit of foreign code in this thread ends neither them nor the thread."""
+        if isinstance(error, sqlite3.Error):
+            return store_error(error, home)
+        return error if isinstance(error, Exception) else StoreError(f"writing ended with {type(error).__name__}: {error}; nothing of this step was recorded")
 
     def _deliver(self, outcomes: list[Outcome], entries: list[Entry]) -> None:
         try:

@@ -1,1 +1,1 @@
-"""The built-in tools, one file per capability."""
+"""The built-in tools, one file for each group of tools."""

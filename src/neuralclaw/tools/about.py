@@ -1,22 +1,25 @@
 """`about_me`: the agent's real settings and tools."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import msgspec
 
 from ..tool import FunctionTool, tool
-from ..types.tools import ToolResult
+from ..types.tools import ToolContext, ToolResult
+
+About = Callable[[ToolContext], Awaitable[Mapping[str, Any] | str]]
+"""What holds at the moment of a call, for the turn that the call belongs to."""
 
 
-def about_me(about: Callable[[], Mapping[str, Any] | str]) -> FunctionTool:
-    """The tool `about_me`; `about` gives what holds at the moment of the call."""
+def about_me(about: About) -> FunctionTool:
+    """The tool `about_me`."""
 
-    @tool(risk="LOW", effect="pure", category="utility", instant=True)
-    def about_me() -> ToolResult:
+    @tool(risk="LOW", effect="pure", category="utility")
+    async def about_me(ctx: ToolContext) -> ToolResult:
         """Tell which agent this is: its name, model, settings, limits, safety rules and tools, as they are now. Use it when you are asked
         about yourself or what you may do; for the machine use system_info."""
-        told = about()
+        told = await about(ctx)
         if isinstance(told, str):
             return ToolResult(content=told)
         data = msgspec.to_builtins(dict(told), str_keys=True)

@@ -1,13 +1,12 @@
 """The built-in tools, put together from what they work on."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 from ..ports import Files, Sandbox
 from ..tool import FunctionTool
 from . import files as file_tools
 from . import search
-from .about import about_me
+from .about import About, about_me
 from .calculate import calculate
 from .echo import echo
 from .file_formats import FileFormats
@@ -34,7 +33,7 @@ def workspace_tools(
     ]
 
 
-def own_tools(source: ResultSource, about: Callable[[], Mapping[str, Any] | str], result_chars: int = 40_000) -> list[FunctionTool]:
+def own_tools(source: ResultSource, about: About, result_chars: int = 40_000) -> list[FunctionTool]:
     """Tools about the agent and its machine. `source` has shortened results; `result_chars` is `agent.max_tool_result_chars`."""
     return [
         system_info,

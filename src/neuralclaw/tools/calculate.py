@@ -62,7 +62,7 @@ def _why(error: NotArithmetic, expression: str) -> str:
     """What the model is told about an expression that is none."""
     match error.kind:
         case "syntax":
-            return f"{_shown(expression)} is no arithmetic expression: {error.part}"
+            return f"{_shown(expression)} is not an arithmetic expression: {error.part}"
         case "depth":
             return "the expression is nested too deeply"
         case "name":
@@ -70,7 +70,7 @@ def _why(error: NotArithmetic, expression: str) -> str:
         case "function":
             return f"unknown function {error.part!r}; there are {', '.join(_FUNCTIONS)}"
         case "part":
-            return f"{_shown(error.part)} is no arithmetic; numbers, + - * / // % **, parentheses and {', '.join(_FUNCTIONS)} are"
+            return f"{_shown(error.part)} is not arithmetic; numbers, + - * / // % **, parentheses and {', '.join(_FUNCTIONS)} are"
 
 
 def _power(base: Any, exponent: Any) -> Any:

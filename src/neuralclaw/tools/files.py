@@ -323,7 +323,7 @@ def _countable(text: str, path: str, old: str, new: str, every: bool) -> int:
         raise ToolError(f"the text to replace is not in {path} (0 occurrences); nothing was changed.", hint=_where_else(text, old))
     if count > 1 and not every:
         raise ToolError(
-            f"the text to replace stands {count} times in {path}, at {places(text, old)}; nothing was changed.",
+            f"the text to replace occurs {count} times in {path}, at {places(text, old)}; nothing was changed.",
             hint="Give more of the text around it, or set all to true to replace every one.",
         )
     return count

@@ -51,7 +51,7 @@ def path_matcher(pattern: str) -> Callable[[str], bool]:
     try:
         whole = compile_whole(_regex(pattern))
     except NotRegular:  # a set of characters like [z-a]
-        raise ToolError(f"{pattern!r} is no pattern for file names") from None
+        raise ToolError(f"{pattern!r} is not a pattern for file names") from None
     if "/" in pattern:
         return lambda path: whole.fullmatch(_utf8(path)) is not None
     return lambda path: whole.fullmatch(_utf8(path.rpartition("/")[2])) is not None

@@ -12,7 +12,6 @@ from ..errors import (
     ConfigError,
     PermissionDeniedError,
     SecurityError,
-    StoreError,
     ToolError,
     ToolExecutionError,
     ToolNotFoundError,
@@ -117,7 +116,7 @@ async def _guarded(item: FunctionTool | ObjectTool, grant: Grant, ctx: ToolConte
     """The guard between tools, which anyone may write, and the turn: whatever one raises is an error of that call alone."""
     try:
         return await item.run(grant.arguments, grant, ctx)
-    except (ToolError, SecurityError, StoreError, Signal, GeneratorExit):
+    except (ToolError, SecurityError, Signal, GeneratorExit):
         raise
     except asyncio.CancelledError as error:
         if _cancelled():
@@ -125,7 +124,7 @@ async def _guarded(item: FunctionTool | ObjectTool, grant: Grant, ctx: ToolConte
         raise ToolExecutionError(f"{item.spec.name} failed: it was cancelled from within") from error
     except BaseException as error:  # SystemExit and KeyboardInterrupt too: a tool must not end the agent
         cause = _first(error)
-        if isinstance(cause, ToolError | SecurityError | StoreError | Signal):
+        if isinstance(cause, ToolError | SecurityError | Signal):
             raise cause from error
         log.warning("the tool %s failed", item.spec.name, exc_info=True)
         text = str(cause).strip()

@@ -83,7 +83,7 @@ def _no_name(pattern: str) -> str:
 
 def _about_pattern(search: LineSearch, *, found: bool) -> str:
     """What the model is told about a pattern that is no regular expression, or that nothing matched."""
-    told = f"[the pattern is no regular expression ({search.why_plain}) and was searched as plain text]" if search.why_plain else ""
+    told = f"[the pattern is not a regular expression ({search.why_plain}) and was searched as plain text]" if search.why_plain else ""
     if found:
         return told
     return "\n".join(line for line in (told, "[try ignore_case, a shorter pattern, or another path]") if line)

@@ -76,7 +76,7 @@ def terminal(sandbox: Sandbox, clean_env: Mapping[str, str], settings: TerminalS
         edit files use the file tools: they are judged sooner and say more.
 
         Each call is a new shell in the workspace: `cd` and variables do not last. There is no input, so no editors and no prompts, and nothing
-        goes on running afterwards. A failure begins with `Exit code: N`; what came on standard error stands behind `[stderr]`. Of more than
+        goes on running afterwards. A failure begins with `Exit code: N`; standard error follows `[stderr]`. Of more than
         20,000 characters the beginning and the end are shown.
         Example: {"command": "python -m pytest -q tests/test_a.py", "timeout": 120}
 
@@ -114,7 +114,7 @@ def checked_variables(variables: Mapping[str, str]) -> Mapping[str, str]:
     """The variables as they are. Raises `ToolError` for one that decides what is loaded or run."""
     for name in variables:
         if not (name.isascii() and name.isidentifier()):
-            raise ToolError(f"{name!r} is no name for an environment variable")
+            raise ToolError(f"{name!r} is not a name for an environment variable")
         upper = name.upper()
         redirects = upper.startswith(_REDIRECTING) or upper in _REDIRECTING_NAMES or (upper.startswith("PYTHON") and upper not in _HARMLESS_PYTHON)
         if redirects:
@@ -176,7 +176,7 @@ def _result(command: str, result: ExecResult, timeout: float, sandbox: str) -> T
 
 def _after_time_out(timeout: float, printed: bool) -> str:
     """What the model may do about a command that took too long."""
-    far = "what it printed until then stands above" if printed else "it printed nothing until then"
+    far = "what it printed until then is shown above" if printed else "it printed nothing until then"
     return f"[{far}; it may have waited for input, which there is none of. Run less at once, or give a timeout above {timeout:g}.]"
 
 

@@ -19,9 +19,9 @@ def link(previous: str, header: Header) -> str:
     return hashlib.sha256(previous.encode() + b"\n" + msgspec.json.encode(fields)).hexdigest()
 
 
-def body_digest(key: bytes, data: bytes) -> str:
-    """HMAC-SHA-256 (hex) of a body under its own random key, which is erased with it: an erased body cannot be guessed back."""
-    return hmac.new(key, data, hashlib.sha256).hexdigest()
+def body_digest(key: bytes, data: bytes) -> bytes:
+    """HMAC-SHA-256 of a body under its own random key, which is erased with it: an erased body cannot be guessed back."""
+    return hmac.digest(key, data, "sha256")
 
 
 def verify(headers: Iterable[Header]) -> tuple[int, str, BadRecord | None]:

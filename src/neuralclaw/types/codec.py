@@ -86,6 +86,8 @@ class Codec:
         name, place = kind.kind, _place(kind.body)
         if name in _BUILT_IN:
             raise ConfigError(f"the event kind {name} of {place} has the name of a built-in one, {_place(_BUILT_IN[name])}")
+        if (base := next((base for base in _BUILT_IN.values() if issubclass(kind.body, base)), None)) is not None:
+            raise ConfigError(f"the event kind {name} of {place} is a subclass of {_place(base)}, which the program acts on", hint="derive it from Body itself")
         if name in self._kinds:
             raise ConfigError(f"two event kinds are called {name}: {_place(self._kinds[name].body)} and {place}")
         if not re.fullmatch(_KIND, name):
@@ -128,21 +130,18 @@ class Codec:
         Raises `ValueError` or `RecursionError` for what is no body of that kind; of an older version, what its upcast raises becomes a `ValueError` too.
         """
         reader = self._readers[kind]
-        if version == reader.version:
-            body: Body = reader.decoder.decode(data)
-            return body
-        fields = msgspec.json.decode(data)
-        for older in range(version, reader.version):
-            fields = _upcast(reader.upcasts[older], fields, f"{kind} version {version}")
-        return msgspec.convert(fields, reader.body)
-
-
-def _upcast(upcast: Upcast, fields: dict[str, Any], what: str) -> dict[str, Any]:
-    """The guard around code that may be a capability's: what it raises on a damaged entry stops no reader."""
-    try:
-        return upcast(fields)
-    except Exception as error:
-        raise ValueError(f"{what}: {type(error).__name__}: {error}") from error
+        try:
+            if version == reader.version:
+                body: Body = reader.decoder.decode(data)
+                return body
+            fields = msgspec.json.decode(data)
+            for older in range(version, reader.version):
+                fields = reader.upcasts[older](fields)
+            return msgspec.convert(fields, reader.body)
+        except (ValueError, RecursionError):
+            raise
+        except (Exception, SystemExit) as error:  # of an upcast or a body that a capability brings: what it raises stops no reader
+            raise ValueError(f"{kind} version {version}: {type(error).__name__}: {error}") from error
 
 
 def _reader(body: type[Body], version: int, upcasts: Mapping[int, Upcast]) -> _Reader:

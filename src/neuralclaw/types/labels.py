@@ -14,13 +14,19 @@ OWNER: Labels = frozenset({"owner", "private"})
 """What the owner says."""
 AGENT: Labels = frozenset({"agent"})
 """What the agent itself says."""
-CONFIDENTIALITY = ("public", "private", "secret")
 """From the least to the most confidential."""
 
 
 def join(*parts: Iterable[str]) -> Labels:
     """The labels of a content made from all of these."""
     return frozenset().union(*parts)
+
+
+def checked_labels(given: object) -> Labels:
+    """Labels that others gave. Raises `TypeError` for what is no set, list or tuple of texts: a text alone would be taken letter by letter."""
+    if not isinstance(given, frozenset | set | list | tuple) or not all(isinstance(label, str) for label in given):
+        raise TypeError(f"labels are a set of texts, not {given!r:.80}")
+    return frozenset(given)
 
 
 def external(source: str) -> Labels:
@@ -31,9 +37,3 @@ def external(source: str) -> Labels:
 def is_external(labels: Iterable[str]) -> bool:
     """Whether any part of the content came from outside the owner's words and the agent's own tools."""
     return any(label == "external" or label.startswith("external:") for label in labels)
-
-
-def confidentiality(labels: Iterable[str]) -> str:
-    """The confidentiality that holds for content with these labels."""
-    found = [CONFIDENTIALITY.index(label) for label in labels if label in CONFIDENTIALITY]
-    return CONFIDENTIALITY[max(found)] if found else "private"

@@ -1,5 +1,6 @@
-"""Rows that are derived from entries or stand beside them: sessions, leases, questions, results, records, outbox."""
+"""Records that are derived from entries or stand beside them: sessions, leases, questions, results, records, outbox."""
 
+from datetime import datetime
 from typing import Any, Literal
 
 import msgspec
@@ -203,3 +204,8 @@ class DuplicateInbound(StoreError):
     def __init__(self, key: str, session: str, entry: int) -> None:
         super().__init__(f"the message {key} was accepted before")
         self.session, self.entry = session, entry
+
+
+def expired(question: ApprovalRequested, now: float) -> bool:
+    """Whether the time of a question is over, which is a no, also while that is not recorded yet; `now` in epoch seconds."""
+    return datetime.fromisoformat(question.expires).timestamp() <= now

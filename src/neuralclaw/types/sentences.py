@@ -42,7 +42,7 @@ _ANSWERED = {
     "auto": "answered by --approvals auto: {}",
     "expired": "its time is over, which is a {}",
     "withdrawn": "withdrawn by a new message, which is a {}",
-    "nobody": "nobody is there to answer it, which is a {}",
+    "nobody": "no one can be asked, which is a {}",
     "cancelled": "not needed any more",
 }
 _CUT = {"length": ", cut off by the limit of its output", "cancelled": ", cut off since the turn was stopped"}

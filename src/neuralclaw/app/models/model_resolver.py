@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from ... import config
+from ...agent.turn import ChosenModel
 from ...config import LoadedSettings
 from ...config.model_choice import OFFLINE
 from ...config.services import OLLAMA_TAG
@@ -30,17 +31,6 @@ LOCAL = "local"
 """Provider name of a model file that runs in this process."""
 OWN = {"offline": "grammar", "direct": "call"}
 """Providers that are no service, and their one model."""
-
-
-class ChosenModel(msgspec.Struct, frozen=True, kw_only=True):
-    """The model that a turn asks, by its name within the provider, and how it is asked. `timeout`: seconds without a byte."""
-
-    provider: Provider
-    model: str
-    temperature: float | None = None
-    top_p: float | None = None
-    max_tokens: int | None = None
-    timeout: float = 120.0
 
 
 class ModelResolver:
@@ -72,7 +62,7 @@ class ModelResolver:
         llm = self._loaded.settings.llm
         return ChosenModel(
             provider=provider,
-            model=name,
+            name=name,
             temperature=llm.temperature,
             top_p=llm.top_p,
             max_tokens=llm.max_tokens,

@@ -73,7 +73,7 @@ class ModelVerbs:
         service, _, name = full.partition(":")
         if service in OWN or service in (GIVEN, LOCAL) or self._models.given:
             chosen = await self._models.chosen(full)
-            told = _told(chosen.provider.info(chosen.model), None if service == LOCAL else Price(0, 0, 0) if service in OWN else None)
+            told = _told(chosen.info, None if service == LOCAL else Price(0, 0, 0) if service in OWN else None)
             return {"model": full, **told, "source": "built in" if service in OWN else "model", "address": None, "key": None, "key_present": True}
         found = self._models.described(service)
         return {

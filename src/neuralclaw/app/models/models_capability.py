@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ... import config
 from ...capability import Capability, Verb
 from ...plugins import load
 from ..capability_context import ClientContext
@@ -48,8 +49,9 @@ async def try_models(
     `progress` is told the value so far. Real calls are made, and paid. Raises `ConfigError` for a model that cannot be asked, `LLMError` where none
     of them answers.
     """
+    config.refuse_caps(context.loaded)
     wanted = load("models.asked")(models=models, tasks=tasks, timeout=timeout, runs=runs, keep=keep, seed=seed)
-    done: list[dict[str, Any]] = await load("models.try")(context.loaded, context.models, wanted, progress)
+    done: list[dict[str, Any]] = await load("models.try")(context.loaded, context.models, wanted, progress, context.notice)
     return done
 
 
@@ -99,6 +101,9 @@ MODELS = Capability(
                 "seed": "what names and numbers are made from, as a trial before printed it (else new ones)",
             },
             spelled={"models": "P:M", "tasks": "--task NAME", "timeout": "SECONDS", "keep": "DIR"},
+            render=lambda values: load("models.trial_text")(values),
+            progress=lambda values: load("models.trial_line")(values),
+            failures=lambda values: load("models.trial_failures")(values),
             settings_only=True,
         ),
     ),

@@ -61,7 +61,7 @@ async def fetch(gate: PolicyGate, url: str, home: str, tell: Callable[[str], Non
             room = shutil.disk_usage(folder).free - KEEP_FREE
             size, sha256 = await Download(net, gate, out, tell, min(max_bytes, room)).run(url)
         if wrong := trouble(temporary):
-            raise NeuralClawError(f"{url} is no model that can be used: {wrong}; nothing was kept")
+            raise NeuralClawError(f"{url} is not a model that can be used: {wrong}; nothing was kept")
         os.replace(temporary, path)  # noqa: PTH105
         return FetchedFile(path, size, sha256)
     except (TimeoutError, ConnectionError) as error:
@@ -82,7 +82,7 @@ def file_name(url: str) -> str:
     parts = urlsplit(url)
     name = unquote(parts.path.rpartition("/")[2])
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigError(f"{url} is no http or https address", hint="neuralclaw init --fetch-model https://…/model.gguf")
+        raise ConfigError(f"{url} is not an http or https address", hint="neuralclaw init --fetch-model https://…/model.gguf")
     if not _NAME.fullmatch(name) or not name.lower().endswith(".gguf"):
         raise ConfigError(f"{url} names no GGUF file", hint="the address must end with NAME.gguf")
     return name
@@ -132,7 +132,7 @@ class Download:
             if len(head) < len(MAGIC):
                 head += chunk[: len(MAGIC) - len(head)]
                 if not MAGIC.startswith(head):
-                    raise NeuralClawError(f"what {host} sends is no GGUF file; nothing was kept", hint="check the address")
+                    raise NeuralClawError(f"what {host} sends is not a GGUF file; nothing was kept", hint="check the address")
             size += len(chunk)
             if size > self._max:
                 raise too_large(size, self._max)

@@ -242,7 +242,7 @@ async def call(models: ModelResolver, name: str, tell: Tell) -> FirstCall:
         return FirstCall(model=full, text="no language model: there is nothing to call")
     chosen = await models.chosen(full)
     request = Request(
-        model=chosen.model,
+        model=chosen.name,
         messages=(UserMessage(QUESTION),),
         temperature=chosen.temperature,
         top_p=chosen.top_p,

@@ -1,7 +1,7 @@
 """`models.try`: the tasks with one model after the other, and what came of them as plain values."""
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -16,6 +16,7 @@ from ..option_checks import count, refused, seconds
 from .task import Task
 from .tasks import TASKS
 from .trial_runner import FINAL, Progress, TaskResult, Trial, named
+from .trial_text import announcement
 from .workspaces import trial_workspaces
 
 SECONDS = 120.0
@@ -75,10 +76,14 @@ def paid(loaded: config.LoadedSettings, model: str) -> bool:
     return not is_local(load("provider.resolve")(service, told, loaded.env).host)
 
 
-async def try_models(loaded: config.LoadedSettings, models: ModelResolver, asked: TrialRequest, progress: Progress | None = None) -> list[dict[str, Any]]:
-    """Try the models; a value for each. Raises `LLMError` where not one of them could be reached."""
+async def try_models(
+    loaded: config.LoadedSettings, models: ModelResolver, asked: TrialRequest, progress: Progress | None, notice: Callable[[str], None]
+) -> list[dict[str, Any]]:
+    """Try the models; a value for each. `notice` is told what is about to happen. Raises `LLMError` where not one of them could be reached."""
     tasks, names = chosen(asked.tasks), await full_names(models, asked.models)
     runs = [(task, run) for task in tasks for run in range(1, asked.runs + 1)]
+    for text in announcement(names, len(runs), [name for name in names if paid(loaded, name)]):
+        notice(text)
     seed = asked.seed or secrets.token_hex(4)
     done: list[ModelTrial] = []
     tell = progress or (lambda value: None)

@@ -230,11 +230,6 @@ def _replacement(change: str, file: str) -> Call | None:
     return "edit_file", arguments | ({"all": True} if every else {})
 
 
-def _in(rest: str) -> Call | None:
-    """`in FILE replace A with B`."""
-    return _edit(rest)
-
-
 def _delete(rest: str) -> Call | None:
     found = name(rest)
     return None if found is None or (not is_quoted(trimmed(rest)) and any(c in found for c in "*?")) else ("delete_file", {"path": found})
@@ -344,7 +339,7 @@ VERBS: dict[str, Rule] = _words(
         "make": _make,
         "edit": _edit,
         "replace change substitute": _replace,
-        "in": _in,
+        "in": _edit,  # `in FILE replace A with B`
         "delete remove erase": _delete,
         "rm": _rm,
         "run execute exec $": _run,

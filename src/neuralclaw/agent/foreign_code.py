@@ -1,0 +1,47 @@
+"""The guard around code that others wrote: whatever it raises is an error of its own, and ends nothing around it."""
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import anyio
+
+from ..errors import AgentError
+
+T = TypeVar("T")
+
+LONGEST_REASON = 500
+"""Characters of what foreign code failed with that are told."""
+
+
+def cancelled() -> bool:
+    """Whether what runs here is being cancelled by somebody, and not only something that it waited for."""
+    task = asyncio.current_task()
+    return anyio.current_effective_deadline() == -math.inf or (task is not None and task.cancelling() > 0)
+
+
+async def run_foreign(what: str, work: Callable[[], Awaitable[T]]) -> T:
+    """What `work` gives. `what` names it and whose it is, for the error.
+
+    Raises `AgentError` for whatever it raises: an exception of any class, an exit of the program, a cancellation that nobody here asked for.
+    """
+    try:
+        return await work()
+    except asyncio.CancelledError as error:
+        if cancelled():
+            raise
+        raise AgentError(f"{what} failed: it was cancelled from within") from error
+    except GeneratorExit:
+        raise
+    except BaseException as error:
+        raise AgentError(f"{what} failed: {reason(error)}") from error
+
+
+def reason(error: BaseException) -> str:
+    """An error of foreign code in one line: its class and what it says."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    text = " ".join(str(error).split())
+    text = text if len(text) <= LONGEST_REASON else text[: LONGEST_REASON - 1] + "…"
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,0 +1,234 @@
+"""Code of a capability that fails harms nobody but itself: an error of any class, an exit of the program, a cancellation from within."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from neuralclaw import Agent
+from neuralclaw.agent.foreign_code import run_foreign
+from neuralclaw.agent.redaction import NO_REDACTION
+from neuralclaw.agent.sources import TurnSource, read_sources
+from neuralclaw.app.capabilities import Capabilities
+from neuralclaw.app.clock import SystemClock
+from neuralclaw.app.verb_calls import plain
+from neuralclaw.capability import Capability, DoctorCheck, EventKind, Table, TurnContext, Verb
+from neuralclaw.errors import AgentError, ConfigError, StoreError, UsageError
+from neuralclaw.store import SqliteStore
+from neuralclaw.testing import FunctionProvider, Reply
+from neuralclaw.tool import tool
+from neuralclaw.types.codec import Codec
+from neuralclaw.types.entries import Draft
+from neuralclaw.types.events import ApprovalResolved, Body
+from neuralclaw.types.options import TurnOptions
+
+from .test_registry import client_of, without
+
+pytestmark = pytest.mark.anyio
+
+TURN = TurnContext(session="s", options=TurnOptions(model="offline", workspace="/w"))
+
+
+class Noted(Body, frozen=True, kw_only=True, tag="failing.noted"):
+    text: str = ""
+
+    def __post_init__(self) -> None:
+        if self.text == "unreadable":
+            raise LookupError("no such note")
+
+
+class Fake(ApprovalResolved, frozen=True, kw_only=True, tag="failing.fake"):
+    pass
+
+
+async def raises() -> Any:
+    raise KeyError("mood")
+
+
+async def exits() -> Any:
+    raise SystemExit(7)
+
+
+async def waits_for_cancelled() -> Any:
+    never = asyncio.get_running_loop().create_future()
+    never.cancel()
+    await never
+
+
+async def gives(value: Any) -> Any:
+    return value
+
+
+FAILING = [(raises, "KeyError: 'mood'"), (exits, "SystemExit: 7"), (waits_for_cancelled, "it was cancelled from within")]
+
+
+def capability(**parts: Any) -> Capabilities:
+    value = Capability(name="failing", summary="x", **parts)
+    return Capabilities.load(("failing",), built_in={}, found=lambda: [without(value, "failing")])
+
+
+@pytest.mark.parametrize(("fails", "why"), FAILING)
+async def test_whatever_foreign_code_raises_is_one_error_that_names_it(fails: Callable[[], Awaitable[Any]], why: str) -> None:
+    with pytest.raises(AgentError, match=f"the probe failed: {why}"):
+        await run_foreign("the probe", fails)
+
+
+async def test_a_cancellation_from_outside_passes_foreign_code() -> None:
+    begun, never = anyio.Event(), anyio.Event()
+
+    async def work() -> None:
+        begun.set()
+        await never.wait()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run_foreign, "the probe", work)
+        await begun.wait()
+        tasks.cancel_scope.cancel()
+    assert tasks.cancel_scope.cancelled_caught
+
+
+@pytest.mark.parametrize(("fails", "why"), FAILING)
+async def test_a_source_that_fails_is_left_out_and_the_others_are_read(fails: Callable[[], Awaitable[Any]], why: str) -> None:
+    async def well() -> Any:
+        return [("here", frozenset({"agent"}))]
+
+    read = await read_sources([TurnSource(name="bad", read=fails), TurnSource(name="good", read=well)], NO_REDACTION)
+    assert read.text == "here"
+    assert read.failed[0][0] == "bad"
+    assert why in read.failed[0][1]
+
+
+@pytest.mark.parametrize("labels", ["external:web", None, 5, [1]])
+async def test_a_source_whose_labels_are_no_set_of_texts_is_left_out(labels: Any) -> None:
+    async def read() -> Any:
+        return [("secret of a page", labels)]
+
+    given = await read_sources([TurnSource(name="bad", read=read)], NO_REDACTION)
+    assert (given.text, given.labels) == ("", frozenset())
+    assert "labels are a set of texts" in given.failed[0][1]
+
+
+@pytest.mark.parametrize("fails", [raises, exits, waits_for_cancelled, lambda: gives(5), lambda: gives("ab")])
+async def test_tools_that_cannot_be_asked_for_are_none(fails: Any, home: Path, tmp_path: Path) -> None:
+    async def tools(context: Any, turn: TurnContext) -> Any:
+        return await fails()
+
+    async with Agent.open(home=home, workspace=tmp_path, environ={}) as agent:
+        assert await capability(tools=tools).for_client(client_of(agent)).tools(TURN) == [("failing", [])]
+
+
+async def test_a_wrapper_that_fails_is_named(home: Path, tmp_path: Path) -> None:
+    def wrap(context: Any, turn: TurnContext, provider: Any) -> Any:
+        raise KeyError("mood")
+
+    async with Agent.open(home=home, workspace=tmp_path, environ={}) as agent:
+        given = capability(wrap=wrap).for_client(client_of(agent))
+        with pytest.raises(AgentError, match="the capability failing could not wrap the model: KeyError: 'mood'"):
+            given.wrap(TURN, FunctionProvider(lambda request: Reply("x")))  # type: ignore[arg-type, return-value]
+
+
+@pytest.mark.parametrize(("fails", "why"), FAILING)
+async def test_a_verb_and_a_check_that_fail_are_named(fails: Callable[[], Awaitable[Any]], why: str, home: Path, tmp_path: Path) -> None:
+    async def run(context: Any) -> Any:
+        return await fails()
+
+    async def checks(context: Any) -> AsyncIterator[DoctorCheck]:
+        yield DoctorCheck(check="failing", ok=True, text="well")
+        await fails()
+
+    async with Agent.open(home=home, workspace=tmp_path, environ={}) as agent:
+        given = capability(verbs=(Verb(name="failing.go", summary="x", run=run),), checks=checks).for_client(client_of(agent))
+        with pytest.raises(AgentError, match=f"the command failing.go failed: {why}"):
+            await given.verbs()["failing.go"]()
+        found = [check async for check in given.checks()]
+    assert [check.ok for check in found] == [True, False]
+    assert why in found[1].text
+
+
+async def test_an_error_of_the_tree_that_a_verb_raises_is_its_own(home: Path, tmp_path: Path) -> None:
+    async def run(context: Any) -> Any:
+        raise UsageError("no such habit", hint="habit list")
+
+    async with Agent.open(home=home, workspace=tmp_path, environ={}) as agent:
+        given = capability(verbs=(Verb(name="failing.go", summary="x", run=run),)).for_client(client_of(agent))
+        with pytest.raises(UsageError, match="no such habit"):
+            await given.verbs()["failing.go"]()
+
+
+def test_a_value_that_is_not_json_is_told_so() -> None:
+    with pytest.raises(AgentError, match="not JSON"):
+        plain(object())
+
+
+@pytest.mark.parametrize("says", [lambda body: body.mood, lambda body: None, lambda body: exit(3)])
+def test_a_sentence_that_fails_says_so_in_its_place(says: Any) -> None:
+    told = capability(events=(EventKind(body=Noted, sentence=says),)).told(Noted(text="x"))
+    assert told.startswith("failing.noted (its capability has no sentence for it: ")
+
+
+def test_a_kind_that_is_a_subclass_of_a_built_in_one_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"failing\.fake .* is a subclass of .*ApprovalResolved"):
+        Codec([EventKind(body=Fake, sentence=str)])
+
+
+async def test_a_body_and_an_upcast_that_fail_leave_the_record_whole(home: Path) -> None:
+    async with await SqliteStore.open(str(home), clock=SystemClock(), codec=Codec([EventKind(body=Noted, sentence=str)])) as store:
+        await store.append("home", [Draft(0, Noted(text="x"))])
+
+    def never(fields: dict[str, Any]) -> dict[str, Any]:
+        raise ZeroDivisionError("upcast")
+
+    later = Codec([EventKind(body=Noted, sentence=str, version=2, upcasts={1: never})])
+    async with await SqliteStore.open(str(home), clock=SystemClock(), codec=later) as store:
+        assert (await store.verify()).ok
+        [entry] = await store.read("home")
+        assert entry.body is not None
+        assert entry.body.type == "unreadable"
+        await store.rebuild()
+
+
+@pytest.mark.parametrize("fails", [KeyError, SystemExit, KeyboardInterrupt])
+async def test_a_fold_that_fails_refuses_its_append_and_no_later_one(fails: type[BaseException], home: Path) -> None:
+    def fold(entry: Any, rows: Any) -> None:
+        raise fails("fold")
+
+    table = Table(name="failing", columns={"text": "text"}, key=("text",), kinds=("failing.noted",), fold=fold)
+    codec = Codec([EventKind(body=Noted, sentence=str)])
+    async with await SqliteStore.open(str(home), clock=SystemClock(), codec=codec, tables=[table]) as store:
+        with pytest.raises(StoreError, match=f"the table failing of a capability .*{fails.__name__}"):
+            await store.append("home", [Draft(0, Noted(text="x"))])
+        assert (await store.verify()).ok
+
+
+async def test_an_error_of_the_store_inside_a_tool_is_the_tools(home: Path, tmp_path: Path) -> None:
+    @tool(risk="LOW", effect="pure")
+    async def misspelt() -> str:
+        """Read a table that is not there."""
+        raise StoreError("there is no table habitz")
+
+    replies = iter([Reply("", tool_calls=[{"name": "misspelt", "arguments": {}}]), Reply("done")])
+
+    async def answer(request: Any) -> Reply:
+        return next(replies)
+
+    async with Agent.open(home=home, workspace=tmp_path, environ={}, provider=FunctionProvider(answer), tools=[misspelt]) as agent:
+        ended = await agent.ask("go", session="s")
+        shown = await agent.do("sessions.show", session="s")
+    assert (ended.status, ended.text) == ("done", "done")
+    [result] = [event for event in shown["events"] if event["type"] == "tool.finished"]
+    assert result["ok"] is False
+    assert "there is no table habitz" in result["error"]
+
+
+async def test_a_turn_that_is_not_there_is_refused(home: Path, tmp_path: Path) -> None:
+    async with Agent.open(home=home, workspace=tmp_path, environ={}) as agent:
+        await agent.ask("echo hi", session="s", model="offline")
+        context = capability(events=(EventKind(body=Noted, sentence=str),)).for_client(client_of(agent)).context("failing")
+        for session, turn in (("s", 999), ("s", -7), ("ghost", 1)):
+            with pytest.raises(UsageError, match="nothing was recorded"):
+                await context.record(Noted(text="x"), session=session, turn=turn)
+        with pytest.raises(TypeError, match="labels are a set of texts"):
+            await context.record(Noted(text="x"), labels="external:web")  # type: ignore[arg-type]
