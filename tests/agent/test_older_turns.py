@@ -90,3 +90,21 @@ async def test_a_turn_that_is_resumed_by_name_runs_under_what_was_asked_for_then
     async with agent(home, provider=model.provider, tools=[model.tool]) as a, a.resume("s", approvals="auto") as stream:
         assert [event.status async for event in stream if event.type == "turn.finished"] == ["done"]
     assert model.ran == ["risky old"]
+
+
+@pytest.mark.parametrize("withdrawn", [False, True])
+async def test_a_message_without_options_runs_under_the_owners_own_where_the_last_turn_was_erased(home: Path, withdrawn: bool) -> None:
+    model = Danger()
+    async with agent(home, provider=model.provider, tools=[model.tool]) as a:
+        await a.ask("first", session="s")
+        await a._home.store.erase("s", None, "owner")
+        inbound = Inbound(text="second", key="k", by="owner", channel="post", address="room", reply_to="room")
+        if withdrawn:
+            accepted = await a.desk._acceptance.queue("s", inbound)
+            await a.desk.cancel("s", by="owner", message=accepted.entry)
+        else:
+            async with a.desk.turn("s", inbound) as stream:
+                assert [event.body.status async for event in stream if event.body.type == "turn.finished"] == ["done"]
+        assert (await a.ask("third", session="s")).status == "done"
+        started = await a._home.store.read("s", kinds=("turn.started",))
+    assert [entry.body.options.workspace for entry in started[1:]] == [str(home.parent / "work")] * 2

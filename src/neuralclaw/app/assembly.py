@@ -39,6 +39,7 @@ def open_desk(
         bus=bus,
         asker=asker,
         equip=partial(equip, home),
+        resolve=partial(resolve, home, defaults),
         redaction=home.redactor,
         searched=Searched(home.redactor),
     )

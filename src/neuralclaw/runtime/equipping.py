@@ -43,6 +43,7 @@ class RuntimePorts(msgspec.Struct, frozen=True, kw_only=True):
     bus: Bus
     asker: JournalAsker
     equip: Equip
+    resolve: Resolve
     redaction: Redaction
     searched: Searched
     """Entries that were read, without secrets: the journals of all sessions search none twice."""

@@ -15,7 +15,7 @@ from ..agent.loop import run_turn
 from ..agent.redaction import redacted
 from ..agent.state import TurnState
 from ..agent.turn import Equipment, StartRecord, Turn
-from ..errors import AgentError, AlreadyAnswered, NeuralClawError, StoreError, TurnSetAside
+from ..errors import AlreadyAnswered, NeuralClawError, StoreError, TurnSetAside
 from ..types.entries import Draft, Entry
 from ..types.events import (
     ApprovalResolved,
@@ -137,7 +137,7 @@ class SessionRun:
         if not state.inbox:
             return False
         message = state.inbox.oldest
-        options = self._options(message, state)
+        options = self._known_options(message, state) or await self._own_options()
         try:
             wanted = with_start(options, self._wanted(message.entry), resumed=False)
             equipment = await self._ports.equip(self.session, state.number + 1, wanted, None)
@@ -154,18 +154,24 @@ class SessionRun:
         journal.begin(TurnState(journal.state.number + 1, after=journal.state), journal.conversation, journal.labels)
         await journal.append(*bodies, labels=join(message.labels, labels), blobs=blobs)
 
-    def _options(self, message: Waiting, state: TurnState) -> TurnOptions:
-        """What the turn of the message runs under: its own options, else those of the turn before."""
-        options = message.body.options or (state.started.options if state.started else None)
-        if options is None:
-            raise AgentError(f"message {message.entry} of session {self.session} says neither which model nor which workspace to use")
-        return options
+    def _known_options(self, message: Waiting, state: TurnState) -> TurnOptions | None:
+        """What the turn of the message runs under: its own options, else those of the turn before; None where that was erased or cannot be read."""
+        return message.body.options or (state.started.options if state.started else None)
+
+    async def _own_options(self) -> TurnOptions:
+        """The owner's own options, in the session's workspace."""
+        row, options = await lookups.session(self._store, self.session), await self._ports.resolve(self.session, None)
+        return msgspec.structs.replace(options, workspace=row.workspace) if row is not None and row.workspace else options
 
     async def _close_withdrawn(self, journal: Journal) -> None:
         """Messages that were withdrawn before their turn began: each has its turn, in which nothing happened, whatever has become of model and workspace."""
         while journal.state.inbox and journal.state.inbox.oldest.cancelled_by is not None:
             state, message = journal.state, journal.state.inbox.oldest
-            started = beginning(message, self._options(message, state), StartRecord())
+            options = self._known_options(message, state)
+            if options is None:
+                row = await lookups.session(self._store, self.session)
+                options = TurnOptions(model=row.model if row else "", workspace=row.workspace if row else "")
+            started = beginning(message, options, StartRecord())
             end = TurnFinished(status="cancelled", text=WITHDRAWN, model=started.model, usage=Usage(usd=0.0))
             await self._begin(journal, message, started, end)
 
