@@ -16,10 +16,10 @@ import anyio
 from neuralclaw import Agent
 from neuralclaw.app.clock import SystemClock
 from neuralclaw.store import SqliteStore
-from neuralclaw.types.actions import Shown
 from neuralclaw.types.entries import Draft
 from neuralclaw.types.events import ApprovalRequested, Inbound, TurnFinished
 from neuralclaw.types.labels import OWNER
+from neuralclaw.types.questions import Shown
 from neuralclaw.types.records import NewSession
 from neuralclaw.types.risk import Risk, Tier
 

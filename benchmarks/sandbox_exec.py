@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable
 from neuralclaw.ports import Sandbox
 from neuralclaw.sandbox.bubblewrap import Bubblewrap
 from neuralclaw.sandbox.process import ProcessSandbox
-from neuralclaw.types.actions import Envelope, Grant
+from neuralclaw.types.grants import Envelope, Grant
 
 PATH = os.environ["PATH"]
 

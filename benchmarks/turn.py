@@ -129,7 +129,7 @@ async def thin(url: str) -> AsyncGenerator[Turn]:
     from neuralclaw.providers.retry import RetryProvider
     from neuralclaw.sandbox.net import HttpNet
     from neuralclaw.testing import FakeClock
-    from neuralclaw.types.actions import Envelope, Grant
+    from neuralclaw.types.grants import Envelope, Grant
     from neuralclaw.types.messages import AssistantMessage, ChatMessage, Finished, ModelReply, Request, ToolDef, ToolMessage, UserMessage
 
     tools = (ToolDef("calculate", "Calculate.", SCHEMA),)

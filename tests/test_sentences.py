@@ -5,7 +5,6 @@ from typing import cast, get_args
 import msgspec
 import pytest
 
-from neuralclaw.types.actions import Shown
 from neuralclaw.types.events import (
     AnyBody,
     ApprovalRequested,
@@ -34,6 +33,7 @@ from neuralclaw.types.events import (
 )
 from neuralclaw.types.messages import ToolCall, Usage
 from neuralclaw.types.options import TurnOptions
+from neuralclaw.types.questions import Shown
 from neuralclaw.types.risk import Decision, Risk, Tier
 from neuralclaw.types.sentences import sentence
 

@@ -223,7 +223,7 @@ class FileFormat(msgspec.Struct, frozen=True, kw_only=True):
     writer: str = ""
     any_name: bool = False
     """The content alone decides, also under another name."""
-    told: str = ""
+    layout: str = ""
     """How the text is laid out that the `reader` gives, for the model: `as Markdown`."""
     takes: str = ""
     """What the `writer` takes, for the model: `Markdown`."""

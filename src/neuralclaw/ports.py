@@ -8,12 +8,16 @@ from .desk_ports import Channel as Channel
 from .desk_ports import Desk as Desk
 from .desk_ports import Subscriber as Subscriber
 from .desk_ports import TurnEvents as TurnEvents
-from .types.actions import Action, Answer, Answers, FactSheet, Grant, Question, StandingGrant, Verdict, Wants
+from .types.actions import Action
 from .types.entries import Draft, Entry
+from .types.facts import FactSheet, Wants
+from .types.grants import Grant, StandingGrant
 from .types.messages import ModelEvent, ModelInfo, Request
 from .types.options import ApprovalsMode
+from .types.questions import Answer, Answers, Question
 from .types.records import Lease, OpenQuestion, Record, SessionRow, StateRow, VerifyReport
 from .types.tools import FileChange, ToolContext, ToolResult, ToolSpec, Watched
+from .types.verdicts import Verdict
 
 
 class Clock(Protocol):

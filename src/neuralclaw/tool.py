@@ -12,8 +12,8 @@ import anyio.to_thread
 import msgspec
 
 from .errors import ConfigError, ToolExecutionError, ToolValidationError
-from .types.actions import Grant
 from .types.content import IMAGE_TYPES, MAX_IMAGE_BYTES, plain_json, text_of
+from .types.grants import Grant
 from .types.messages import ContentPart, Image, ImageContent, StructuredContent, TextContent
 from .types.risk import Effect, Power, Risk, Sink
 from .types.tools import ToolContext, ToolResult, ToolSpec, Touch

@@ -10,11 +10,14 @@ import pytest
 from neuralclaw import tool
 from neuralclaw.agent.loop import run_turn
 from neuralclaw.testing import ScriptedProvider
-from neuralclaw.types.actions import Action, Answers, Grant, Question, Shown, StandingGrant, Verdict
+from neuralclaw.types.actions import Action
 from neuralclaw.types.events import ApprovalResolved, DecisionMade, ToolFinished, TurnFinished
+from neuralclaw.types.grants import Grant, StandingGrant
 from neuralclaw.types.options import TurnOptions
+from neuralclaw.types.questions import Answers, Question, Shown
 from neuralclaw.types.risk import Decision, Risk, Tier
 from neuralclaw.types.signals import Parked
+from neuralclaw.types.verdicts import Verdict
 
 from ..store.kit import opened
 from .kit import call, calls

@@ -16,7 +16,7 @@ import pytest
 from neuralclaw import lookups
 from neuralclaw.app.background_work import run_services
 from neuralclaw.app.capabilities import Capabilities, LoadedCapability
-from neuralclaw.app.capability_parts import Nothing
+from neuralclaw.app.capability_parts import NoCapabilityParts
 from neuralclaw.capability import Capability, Service
 from neuralclaw.errors import UsageError
 from neuralclaw.ports import Channel
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.anyio
 ROOT = Path(__file__).resolve().parents[2]
 
 
-class Background(Nothing):
+class Background(NoCapabilityParts):
     """What works in the background."""
 
     def __init__(self, *services: Service, channels: Mapping[str, Channel] | None = None) -> None:
@@ -60,7 +60,7 @@ async def settled(opened: Any, wanted: str) -> None:
 
 async def test_an_answer_goes_to_the_address_its_message_came_from(home: Path, post: QueueChannel) -> None:
     async with agent(home, "hello yourself") as a, anyio.create_task_group() as tasks:
-        a._home.brought = Background(channels={"post": post})
+        a._home.capability_parts = Background(channels={"post": post})
         tasks.start_soon(run_services, a._home, a.desk)
         post.say("hello", session="s", key="1", address="room 7")
         with anyio.fail_after(5):
@@ -74,7 +74,7 @@ async def test_an_answer_goes_to_the_address_its_message_came_from(home: Path, p
 async def test_a_delivery_that_fails_is_tried_again(home: Path, post: QueueChannel) -> None:
     post.failures = 1
     async with agent(home, "hello yourself") as a, anyio.create_task_group() as tasks:
-        a._home.brought = Background(channels={"post": post})
+        a._home.capability_parts = Background(channels={"post": post})
         tasks.start_soon(run_services, a._home, a.desk)
         post.say("hello", session="s", key="1")
         with anyio.fail_after(5):
@@ -86,7 +86,7 @@ async def test_a_delivery_that_fails_is_tried_again(home: Path, post: QueueChann
 
 async def test_the_end_of_a_turn_without_a_text_is_delivered_too(home: Path, post: QueueChannel) -> None:
     async with agent(home, "") as a, anyio.create_task_group() as tasks:
-        a._home.brought = Background(channels={"post": post})
+        a._home.capability_parts = Background(channels={"post": post})
         tasks.start_soon(run_services, a._home, a.desk)
         post.say("hello", session="s", key="1", address="room 7")
         with anyio.fail_after(5):
@@ -114,7 +114,7 @@ async def test_a_channel_that_cannot_be_made_harms_nobody_and_is_made_again(home
 
     room = Capability(name="room", summary="A room.", channels={"post": make})
     async with agent(home, "hello yourself") as a, anyio.create_task_group() as tasks:
-        a._home.brought = Capabilities([LoadedCapability("room", "1", "room", value=room)]).for_client(a._home.brought._client)  # type: ignore[attr-defined]
+        a._home.capability_parts = Capabilities([LoadedCapability("room", "1", "room", value=room)]).for_client(a._home.capability_parts._client)  # type: ignore[attr-defined]
         tasks.start_soon(run_services, a._home, a.desk)
         post.say("hello", session="s", key="1")
         with anyio.fail_after(5):
@@ -155,10 +155,10 @@ async def main():
     post = Stuck("post")
     async with agent(Path(sys.argv[2]), "the answer") as a, anyio.create_task_group() as tasks:
         if sys.argv[3] == "channel":
-            a._home.brought = Background(channels={"post": post})
+            a._home.capability_parts = Background(channels={"post": post})
             post.say("hello", session="s", key="1", address="room 7")
         else:
-            a._home.brought = Background(Service(name="sweep", run=work))
+            a._home.capability_parts = Background(Service(name="sweep", run=work))
         tasks.start_soon(run_services, a._home, a.desk)
         await anyio.sleep_forever()
 
@@ -186,7 +186,7 @@ async def test_an_answer_is_delivered_by_the_next_process_when_the_first_dies_be
         first.wait()
     async with agent(home) as a, anyio.create_task_group() as tasks:
         assert await state(a) == [("pending", 0, "")]
-        a._home.brought = Background(channels={"post": post})
+        a._home.capability_parts = Background(channels={"post": post})
         tasks.start_soon(run_services, a._home, a.desk)
         with anyio.fail_after(5):
             ((address, event),) = await post.arrived(1)
@@ -204,7 +204,7 @@ async def test_a_service_runs_in_one_process_and_another_takes_over_when_that_di
 
     with other_process(home, "service") as first:
         async with agent(home) as a, anyio.create_task_group() as tasks:
-            a._home.brought = Background(Service(name="sweep", run=work))
+            a._home.capability_parts = Background(Service(name="sweep", run=work))
             tasks.start_soon(run_services, a._home, a.desk)
             assert await a._home.store.acquire("service:sweep") is None
             assert str(first.pid) in str(await a._home.store.holder("service:sweep"))
@@ -230,7 +230,7 @@ async def test_a_service_that_fails_is_started_again_and_one_that_returns_is_not
         runs.append("brief")
 
     async with agent(home) as a:
-        a._home.brought = Background(Service(name="failing", run=failing), Service(name="brief", run=brief))
+        a._home.capability_parts = Background(Service(name="failing", run=failing), Service(name="brief", run=brief))
         with anyio.fail_after(5):
             await run_services(a._home, a._desk)
         assert await a._home.store.holder("service:failing") is None

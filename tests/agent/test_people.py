@@ -11,9 +11,9 @@ from neuralclaw import Agent, tool
 from neuralclaw.agent.call_questions import requested
 from neuralclaw.errors import AlreadyAnswered, UnknownQuestion
 from neuralclaw.testing import EventCapture, FunctionProvider, Reply, ScriptedProvider
-from neuralclaw.types.actions import Question, Shown
 from neuralclaw.types.entries import Draft
 from neuralclaw.types.messages import Request, UserMessage
+from neuralclaw.types.questions import Question, Shown
 from tests.waiting import until
 
 from .kit import agent, call, calls, events

@@ -10,9 +10,9 @@ from neuralclaw import lookups
 from neuralclaw.errors import AlreadyAnswered, UnknownQuestion, UsageError
 from neuralclaw.runtime.asker import JournalAsker
 from neuralclaw.testing import FakeClock
-from neuralclaw.types.actions import Question, Shown
 from neuralclaw.types.entries import Draft, Entry
 from neuralclaw.types.events import ApprovalRequested
+from neuralclaw.types.questions import Question, Shown
 
 from ..store import kit
 from .kit import agent, call, calls, events

@@ -8,9 +8,9 @@ from neuralclaw import tool
 from neuralclaw.agent.loop import run_turn
 from neuralclaw.testing import EventCapture, ScriptedProvider
 from neuralclaw.tool import ProbeResult
-from neuralclaw.types.actions import Grant
 from neuralclaw.types.entries import Entry
 from neuralclaw.types.events import Message, ToolFinished, ToolStarted
+from neuralclaw.types.grants import Grant
 from neuralclaw.types.messages import ToolCall, Usage
 from neuralclaw.types.risk import Effect, Risk, Tier
 from neuralclaw.types.tools import ToolContext, ToolResult

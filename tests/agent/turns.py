@@ -6,12 +6,13 @@ from typing import Any
 
 from neuralclaw.agent.circuit_breakers import RunningTime
 from neuralclaw.agent.context import Conversation
+from neuralclaw.agent.equipment import ChosenModel, Equipment
 from neuralclaw.agent.journal import Journal
 from neuralclaw.agent.loop import run_turn
 from neuralclaw.agent.redaction import NO_REDACTION, Searched
 from neuralclaw.agent.sources import TurnSource
 from neuralclaw.agent.state import TurnState
-from neuralclaw.agent.turn import ChosenModel, Equipment, Turn
+from neuralclaw.agent.turn import Turn
 from neuralclaw.app.clock import SystemClock
 from neuralclaw.ports import Gate, Provider, Redaction, Store
 from neuralclaw.runtime.asker import JournalAsker

@@ -165,7 +165,7 @@ def test_a_value_that_is_not_json_is_told_so() -> None:
 
 @pytest.mark.parametrize("says", [lambda body: body.mood, lambda body: None, lambda body: exit(3)])
 def test_a_sentence_that_fails_says_so_in_its_place(says: Any) -> None:
-    told = capability(events=(EventKind(body=Noted, sentence=says),)).told(Noted(text="x"))
+    told = capability(events=(EventKind(body=Noted, sentence=says),)).sentence_of(Noted(text="x"))
     assert told.startswith("failing.noted (its capability has no sentence for it: ")
 
 

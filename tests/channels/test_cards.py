@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from neuralclaw.channels.cards import duration, question_card, status_line, tool_card
-from neuralclaw.types.actions import Covers, Shown
 from neuralclaw.types.events import ApprovalRequested, ToolFinished, ToolStarted
+from neuralclaw.types.questions import Covers, Shown
 from neuralclaw.types.risk import Decision, Risk, Tier
 
 SGR = re.compile(r"\x1b\[[0-9;]*m")

@@ -14,7 +14,6 @@ from neuralclaw.channels.line_reader import LineReader
 from neuralclaw.channels.question_prompts import QuestionPrompts, TypedAnswer
 from neuralclaw.channels.screen import Screen, exact, spoken
 from neuralclaw.channels.terminal_view import TerminalView
-from neuralclaw.types.actions import Covers, Shown
 from neuralclaw.types.entries import Event
 from neuralclaw.types.events import (
     AnyBody,
@@ -31,6 +30,7 @@ from neuralclaw.types.events import (
     TurnFinished,
 )
 from neuralclaw.types.messages import ToolCall, Usage
+from neuralclaw.types.questions import Covers, Shown
 from neuralclaw.types.risk import Decision, Risk, Tier
 
 pytestmark = pytest.mark.anyio

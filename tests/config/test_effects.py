@@ -18,7 +18,7 @@ from tests.providers.loopback import LoopbackServer, Response, loopback
 from tests.providers.test_fallback import says
 from tests.waiting import until
 
-from .test_kept import LEAVES
+from .test_setting_support import LEAVES
 
 pytestmark = pytest.mark.anyio
 
@@ -197,7 +197,7 @@ async def test_the_log_is_written_where_and_as_the_settings_say(home: Path, tmp_
     settings = {"logging.log_dir": str(folder), "logging.level": "DEBUG", "logging.max_file_size_mb": 1, "logging.backup_count": 1}
     async with over(home, settings) as (agent, _):
         for _ in range(130):
-            agent._home.book.note(10, "test", "x" * 20_000)
+            agent._home.log_writer.note(10, "test", "x" * 20_000)
         await agent.ask("hello")
     lines = (folder / "neuralclaw.jsonl").read_bytes().splitlines()
     assert {path.name for path in folder.iterdir() if not path.name.startswith(".")} == {"neuralclaw.jsonl", "neuralclaw.jsonl.1"}

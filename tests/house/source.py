@@ -28,7 +28,7 @@ class Module(NamedTuple):
 
 
 class Import(NamedTuple):
-    """One imported thing, `neuralclaw.types.actions.Grant` or `os.path`; `where` is file:line."""
+    """One imported thing, `neuralclaw.types.grants.Grant` or `os.path`; `where` is file:line."""
 
     target: str
     where: str

@@ -13,7 +13,7 @@ GATE = "safety/gate.py"
 CATCH_ALL: dict[str, str] = {
     "agent/loop.py:stream": "a provider is foreign code: one that raises fails its own turn",
     "agent/foreign_code.py:run_foreign": "code that others wrote: whatever it raises becomes one error that names it",
-    "app/capabilities.py:Capabilities.told": "a capability's sentence is foreign code: one that fails says so in its place",
+    "app/capabilities.py:Capabilities.sentence_of": "a capability's sentence is foreign code: one that fails says so in its place",
     "app/capabilities.py:ClientCapabilities.wrap": "a capability is foreign code: what its wrapper raises becomes one error that names it",
     "types/codec.py:Codec.decode": "a capability's body and upcast are foreign code: what they raise makes one entry unreadable",
     "agent/sources.py:read_sources": "a source of context is foreign code: one that raises is left out, and the person is told",

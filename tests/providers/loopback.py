@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from neuralclaw.sandbox.net import HttpNet
-from neuralclaw.types.actions import Envelope, Grant
+from neuralclaw.types.grants import Envelope, Grant
 
 EVENT_STREAM = "text/event-stream"
 

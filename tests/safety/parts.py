@@ -5,10 +5,14 @@ from typing import Any, Literal
 
 from neuralclaw.safety.gate import PolicyGate
 from neuralclaw.safety.shell import analyse
-from neuralclaw.types.actions import Action, Answer, Answers, FactSheet, PathFact, Question, StandingGrant, Verdict, Wants
+from neuralclaw.types.actions import Action
+from neuralclaw.types.facts import FactSheet, PathFact, Wants
+from neuralclaw.types.grants import StandingGrant
 from neuralclaw.types.options import Policy
+from neuralclaw.types.questions import Answer, Answers, Question
 from neuralclaw.types.risk import Effect, Power, Risk, Trust
 from neuralclaw.types.tools import ToolSpec, Touch
+from neuralclaw.types.verdicts import Verdict
 
 WORKSPACE = "/home/ann/project"
 LISTED = tuple(

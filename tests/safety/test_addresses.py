@@ -2,7 +2,7 @@
 
 import pytest
 
-from neuralclaw.types.actions import Answers
+from neuralclaw.types.questions import Answers
 from neuralclaw.types.risk import Decision
 
 from .parts import FETCH, FakeFacts, action, gate

@@ -17,8 +17,8 @@ from neuralclaw.safety.bounds import AnalysisBounds, Exceeded
 from neuralclaw.safety.command_line import CommandLine
 from neuralclaw.safety.gate import PolicyGate
 from neuralclaw.safety.shell import analyse
-from neuralclaw.types.actions import Verdict
 from neuralclaw.types.risk import Decision, Risk, Trust
+from neuralclaw.types.verdicts import Verdict
 
 from .hostile import DOUBLING, HEAVY, HOSTILE, LONG
 from .parts import POLICY, READ, TERMINAL, WORKSPACE, FakeClock, FakeFacts, action, judge

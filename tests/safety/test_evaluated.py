@@ -2,7 +2,7 @@
 
 import pytest
 
-from neuralclaw.types.actions import Answers
+from neuralclaw.types.questions import Answers
 from neuralclaw.types.risk import Decision, Power, Risk
 from neuralclaw.types.signals import Parked
 

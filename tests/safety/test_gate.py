@@ -12,8 +12,11 @@ import neuralclaw
 from neuralclaw.errors import PermissionDeniedError
 from neuralclaw.safety.gate import PolicyGate
 from neuralclaw.safety.shell import analyse
-from neuralclaw.types.actions import Action, Answers, FactSheet, Scope, Wants
+from neuralclaw.types.actions import Action
+from neuralclaw.types.facts import FactSheet, Wants
+from neuralclaw.types.grants import Scope
 from neuralclaw.types.options import OwnerRule, Policy
+from neuralclaw.types.questions import Answers
 from neuralclaw.types.risk import Decision, Risk, Tier, Trust
 from neuralclaw.types.signals import Denied, Parked
 
@@ -263,7 +266,7 @@ async def test_an_owner_rule_releases_rm_rf_and_dd_in_a_named_directory_only() -
 
 
 async def test_a_standing_grant_is_for_the_named_hosts_and_roots_and_no_tool() -> None:
-    grant = gate().standing(hosts=("api.example.com",), write=("/srv/x",))
+    grant = gate().standing_grant(hosts=("api.example.com",), write=("/srv/x",))
     envelope = grant.check()
     assert (envelope.hosts, envelope.write, envelope.execute, envelope.network) == (("api.example.com",), ("/srv/x",), False, True)
     assert (grant.tool, grant.call_id) == ("", "")

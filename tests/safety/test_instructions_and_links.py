@@ -2,8 +2,8 @@
 
 import pytest
 
-from neuralclaw.types.actions import Answers
 from neuralclaw.types.options import OwnerRule, Policy
+from neuralclaw.types.questions import Answers
 from neuralclaw.types.risk import Decision, Sink, Trust
 from neuralclaw.types.signals import Parked
 

@@ -5,8 +5,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from neuralclaw.types.actions import Action, Answers, Question
+from neuralclaw.types.actions import Action
 from neuralclaw.types.options import Policy
+from neuralclaw.types.questions import Answers, Question
 from neuralclaw.types.risk import Decision, Power, Risk
 from neuralclaw.types.signals import Parked
 

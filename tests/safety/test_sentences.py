@@ -3,8 +3,10 @@
 import msgspec
 import pytest
 
-from neuralclaw.types.actions import Action, Answers, FactSheet, Wants
+from neuralclaw.types.actions import Action
+from neuralclaw.types.facts import FactSheet, Wants
 from neuralclaw.types.options import Policy
+from neuralclaw.types.questions import Answers
 from neuralclaw.types.risk import Risk
 from neuralclaw.types.signals import Parked
 

@@ -3,7 +3,7 @@
 import os
 from typing import Any
 
-from neuralclaw.types.actions import Envelope, Grant
+from neuralclaw.types.grants import Envelope, Grant
 
 
 def grant(workspace: object, **envelope: Any) -> Grant:

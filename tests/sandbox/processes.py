@@ -9,7 +9,7 @@ from neuralclaw.ports import ExecResult, Sandbox
 from neuralclaw.sandbox.bubblewrap import Bubblewrap
 from neuralclaw.sandbox.process import ProcessSandbox
 from neuralclaw.sandbox.resource_limits import LIMITS, ResourceLimits
-from neuralclaw.types.actions import Grant
+from neuralclaw.types.grants import Grant
 
 PATH = os.environ["PATH"]
 BWRAP = shutil.which("bwrap") or "/usr/bin/bwrap"

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from neuralclaw.sandbox.facts import SystemFacts
-from neuralclaw.types.actions import Action, FactSheet, PathWant, Wants
+from neuralclaw.types.actions import Action
+from neuralclaw.types.facts import FactSheet, PathWant, Wants
 from neuralclaw.types.options import Policy
 from neuralclaw.types.risk import Power
 from neuralclaw.types.tools import ToolSpec, Touch

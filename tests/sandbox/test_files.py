@@ -18,7 +18,7 @@ import pytest
 
 from neuralclaw.errors import PermissionDeniedError, ToolExecutionError
 from neuralclaw.sandbox.confined_files import ConfinedFiles
-from neuralclaw.types.actions import Grant
+from neuralclaw.types.grants import Grant
 
 from .grants import grant
 from .processes import BWRAP

@@ -13,7 +13,7 @@ from anyio.streams.tls import TLSStream
 
 from neuralclaw.errors import PermissionDeniedError
 from neuralclaw.sandbox.net import HttpNet
-from neuralclaw.types.actions import Grant
+from neuralclaw.types.grants import Grant
 
 from ..waiting import until
 from .grants import grant

@@ -16,12 +16,12 @@ from neuralclaw.store import SqliteStore
 from neuralclaw.store.bodies import HEADER, header_of
 from neuralclaw.types import chain
 from neuralclaw.types import events as ev
-from neuralclaw.types.actions import Covers, Shown
 from neuralclaw.types.codec import BUILT_IN as BUILT_IN
 from neuralclaw.types.entries import Draft, detached
 from neuralclaw.types.labels import OWNER
 from neuralclaw.types.messages import Image, ToolCall, Usage
 from neuralclaw.types.options import TurnOptions
+from neuralclaw.types.questions import Covers, Shown
 from neuralclaw.types.records import NewSession, SessionRow
 from neuralclaw.types.risk import Risk, Tier
 
@@ -68,7 +68,7 @@ def message(text: str = "fine", *, turn: int = 1, usd: float | None = 0.25, seen
 
 
 def finished(turn: int = 1, *, waiting: tuple[str, ...] = ()) -> Draft:
-    status: ev.Status = "needs_approval" if waiting else "done"
+    status: ev.TurnStatus = "needs_approval" if waiting else "done"
     return Draft(turn, ev.TurnFinished(status=status, text="fine", waiting=waiting))
 
 

@@ -13,9 +13,9 @@ from neuralclaw.errors import LeaseLost, SessionNotFound
 from neuralclaw.runtime.record_verbs import reading_verbs
 from neuralclaw.store import SqliteStore
 from neuralclaw.testing import FakeClock
-from neuralclaw.types.actions import Scope
 from neuralclaw.types.entries import Draft
 from neuralclaw.types.events import GrantRevoked
+from neuralclaw.types.grants import Scope
 from neuralclaw.types.records import Lease, NewSession, SessionRow, SetAside, StoredResult
 
 from . import kit

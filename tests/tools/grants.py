@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from neuralclaw.tools.registry import Registry
-from neuralclaw.types.actions import Envelope, Grant
+from neuralclaw.types.grants import Envelope, Grant
 from neuralclaw.types.tools import ToolContext, ToolResult
 
 

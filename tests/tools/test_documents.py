@@ -29,8 +29,9 @@ from neuralclaw.sandbox.facts import SystemFacts
 from neuralclaw.tools.file_formats import FileFormats
 from neuralclaw.tools.files import read_file
 from neuralclaw.tools.registry import Registry
-from neuralclaw.types.actions import Action, Answers
+from neuralclaw.types.actions import Action
 from neuralclaw.types.options import Policy
+from neuralclaw.types.questions import Answers
 from neuralclaw.types.risk import Risk, Trust
 from neuralclaw.types.signals import Parked
 

@@ -28,7 +28,7 @@ DIARY = FileFormat(
     recognise=lambda head: head.startswith(b"DIARY\n"),
     reader="diary.reading",
     writer="diary.writing",
-    told="as plain text",
+    layout="as plain text",
 )
 SEALED = FileFormat(name="sealed", title="sealed letter", suffixes=(".sealed",), recognise=lambda head: True, reader="sealed", unwritable="Write a diary.")
 

@@ -17,8 +17,10 @@ from neuralclaw.sandbox.facts import SystemFacts
 from neuralclaw.tools.builtin import own_tools, workspace_tools
 from neuralclaw.tools.file_formats import FileFormats
 from neuralclaw.tools.registry import Registry
-from neuralclaw.types.actions import Action, Answer, Answers, Grant
+from neuralclaw.types.actions import Action
+from neuralclaw.types.grants import Grant
 from neuralclaw.types.options import Policy
+from neuralclaw.types.questions import Answer, Answers
 from neuralclaw.types.risk import Trust
 from neuralclaw.types.signals import Parked
 from neuralclaw.types.tools import ToolResult

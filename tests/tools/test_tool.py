@@ -24,7 +24,7 @@ from neuralclaw.tool import ProbeResult, tool
 from neuralclaw.tools.calculate import calculate
 from neuralclaw.tools.echo import echo
 from neuralclaw.tools.registry import Registry
-from neuralclaw.types.actions import Grant
+from neuralclaw.types.grants import Grant
 from neuralclaw.types.messages import Image, ImageContent, StructuredContent, TextContent
 from neuralclaw.types.risk import Effect, Risk, Sink
 from neuralclaw.types.signals import Retry

@@ -2,7 +2,8 @@
 
 import posixpath
 
-from ..types.actions import Action, Grant
+from ..types.actions import Action
+from ..types.grants import Grant
 
 _PATH_KINDS = ("read", "list", "write", "delete", "cwd")
 

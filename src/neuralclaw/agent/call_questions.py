@@ -9,10 +9,12 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from ..types.actions import Action, Answer, Question, Shown, Verdict
+from ..types.actions import Action
 from ..types.events import ApprovalRequested, ApprovalResolved
 from ..types.options import ApprovalsMode
+from ..types.questions import Answer, Question, Shown
 from ..types.risk import Decision
+from ..types.verdicts import Verdict
 from .state import CallState
 
 REPEAT_DAYS = 7.0

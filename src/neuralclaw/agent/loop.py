@@ -7,20 +7,7 @@ import msgspec
 
 from ..errors import NeuralClawError, StoreError
 from ..types.entries import blob_digest
-from ..types.events import (
-    Debug,
-    Durable,
-    ErrorEvent,
-    ErrorInfo,
-    Message,
-    Nudge,
-    Passing,
-    RetryEvent,
-    Status,
-    StatusEvent,
-    TextDelta,
-    TurnFinished,
-)
+from ..types.events import Debug, Durable, ErrorEvent, ErrorInfo, Message, Nudge, Passing, RetryEvent, StatusEvent, TextDelta, TurnFinished, TurnStatus
 from ..types.labels import AGENT, Labels, join
 from ..types.messages import Failure, Finished, ModelReply, Notice, ReasoningPart, Request, Retrying, TextPart, ToolCall, Usage
 from ..types.records import OutboxItem
@@ -37,7 +24,7 @@ from .turn import Turn
 
 log = logging.getLogger(__name__)
 
-STATUS_ORDER: tuple[Status, ...] = ("cancelled", "timed_out", "limit", "needs_approval", "denied", "failed", "done")
+STATUS_ORDER: tuple[TurnStatus, ...] = ("cancelled", "timed_out", "limit", "needs_approval", "denied", "failed", "done")
 """When several happened, the first of these is the turn's status (INTERFACE.md, exit codes)."""
 
 
@@ -268,11 +255,11 @@ def cut_off(turn: Turn) -> ModelReply:
     return ModelReply(text=turn.partial.text, stop="cancelled", usage=Usage(usd=0.0 if free else None))
 
 
-async def finish(turn: Turn, status: Status, text: str, *, waiting: tuple[str, ...] = (), error: ErrorInfo | None = None) -> None:
+async def finish(turn: Turn, status: TurnStatus, text: str, *, waiting: tuple[str, ...] = (), error: ErrorInfo | None = None) -> None:
     """End this run of the turn. A refusal on the way decides the status before a plain end does, where it counts."""
     refused = turn.state.refused
     counted = refused if turn.options.refusals == "count" else ()
-    happened: set[Status] = {status}
+    happened: set[TurnStatus] = {status}
     if any(r.decision is Decision.ASK for r in counted):
         happened.add("needs_approval")
     if any(r.decision is Decision.FORBID for r in counted):

@@ -10,15 +10,16 @@ import msgspec
 
 from ..errors import NeuralClawError
 from ..ports import Redaction
-from ..types.actions import Answer, Question, RuleMatch, Verdict
 from ..types.content import text_of
 from ..types.entries import blob_digest, detached
 from ..types.events import DecisionMade, ToolFinished
 from ..types.labels import AGENT, NONE, Labels, external, join
 from ..types.messages import ContentPart, ImageContent
+from ..types.questions import Answer, Question
 from ..types.records import StoredResult
 from ..types.risk import Decision
 from ..types.tools import ToolResult, ToolSpec
+from ..types.verdicts import RuleMatch, Verdict
 from .redaction import redacted
 from .state import REFUSERS, CallState
 
@@ -290,7 +291,7 @@ def not_run(calls: Sequence[CallState], why: str) -> CallEnd:
     return CallEnd(tuple(_stopped(call, why) for call in calls))
 
 
-def told(error: NeuralClawError) -> str:
+def error_text(error: NeuralClawError) -> str:
     """An error as the model reads it: what happened, then what to do."""
     if not error.hint:
         return error.text

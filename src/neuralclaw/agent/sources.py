@@ -24,7 +24,7 @@ class TurnSource(msgspec.Struct, frozen=True, kw_only=True):
     room: int | None = None
 
 
-class Told(msgspec.Struct, frozen=True):
+class SourceTexts(msgspec.Struct, frozen=True):
     """What the sources said, put together, and the labels of it. `failed`: the sources that could not be read, with the reason."""
 
     text: str = ""
@@ -32,7 +32,7 @@ class Told(msgspec.Struct, frozen=True):
     failed: tuple[tuple[str, str], ...] = ()
 
 
-async def read_sources(sources: Sequence[TurnSource], redaction: Redaction) -> Told:
+async def read_sources(sources: Sequence[TurnSource], redaction: Redaction) -> SourceTexts:
     """Read one source after the other. The guard around them: one that raises is left out and stands in `failed`."""
     texts: list[str] = []
     labels, failed = NONE, []
@@ -47,7 +47,7 @@ async def read_sources(sources: Sequence[TurnSource], redaction: Redaction) -> T
             continue
         texts += filter(None, kept)
         labels = join(labels, *(where for text, (_, where) in zip(kept, pieces, strict=True) if text))
-    return Told("\n\n".join(texts), labels, tuple(failed))
+    return SourceTexts("\n\n".join(texts), labels, tuple(failed))
 
 
 def fit_texts(texts: Sequence[str], room: int | None) -> list[str]:

@@ -6,7 +6,6 @@ from itertools import dropwhile, takewhile
 
 import msgspec
 
-from ..types.actions import Answer, Answers
 from ..types.codec import foreign
 from ..types.entries import Entry
 from ..types.events import (
@@ -27,6 +26,7 @@ from ..types.events import (
 )
 from ..types.messages import ToolCall, Usage
 from ..types.options import TurnOptions
+from ..types.questions import Answer, Answers
 from ..types.risk import Decision
 from .inbox import Inbox
 

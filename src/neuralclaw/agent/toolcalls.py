@@ -15,14 +15,17 @@ import anyio
 import msgspec
 
 from ..errors import AlreadyAnswered, NeuralClawError, StoreError, ToolValidationError
-from ..types.actions import Action, Answer, Grant, Question, StandingGrant, Verdict
+from ..types.actions import Action
 from ..types.events import DecisionMade, ToolOutput, ToolStarted
+from ..types.grants import Grant, StandingGrant
 from ..types.labels import join
 from ..types.logcontext import about
 from ..types.options import ApprovalsMode
+from ..types.questions import Answer, Question
 from ..types.risk import Decision, Effect, Risk
 from ..types.signals import Denied, Parked, Retry
 from ..types.tools import Show, ToolContext, ToolResult, ToolSpec, unseen
+from ..types.verdicts import Verdict
 from . import call_questions, circuit_breakers, results
 from .call_conflicts import conflict
 from .live_output import LiveOutput
@@ -130,7 +133,7 @@ def prepare(turn: Turn, call: CallState) -> Action | CallEnd:
     try:
         arguments = tools.prepare(spec.name, call.call.arguments)
     except ToolValidationError as error:
-        return results.failed(call, results.told(error))
+        return results.failed(call, results.error_text(error))
     return Action(
         session=turn.session,
         turn=turn.state.number,
@@ -320,7 +323,7 @@ async def run_tool(turn: Turn, allowed: AllowedCall) -> Outcome:
         raise
     except NeuralClawError as error:
         metadata = getattr(error, "metadata", {})
-        result = ToolResult(ok=False, error=results.told(error), metadata={**metadata, "kind": error.kind})
+        result = ToolResult(ok=False, error=results.error_text(error), metadata={**metadata, "kind": error.kind})
     finally:
         allowed.grant.close()
         live.end()

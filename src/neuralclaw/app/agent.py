@@ -13,8 +13,8 @@ from ..errors import AgentError, UsageError, no_result
 from ..plugins import load
 from ..ports import TurnEvents
 from ..runtime.desk import SessionDesk
-from ..runtime.following import leaf
 from ..runtime.record_verbs import find_session
+from ..runtime.turn_follower import leaf
 from ..types.entries import Event
 from ..types.events import Inbound, TurnFinished
 from ..types.ids import new_id
@@ -23,11 +23,11 @@ from ..types.options import ApprovalsMode, StartOptions, TurnOptions
 from .agent_task import AgentTask
 from .assembly import open_desk
 from .defaults import defaults_of, start_options, turn_options
-from .eventlog import Leaving
+from .eventlog import ErrorLogging
 from .home import Home
 from .option_checks import checked_name, checked_text, continued, load_settings, name_of, new_session
 from .option_types import AskOptions, OpeningOptions
-from .pictures import Given, mentioned, pictures
+from .pictures import ImageInput, mentioned, pictures
 from .sandbox_selection import refuse_unconfined
 from .section_options import checked_options, opened_with
 from .tool_call_turns import call_of, called
@@ -69,7 +69,7 @@ class Agent:
         try:
             if options.get("runs", options.get("thinks", True)):
                 await refuse_unconfined(loaded, lambda: home.sandbox.real, kept="nothing was run")
-            with Leaving(home.book, home.redactor.redact):
+            with ErrorLogging(home.log_writer, home.redactor.redact):
                 async with anyio.create_task_group() as tasks:
                     desk = open_desk(home, defaults, start, tasks, approver, options.get("tell"))
                     tasks.start_soon(desk.follow)
@@ -118,7 +118,7 @@ class Agent:
 
     @asynccontextmanager
     async def turn(
-        self, text: str, *, session: str | None = None, key: str | None = None, images: Iterable[Given] = (), **options: Unpack[AskOptions]
+        self, text: str, *, session: str | None = None, key: str | None = None, images: Iterable[ImageInput] = (), **options: Unpack[AskOptions]
     ) -> AsyncIterator[AsyncIterator[Event]]:
         """One turn with this message; its events until it ends or parks. Leaving early cancels it.
 
@@ -141,7 +141,7 @@ class Agent:
         *,
         text: str | None = None,
         key: str | None = None,
-        images: Iterable[Given] = (),
+        images: Iterable[ImageInput] = (),
         retry: bool = False,
         stay: bool = True,
         **options: Unpack[AskOptions],
@@ -201,7 +201,7 @@ class Agent:
         yield self.desk.recover(self._starting(approvals=approvals), by=self._who)
 
     async def ask(
-        self, text: str, *, session: str | None = None, key: str | None = None, images: Iterable[Given] = (), **options: Unpack[AskOptions]
+        self, text: str, *, session: str | None = None, key: str | None = None, images: Iterable[ImageInput] = (), **options: Unpack[AskOptions]
     ) -> TurnFinished:
         """Run a turn and return its end: `text`, `data`, `usage`, `status`. Everything else as in `turn`."""
         async with self.turn(text, session=session, key=key, images=images, **options) as events:
@@ -210,11 +210,11 @@ class Agent:
                     return event.body
         raise no_result()
 
-    async def steer(self, text: str, *, session: str, key: str | None = None, images: Iterable[Given] = ()) -> int:
+    async def steer(self, text: str, *, session: str, key: str | None = None, images: Iterable[ImageInput] = ()) -> int:
         """Say something to a session whose turn runs, here or elsewhere; it is seen before the next model call. `key`: as in `turn`."""
         return await self.desk.steer(checked_name(session), self._inbound(text, None, key=key, images=images))
 
-    async def queue(self, text: str, *, session: str, key: str | None = None, images: Iterable[Given] = (), **options: Unpack[AskOptions]) -> int:
+    async def queue(self, text: str, *, session: str, key: str | None = None, images: Iterable[ImageInput] = (), **options: Unpack[AskOptions]) -> int:
         """Send a message that waits for the end of the turn that runs or is parked in the session, in whichever process, and is a turn then.
 
         It is on record when this returns, and survives `kill -9`. Gives its entry number; `turn` with the same `key` follows it. `options` as in `turn`.
@@ -262,7 +262,7 @@ class Agent:
     def notices(self) -> tuple[str, ...]:
         """What the person should know before the first turn: about the settings, the workspace, and who says yes."""
         defaults = self._defaults
-        told = [*self.settings.notices, *filter(None, (self._home.book.problem, self._home.models.unheeded(defaults.model or None)))]
+        told = [*self.settings.notices, *filter(None, (self._home.log_writer.problem, self._home.models.unheeded(defaults.model or None)))]
         workspace = defaults.workspace
         if workspace in self._home.policy.protected_paths:
             told.append(f"The workspace {workspace} is more than one task should write to: it is read-only. Name another with --workspace DIR.")
@@ -288,7 +288,7 @@ class Agent:
     def _who(self) -> str:
         return self._defaults.origin.who
 
-    def _inbound(self, text: str, options: TurnOptions | None, *, key: str | None = None, images: Iterable[Given] = ()) -> Inbound:
+    def _inbound(self, text: str, options: TurnOptions | None, *, key: str | None = None, images: Iterable[ImageInput] = ()) -> Inbound:
         given = pictures(images)
         return Inbound(text=checked_text(text, given), key=name_of("key", key) or new_id(16), by=self._who, images=given, options=options)
 

@@ -8,7 +8,7 @@ from typing import Any
 import anyio.to_thread
 import msgspec
 
-from ..types.actions import AnswerDecision, Question, Shown
+from ..types.questions import AnswerDecision, Question, Shown
 from .option_checks import refused
 
 

@@ -8,8 +8,8 @@ from anyio.abc import TaskGroup
 from ..agent.redaction import Searched
 from ..runtime.asker import JournalAsker
 from ..runtime.bus import Bus
-from ..runtime.desk import SessionDesk, Verb
-from ..runtime.equipping import RuntimePorts
+from ..runtime.desk import SessionDesk, VerbFunction
+from ..runtime.runtime_ports import RuntimePorts
 from ..runtime.sessions import Sessions
 from ..types.options import StartOptions, TurnOptions
 from .approver import Approver, asked
@@ -44,12 +44,12 @@ def open_desk(
         searched=Searched(home.redactor),
     )
     sessions = Sessions(ports, tasks, max_sessions=home.loaded.settings.agent.max_sessions, ended=asker.arrive)
-    bus.listen(EventLog(home.book, sessions.here, capabilities_of(home.loaded).told).entries)
-    verbs: dict[str, Verb] = {}
+    bus.listen(EventLog(home.log_writer, sessions.here, capabilities_of(home.loaded).sentence_of).entries)
+    verbs: dict[str, VerbFunction] = {}
     desk = SessionDesk(ports, sessions, partial(resolve, home, defaults), partial(call_verb, verbs), start)
     verbs.update(turn_verbs(desk, defaults, start))
     verbs.update(session_verbs(home.store, desk, defaults, start))
     client = CapabilityClient(home.loaded, desk, home.store, home.clock, desk.notify, defaults.workspace, defaults.origin.who, home.redactor)
-    given = home.brought = capabilities_of(home.loaded).for_client(client._replace(models=home.models, tell=tell))
+    given = home.capability_parts = capabilities_of(home.loaded).for_client(client._replace(models=home.models, tell=tell))
     verbs.update(agent_verbs(home, desk, defaults, given))
     return desk

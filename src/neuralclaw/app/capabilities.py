@@ -144,7 +144,7 @@ class Capabilities:
         """The kinds of events that the store's codec must know."""
         return tuple(kind for one in self.bringing("events") for kind in one.events)
 
-    def told(self, body: Body) -> str:
+    def sentence_of(self, body: Body) -> str:
         """What happened, in a sentence for a person; theirs for their kinds. One that fails says so in its place."""
         try:
             told = sentence(body, self._sentences)

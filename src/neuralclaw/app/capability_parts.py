@@ -25,7 +25,7 @@ class CapabilityParts(Protocol):
         ...
 
 
-class Nothing:
+class NoCapabilityParts:
     """No capability takes part."""
 
     def sources(self) -> Sequence[tuple[ContextSource, CapabilityContext]]:
@@ -44,4 +44,4 @@ class Nothing:
         return {}
 
 
-NOTHING: CapabilityParts = Nothing()
+NOTHING: CapabilityParts = NoCapabilityParts()

@@ -22,15 +22,15 @@ from .option_types import OpeningOptions
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _VERB = re.compile(r"[a-z][a-z0-9_-]*(\.[a-z][a-z0-9_-]*)?")
 _SUFFIX = re.compile(r"(\.[a-z0-9]+)+")
-Name = tuple[str, str]
+Claim = tuple[str, str]
 """What is named (`the command`), and the name."""
 
 
-class Names:
+class TakenNames:
     """The names that are taken, by whom."""
 
     def __init__(self) -> None:
-        self._taken: dict[Name, str] = dict.fromkeys(_built_in(), "")
+        self._taken: dict[Claim, str] = dict.fromkeys(_built_in(), "")
 
     def taken_by(self, capability: Capability) -> Capability:
         """The capability, its names taken from now on."""
@@ -48,7 +48,7 @@ class Names:
 
     def clash(self, capability: Capability) -> str:
         """The first name of the capability that is taken, as a sentence; "" where there is none."""
-        seen = set[Name]()
+        seen = set[Claim]()
         for claim in claims(capability):
             if claim in self._taken:
                 by = f"the capability {self._taken[claim]} has it" if self._taken[claim] else "it is built in"
@@ -59,13 +59,13 @@ class Names:
         return ""
 
 
-def _built_in() -> Iterator[Name]:
+def _built_in() -> Iterator[Claim]:
     yield from (("the section", name) for name in (*config.Settings.__struct_fields__, *OpeningOptions.__annotations__))
     yield from (("the command", noun) for noun in (*NOUNS, *PLANNED))
     yield from (("the event kind", str(body.__struct_config__.tag)) for body in AnyBody.__args__)
 
 
-def claims(capability: Capability) -> Iterator[Name]:
+def claims(capability: Capability) -> Iterator[Claim]:
     """Every name that must be its alone."""
     yield "the name", capability.name
     if capability.settings is not None:
@@ -81,7 +81,7 @@ def claims(capability: Capability) -> Iterator[Name]:
     yield from (("the file ending", suffix) for one in capability.formats for suffix in one.suffixes)
 
 
-def problem_of(value: Any, name: str, names: Names) -> str:
+def problem_of(value: Any, name: str, names: TakenNames) -> str:
     """Why `value`, which the entry point `name` gives, cannot take part; "" where it can. What its code raises is raised."""
     if not isinstance(value, Capability):
         return f"its entry point gives {type(value).__name__}, which is not a Capability"

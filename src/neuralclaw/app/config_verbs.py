@@ -37,7 +37,7 @@ class ConfigVerbs:
 
     async def path(self) -> dict[str, Any]:
         """The file that is read, or would be; works for one that cannot be read too."""
-        home, _ = config.places(self._asked.home, self._asked.environ)
+        home, _ = config.data_directories(self._asked.home, self._asked.environ)
         file, exists = config.target(self._asked.home, self._asked.environ)
         return {"file": file, "exists": exists, "home": home}
 

@@ -6,9 +6,9 @@ from functools import partial
 import msgspec
 
 from .. import lookups
+from ..agent.equipment import Equipment, StartRecord
 from ..agent.prompt import system_prompt
 from ..agent.sources import TurnSource, read_sources
-from ..agent.turn import Equipment, StartRecord
 from ..capability import Place, TurnContext
 from ..types.entries import blob_digest
 from ..types.events import TurnStarted
@@ -30,12 +30,12 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     tools: TurnTools
     definitions: tuple[ToolDef, ...]
     base: str = ""
-    told: str = ""
+    source_text: str = ""
     labels: Labels = NONE
 
 
 async def equip(home: Home, session: str, number: int, options: TurnOptions, begun: TurnStarted | None, *, ends: bool = False) -> Equipment:
-    """See `runtime.equipping.Equip`."""
+    """See `runtime.runtime_ports.MakeEquipment`."""
     if not ends:
         still_there(options.workspace, session)
     model = await home.models.chosen(options.model)
@@ -44,7 +44,7 @@ async def equip(home: Home, session: str, number: int, options: TurnOptions, beg
     tools = await home.turn_tools(turn)
     prompt = await (_new_prompt(home, turn, tools, told=info.language) if begun is None else _recorded_prompt(home, turn, tools, begun))
     return Equipment(
-        model=msgspec.structs.replace(model, provider=home.brought.wrap(turn, model.provider)),
+        model=msgspec.structs.replace(model, provider=home.capability_parts.wrap(turn, model.provider)),
         tools=prompt.tools,
         gate=home.gate,
         system=prompt.system,
@@ -70,7 +70,7 @@ async def _new_prompt(home: Home, turn: TurnContext, tools: TurnTools, *, told: 
     base = home.redactor.redact(system_prompt(home.loaded.settings.agent.name, turn.options.workspace))
     said = await read_sources(sources(home, turn, "system") if told else (), home.redactor)
     system = f"{base}\n{said.text}" if said.text else base
-    return Prompt(system=system, tools=tools, definitions=tools.definitions, base=base, told=said.text, labels=said.labels)
+    return Prompt(system=system, tools=tools, definitions=tools.definitions, base=base, source_text=said.text, labels=said.labels)
 
 
 async def _recorded_prompt(home: Home, turn: TurnContext, tools: TurnTools, begun: TurnStarted) -> Prompt:
@@ -87,14 +87,14 @@ def _start_record(home: Home, prompt: Prompt) -> StartRecord:
     """What the beginning of a turn says of its prompt."""
     blobs = (prompt.system.encode(), prompt.tools.encoded)
     digests = home.digests | {"prompt": blob_digest(prompt.base.encode()), "tools": prompt.tools.digest}
-    if prompt.told:
-        digests["instructions"] = blob_digest(prompt.told.encode())
+    if prompt.source_text:
+        digests["instructions"] = blob_digest(prompt.source_text.encode())
     stored = {"system": blob_digest(blobs[0]), "tools": blob_digest(blobs[1])}
     return StartRecord(stored=stored, digests=digests, labels=prompt.labels, blobs=blobs)
 
 
 async def resolve(home: Home, defaults: TurnOptions, session: str, options: TurnOptions | None) -> TurnOptions:
-    """See `runtime.equipping.Resolve`; `defaults` are the client's own."""
+    """See `runtime.runtime_ports.ResolveOptions`; `defaults` are the client's own."""
     options = options or defaults
     wanted = options.model or defaults.model or None
     await home.models.ready(wanted)

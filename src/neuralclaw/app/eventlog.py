@@ -51,23 +51,23 @@ class LogMessage(NamedTuple):
     fields: dict[str, Any]
 
 
-def open_book(loaded: config.LoadedSettings, redactor: Redactor) -> LogWriter:
+def open_log(loaded: config.LoadedSettings, redactor: Redactor) -> LogWriter:
     """The log of this home, opened; `problem` says why it is not kept where it cannot be written."""
     settings = loaded.settings.logging
     folder = config.absolute(settings.log_dir, loaded.env.get("HOME", ""), loaded.home) if settings.log_dir else f"{loaded.home}/logs"
-    book = LogWriter(folder, level=settings.level, max_bytes=settings.max_file_size_mb * MEGABYTE, backups=settings.backup_count, redact=redactor.redact)
-    book.open(whole_process=config.process_environment.ours)
-    book.note(logging.INFO, "neuralclaw.app", "process started", version=__version__, home=loaded.home, config=loaded.file)
+    log_writer = LogWriter(folder, level=settings.level, max_bytes=settings.max_file_size_mb * MEGABYTE, backups=settings.backup_count, redact=redactor.redact)
+    log_writer.open(whole_process=config.process_environment.ours)
+    log_writer.note(logging.INFO, "neuralclaw.app", "process started", version=__version__, home=loaded.home, config=loaded.file)
     for kind, why in redactor.left_out:
-        book.note(logging.DEBUG, "neuralclaw.secrets", f"the value of {kind} is not looked for in texts: it is {why}")
-    return book
+        log_writer.note(logging.DEBUG, "neuralclaw.secrets", f"the value of {kind} is not looked for in texts: it is {why}")
+    return log_writer
 
 
-class Leaving:
+class ErrorLogging:
     """Around an agent's life: an error that ends it stands in the log in full, and goes on without a secret in its sentence."""
 
-    def __init__(self, book: LogWriter, redact: Callable[[str], str]) -> None:
-        self._book, self._redact = book, redact
+    def __init__(self, log_writer: LogWriter, redact: Callable[[str], str]) -> None:
+        self._log_writer, self._redact = log_writer, redact
 
     def __enter__(self) -> None:
         pass
@@ -77,7 +77,7 @@ class Leaving:
             for inner in error.exceptions:
                 self.__exit__(kind, inner, trace)
         elif isinstance(error, Exception):
-            self._book.failure(error)
+            self._log_writer.failure(error)
             error.args = tuple(self._redact(arg) if isinstance(arg, str) else arg for arg in error.args)
             if isinstance(error, NeuralClawError):
                 error.text, error.hint = self._redact(error.text), self._redact(error.hint)
@@ -99,8 +99,8 @@ class EventLog:
     REMEMBERED = 1_000
     """Sessions that are kept in mind; beyond that the one told of longest ago that is not driven any more is forgotten."""
 
-    def __init__(self, book: LogWriter, driving: Callable[[str], bool], told: Callable[[Body], str] = sentence) -> None:
-        self._book, self._driving, self._told = book, driving, told
+    def __init__(self, log_writer: LogWriter, driving: Callable[[str], bool], told: Callable[[Body], str] = sentence) -> None:
+        self._log_writer, self._driving, self._told = log_writer, driving, told
         self._sessions: dict[str, _SessionProgress] = {}  # the one told of last stands last
 
     def entries(self, entries: Sequence[Entry]) -> None:
@@ -138,7 +138,9 @@ class EventLog:
         else:
             written = lines_of_capability(body, self._told)
         for written_line in written:
-            self._book.note(written_line.level, LOGGER, written_line.message, session=event.session, turn=event.turn, entry=event.entry, **written_line.fields)
+            self._log_writer.note(
+                written_line.level, LOGGER, written_line.message, session=event.session, turn=event.turn, entry=event.entry, **written_line.fields
+            )
 
 
 def lines_of_capability(body: Body, told: Callable[[Body], str]) -> list[LogMessage]:

@@ -11,7 +11,7 @@ from ..ports import Toolset
 from ..runtime.record_verbs import find_session
 from ..safety.gate import PolicyGate
 from ..sandbox.facts import SystemFacts
-from ..types.actions import Action, Origin, Verdict, Who
+from ..types.actions import Action, Origin, Who
 from ..types.entries import Entry
 from ..types.events import ToolStarted, TurnStarted
 from ..types.labels import NONE, Labels
@@ -19,6 +19,7 @@ from ..types.messages import ToolCall
 from ..types.options import TurnOptions
 from ..types.risk import Power, Risk, Trust
 from ..types.tools import ToolSpec, Touch
+from ..types.verdicts import Verdict
 from .home import Home, beside, read_command
 from .option_checks import checked_who, real_directory
 

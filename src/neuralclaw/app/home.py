@@ -36,7 +36,7 @@ from .builtin_sources import NO_CONTEXT, builtin_sources
 from .capabilities import capabilities_of
 from .capability_parts import NOTHING, CapabilityParts
 from .clock import SystemClock
-from .eventlog import open_book
+from .eventlog import open_log
 from .lazy_parts import LazyConverter, LazySandbox
 from .models.model_resolver import ModelResolver
 from .sandbox_selection import sandbox_of
@@ -52,7 +52,7 @@ CLOSE_SECONDS = 0.05
 class Home:
     """Everything of one home that lives as long as the agent, open.
 
-    `brought` is what capabilities bring; it is set when there is a desk for them.
+    `capability_parts` is what capabilities bring; it is set when there is a desk for them.
     """
 
     def __init__(self, loaded: config.LoadedSettings, store: SqliteStore, clock: Clock, *, provider: Provider | None, tools: Toolbox) -> None:
@@ -79,8 +79,8 @@ class Home:
         self.instructions = WorkspaceInstructions(env.get("HOME", "")) if settings.agent.project_instructions else None
         environment = MachineContext(clock.monotonic) if settings.agent.environment_snapshot else None
         self._sources = [(source, NO_CONTEXT) for source in builtin_sources(self.instructions, environment)]
-        self.brought: CapabilityParts = NOTHING
-        self.book = open_book(loaded, self.redactor)
+        self.capability_parts: CapabilityParts = NOTHING
+        self.log_writer = open_log(loaded, self.redactor)
 
     @classmethod
     async def open(cls, loaded: config.LoadedSettings, *, provider: Provider | None, tools: Toolbox, readonly: bool = False) -> "Home":
@@ -102,14 +102,14 @@ class Home:
 
     def sources(self) -> list[tuple[ContextSource, CapabilityContext]]:
         """All that tells the model something: the built-in sources, then those of capabilities."""
-        return [*self._sources, *self.brought.sources()]
+        return [*self._sources, *self.capability_parts.sources()]
 
     async def turn_tools(self, turn: TurnContext) -> TurnTools:
         """The tools of a turn: those that every turn has, and what capabilities bring to this one; of them those that its options name.
 
         One whose name is taken is left out, which the log says.
         """
-        brought = [(name, one) for name, tools in await self.brought.tools(turn) for one in tools]
+        brought = [(name, one) for name, tools in await self.capability_parts.tools(turn) for one in tools]
         tools, names = self._with(brought) if brought else self.tools, turn.options.tools
         return tools if names is None else TurnTools(tools, self.redactor, names)
 
@@ -146,8 +146,8 @@ class Home:
     async def aclose(self) -> None:
         await self.models.aclose()
         await self.store.aclose()
-        if not self.book.finish(CLOSE_SECONDS):
-            await anyio.to_thread.run_sync(self.book.close)
+        if not self.log_writer.finish(CLOSE_SECONDS):
+            await anyio.to_thread.run_sync(self.log_writer.close)
 
 
 def read_command(text: str, **scene: Any) -> Any:

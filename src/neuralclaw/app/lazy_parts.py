@@ -8,8 +8,8 @@ import anyio.to_thread
 
 from ..desk_ports import Desk
 from ..ports import Channel, Converted, Converter, ExecResult, Sandbox
-from ..types.actions import Grant
 from ..types.entries import Event
+from ..types.grants import Grant
 from ..types.tools import Watched
 
 

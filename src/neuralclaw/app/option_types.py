@@ -11,7 +11,7 @@ from ..types.actions import Who
 from ..types.options import ApprovalsMode
 from ..types.suggestions import did_you_mean
 from .approver import Approver
-from .pictures import Given
+from .pictures import ImageInput
 
 
 class _Choices(TypedDict, total=False):
@@ -114,7 +114,7 @@ class _MessageOptions(TypedDict, total=False):
     """The conversation it belongs to, opened or created; a new one where it is None."""
     key: str | None
     """Makes the message unique in the home: sent twice, it is handled once."""
-    images: Iterable[Given]
+    images: Iterable[ImageInput]
     """Pictures as paths, bytes or `Image` values."""
 
 

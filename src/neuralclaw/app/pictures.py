@@ -11,10 +11,10 @@ MAX_BYTES = 5 * 1024 * 1024
 
 _KINDS = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF87a", "image/gif"), (b"GIF89a", "image/gif"))
 
-Given = Image | bytes | str | os.PathLike[str]
+ImageInput = Image | bytes | str | os.PathLike[str]
 
 
-def pictures(given: Iterable[Given]) -> tuple[Image, ...]:
+def pictures(given: Iterable[ImageInput]) -> tuple[Image, ...]:
     """The pictures as values. A text is a path. Raises `UsageError`, naming which one and why."""
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise UsageError(f"images cannot be {given!r:.80}; nothing was recorded", hint="images is a list of paths, bytes or Image values")

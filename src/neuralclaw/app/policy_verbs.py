@@ -9,7 +9,7 @@ import msgspec
 
 from ..config import process_environment
 from ..plugins import load
-from ..runtime.desk import Verb
+from ..runtime.desk import VerbFunction
 from ..types.risk import Trust
 from .capabilities import capabilities_of
 from .home import Home
@@ -24,7 +24,7 @@ class PolicyVerbs:
     def __init__(self, home: Home, workspace: str, trust: Trust) -> None:
         self._home, self._workspace, self._trust = home, workspace, trust
 
-    def table(self) -> dict[str, Verb]:
+    def table(self) -> dict[str, VerbFunction]:
         return {"policy.explain": self.explain, "policy.rules": self.rules, "policy.check": self.check}
 
     async def explain(self, **asked: Any) -> dict[str, Any]:
@@ -51,7 +51,7 @@ class VerbCaller(Protocol):
 
 
 @asynccontextmanager
-async def judging(
+async def policy_desk(
     home: str | None = None, *, workspace: str | None = None, trust: str | None = None, environ: Mapping[str, str] | None = None
 ) -> AsyncIterator[VerbCaller]:
     """The policy verbs of a home that is opened for reading alone. Where capabilities bring tools, with the desk that their code may want."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import config
 from ..config import process_environment
-from ..runtime.desk import Verb
+from ..runtime.desk import VerbFunction
 from ..runtime.record_verbs import reading_verbs
 from ..store.sqlite import SqliteStore
 from .capabilities import capabilities_of_home
@@ -18,7 +18,7 @@ from .verb_calls import call_verb
 class ReadingDesk:
     """The verbs that only read."""
 
-    def __init__(self, verbs: Mapping[str, Verb]) -> None:
+    def __init__(self, verbs: Mapping[str, VerbFunction]) -> None:
         self._verbs = verbs
 
     async def do(self, verb: str, /, **arguments: Any) -> Any:
@@ -29,10 +29,10 @@ class ReadingDesk:
 @asynccontextmanager
 async def reader(home: str | None = None, *, workspace: str = "", environ: Mapping[str, str] | None = None) -> AsyncIterator[ReadingDesk]:
     """The reading desk of a home. It does not need a configuration that can be read. `workspace`: a real path, whose newest session is meant by none."""
-    folder, _ = config.places(home, environ if environ is not None else process_environment.environ)
+    folder, _ = config.data_directories(home, environ if environ is not None else process_environment.environ)
     capabilities = capabilities_of_home(config.SettingsRequest(home, environ if environ is not None else process_environment.environ))
     store = await SqliteStore.open(folder, clock=SystemClock(), codec=capabilities.codec, tables=capabilities.tables(), readonly=True)
     try:
-        yield ReadingDesk(reading_verbs(store, workspace, left_out=RESERVED, told=capabilities.told))
+        yield ReadingDesk(reading_verbs(store, workspace, left_out=RESERVED, told=capabilities.sentence_of))
     finally:
         await store.aclose()

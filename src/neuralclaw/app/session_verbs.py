@@ -9,7 +9,7 @@ import msgspec
 from ..agent.inbox import Inbox
 from ..errors import ConfigError, SessionBusy, no_result
 from ..ports import Desk, Store, TurnEvents
-from ..runtime.desk import Verb
+from ..runtime.desk import VerbFunction
 from ..runtime.record_verbs import find_session
 from ..runtime.sessions import lease_name
 from ..types.entries import Event
@@ -48,7 +48,7 @@ class StopReceipt(msgspec.Struct, frozen=True, kw_only=True):
     holder: str | None = None
 
 
-def session_verbs(store: Store, desk: Desk, defaults: TurnOptions, start: StartOptions) -> dict[str, Verb]:
+def session_verbs(store: Store, desk: Desk, defaults: TurnOptions, start: StartOptions) -> dict[str, VerbFunction]:
     """The verbs of a client; `defaults` are the options of turns that it begins, `start` those of turns that it goes on with."""
     verbs = SessionVerbs(store, desk, defaults, start)
     return {"sessions.send": verbs.send, "sessions.cancel": verbs.cancel}

@@ -34,7 +34,7 @@ async def settings_desk(asked: config.SettingsRequest, tell: Callable[[str], Non
     """The desk over a configuration alone. `tell` shows a person what a verb says beside its value. Raises `ConfigError`."""
     loaded = load_settings(asked.home, asked.environ, asked.settings)
     clock = SystemClock()
-    models = ModelResolver(loaded, load("gate.standing")(loaded), clock, given=None)
+    models = ModelResolver(loaded, load("gate.for_settings")(loaded), clock, given=None)
     try:
         yield SettingsDesk(CapabilityClient(loaded, None, None, clock, lambda entries: None, models=models, tell=tell), models)
     finally:

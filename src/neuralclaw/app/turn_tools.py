@@ -10,7 +10,7 @@ import msgspec
 from ..agent.redaction import redacted
 from ..errors import ToolNotFoundError, ToolValidationError
 from ..ports import Redaction, Toolset
-from ..types.actions import Grant
+from ..types.grants import Grant
 from ..types.messages import ToolDef
 from ..types.tools import ToolContext, ToolResult, ToolSpec
 

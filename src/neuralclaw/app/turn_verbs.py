@@ -4,7 +4,7 @@ from typing import Any, Unpack
 
 from ..errors import no_result
 from ..ports import Desk
-from ..runtime.desk import Verb
+from ..runtime.desk import VerbFunction
 from ..types.events import Debug, Inbound, TurnFinished
 from ..types.ids import new_id
 from ..types.options import ApprovalsMode, StartOptions, TurnOptions
@@ -14,7 +14,7 @@ from .option_types import AskOptions
 from .pictures import pictures
 
 
-def turn_verbs(desk: Desk, defaults: TurnOptions, start: StartOptions) -> dict[str, Verb]:
+def turn_verbs(desk: Desk, defaults: TurnOptions, start: StartOptions) -> dict[str, VerbFunction]:
     """The verbs of a client; `defaults` are the options of turns that it begins, `start` those of turns that it goes on with."""
     verbs = TurnVerbs(desk, defaults, start)
     return {"run": verbs.run, "recover": verbs.recover}

@@ -10,12 +10,12 @@ from typing import Any
 import msgspec
 
 from ..errors import AgentError, UsageError
-from ..runtime.desk import Verb
+from ..runtime.desk import VerbFunction
 from ..types.planned_commands import is_later
 from ..types.suggestions import did_you_mean
 
 
-async def call_verb(verbs: Mapping[str, Verb], name: str, arguments: Mapping[str, Any]) -> Any:
+async def call_verb(verbs: Mapping[str, VerbFunction], name: str, arguments: Mapping[str, Any]) -> Any:
     """The value of a verb, as `--json` prints it: objects, lists, texts, numbers.
 
     Raises `UsageError` for a verb that is not there and for arguments that are unknown, missing or of another type; nothing was run then.
@@ -29,7 +29,7 @@ async def call_verb(verbs: Mapping[str, Verb], name: str, arguments: Mapping[str
     return plain(await verb(**fitted(name, verb, arguments)))
 
 
-def fitted(name: str, verb: Verb, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def fitted(name: str, verb: VerbFunction, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments in the types that the verb takes. Raises `UsageError`."""
     takes = inspect.signature(verb).parameters
     hints = typing.get_type_hints(verb, include_extras=True)

@@ -8,8 +8,8 @@ from typing import Any
 
 from ..types.events import ApprovalRequested, ToolFinished, ToolStarted
 from .control_characters import exact
-from .markdown.styled_text import Line, LineWrapper, chop, fit, harmless, paint, width_of
-from .markdown.styled_text import cells as cells_of
+from .markdown.styled_text import LineWrapper, StyledLine, chop, fit, harmless, paint, width_of
+from .markdown.styled_text import cell_width as cells_of
 from .question_prompts import about, choices, heading, outcome
 
 _DIFF_LINES, _HEAD_LINES, _TAIL_LINES, _REASON_LINES = 24, 3, 5, 6
@@ -28,16 +28,16 @@ def tool_card(
     sign, style = _sign(finished)
     took = finished.duration_ms if finished is not None else elapsed_ms
     diff = _diff_of(finished)
-    facts: list[Line] = []
+    facts: list[StyledLine] = []
     if diff:
         facts.append([(f"+{sum(line[0] == '+' for line in diff)}", "32"), (" ", ""), (f"-{sum(line[0] == '-' for line in diff)}", "31")])
     if took is not None and (finished is None or finished.refused is None):
         facts.append([(duration(took), "2")])
-    end: Line = [part for fact in facts for part in [("  ", ""), *fact]]
+    end: StyledLine = [part for fact in facts for part in [("  ", ""), *fact]]
     name = _one_line(started.name)
     room = width - cells_of(f"{sign} {name}  ") - width_of(end)
     arguments = fit(_arguments(started.arguments, changes=bool(diff)), room) if room > 8 else ""
-    head: Line = [(sign, style), (" ", ""), (name, "1")] + ([("  ", ""), (arguments, "")] if arguments else []) + end
+    head: StyledLine = [(sign, style), (" ", ""), (name, "1")] + ([("  ", ""), (arguments, "")] if arguments else []) + end
     lines = chop(head, width)[:1] + [
         [("  ", ""), *line] for line in (_all_of(finished, diff, max(width - 2, 1)) if whole else _outcome(finished, diff, max(width - 2, 1)))
     ]
@@ -47,7 +47,7 @@ def tool_card(
 def question_card(question: ApprovalRequested, *, width: int, colour: bool = True) -> str:
     """What a person is asked to agree to, whole: what would be done, the exact command and change, where, and what the answers cover."""
     action = question.action
-    lines: list[Line] = _wrapped(_one_line(heading(question)), "1;33", width)
+    lines: list[StyledLine] = _wrapped(_one_line(heading(question)), "1;33", width)
     for line in _exact_lines(action.show):
         lines += _whole(line, "", width)
     for line in _exact_lines(action.diff.rstrip("\n")) if action.diff else ():
@@ -119,7 +119,7 @@ def _diff_of(finished: ToolFinished | None) -> list[str]:
     return [line for line in (lines[2:] if lines[0].startswith("--- ") else lines) if line]
 
 
-def _outcome(finished: ToolFinished | None, diff: list[str], width: int) -> list[Line]:
+def _outcome(finished: ToolFinished | None, diff: list[str], width: int) -> list[StyledLine]:
     if finished is None:
         return []
     shortened = _shortened(finished, width)
@@ -141,7 +141,7 @@ def folds(finished: ToolFinished, width: int) -> bool:
     return len(_outcome(finished, diff, width)) < len(_all_of(finished, diff, width))
 
 
-def _all_of(finished: ToolFinished | None, diff: list[str], width: int) -> list[Line]:
+def _all_of(finished: ToolFinished | None, diff: list[str], width: int) -> list[StyledLine]:
     """Everything that a call gave back, as far as the event holds it."""
     if finished is None:
         return []
@@ -152,20 +152,20 @@ def _all_of(finished: ToolFinished | None, diff: list[str], width: int) -> list[
     return rows + _shortened(finished, width)
 
 
-def _shortened(finished: ToolFinished, width: int) -> list[Line]:
+def _shortened(finished: ToolFinished, width: int) -> list[StyledLine]:
     """That the model read a part, and what has the rest where the model was told so."""
     if not finished.truncated:
         return []
     return _wrapped("shortened for the model" + ("; read_result has the rest" if "read_result" in finished.note else ""), "2", width)
 
 
-def _reason(finished: ToolFinished, before: str, width: int) -> list[Line]:
+def _reason(finished: ToolFinished, before: str, width: int) -> list[StyledLine]:
     text = harmless(before + outcome(finished)).expandtabs(4).strip()
     lines = [line for part in text.split("\n") for line in _wrapped(part, "33" if finished.metadata.keys() & {"stopped", "no_by"} else "31", width)]
     return lines[:_REASON_LINES] + _more(len(lines) - _REASON_LINES)
 
 
-def _command(finished: ToolFinished, width: int) -> list[Line]:
+def _command(finished: ToolFinished, width: int) -> list[StyledLine]:
     """First and last lines of what a command printed, and how it ended where that was not well."""
     about = finished.metadata
     printed = [text.rstrip("\n") for text in (str(about.get("stdout") or ""), str(about.get("stderr") or "")) if text.strip()]
@@ -182,7 +182,7 @@ def _command(finished: ToolFinished, width: int) -> list[Line]:
     return shown
 
 
-def _summary(finished: ToolFinished, width: int) -> list[Line]:
+def _summary(finished: ToolFinished, width: int) -> list[StyledLine]:
     """What a call that went well gave back, on one line."""
     about = finished.metadata
     if "first" in about and "lines" in about:
@@ -194,22 +194,22 @@ def _summary(finished: ToolFinished, width: int) -> list[Line]:
     return [[(fit(lines[0].strip(), max(width - len(more), 1)), "2"), (more, "2")]] if lines else []
 
 
-def _dim(lines: Iterable[str], width: int) -> list[Line]:
+def _dim(lines: Iterable[str], width: int) -> list[StyledLine]:
     return [[(fit(line, width), "2")] for line in lines]
 
 
-def _more(count: int) -> list[Line]:
+def _more(count: int) -> list[StyledLine]:
     return [[(f"… {count:,} more line{'s' if count > 1 else ''}", "2")]] if count > 0 else []
 
 
-def _whole(line: str, style: str, width: int) -> list[Line]:
+def _whole(line: str, style: str, width: int) -> list[StyledLine]:
     """A line that must be seen whole: over several rows where it is long, with a sign on those that go on."""
     margin = "    " if width > 12 else ""
     rows = chop([(line, style)], max(width - 4, 1) if margin else max(width, 1))
     return [[(margin if i == 0 or not margin else "  ↳ ", "2"), *row] for i, row in enumerate(rows)]
 
 
-def _wrapped(text: str, style: str, width: int) -> list[Line]:
+def _wrapped(text: str, style: str, width: int) -> list[StyledLine]:
     wrap = LineWrapper()
     wrap.add([(text, style)], width)
     wrap.end(width)
@@ -230,5 +230,5 @@ def _diff_style(line: str) -> str:
     return _DIFF_COLOURS.get(line[:1], "")
 
 
-def _joined(lines: list[Line], width: int, colour: bool) -> str:
+def _joined(lines: list[StyledLine], width: int, colour: bool) -> str:
     return "\n".join(paint(row, colour=colour) for line in lines for row in chop(line, max(width, 1)))

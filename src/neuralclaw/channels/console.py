@@ -79,7 +79,7 @@ class LiveRegion:
         return False
 
     @property
-    def asking(self) -> bool:
+    def question_open(self) -> bool:
         """A question stands there: what is typed is its answer."""
         return False
 
@@ -103,7 +103,7 @@ class Console:
         """What Ctrl-C does where it does not clear the input."""
         self.halt: Callable[[], None] = _nothing
         """What Esc does while a turn runs."""
-        self.pasted, self.pager = PastePlaceholders(), Pager()
+        self.paste_placeholders, self.pager = PastePlaceholders(), Pager()
         self.open = True
         self.modes: list[Any] = []
         """The terminal's modes before the chat, for `let_go`."""
@@ -240,10 +240,10 @@ class Console:
         """Enter: what was typed becomes a message."""
         text = self.buffer.text
         if text.strip() and self.open:
-            if text.startswith("/") or not (self._drawing.asking or text.strip().lower() in ("y", "yes", "n", "no")):
+            if text.startswith("/") or not (self._drawing.question_open or text.strip().lower() in ("y", "yes", "n", "no")):
                 self.buffer.append_to_history()
             self.above(said(text))
-            self._typed.send_nowait(self.pasted.whole(text))
+            self._typed.send_nowait(self.paste_placeholders.whole(text))
         self.buffer.reset()
 
     @property

@@ -16,7 +16,7 @@ class KeyContext(Protocol):
     """What the keys act on."""
 
     buffer: Buffer
-    pasted: PastePlaceholders
+    paste_placeholders: PastePlaceholders
     pager: Pager
 
     @property
@@ -78,7 +78,7 @@ def bindings(typing: KeyContext) -> KeyBindings:
 
     @keys.add("<bracketed-paste>")
     def paste(event: KeyPressEvent) -> None:
-        typing.buffer.insert_text(typing.pasted.fold(event.data))
+        typing.buffer.insert_text(typing.paste_placeholders.fold(event.data))
 
     _scrolling(keys, typing)
     return keys

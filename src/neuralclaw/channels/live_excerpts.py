@@ -2,7 +2,7 @@
 
 import time
 
-from .markdown.styled_text import Line, LineWrapper, fit, harmless
+from .markdown.styled_text import LineWrapper, StyledLine, fit, harmless
 
 LINES = 5
 """Lines of either that are shown while it grows."""
@@ -21,7 +21,7 @@ class OutputExcerpt:
     def feed(self, text: str) -> None:
         self._text = (self._text + text)[-_KEPT:]
 
-    def lines(self, width: int, count: int = LINES) -> list[Line]:
+    def lines(self, width: int, count: int = LINES) -> list[StyledLine]:
         """At most so many lines of at most `width` cells."""
         found = [line.rstrip("\r").rpartition("\r")[2] for line in self._text.split("\n")]
         shown = [line for line in found if line.strip()][-count:]
@@ -52,21 +52,21 @@ class ThinkingExcerpt:
     def seconds(self) -> int:
         return int(self._took if self._took is not None else time.monotonic() - self._since)
 
-    def last(self, width: int, count: int = LINES) -> list[Line]:
+    def last(self, width: int, count: int = LINES) -> list[StyledLine]:
         """The head and the last lines of what it thinks now."""
         text = "".join(self._pieces[-_KEPT:])[-_KEPT:]
         return [[(fit(f"thinking… {self.seconds} s", width), "2")], *_wrapped(text, width)[-count:]]
 
-    def folded(self, width: int) -> list[Line]:
+    def folded(self, width: int) -> list[StyledLine]:
         """One line that says how long it took."""
         return [[(fit(f"thought for {self.seconds} s (Ctrl-O shows it)", width), "2")]]
 
-    def whole(self, width: int) -> list[Line]:
+    def whole(self, width: int) -> list[StyledLine]:
         """All of it."""
         return [[(fit(f"thought for {self.seconds} s:", width), "2")], *_wrapped("".join(self._pieces), width)]
 
 
-def _wrapped(text: str, width: int) -> list[Line]:
+def _wrapped(text: str, width: int) -> list[StyledLine]:
     wrap = LineWrapper()
     room = max(width - 2, 1)
     wrap.add([(harmless(text.strip()).expandtabs(4), "2")], room)

@@ -32,7 +32,7 @@ from .input_completion import InputCompleter
 from .input_history import InputHistory
 from .live_excerpts import OutputExcerpt, ThinkingExcerpt
 from .markdown.stream import StreamedMarkdown
-from .markdown.styled_text import Line, paint
+from .markdown.styled_text import StyledLine, paint
 from .nonblocking_output import NonblockingOutput
 from .question_prompts import QuestionPrompts, choices
 from .screen import Screen
@@ -100,9 +100,9 @@ class LiveInterface(TerminalView, LiveRegion):
         self._thinking: ThinkingExcerpt | None = None
         self._folded: deque[ThinkingExcerpt | tuple[ToolStarted, ToolFinished]] = deque(maxlen=_FOLDED)
         self.questions = LiveQuestions(self.screen, self._asked)
-        self.standing = SessionStatus()
+        self.session_status = SessionStatus()
         self.console = Console(self, words, history, streams=(stdin, flow), kind=kind)
-        self.history.whole = self.console.pasted.whole
+        self.history.whole = self.console.paste_placeholders.whole
         self.warned = True  # the first line of the chat says it
         self.screen.line(_HELLO, "dim")
 
@@ -133,24 +133,29 @@ class LiveInterface(TerminalView, LiveRegion):
         return "\n".join(part.rstrip("\n") for part in parts if part)
 
     def status(self, width: int) -> str:
-        standing = self.standing
-        if not standing.model:
+        session_status = self.session_status
+        if not session_status.model:
             return "opening…"
-        waiting = standing.waiting(self.questions.count)
+        waiting = session_status.waiting(self.questions.count)
         return status_line(
-            model=standing.model, context_used=standing.context, context_window=standing.window, usd=standing.usd, waiting=waiting, width=width
+            model=session_status.model,
+            context_used=session_status.context,
+            context_window=session_status.window,
+            usd=session_status.usd,
+            waiting=waiting,
+            width=width,
         ).rstrip("\n")
 
     @property
     def busy(self) -> bool:
-        return self.standing.since is not None
+        return self.session_status.since is not None
 
     @property
     def running(self) -> bool:
-        return self.standing.since is not None
+        return self.session_status.since is not None
 
     @property
-    def asking(self) -> bool:
+    def question_open(self) -> bool:
         return self.questions.current is not None
 
     def markdown(self) -> StreamedMarkdown:
@@ -293,7 +298,7 @@ class LiveInterface(TerminalView, LiveRegion):
         self.console.let_go()
 
 
-def _drawn(lines: Iterable[Line]) -> str:
+def _drawn(lines: Iterable[StyledLine]) -> str:
     return "\n".join(paint(line, colour=True) for line in lines)
 
 

@@ -62,7 +62,7 @@ class Screen:
         self._settle()
         self._out(visible(text) if self.tty else text, style)
 
-    def flow(self, text: str) -> None:
+    def stream_text(self, text: str) -> None:
         """Write text that arrives in pieces; on a terminal its lines break between words, and the last word may wait for its end."""
         if not self.width:
             self.write(text)

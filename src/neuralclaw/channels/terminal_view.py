@@ -117,7 +117,7 @@ class TerminalView:
             if self._streamed == "" and self.err.tty:
                 self.err.fresh()
             self._streamed += text
-            self.out.flow(text)
+            self.out.stream_text(text)
 
     def _message(self, body: Message) -> None:
         if body.stop in ("length", "cancelled") and body.text and not self._streamed and self._answer:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from .markdown.styled_text import LineWrapper, cells
+from .markdown.styled_text import LineWrapper, cell_width
 
 _GAP = "  "
 _NARROWEST = 8
@@ -50,7 +50,7 @@ def table(rows: Sequence[Sequence[str]], width: int, *, drop: Sequence[int] = ()
 
 def _fitted(columns: Sequence[Sequence[str]], room: int) -> list[int]:
     """Cells of each column, `room` in all (0: no end): the widest give way first, down to their longest word, and only then below that."""
-    widths, least = [max(map(cells, column)) for column in columns], _least_of(columns)
+    widths, least = [max(map(cell_width, column)) for column in columns], _least_of(columns)
     while room and sum(widths) > room:
         able = [at for at in range(len(widths)) if widths[at] > least[at]]
         floors = least if able else [_NARROWEST] * len(widths)
@@ -64,16 +64,16 @@ def _least_of(columns: Sequence[Sequence[str]]) -> list[int]:
     """Cells that each column needs: a narrow one, of names or times, all of them; prose, as the last one is, those of its longest word."""
     found = []
     for at, column in enumerate(columns):
-        whole = max(map(cells, column))
-        word = max(cells(word) for text in column for word in text.split() or [""])
+        whole = max(map(cell_width, column))
+        word = max(cell_width(word) for text in column for word in text.split() or [""])
         found.append(whole if whole <= _WHOLE and at < len(columns) - 1 else min(word, _LONGEST))
     return found
 
 
 def _row(row: Sequence[str], widths: Sequence[int]) -> list[str]:
-    columns = [[text] if cells(text) <= size else wrapped(text, size) for text, size in zip(row, widths, strict=True)]
+    columns = [[text] if cell_width(text) <= size else wrapped(text, size) for text, size in zip(row, widths, strict=True)]
     lines = zip_longest(*columns, fillvalue="")
-    return [_GAP.join(text + " " * (size - cells(text)) for text, size in zip(line, widths, strict=True)).rstrip(" ") for line in lines]
+    return [_GAP.join(text + " " * (size - cell_width(text)) for text, size in zip(line, widths, strict=True)).rstrip(" ") for line in lines]
 
 
 class Flowing:
@@ -107,7 +107,7 @@ class Flowing:
             else:
                 self._word += character
                 self._long = len(self._word) > width
-                if self._long or (not character.isascii() and cells(character) == 2):
+                if self._long or (not character.isascii() and cell_width(character) == 2):
                     out.append(self.rest(width))
         return "".join(out)
 
@@ -117,7 +117,7 @@ class Flowing:
         if not word:
             return ""
         spaces, self._spaces = self._spaces, ""
-        size = cells(word)
+        size = cell_width(word)
         if self._column == 0:
             self._margin = min(len(spaces), width // 2)
         elif self._column + len(spaces) + size > width:

@@ -7,8 +7,8 @@ from typing import Any, get_args
 import msgspec
 
 from ..errors import UsageError
-from ..types.actions import AnswerDecision
 from ..types.entries import Event, rfc3339
+from ..types.questions import AnswerDecision
 
 DECISIONS: tuple[str, ...] = get_args(AnswerDecision)
 

@@ -8,8 +8,8 @@ import msgspec
 from ..channels.command_hints import typed
 from ..channels.question_prompts import about, answered_elsewhere, heading, why
 from ..channels.screen import exact
-from ..types.actions import AnswerDecision
 from ..types.events import ApprovalRequested, ApprovalResolved
+from ..types.questions import AnswerDecision
 from . import output, verbs
 from .parsing import Command, choice, clean, with_json
 from .table_text import local

@@ -95,7 +95,7 @@ def command_of(row: Verb) -> Command:
 
 
 def _run(row: Verb, args: argparse.Namespace) -> int:
-    given = verb_rows.given(row, args)
+    given = verb_rows.arguments_given(row, args)
     if row.progress is not None:
         return int(load("verbs.progress")(row, given, partial(_value, row, args), partial(_show, row, args, given)))
     return _show(row, args, given, anyio.run(_value, row, args, given, _notice))

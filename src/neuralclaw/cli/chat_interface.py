@@ -17,7 +17,7 @@ class ChatInterface(Renderer, Protocol):
     keys: bool
     """Single keys do something here."""
     screen: Screen
-    standing: SessionStatus
+    session_status: SessionStatus
 
     @property
     def questions(self) -> QuestionPrompts:

@@ -51,8 +51,8 @@ class SlashCommand:
 class Chat:
     """The conversation of one person (or a pipe) with the agent, in one session at a time."""
 
-    def __init__(self, face: ChatInterface, flow: NonblockingOutput, *, asks: bool, commands: Mapping[str, SlashCommand]) -> None:
-        self.face, self._flow, self.asks, self.commands = face, flow, asks, commands
+    def __init__(self, interface: ChatInterface, flow: NonblockingOutput, *, asks: bool, commands: Mapping[str, SlashCommand]) -> None:
+        self.interface, self._flow, self.asks, self.commands = interface, flow, asks, commands
         self.agent: Agent
         self.session: str | None = None
         self.options: dict[str, Any] = {}
@@ -74,8 +74,8 @@ class Chat:
     async def serve(self, client: Agent) -> None:
         """Until the person leaves or input ends."""
         self.agent = client
-        state = await self._state() if self._pick_up and not self.face.person else ""
-        if self.face.person:
+        state = await self._state() if self._pick_up and not self.interface.person else ""
+        if self.interface.person:
             await self._greet()
             state = await self._look_around()
         self._pick_up = self._pick_up and state != "idle"  # of an idle one everything is shown already
@@ -85,11 +85,11 @@ class Chat:
                 await self._resume(self.session)
                 continue
             text, key = self.queued.pop(0) if self.queued else (await self._ask(), "")
-            self.face.standing.queued = len(self.queued)
+            self.interface.session_status.queued = len(self.queued)
             if text is None:
                 self.leaving = True
             elif key and self._parked:
-                self.face.say(_WAITS, "dim")
+                self.interface.say(_WAITS, "dim")
             else:
                 await self._line(clean(text), key)
 
@@ -98,12 +98,12 @@ class Chat:
         try:
             await self._turn(self.agent.resume(session))
         except TurnSetAside as error:
-            self.told(error)
+            self.show_error(error)
 
     def farewell(self) -> None:
         """Say how to come back."""
-        if self.face.person and self.session is not None and self._begun:
-            self.face.say(typed(f"Resume with: neuralclaw --resume {self.session}"), "dim")
+        if self.interface.person and self.session is not None and self._begun:
+            self.interface.say(typed(f"Resume with: neuralclaw --resume {self.session}"), "dim")
 
     async def _offer(self) -> None:
         """Name `init` where no model was chosen and none was found; at a terminal offer it, once."""
@@ -111,10 +111,10 @@ class Chat:
             return
         told = await self.agent.do("models.show", model=None)
         if told["model"].startswith("offline:"):
-            self.face.say(typed(setup_offer.NAMED), "yellow")
-            self._offered = self.face.person and not setup_offer.asked_before(self.agent.home)
+            self.interface.say(typed(setup_offer.NAMED), "yellow")
+            self._offered = self.interface.person and not setup_offer.asked_before(self.agent.home)
             if self._offered:
-                self.face.say(setup_offer.QUESTION, "bold")
+                self.interface.say(setup_offer.QUESTION, "bold")
 
     async def _accepts(self, text: str) -> bool:
         """Whether the text is the answer to the offer; a yes sets up a model, here and now."""
@@ -123,7 +123,7 @@ class Chat:
         setup_offer.remember(home)
         if word in ("y", "yes"):
             self._deaf = math.inf
-            async with self.face.aside():
+            async with self.interface.aside():
                 self.again = await setup_offer.run_init(home)
             self._deaf = time.monotonic() + _AFTERWARDS  # the same Ctrl-C may have ended it and still be on its way here
         return word in ("y", "yes", "n", "no", "")
@@ -133,15 +133,15 @@ class Chat:
         if time.monotonic() < self._deaf:
             return
         self._presses += 1
-        self.face.fresh()
+        self.interface.fresh()
         if self.running and self.session is not None and self._presses < _PATIENCE:
             await self.stop()
-        elif self.running or not self.face.person:
-            self.face.let_go()
+        elif self.running or not self.interface.person:
+            self.interface.let_go()
             leave_at_once(self._flow)
         else:
-            self.face.say("Nothing runs. Ctrl-D leaves.", "dim")
-            self.face.ready()
+            self.interface.say("Nothing runs. Ctrl-D leaves.", "dim")
+            self.interface.ready()
 
     async def _state(self) -> str:
         """Whether something is unfinished in the session, "" where there is no such session. Over a pipe no old answer is shown."""
@@ -156,14 +156,14 @@ class Chat:
             try:
                 await (self.agent.stop(self._events) if self._events is not None else self.agent.cancel(self.session))
             except NeuralClawError as error:
-                self.told(error)
+                self.show_error(error)
 
     async def _greet(self) -> None:
         """Say where it works, how freely, and what confines its commands."""
         told = plain(await self.agent.do("status"))
-        self.face.say(first_line(told), "dim")
+        self.interface.say(first_line(told), "dim")
         if told["warning"]:
-            self.face.say(typed(told["warning"]), "yellow")
+            self.interface.say(typed(told["warning"]), "yellow")
 
     async def _look_around(self) -> str:
         """The model that answers, and what the session's record tells; its state, "" for a new one."""
@@ -171,9 +171,9 @@ class Chat:
         try:
             told = await self.agent.do("models.show", model=self.options.get("model") or self.model, usable=True)
         except NeuralClawError as error:
-            self.told(error)
+            self.show_error(error)
         else:
-            self.face.standing.model, self.face.standing.window = told["model"], told["context"]
+            self.interface.session_status.model, self.interface.session_status.window = told["model"], told["context"]
         return state
 
     async def look(self, session: str) -> str:
@@ -183,7 +183,7 @@ class Chat:
         except SessionNotFound:
             return ""
         self._begun = True
-        self.face.standing.recount(shown["events"])
+        self.interface.session_status.recount(shown["events"])
         turns: dict[int, tuple[str, str]] = {}
         for event in shown["events"]:
             if event["type"] == "turn.started":
@@ -191,13 +191,13 @@ class Chat:
             elif event["type"] == "turn.finished" and not event["waiting"]:
                 turns[event["turn"]] = turns[event["turn"]][0], event["text"]
         for asked, answer in list(turns.values())[-_RECALLED:]:
-            self.face.recall(asked, answer)
+            self.interface.recall(asked, answer)
         return str(shown["state"])
 
     async def _ask(self) -> str | None:
-        self.face.ready()
-        text = await self.face.next()
-        self.face.taken()
+        self.interface.ready()
+        text = await self.interface.next()
+        self.interface.taken()
         return text
 
     async def _line(self, line: str, key: str = "") -> None:
@@ -213,11 +213,11 @@ class Chat:
                     self.session = new_id()
                 await self._turn(self.agent.turn(line, session=self.session, key=key or None, images=self.agent.pictures_in(line), **self.options))
         except NeuralClawError as error:
-            self.told(error)
+            self.show_error(error)
 
-    def told(self, error: NeuralClawError) -> None:
+    def show_error(self, error: NeuralClawError) -> None:
         """Show an error that ended a turn; the chat goes on."""
-        self.face.trouble("NeuralClawError" if code_of(error) == 2 else error.kind, error.text, error.hint)
+        self.interface.trouble("NeuralClawError" if code_of(error) == 2 else error.kind, error.text, error.hint)
 
     async def _turn(self, turn: Any) -> None:
         await self._follow(turn)
@@ -226,43 +226,43 @@ class Chat:
 
     async def _follow(self, turn: Any) -> None:
         self.running, self._presses, self._steered = True, 0, 0
-        self.face.standing.since = time.monotonic()
+        self.interface.session_status.since = time.monotonic()
         try:
             async with turn as events, anyio.create_task_group() as group:
                 self._events = events
-                if self.face.person:
+                if self.interface.person:
                     group.start_soon(self._typed)
                 async for event in events:
-                    self.face.show(event)
+                    self.interface.show(event)
                     await self.saw(event)
-                    await self.face.room()
+                    await self.interface.room()
                 group.cancel_scope.cancel()
         except BaseExceptionGroup as several:
             ours = several.subgroup(NeuralClawError)
             if ours is None:
                 raise
-            self.told(_first(ours))
+            self.show_error(_first(ours))
         finally:
             self.running, self._events = False, None
-            self.face.standing.since = None
-            self.face.questions.clear()
+            self.interface.session_status.since = None
+            self.interface.questions.clear()
 
     async def saw(self, event: Event) -> None:
         self.session, self._begun = event.session, True
-        standing, questions = self.face.standing, self.face.questions
+        session_status, questions = self.interface.session_status, self.interface.questions
         match event.body:
             case TurnStarted(model=model):
-                standing.model = model
+                session_status.model = model
             case Message(usage=usage, seen=seen):
-                standing.count(usage)
+                session_status.count(usage)
                 self._seen = max(self._seen, seen)
             case ApprovalRequested() if self.asks:
                 if questions.current is None:
-                    self.face.forget()
+                    self.interface.forget()
                 questions.add(event.body)
             case ApprovalResolved():
-                if questions.resolved(event.body) and (questions.current is not None or not self.face.keys):
-                    self.face.forget()  # what was typed for it is no answer to the next one, and no message
+                if questions.resolved(event.body) and (questions.current is not None or not self.interface.keys):
+                    self.interface.forget()  # what was typed for it is no answer to the next one, and no message
             case TurnFinished(waiting=waiting):
                 self._parked = bool(waiting)
                 questions.clear()
@@ -271,13 +271,13 @@ class Chat:
 
     async def _typed(self) -> None:
         """What the person types while a turn runs: an answer when a question stands there, else a word to the running turn."""
-        while (line := await self.face.next()) is not None:
-            self.face.taken()
+        while (line := await self.interface.next()) is not None:
+            self.interface.taken()
             with anyio.CancelScope(shield=True):  # the turn may end meanwhile: what was taken from the input must not be lost
                 try:
                     await self._meanwhile(clean(line))
                 except NeuralClawError as error:
-                    self.told(error)
+                    self.show_error(error)
         await self.leave()
 
     async def leave(self) -> None:
@@ -288,7 +288,7 @@ class Chat:
             await self.agent.cancel(self.session)
 
     async def _meanwhile(self, line: str) -> None:
-        questions = self.face.questions
+        questions = self.interface.questions
         if line.startswith("/"):
             await self.command(line)
         elif questions.current is not None:
@@ -320,24 +320,24 @@ class Chat:
 
     def _wait_with(self, text: str, key: str = "") -> None:
         self.queued.append((text, key))
-        self.face.standing.queued = len(self.queued)
+        self.interface.session_status.queued = len(self.queued)
 
     async def answer(self, decision: str, text: str | None = None) -> None:
         """Answer the question on the screen; the model reads the `text` of a no."""
-        question = self.face.questions.current
+        question = self.interface.questions.current
         if question is None:
             raise UsageError("no question waits here", hint="neuralclaw approvals list")
         decision = LETTERS.get(decision, decision)
         if decision not in question.choices:
             raise UsageError(f"this question takes one of {', '.join(question.choices)}")
-        self.face.questions.mine.add(question.approval_id)
+        self.interface.questions.mine.add(question.approval_id)
         try:
             await self.agent.answer(question.approval_id, decision, text=text)
         except AlreadyAnswered:
-            self.face.questions.mine.discard(question.approval_id)
+            self.interface.questions.mine.discard(question.approval_id)
             raise
-        self.face.forget()
-        self.face.questions.drop(question.approval_id)
+        self.interface.forget()
+        self.interface.questions.drop(question.approval_id)
 
     async def command(self, line: str) -> None:
         """A line that begins with a slash."""
@@ -354,11 +354,11 @@ class Chat:
 
     def say(self, text: str) -> None:
         """Show what a command found."""
-        self.face.say(text)
+        self.interface.say(text)
 
     def table(self, rows: Sequence[Sequence[str]], *, drop: Sequence[int] = ()) -> None:
         """Show rows as wide as the screen; where it is narrow without the columns `drop`, the first of them first."""
-        self.face.say("\n".join(text_layout.table(rows, self.face.screen.width, drop=drop)))
+        self.interface.say("\n".join(text_layout.table(rows, self.interface.screen.width, drop=drop)))
 
 
 def _first(group: BaseExceptionGroup[NeuralClawError]) -> NeuralClawError:

@@ -37,33 +37,33 @@ def _init(args: argparse.Namespace) -> int:
     if args.base_url and ":" not in (args.model or ""):
         raise UsageError("--base-url requires --model NAME:MODEL")
     setup = Setup(args.home, environ)
-    talk = LinePrompts(quiet=args.json and bool(args.model or args.yes or args.fetch_model))
+    prompts = LinePrompts(silent=args.json and bool(args.model or args.yes or args.fetch_model))
     try:
-        return _done(args, setup, talk, *_chosen(args, setup, talk))
+        return _done(args, setup, prompts, *_chosen(args, setup, prompts))
     except (InputEnded, KeyboardInterrupt):
-        talk.screen.line("Left: nothing was changed.")
+        prompts.screen.line("Left: nothing was changed.")
         return CANCELLED
 
 
-def _chosen(args: argparse.Namespace, setup: Setup, talk: LinePrompts) -> tuple[SetupChoice, list[FirstCall], FetchedFile | None]:
+def _chosen(args: argparse.Namespace, setup: Setup, prompts: LinePrompts) -> tuple[SetupChoice, list[FirstCall], FetchedFile | None]:
     """What was decided, the calls that showed that it works, and the file that was fetched for it."""
-    fetched = _fetched(args, setup, talk) if args.fetch_model else None
+    fetched = _fetched(args, setup, prompts) if args.fetch_model else None
     if args.model or fetched or args.yes:
-        choice = _from_options(args, setup, talk, fetched)
-        return (choice, [] if args.no_check else checked(setup, choice, talk), fetched)
-    interview = Interview(setup, talk, check=not args.no_check)
+        choice = _from_options(args, setup, prompts, fetched)
+        return (choice, [] if args.no_check else checked(setup, choice, prompts), fetched)
+    interview = Interview(setup, prompts, check=not args.no_check)
     choice, calls = interview.run()
     return choice, calls, interview.fetched
 
 
-def _fetched(args: argparse.Namespace, setup: Setup, talk: LinePrompts) -> FetchedFile:
-    talk.tell(f"fetching {args.fetch_model}")
-    file = anyio.run(fetch, setup.gate, args.fetch_model, setup.loaded.home, talk.tell)
-    talk.tell(f"{'already there' if file.already else 'fetched'}: {file.path}, {file.size:,} bytes, SHA-256 {file.sha256}")
+def _fetched(args: argparse.Namespace, setup: Setup, prompts: LinePrompts) -> FetchedFile:
+    prompts.tell(f"fetching {args.fetch_model}")
+    file = anyio.run(fetch, setup.gate, args.fetch_model, setup.loaded.home, prompts.tell)
+    prompts.tell(f"{'already there' if file.already else 'fetched'}: {file.path}, {file.size:,} bytes, SHA-256 {file.sha256}")
     return file
 
 
-def _from_options(args: argparse.Namespace, setup: Setup, talk: LinePrompts, fetched: FetchedFile | None) -> SetupChoice:
+def _from_options(args: argparse.Namespace, setup: Setup, prompts: LinePrompts, fetched: FetchedFile | None) -> SetupChoice:
     """The choice that the options spell out, or the proposal."""
     if args.model:
         choice = anyio.run(setup.named, msgspec.structs.replace(choice_of(args.model), base_url=args.base_url or ""))
@@ -71,31 +71,31 @@ def _from_options(args: argparse.Namespace, setup: Setup, talk: LinePrompts, fet
         choice = SetupChoice(service="local", model=fetched.path)
     else:
         found = anyio.run(setup.find)
-        proposed = Interview(setup, talk, check=False).proposal(found, unasked=True)
+        proposed = Interview(setup, prompts, check=False).proposal(found, unasked=True)
         choice = SetupChoice(service=proposed, model=setup.default_model(proposed, found))
     key = ""
     if args.key_stdin:
         key = sys.stdin.readline().strip() if sys.stdin else ""
         if not key:
             raise UsageError("--key-stdin: standard input is empty")
-    elif talk.person and not args.yes and setup.needs_key(choice.service):
-        key = talk.secret(f"Key for {choice.service} ({setup.key_variable(choice.service)}; what you type is not shown): ")
+    elif prompts.person and not args.yes and setup.needs_key(choice.service):
+        key = prompts.secret(f"Key for {choice.service} ({setup.key_variable(choice.service)}; what you type is not shown): ")
     fallback = tuple(args.fallback) if args.fallback else None
     return setup.complete(msgspec.structs.replace(choice, key=key, base_url=args.base_url or "", fallback=fallback))
 
 
-def checked(setup: Setup, choice: SetupChoice, talk: LinePrompts) -> list[FirstCall]:
+def checked(setup: Setup, choice: SetupChoice, prompts: LinePrompts) -> list[FirstCall]:
     """The real calls. Raises the failure of the first that fails: then nothing is saved."""
     if missing := missing_for(choice.service):
         raise ConfigError("no library that runs a model in this process is installed; nothing was saved", hint=missing)
-    calls = anyio.run(setup.call, choice, talk.tell)
+    calls = anyio.run(setup.call, choice, prompts.tell)
     error = calls[-1].error()
     if error is not None:
         raise type(error)(f"{calls[-1].model} does not work: {error.text}; nothing was saved", hint=error.hint or "--no-check saves without a call")
     return calls
 
 
-def _done(args: argparse.Namespace, setup: Setup, talk: LinePrompts, choice: SetupChoice, calls: list[FirstCall], fetched: FetchedFile | None) -> int:
+def _done(args: argparse.Namespace, setup: Setup, prompts: LinePrompts, choice: SetupChoice, calls: list[FirstCall], fetched: FetchedFile | None) -> int:
     """Save, and say what next."""
     existed = setup.exists
     written = setup.save(choice)
@@ -109,15 +109,15 @@ def _done(args: argparse.Namespace, setup: Setup, talk: LinePrompts, choice: Set
         return 0
     for one in calls:
         if one.ms:
-            talk.screen.line(f"{one.model} answered {one.text[:60]!r} after {one.ms / 1000:.1f} s.")
+            prompts.screen.line(f"{one.model} answered {one.text[:60]!r} after {one.ms / 1000:.1f} s.")
     output.out().line(f"saved: {setup.file}")
     if existed:
-        talk.screen.line(f"The previous file was saved as {setup.file}.bak.")
+        prompts.screen.line(f"The previous file was saved as {setup.file}.bak.")
     if choice.key:
-        talk.screen.line(f"The key is in .env beside it, readable for you alone, as {setup.key_variable(choice.service)}.")
+        prompts.screen.line(f"The key is in .env beside it, readable for you alone, as {setup.key_variable(choice.service)}.")
     if overruled:
-        talk.screen.line(f"But {overruled}.", "yellow")
-    talk.screen.line(typed('Next: neuralclaw (the chat), neuralclaw run "list .", neuralclaw doctor'))
+        prompts.screen.line(f"But {overruled}.", "yellow")
+    prompts.screen.line(typed('Next: neuralclaw (the chat), neuralclaw run "list .", neuralclaw doctor'))
     return 0
 
 

@@ -21,8 +21,8 @@ _NAME = re.compile(r"[a-z][a-z0-9_-]{0,30}")
 class Interview:
     """One conversation. It changes nothing; `fetched` is the model file that the person had fetched in it."""
 
-    def __init__(self, setup: Setup, talk: LinePrompts, *, check: bool) -> None:
-        self._setup, self._talk, self._check = setup, talk, check
+    def __init__(self, setup: Setup, prompts: LinePrompts, *, check: bool) -> None:
+        self._setup, self._prompts, self._check = setup, prompts, check
         self._key_refused = ""
         self.fetched: FetchedFile | None = None
 
@@ -44,16 +44,16 @@ class Interview:
                 return choice, calls
             self._trouble(failed)
             proposed = choice.service
-            answer = self._talk.ask("That did not work. Enter: choose again; s: save all the same; q: leave").lower()
+            answer = self._prompts.ask("That did not work. Enter: choose again; s: save all the same; q: leave").lower()
             if answer.startswith("q"):
                 raise InputEnded
             if answer.startswith("s"):
                 return choice, []
 
     def _trouble(self, error: NeuralClawError) -> None:
-        self._talk.tell(error.text, "red")
+        self._prompts.tell(error.text, "red")
         if error.hint:
-            self._talk.tell(f"   {error.hint}", "dim")
+            self._prompts.tell(f"   {error.hint}", "dim")
 
     def proposal(self, found: SetupFindings, *, unasked: bool = False) -> str:
         """The best of what is there: what is configured, a service with a key, Ollama, a model file, else no language model.
@@ -65,16 +65,16 @@ class Interview:
             return configured
         if found.keys:
             return found.keys[0].service
-        if found.pulled:
+        if found.ollama_models:
             return "ollama"
         return LOCAL if found.files and local_engine() else OFFLINE
 
     def _show(self, found: SetupFindings) -> list[str]:
         """Tell what was found; the services in the order of their numbers."""
-        say = self._talk.tell
+        say = self._prompts.tell
         rows = [(key.service, f"key in {key.variable} ({key.origin})" if key.variable else f"configured ({key.origin})") for key in found.keys]
         if found.ollama:
-            rows.append(("ollama", f"runs at {found.ollama}: {listed(found.pulled) or 'no model pulled yet (ollama pull llama3.2)'}"))
+            rows.append(("ollama", f"runs at {found.ollama}: {listed(found.ollama_models) or 'no model pulled yet (ollama pull llama3.2)'}"))
         if found.files:
             lacks = f"; needs: {missing_for(LOCAL)}" if missing_for(LOCAL) else ""
             rows.append((LOCAL, f"a model in this process: {listed(tuple(file.path for file in found.files), 3)}{lacks}"))
@@ -93,7 +93,7 @@ class Interview:
     def _service(self, services: list[str], proposed: str) -> SetupChoice:
         """Ask until the answer names a service."""
         while True:
-            answer = self._talk.ask("Service", proposed)
+            answer = self._prompts.ask("Service", proposed)
             if answer.isdigit() and 1 <= int(answer) <= len(services):
                 answer = services[int(answer) - 1]
             if answer == "fetch":
@@ -105,20 +105,20 @@ class Interview:
             choice = choice_of(answer)
             if choice.service in (*self._setup.services(), LOCAL):
                 return choice
-            self._talk.tell(f"There is no service {choice.service!r}{did_you_mean(choice.service, self._setup.services()) or '.'}", "yellow")
+            self._prompts.tell(f"There is no service {choice.service!r}{did_you_mean(choice.service, self._setup.services()) or '.'}", "yellow")
 
     def _fetch(self) -> SetupChoice:
-        self._talk.tell(f"fetching {DEFAULT_URL}")
-        self.fetched = anyio.run(fetch, self._setup.gate, DEFAULT_URL, self._setup.loaded.home, self._talk.tell)
-        self._talk.tell(f"fetched: {self.fetched.path}, SHA-256 {self.fetched.sha256}")
+        self._prompts.tell(f"fetching {DEFAULT_URL}")
+        self.fetched = anyio.run(fetch, self._setup.gate, DEFAULT_URL, self._setup.loaded.home, self._prompts.tell)
+        self._prompts.tell(f"fetched: {self.fetched.path}, SHA-256 {self.fetched.sha256}")
         return SetupChoice(service=LOCAL, model=self.fetched.path)
 
     def _own(self, url: str) -> SetupChoice:
         while True:
-            name = self._talk.ask("A name for it", "own").lower()
+            name = self._prompts.ask("A name for it", "own").lower()
             if _NAME.fullmatch(name) and name not in (*self._setup.services(), LOCAL, "direct", "given"):
                 return SetupChoice(service=name, base_url=url)
-            self._talk.tell("A name of small letters and digits that no other service has, please.", "yellow")
+            self._prompts.tell("A name of small letters and digits that no other service has, please.", "yellow")
 
     def _rest(self, choice: SetupChoice, found: SetupFindings) -> SetupChoice:
         """Key, model and fallback of the service."""
@@ -128,7 +128,7 @@ class Interview:
         if not choice.model:
             choice = msgspec.structs.replace(choice, model=self._model(choice, found))
         now = ",".join(self._setup.loaded.settings.llm.fallback)
-        answer = self._talk.ask(
+        answer = self._prompts.ask(
             "A model for when this one is unavailable, as provider:model (Enter: none)"
             if not now
             else "Models for when this one is unavailable (none: no other)",
@@ -142,18 +142,18 @@ class Interview:
         if not name or not (choice.base_url or self._setup.needs_key(choice.service) or self._key_refused == choice.service):
             return choice
         optional = "; Enter: none" if choice.base_url else "; Enter: keep the one there is" if not self._setup.needs_key(choice.service) else ""
-        return msgspec.structs.replace(choice, key=self._talk.secret(f"Key for {choice.service} ({name}; what you type is not shown{optional}): "))
+        return msgspec.structs.replace(choice, key=self._prompts.secret(f"Key for {choice.service} ({name}; what you type is not shown{optional}): "))
 
     def _model(self, choice: SetupChoice, found: SetupFindings) -> str:
         """Ask for the model; `?` lists what the service offers, a number takes from the list."""
-        names = found.pulled if choice.service == "ollama" else tuple(file.path for file in found.files) if choice.service == LOCAL else ()
+        names = found.ollama_models if choice.service == "ollama" else tuple(file.path for file in found.files) if choice.service == LOCAL else ()
         default = self._setup.default_model(choice.service, found)
         if choice.base_url:
             names = self._offered(choice)
             default = names[0] if names else ""
         self._list(names if len(names) > 1 else ())
         while True:
-            answer = self._talk.ask(f"Model of {choice.service} (? lists them)", default)
+            answer = self._prompts.ask(f"Model of {choice.service} (? lists them)", default)
             if answer == "?":
                 names = names or self._offered(choice)
                 self._list(names)
@@ -165,19 +165,19 @@ class Interview:
     def _offered(self, choice: SetupChoice) -> tuple[str, ...]:
         found = anyio.run(self._setup.list_models, choice)
         if found is None or not found.models:
-            self._talk.tell(found.text if found else "There is no list.", "yellow")
+            self._prompts.tell(found.text if found else "There is no list.", "yellow")
             return ()
         return found.models
 
     def _list(self, names: tuple[str, ...]) -> None:
         for number, name in enumerate(names, 1):
-            self._talk.tell(f"  {number}  {name}")
+            self._prompts.tell(f"  {number}  {name}")
 
     def _try(self, choice: SetupChoice) -> tuple[NeuralClawError | None, list[FirstCall]]:
         """The real calls, and the failure if there was one."""
         if missing := missing_for(choice.service):
             return ConfigError("no library that runs a model in this process is installed", hint=missing), []
-        calls = anyio.run(self._setup.call, choice, self._talk.tell)
+        calls = anyio.run(self._setup.call, choice, self._prompts.tell)
         error = calls[-1].error()
         self._key_refused = choice.service if error is not None and error.kind == "LLMAuthError" else ""
         return error, calls

@@ -11,16 +11,16 @@ class InputEnded(Exception):
 
 
 class LinePrompts:
-    """Who is asked. `quiet`: nothing is told between the questions, since a program reads standard error too."""
+    """Who is asked. `silent`: nothing is told between the questions, since a program reads standard error too."""
 
-    def __init__(self, *, quiet: bool = False) -> None:
+    def __init__(self, *, silent: bool = False) -> None:
         self.screen = output.err()
         self.person = sys.stdin is not None and sys.stdin.isatty()
-        self._quiet = quiet
+        self._silent = silent
 
     def tell(self, text: str, style: str = "") -> None:
         """A line about what is going on."""
-        if not self._quiet:
+        if not self._silent:
             self.screen.line(text, style)
 
     def ask(self, question: str, default: str = "") -> str:

@@ -27,10 +27,10 @@ class LiveChat:
     def __init__(self, args: argparse.Namespace, flow: NonblockingOutput, early: tuple[str, list[Any]]) -> None:
         self._flow = flow
         self.words, self.history = InputCompleter(args.workspace or "."), InputHistory()
-        self.face = LiveInterface(
+        self.interface = LiveInterface(
             sys.stdin, flow, kind=TerminalKind(environ.get("TERM", ""), output.COLOUR), verbose=args.verbose, words=self.words, history=self.history
         )
-        self.face.console.early, self.face.console.modes = early
+        self.interface.console.early, self.interface.console.modes = early
         self._chat: Any = None
 
     async def serve(self, group: TaskGroup) -> None:
@@ -44,10 +44,10 @@ class LiveChat:
             if self._chat is not None:
                 group.start_soon(self._chat.stop)
 
-        self.face.console.interrupt, self.face.console.halt = interrupt, halt
-        await self.face.console.run()
+        self.interface.console.interrupt, self.interface.console.halt = interrupt, halt
+        await self.interface.console.run()
 
-    async def furnish(self, chat: Any, agent: Agent) -> None:
+    async def agent_opened(self, chat: Any, agent: Agent) -> None:
         """The agent is open: what only it knows stands on the screen and is completed from now on."""
         self._chat = chat
         self.history.begin(posixpath.join(agent.home, "chat_history"), agent.redact)
@@ -64,7 +64,7 @@ class LiveChat:
             return [(level, "") for level in TRUST]
 
         async def answers() -> Iterable[tuple[str, str]]:
-            question = self.face.questions.current
+            question = self.interface.questions.current
             return [(choice, "") for choice in question.choices if choice != "no"] if question is not None else []
 
         self.words.values.update({"resume": sessions, "new": sessions, "model": models, "trust": levels, "approve": answers})
@@ -74,7 +74,7 @@ class LiveChat:
         """The terminal is the person's again: show what came last, and how to come back."""
         if self._chat is not None:
             self._chat.farewell()
-        self._flow.out.write(self.face.console.rest())
+        self._flow.out.write(self.interface.console.rest())
         self.history.end()
 
 

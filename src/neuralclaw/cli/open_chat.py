@@ -10,7 +10,7 @@ from ..plugins import load
 from . import output
 from .conversation import Chat, SlashCommand
 from .interrupts import CommandRun
-from .linechat import LineInterface
+from .line_interface import LineInterface
 from .run import mode, newest, tell_unfinished
 from .slash import SLASH
 
@@ -27,8 +27,8 @@ async def open_chat(args: argparse.Namespace, run: CommandRun, lines: LineReader
     """A conversation until the person leaves or input ends; the exit code. `live`: the terminal it is shown at, None for lines."""
     present = lines.tty and output.screen(run.flow.err).tty
     approvals = mode(args.approvals, present=present)
-    face = live.face if live is not None else LineInterface(lines, run.flow, verbose=args.verbose)
-    chat = Chat(face, run.flow, asks=present and approvals == "ask", commands=SLASH)
+    interface = live.interface if live is not None else LineInterface(lines, run.flow, verbose=args.verbose)
+    chat = Chat(interface, run.flow, asks=present and approvals == "ask", commands=SLASH)
     chat.session, chat.model = args.resume or args.session, args.model
     run.interrupt = chat.interrupted
     resume = bool(args.resume or args.newest)
@@ -41,16 +41,16 @@ async def open_chat(args: argparse.Namespace, run: CommandRun, lines: LineReader
             approvals=approvals,
             present=present,
             who="owner" if present else "program",
-            tell=face.say,
+            tell=interface.say,
         ) as agent:
             if args.newest and chat.session is None:
                 chat.session = await newest(agent)
             chat.commands = commands_of(agent)
             if live is not None:
-                await live.furnish(chat, agent)
+                await live.agent_opened(chat, agent)
             for notice in agent.notices:
-                face.say(notice, "yellow")
-            await tell_unfinished(agent, face.screen, chat.session)
+                interface.say(notice, "yellow")
+            await tell_unfinished(agent, interface.screen, chat.session)
             chat.pick_up(resume)
             await chat.serve(agent)
         if not chat.again:

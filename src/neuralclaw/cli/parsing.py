@@ -13,7 +13,7 @@ from ..types.planned_commands import NOUNS, is_later
 from ..types.suggestions import did_you_mean
 from .main import is_noun
 
-Run = Callable[[argparse.Namespace], int]
+CommandFunction = Callable[[argparse.Namespace], int]
 Options = Callable[[argparse.ArgumentParser], None]
 
 

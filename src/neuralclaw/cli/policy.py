@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import msgspec
 
-from ..app.policy_verbs import VerbCaller, judging
+from ..app.policy_verbs import VerbCaller, policy_desk
 from ..channels.line_reader import LineReader
 from ..errors import NeuralClawError, UsageError
 from . import output, verbs
@@ -72,7 +72,7 @@ def _judging(args: argparse.Namespace) -> AbstractAsyncContextManager[VerbCaller
         workspace = verbs.NO_WORKSPACE
         if hasattr(args, "workspace"):
             output.err().line(f"The current directory was deleted: this is judged as in {workspace}, which is read-only.", "yellow")
-    return judging(args.home, workspace=workspace, trust=getattr(args, "trust", None))
+    return policy_desk(args.home, workspace=workspace, trust=getattr(args, "trust", None))
 
 
 def _ask(args: argparse.Namespace, verb: str, /, **arguments: Any) -> Any:

@@ -39,7 +39,7 @@ async def _help(chat: Chat, rest: str) -> None:
     groups: dict[str, list[tuple[str, str]]] = {}
     for name, command in chat.commands.items():
         groups.setdefault(command.group, []).append((f"  /{name} {command.takes}".rstrip(), command.does))
-    if chat.face.keys:
+    if chat.interface.keys:
         groups["Keys"] = [(f"  {key}", does) for key, does in _KEYS]
     names = max(len(name) for rows in groups.values() for name, _ in rows)
     for group, rows in groups.items():
@@ -57,7 +57,7 @@ def _help_of(chat: Chat, name: str) -> None:
 async def _new(chat: Chat, rest: str) -> None:
     _idle(chat)
     chat.session = new_session(rest) if rest else None
-    chat.face.standing.reset()
+    chat.interface.session_status.reset()
     if chat.session is not None:
         await chat.look(chat.session)
     chat.say(f"session {rest}" if rest else "a new session begins with the next message")
@@ -100,7 +100,7 @@ async def _models(chat: Chat, rest: str) -> None:
         await load("chat.rows")(capabilities_of(chat.agent.settings), ["models"])["models"].run(chat, rest)
         return
     found = output.plain(await chat.agent.do("models.list"))
-    now = chat.face.standing.model
+    now = chat.interface.session_status.model
     chat.table([(f"{'*' if row['model'] == now else ' '} {row['model']}", f"{row['context']:>11,} tokens") for row in found])
     chat.say("/model P:M changes the model")
 
@@ -111,7 +111,7 @@ async def _model(chat: Chat, rest: str) -> None:
         return
     told = output.plain(await chat.agent.do("models.show", model=rest, usable=True))
     chat.options["model"] = told["model"]
-    chat.face.standing.model, chat.face.standing.window = told["model"], told["context"]
+    chat.interface.session_status.model, chat.interface.session_status.window = told["model"], told["context"]
     chat.say(f"model {told['model']} from the next message on")
 
 
@@ -121,18 +121,18 @@ async def _tools(chat: Chat, rest: str) -> None:
 
 
 async def _cost(chat: Chat, rest: str) -> None:
-    chat.say(f"this session: {chat.face.standing.summary()}")
+    chat.say(f"this session: {chat.interface.session_status.summary()}")
 
 
 async def _status(chat: Chat, rest: str) -> None:
     told = output.plain(await chat.agent.do("status", session=chat.session))
     told["trust"] = chat.options.get("trust") or told["trust"]
-    standing = chat.face.standing
-    chat.table(status_rows(told, model=standing.model, used=standing.summary(), queued=standing.queued))
+    session_status = chat.interface.session_status
+    chat.table(status_rows(told, model=session_status.model, used=session_status.summary(), queued=session_status.queued))
 
 
 async def _clear(chat: Chat, rest: str) -> None:
-    if not chat.face.clear():
+    if not chat.interface.clear():
         raise UsageError("this screen cannot be cleared")
 
 
@@ -160,7 +160,7 @@ async def _quit(chat: Chat, rest: str) -> None:
     try:
         await chat.leave()
     except NeuralClawError as error:
-        chat.told(error)
+        chat.show_error(error)
 
 
 _MODELS = "|".join(name.partition(".")[2] for name in CAPABILITIES["models"].verbs)

@@ -36,7 +36,7 @@ def _command(noun: str, summary: str, rows: Sequence[Verb]) -> SlashCommand:
                 raise UsageError(f"/{noun} {wrong}", hint=f"it has: {', '.join(verbs)}")
             row, words = verbs[words[0]], words[1:]
         args = arguments_of(command_of(row), words)
-        given = verb_rows.given(row, args)
+        given = verb_rows.arguments_given(row, args)
         value = await chat.agent.do(row.name, **given, **_progress(chat, row))
         show(chat, row, value, given, as_json=args.json)
 

@@ -10,8 +10,8 @@ from ..channels.screen import Screen
 from . import output
 from .interrupts import CANCELLED, CommandRun, run_command
 
-Notice = Callable[[str], None]
-GetValue = Callable[[Mapping[str, Any], Notice], Awaitable[Any]]
+ProgressNotice = Callable[[str], None]
+GetValue = Callable[[Mapping[str, Any], ProgressNotice], Awaitable[Any]]
 """Runs the verb with these arguments."""
 ShowValue = Callable[[Any], int]
 """Shows a value and gives the exit code of the command."""

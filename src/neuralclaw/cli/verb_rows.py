@@ -129,7 +129,7 @@ def _several(kind: Any) -> Callable[[str], list[Any]]:
     return parse
 
 
-def given(row: Verb, args: argparse.Namespace) -> dict[str, Any]:
+def arguments_given(row: Verb, args: argparse.Namespace) -> dict[str, Any]:
     """The arguments that the command line named."""
     return {each.name: getattr(args, each.name) for each in parameters_of(row.run) if hasattr(args, each.name)}
 

@@ -3,7 +3,7 @@
 from . import process_environment
 from .editors import schema
 from .effective import effective
-from .load import LoadedSettings, SettingsRequest, SettingValue, enabled_names, load, places, target
+from .load import LoadedSettings, SettingsRequest, SettingValue, data_directories, enabled_names, load, target
 from .model_choice import choose_model
 from .secretvalues import secret_values
 from .sections import Extensions, LeftOut, with_sections
@@ -20,11 +20,11 @@ __all__ = [
     "SettingsRequest",
     "absolute",
     "choose_model",
+    "data_directories",
     "effective",
     "enabled_names",
     "limits",
     "load",
-    "places",
     "policy",
     "process_environment",
     "refuse_caps",

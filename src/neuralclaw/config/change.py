@@ -7,7 +7,7 @@ from ..errors import ConfigError, UsageError
 from .describe import is_secret, like_a_key, masked
 from .document import LayerSource, Node, merge, node_of, read_json, read_text
 from .edit import split_key
-from .load import LoadedSettings, SettingsRequest, load, places, sentence, take, target
+from .load import LoadedSettings, SettingsRequest, data_directories, load, sentence, take, target
 from .save import changed, locked, write
 from .sections import ExtensionsOf, TreeReading, no_extensions
 from .semantics import check
@@ -45,7 +45,7 @@ def set_key(asked: SettingsRequest, key: str, value: Any, known: Callable[[], Co
     if not all(path):
         raise UsageError(f"{key!r} is not a key; nothing was changed", hint='a key is a name with dots, such as llm.temperature; "x.y" means a name with one')
     file, _ = target(asked.home, asked.environ)
-    env, by = load_env(asked), Checked(known, extensions, places(asked.home, asked.environ)[1])
+    env, by = load_env(asked), Checked(known, extensions, data_directories(asked.home, asked.environ)[1])
     with locked(file):
         old = read_text(file)
         below = tree_of(file, old or "")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 
 from ..errors import ConfigError
 from .document import LayerSource, Node, node_of
-from .load import LoadedSettings, SettingsRequest, load, places, sentence
+from .load import LoadedSettings, SettingsRequest, data_directories, load, sentence
 from .sections import ExtensionsOf, TreeReading, no_extensions
 from .semantics import check
 from .services import service_problems
@@ -36,7 +36,7 @@ def _given(settings: Settings, home: str | None, environ: Mapping[str, str], ext
     problems = check(settings, {}, {})
     if problems:
         raise ConfigError(sentence(problems))
-    folder, _ = places(home, environ)
+    folder, _ = data_directories(home, environ)
     loaded = LoadedSettings(settings, folder, {name: value for name, value in environ.items() if value})
     tree = Node({"capabilities": node_of({"enabled": settings.capabilities.enabled}, LayerSource("settings", "settings"))}, LayerSource("settings", "settings"))
     read = TreeReading(tree, loaded.env, extensions, [])

@@ -20,7 +20,7 @@ from ..errors import ConfigError
 from .describe import masked, names_secret, suggest_key
 from .document import LayerSource, Node, merge, node_of, open_to_others, read_dotenv, read_json, read_text
 from .former_capabilities import remember_capabilities
-from .sections import Extensions, ExtensionsOf, ExtraSection, NoExtensions, TreeReading, enabled, leaves, no_extensions, origins, with_sections
+from .sections import Extensions, ExtensionsOf, ExtraSection, NoExtensions, TreeReading, enabled, no_extensions, origins, with_sections, written_values
 from .semantics import check
 from .settings import Settings
 from .settings_fitter import ABSENT
@@ -127,7 +127,7 @@ class LoadedSettings:
         found = [SettingValue(key, masked(key, value, secrets), self.origins.get(key, "default")) for key, value in flat(self.settings, "")]
         for name, section in self.sections.items():
             value, fit = section.reading
-            said = flat(value, name) if value is not ABSENT else leaves(section.node, name, self.env) if section.node is not None else ()
+            said = flat(value, name) if value is not ABSENT else written_values(section.node, name, self.env) if section.node is not None else ()
             written = origins(section.node, name) if value is ABSENT and section.node is not None else fit.origins
             found += [SettingValue(key, masked(key, one, secrets), written.get(key, "default")) for key, one in said]
         return tuple(found)
@@ -161,7 +161,7 @@ def load(
     `extensions` loads the capabilities that are enabled; their sections are decoded when they are used, and their names are put on record in the home.
     Raises `ConfigError` that names every problem with its file, line and key.
     """
-    data, folders = places(home, environ)
+    data, folders = data_directories(home, environ)
     problems: list[str] = []
     notices: list[str] = []
     tree, file = config_file(folders, problems, notices)
@@ -202,7 +202,7 @@ def enabled_names(asked: SettingsRequest) -> tuple[str, ...]:
     if isinstance(settings, Settings):
         return settings.capabilities.enabled
     try:
-        _, folders = places(home, environ)
+        _, folders = data_directories(home, environ)
         tree, file = config_file(folders, [], [])
         dotenv, path = dotenv_file([posixpath.dirname(file)] if file else folders)
     except ConfigError:
@@ -224,7 +224,7 @@ def sentence(problems: list[str]) -> str:
     return problems[0] if len(problems) == 1 else f"{len(problems)} problems in the configuration:\n  " + "\n  ".join(problems)
 
 
-def places(home: str | None, environ: Mapping[str, str]) -> tuple[str, list[str]]:
+def data_directories(home: str | None, environ: Mapping[str, str]) -> tuple[str, list[str]]:
     """The data directory, and the directories where the configuration may stand."""
     named = home or environ.get("NEURALCLAW_HOME")
     person = environ.get("HOME") or ""
@@ -249,7 +249,7 @@ def places(home: str | None, environ: Mapping[str, str]) -> tuple[str, list[str]
 
 def target(home: str | None, environ: Mapping[str, str]) -> tuple[str, bool]:
     """The configuration file that is read, or would be, and whether it is there. One that is new stands beside the `.env` there is."""
-    _, folders = places(home, environ)
+    _, folders = data_directories(home, environ)
     files = [posixpath.join(folder, name) for folder in folders for name in ("config.yaml", "config.json")]
     there = [file for file in files if posixpath.exists(file)]
     if there:

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 
 from .describe import is_secret, names_secret
 from .load import LoadedSettings, flat
-from .sections import leaves
+from .sections import written_values
 
 
 def secret_values(loaded: LoadedSettings) -> list[tuple[str, str]]:
     """(name, value) of every secret: variables by their name, settings by their key, and the password in an address."""
     found = [(name, value) for name, value in loaded.env.items() if names_secret(name) and not _is_path(value)]
-    others = (one for name, node in loaded.others.items() for one in leaves(node, name, loaded.env))
+    others = (one for name, node in loaded.others.items() for one in written_values(node, name, loaded.env))
     for key, value in (*flat(loaded.settings, ""), *others):
         if is_secret(key):
             found += [(key, text) for text in _texts(value)]

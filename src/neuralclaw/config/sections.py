@@ -102,14 +102,14 @@ def with_sections(sections: Mapping[str, type[msgspec.Struct]]) -> type[msgspec.
     return msgspec.defstruct("Settings", fields, bases=(Settings,), frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
-def leaves(node: Node, key: str, env: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
+def written_values(node: Node, key: str, env: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
     """Every value that was written below a node, references replaced where their variables are set."""
     if isinstance(node.value, dict):
         for name, child in node.value.items():
-            yield from leaves(child, f"{key}.{name}", env)
+            yield from written_values(child, f"{key}.{name}", env)
     elif isinstance(node.value, list):
         for number, child in enumerate(node.value):
-            yield from leaves(child, f"{key}[{number}]", env)
+            yield from written_values(child, f"{key}[{number}]", env)
     elif node.source.expand and isinstance(node.value, str) and "${" in node.value:
         text, missing, bad = interpolate(node.value, env)
         yield key, node.value if missing or bad else text

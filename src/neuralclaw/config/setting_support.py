@@ -12,9 +12,9 @@ from ..errors import ConfigError
 from .load import LoadedSettings, flat
 from .settings import Settings
 
-Status = Literal["read", "refused", "notice"]
+SettingStatus = Literal["read", "refused", "notice"]
 
-KEPT: dict[str, Status] = {
+KEPT: dict[str, SettingStatus] = {
     "agent": "read",
     "agent.mode": "notice",
     "agent.evaluation_threshold": "notice",
@@ -48,7 +48,7 @@ ALIKE: dict[str, tuple[Any, ...]] = {"agent.mode": ("direct",), "agent.reflectio
 _ABSENT: Any = object()
 
 
-def status(key: str) -> Status:
+def status(key: str) -> SettingStatus:
     """What becomes of a key of the settings. Raises `KeyError` for one that the table does not have."""
     part = key
     while part not in KEPT:
@@ -76,7 +76,7 @@ def unkept(loaded: LoadedSettings) -> str:
     return f"These settings have no effect yet, this version does not use them: {named}"
 
 
-def changed(settings: Settings, wanted: Status) -> Iterator[tuple[str, Any]]:
+def changed(settings: Settings, wanted: SettingStatus) -> Iterator[tuple[str, Any]]:
     """Keys of that status whose value is not the default, with the value. An MCP server stands as one, and not where it is switched off."""
     usual = dict(flat(Settings(), ""))
     for key, value in flat(msgspec.structs.replace(settings, mcp=type(settings.mcp)()), ""):

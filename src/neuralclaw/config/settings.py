@@ -9,14 +9,19 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from ..types.options import OwnerRule
+from ..types.options import OwnerRule, Positive
 from ..types.risk import Risk
 from .descriptions import descriptions, structs
 
-Count = Annotated[int, Meta(ge=0)]
-Positive = Annotated[int, Meta(ge=1)]
+NonNegative = Annotated[int, Meta(ge=0)]
+
+
 Amount = Annotated[float, Meta(ge=0)]
+
+
 Seconds = Annotated[float, Meta(gt=0)]
+
+
 Share = Annotated[float, Meta(ge=0, le=1)]
 
 
@@ -33,13 +38,13 @@ class AgentSection(SettingsSection, frozen=True, kw_only=True):
     max_repeated_calls: Annotated[int, Meta(ge=2)] = 2
     max_consecutive_errors: Positive = 3
     """Errors in a row that end a turn once the model has read one of them; 1: the first error ends it."""
-    max_conversation_messages: Count = 0
+    max_conversation_messages: NonNegative = 0
     max_tool_result_chars: Annotated[int, Meta(ge=200)] = 40_000
     """Characters of a result that the model reads; the numbers of a file's lines may add a quarter, and a note says how to go on."""
     max_sessions: Positive = 1000
     mode: Literal["auto", "direct", "deliberate"] = "auto"
     evaluation_threshold: Annotated[int, Meta(ge=0, le=100)] = 80
-    max_retries: Count = 2
+    max_retries: NonNegative = 2
     reflection: Literal["off", "deliberate", "always"] = "deliberate"
     personality: str | None = None
     default_trust_level: Literal["low", "medium", "high"] = "low"
@@ -52,12 +57,12 @@ class AgentSection(SettingsSection, frozen=True, kw_only=True):
 class ContextSection(SettingsSection, frozen=True, kw_only=True):
     """Tokens of each part of a model request, for a window of 128,000."""
 
-    system_prompt: Count = 2000
-    tool_schemas: Count = 3000
-    long_term_mem: Count = 5000
-    conversation: Count = 10_000
-    tool_results: Count = 5000
-    current_msg: Count = 2000
+    system_prompt: NonNegative = 2000
+    tool_schemas: NonNegative = 3000
+    long_term_mem: NonNegative = 5000
+    conversation: NonNegative = 10_000
+    tool_results: NonNegative = 5000
+    current_msg: NonNegative = 2000
     response: Positive = 4096
 
 
@@ -222,7 +227,7 @@ class LoggingSection(SettingsSection, frozen=True, kw_only=True):
     level: Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] = "INFO"
     log_dir: str | None = None
     max_file_size_mb: Positive = 100
-    backup_count: Count = 5
+    backup_count: NonNegative = 5
 
 
 class PromptsSection(SettingsSection, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ DOCX = FileFormat(
     recognise=lambda head: head.startswith((b"PK\x03\x04", _OLE)),
     reader="neuralclaw.documents.docx_reading",
     writer="neuralclaw.documents.docx_writing",
-    told="as Markdown",
+    layout="as Markdown",
     takes="Markdown",
     unreadable="Opening it in a word processor and saving it as .docx, or in parts, may help.",
 )
@@ -22,7 +22,7 @@ PDF = FileFormat(
     recognise=lambda head: b"%PDF-" in head,
     any_name=True,
     reader="neuralclaw.documents.pdf_reading",
-    told="page by page",
+    layout="page by page",
     unreadable="A part of it may be readable: `pdftotext -l 20` or `qpdf` in the terminal.",
     unwritable="Write a .docx or .md file, and convert it in the terminal (`libreoffice --convert-to pdf`).",
 )

@@ -1,7 +1,7 @@
 """Anthropic's Messages, streaming, for Anthropic and every service that speaks it."""
 
 from ..ports import Net
-from ..types.actions import Grant
+from ..types.grants import Grant
 from ..types.messages import ModelInfo, Request
 from . import anthropic_messages_request
 from .anthropic_messages_reply import MessagesParts

@@ -18,7 +18,7 @@ _sorted = msgspec.json.Encoder(order="deterministic")  # a journal may give argu
 _BREAKPOINT = {"type": "ephemeral"}
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 
-Block = dict[str, Any]
+MessageBlock = dict[str, Any]
 
 
 def encode(request: Request, info: ModelInfo, *, without: frozenset[str]) -> bytes:
@@ -65,7 +65,7 @@ def _tools(request: Request, info: ModelInfo) -> dict[str, Any]:
     return {"tools": [{"name": name, "input_schema": {"type": "object"}} for name in sorted(called)], "tool_choice": {"type": "none"}}
 
 
-def _tool(tool: ToolDef) -> Block:
+def _tool(tool: ToolDef) -> MessageBlock:
     described = {"description": tool.description} if tool.description.strip() else {}
     return {"name": tool.name, **described, "input_schema": {"type": "object", **tool.parameters}}
 
@@ -91,7 +91,7 @@ class _Turns:
             case AssistantMessage():
                 self._assistant(message)
 
-    def user(self, blocks: list[Block]) -> None:
+    def user(self, blocks: list[MessageBlock]) -> None:
         self._put("user", blocks)
 
     def mark(self, *, followed: bool) -> None:
@@ -108,7 +108,7 @@ class _Turns:
             else:
                 turn["content"][-1] = {**last, "cache_control": _BREAKPOINT}
 
-    def behind(self, block: Block) -> None:
+    def behind(self, block: MessageBlock) -> None:
         """Put a block behind all there is: into the last result, where one stands last, since what stands beside results counts as said by the person."""
         last = self.wire[-1]["content"][-1] if self.wire and self.wire[-1]["role"] == "user" else {}
         if last.get("type") == "tool_result":
@@ -116,7 +116,7 @@ class _Turns:
         else:
             self.user([block])
 
-    def _put(self, role: str, blocks: list[Block]) -> None:
+    def _put(self, role: str, blocks: list[MessageBlock]) -> None:
         if not blocks:
             return
         if self.wire and self.wire[-1]["role"] == role:
@@ -126,7 +126,7 @@ class _Turns:
 
     def _assistant(self, message: AssistantMessage) -> None:
         """Thinking first, then text and calls. Thinking alone is no message that the service takes."""
-        said: list[Block] = [_text(message.text)] if message.text.strip() else []
+        said: list[MessageBlock] = [_text(message.text)] if message.text.strip() else []
         if message.tool_calls:
             self._ids = {}
         said.extend(self._call(call) for call in message.tool_calls)
@@ -134,7 +134,7 @@ class _Turns:
         thought = state.items if said and state is not None and (state.api, state.model) == (API, self._model) else ()
         self._put("assistant", [*thought, *said])
 
-    def _call(self, call: ToolCall) -> Block:
+    def _call(self, call: ToolCall) -> MessageBlock:
         """A call; its arguments are `{}` where they were unreadable."""
         made = call.id if _NAME.fullmatch(call.id) and call.id not in self._used else f"call_{len(self._used)}_of_history"
         self._used.add(made)
@@ -145,7 +145,7 @@ class _Turns:
         """A result with its pictures. The service takes nothing but text in a failed one: pictures stand behind it then."""
         made = self._ids.get(message.call_id, message.call_id)
         text, images = seen(message, self._info)
-        block: Block = {"type": "tool_result", "tool_use_id": made}
+        block: MessageBlock = {"type": "tool_result", "tool_use_id": made}
         content = [*_texts([text]), *(() if message.ok is False else _pictures(images))]
         if content:
             block["content"] = content
@@ -155,7 +155,7 @@ class _Turns:
         if images and message.ok is False:
             self.user([_text(of_result(message, images)), *_pictures(images)])
 
-    def _place(self, block: Block) -> None:
+    def _place(self, block: MessageBlock) -> None:
         """A result goes before everything else in its turn, in the order of the calls."""
         if not self.wire or self.wire[-1]["role"] != "user":
             self._put("user", [block])
@@ -169,21 +169,21 @@ class _Turns:
         turn["content"] = results + rest
 
 
-def _user(message: UserMessage, info: ModelInfo) -> list[Block]:
+def _user(message: UserMessage, info: ModelInfo) -> list[MessageBlock]:
     """Pictures, then the text that speaks of them; a picture that the model cannot see is named. Blank texts are refused and left out."""
     text, images = seen(message, info)
     return [*_pictures(images), *_texts([text])]
 
 
-def _pictures(images: Iterable[Image]) -> list[Block]:
+def _pictures(images: Iterable[Image]) -> list[MessageBlock]:
     return [{"type": "image", "source": {"type": "base64", "media_type": image.media_type, "data": base64(image)}} for image in images]
 
 
-def _texts(texts: Iterable[str]) -> list[Block]:
+def _texts(texts: Iterable[str]) -> list[MessageBlock]:
     return [_text(text) for text in texts if text.strip()]
 
 
-def _text(text: str) -> Block:
+def _text(text: str) -> MessageBlock:
     return {"type": "text", "text": text}
 
 

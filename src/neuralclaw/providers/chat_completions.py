@@ -1,7 +1,7 @@
 """OpenAI's Chat Completions, streaming, for every service that speaks it. Why this adapter is our own: docs/decisions/0001."""
 
 from ..ports import Net
-from ..types.actions import Grant
+from ..types.grants import Grant
 from ..types.messages import ModelInfo, Request
 from . import chat_completions_request
 from .chat_completions_reply import ChatParts

@@ -11,7 +11,7 @@ import msgspec
 
 from ..errors import SecurityError
 from ..ports import HttpResponse, Net
-from ..types.actions import Grant
+from ..types.grants import Grant
 from ..types.messages import Failure, Finished, ModelEvent, ModelInfo, ModelReply, Request, Usage
 from . import models, service_errors
 from .model_service import ModelEndpoint

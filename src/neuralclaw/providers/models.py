@@ -100,7 +100,7 @@ def table() -> dict[str, dict[str, _Row]]:
 _REASONING = re.compile(r"(?:gpt-[5-9]|o[1-9])(?:[-.]|$)")
 
 
-def untaken(service: ModelEndpoint, model: str) -> frozenset[str]:
+def unsupported_options(service: ModelEndpoint, model: str) -> frozenset[str]:
     """Sampling parameters that are never sent to a model, because it does not take them. Anthropic's Messages have none."""
     return frozenset({"temperature", "top_p"}) if service.api == "messages" else refused_parameters(service, model) & {"temperature", "top_p"}
 

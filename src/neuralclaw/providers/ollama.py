@@ -1,7 +1,7 @@
 """Ollama in its own form, streaming: unlike its compatible endpoint it takes the window, and refuses a prompt that does not fit."""
 
 from ..ports import Net
-from ..types.actions import Grant
+from ..types.grants import Grant
 from ..types.messages import ModelInfo, Request
 from . import ollama_request
 from .http import Decoder, HttpProvider

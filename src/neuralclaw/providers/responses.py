@@ -1,7 +1,7 @@
 """OpenAI's Responses, streaming. Nothing is stored at the service: every request carries the whole conversation and the model's sealed reasoning."""
 
 from ..ports import Net
-from ..types.actions import Grant
+from ..types.grants import Grant
 from ..types.messages import ModelInfo, Request
 from . import responses_request
 from .http import Decoder, HttpProvider

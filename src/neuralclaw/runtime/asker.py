@@ -13,11 +13,11 @@ from ..agent.foreign_code import cancelled
 from ..agent.redaction import NO_REDACTION, redacted
 from ..errors import AlreadyAnswered, StoreError, UnknownQuestion
 from ..ports import Clock, Redaction, Store
-from ..types.actions import Answer, AnswerDecision, Question
 from ..types.entries import Draft, Entry
 from ..types.events import ApprovalResolved, ErrorEvent
 from ..types.labels import AGENT
 from ..types.options import ApprovalsMode
+from ..types.questions import Answer, AnswerDecision, Question
 from ..types.records import OpenQuestion
 from ..types.signals import Parked
 
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 EXPIRY_CHECKED = 60.0
 """Seconds after which the time of a question is looked at again."""
 
-Approver = Callable[[str, Question], Awaitable[AnswerDecision]]
+AskApprover = Callable[[str, Question], Awaitable[AnswerDecision]]
 """A program that answers in the person's place: session and question in, decision out."""
 
 LONGEST_FAILURE = 500
@@ -68,7 +68,7 @@ class JournalAsker:
         clock: Clock,
         notify: Callable[[Sequence[Entry]], None],
         *,
-        approver: Approver | None = None,
+        approver: AskApprover | None = None,
         redaction: Redaction = NO_REDACTION,
     ) -> None:
         self._store, self._clock, self._notify, self._approver, self._redaction = store, clock, notify, approver, redaction

@@ -12,23 +12,23 @@ from .. import lookups
 from ..agent.redaction import redacted
 from ..errors import AgentError, AlreadyAnswered, SessionBusy, StoreError, UnknownQuestion, UsageError
 from ..ports import TurnEvents
-from ..types.actions import AnswerDecision
 from ..types.entries import HOME, Draft, Entry, Event, rfc3339
 from ..types.events import ApprovalResolved, Cancel, Inbound, StatusEvent
 from ..types.labels import AGENT, OWNER
 from ..types.options import StartOptions
+from ..types.questions import AnswerDecision
 from ..types.records import Accepted, Lease, SessionRow, expired
-from .accepting import Acceptance
 from .bus import Subscription
-from .equipping import Resolve, RuntimePorts
-from .following import Following
+from .message_acceptance import Acceptance
 from .recovery import recovered
+from .runtime_ports import ResolveOptions, RuntimePorts
 from .sessions import Sessions
+from .turn_follower import TurnFollower
 from .turnstream import TurnStream
 
 log = logging.getLogger(__name__)
 
-Verb = Callable[..., Awaitable[Any]]
+VerbFunction = Callable[..., Awaitable[Any]]
 RunVerb = Callable[[str, Mapping[str, Any]], Awaitable[Any]]
 """Runs the command of a name with these arguments."""
 DECISIONS: tuple[str, ...] = get_args(AnswerDecision)
@@ -40,11 +40,11 @@ WAITS = "the session waits for an answer; this message is kept and runs after it
 class SessionDesk:
     """The `Desk` over the sessions of one home. `start`: what whoever opened it wants of turns that it goes on with."""
 
-    def __init__(self, ports: RuntimePorts, sessions: Sessions, resolve: Resolve, run_verb: RunVerb, start: StartOptions) -> None:
+    def __init__(self, ports: RuntimePorts, sessions: Sessions, resolve: ResolveOptions, run_verb: RunVerb, start: StartOptions) -> None:
         self._ports, self._sessions, self._resolve, self._run_verb, self._start = ports, sessions, resolve, run_verb, start
         self._store, self._bus, self._asker = ports.store, ports.bus, ports.asker
         self._acceptance = Acceptance(ports.store, ports.redaction, self.notify)
-        self._following = Following(ports.store, sessions.driving, self.cancel)
+        self._following = TurnFollower(ports.store, sessions.driving, self.cancel)
 
     @asynccontextmanager
     async def turn(self, session: str, inbound: Inbound, start: StartOptions | None = None) -> AsyncIterator[TurnStream]:

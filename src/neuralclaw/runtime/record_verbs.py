@@ -8,17 +8,17 @@ import msgspec
 from .. import lookups
 from ..errors import SessionNotFound, UnknownQuestion, UsageError
 from ..ports import Store
-from ..types.actions import StandingGrant
 from ..types.entries import HOME, Draft, Entry, event_of, rfc3339
 from ..types.events import Body, GrantRevoked
+from ..types.grants import StandingGrant
 from ..types.labels import OWNER, join
 from ..types.records import OpenQuestion, SessionRow, VerifyReport
 from ..types.sentences import sentence
-from .desk import SessionDesk, Verb
+from .desk import SessionDesk, VerbFunction
 from .sessions import lease_name
 
 
-def reading_verbs(store: Store, workspace: str = "", *, left_out: Sequence[str] = (), told: Callable[[Body], str] = sentence) -> dict[str, Verb]:
+def reading_verbs(store: Store, workspace: str = "", *, left_out: Sequence[str] = (), told: Callable[[Body], str] = sentence) -> dict[str, VerbFunction]:
     """Verbs that write nothing; they work over a store that was opened for reading.
 
     Where no session is named, the newest of `workspace` is meant, those of `left_out` never. `told`: an event in words.
@@ -36,7 +36,7 @@ def reading_verbs(store: Store, workspace: str = "", *, left_out: Sequence[str] 
     }
 
 
-def answering_verbs(store: Store, desk: SessionDesk, who: str) -> dict[str, Verb]:
+def answering_verbs(store: Store, desk: SessionDesk, who: str) -> dict[str, VerbFunction]:
     """The verbs by which `who` answers questions and takes answers back."""
     verbs = AnsweringVerbs(store, desk, who)
     return {"approvals.answer": verbs.answer, "grants.revoke": verbs.revoke}

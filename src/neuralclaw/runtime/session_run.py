@@ -9,12 +9,13 @@ import msgspec
 from .. import lookups
 from ..agent.circuit_breakers import RunningTime
 from ..agent.context import KINDS, Conversation, first_turn
+from ..agent.equipment import Equipment, StartRecord
 from ..agent.inbox import Waiting
 from ..agent.journal import Journal
 from ..agent.loop import run_turn
 from ..agent.redaction import redacted
 from ..agent.state import TurnState
-from ..agent.turn import Equipment, StartRecord, Turn
+from ..agent.turn import Turn
 from ..errors import AlreadyAnswered, NeuralClawError, StoreError, TurnSetAside
 from ..types.entries import Draft, Entry
 from ..types.events import (
@@ -37,7 +38,7 @@ from ..types.logcontext import about
 from ..types.messages import Usage
 from ..types.options import Limits, StartOptions, TurnOptions
 from ..types.records import Lease, SetAside, expired
-from .equipping import RuntimePorts
+from .runtime_ports import RuntimePorts
 
 DELTAS = (TextDelta, ReasoningDelta, ToolOutput)
 """What has gone through redaction as one text when it is shown."""

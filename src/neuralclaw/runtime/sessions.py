@@ -17,7 +17,7 @@ from ..types.entries import Entry
 from ..types.logcontext import about
 from ..types.options import StartOptions
 from ..types.records import Lease
-from .equipping import RuntimePorts
+from .runtime_ports import RuntimePorts
 from .session_run import SessionRun
 
 log = logging.getLogger(__name__)

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from ..types.actions import Action, PathWant, Wants
+from ..types.actions import Action
+from ..types.facts import PathWant, Wants
 from ..types.options import Policy
 from ..types.risk import Power
 from ..types.tools import Touch

@@ -7,10 +7,10 @@ import msgspec
 from ..types.options import Policy
 from ..types.risk import Power, Risk
 from . import blocks
-from .blocks import Call
+from .blocks import BlockedCall
 from .bounds import AnalysisBounds, Exceeded
 from .command_line import BlockMatch, SimpleCommand
-from .expansion import Flow, ShellScope
+from .expansion import CommandOutput, ShellScope
 from .programs import variable_risk
 from .shell_words import ShellWord
 
@@ -24,7 +24,7 @@ class ExpandedCommand(msgspec.Struct, frozen=True, kw_only=True):
     words: tuple[ShellWord, ...]
     scene: ShellScope
     via: tuple[str, ...] = ()
-    stdin: Flow | None = None
+    stdin: CommandOutput | None = None
     fed: bool = False
     spread: bool = False
     depth: int = 0
@@ -48,9 +48,9 @@ class AnalysisState:
         workspace: str,
         bounds: AnalysisBounds,
         *,
-        parse: Callable[[str, ExpandedCommand, str], Flow],
-        run: "Callable[[AnalysisState, ExpandedCommand], Flow]",
-        judge: "Callable[[AnalysisState, ExpandedCommand, str], Flow]",
+        parse: Callable[[str, ExpandedCommand, str], CommandOutput],
+        run: "Callable[[AnalysisState, ExpandedCommand], CommandOutput]",
+        judge: "Callable[[AnalysisState, ExpandedCommand, str], CommandOutput]",
     ) -> None:
         """`parse` analyses shell code under a wrapper, `run` carries out a simple command, `judge` judges one that is no wrapper."""
         self.policy, self.workspace, self.bounds = policy, workspace, bounds
@@ -58,7 +58,7 @@ class AnalysisState:
         self.commands: list[SimpleCommand] = []
         self.blocks: list[BlockMatch] = []
         self.understood, self.broken = True, False
-        self.functions: dict[str, Callable[[ExpandedCommand], Flow]] = {}
+        self.functions: dict[str, Callable[[ExpandedCommand], CommandOutput]] = {}
         self.fetched: set[str] = set()
         self.contents: dict[str, str] = {}
         self.alters = False
@@ -84,11 +84,13 @@ class AnalysisState:
         self.commands.append(command)
 
 
-def call_of(state: AnalysisState, simple: ExpandedCommand, name: str) -> Call:
-    return Call(name=name, words=simple.words, cwd=simple.scene.cwd, workspace=state.workspace, policy=state.policy, fed=simple.fed, spread=simple.spread)
+def call_of(state: AnalysisState, simple: ExpandedCommand, name: str) -> BlockedCall:
+    return BlockedCall(
+        name=name, words=simple.words, cwd=simple.scene.cwd, workspace=state.workspace, policy=state.policy, fed=simple.fed, spread=simple.spread
+    )
 
 
-def unresolved(state: AnalysisState, simple: ExpandedCommand, name: str) -> Flow:
+def unresolved(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandOutput:
     """Which program runs is not known until it runs. What it may be is checked against the blocks all the same."""
     state.understood = False
     for found in blocks.check(call_of(state, simple, name)):
@@ -96,7 +98,7 @@ def unresolved(state: AnalysisState, simple: ExpandedCommand, name: str) -> Flow
     argv = tuple(w.shown for w in simple.words)
     why = "which program it runs cannot be resolved before it runs"
     state.add(SimpleCommand(argv=argv, via=simple.via, powers=frozenset({Power.EXECUTE}), risk=Risk.HIGH, only_reads=False, reason=why, program=""))
-    return Flow(None, any(w.fetched for w in simple.words), True)
+    return CommandOutput(None, any(w.fetched for w in simple.words), True)
 
 
 def environment(state: AnalysisState, simple: ExpandedCommand, variable: str) -> None:

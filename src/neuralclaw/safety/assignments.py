@@ -7,7 +7,7 @@ from ..types.risk import Power
 from . import evaluated
 from .analysis_state import AnalysisState, ExpandedCommand, environment
 from .command_line import SimpleCommand
-from .expansion import Flow
+from .expansion import CommandOutput
 from .shell_words import ShellWord, text_of
 from .syntax import WORDS
 
@@ -23,7 +23,7 @@ class Assignments:
         state: AnalysisState,
         words: "Callable[[Sequence[Node], ExpandedCommand], list[ShellWord]]",
         one: "Callable[[Sequence[Node], ExpandedCommand], ShellWord]",
-        inner: "Callable[[Node, ExpandedCommand], Flow]",
+        inner: "Callable[[Node, ExpandedCommand], CommandOutput]",
     ) -> None:
         self._state, self._words, self._one, self._inner = state, words, one, inner
 
@@ -136,12 +136,12 @@ class Assignments:
             for operand in operands:
                 evaluated.target(self._state, at, _unquoted(operand))
 
-    def arithmetic(self, text: str, node: "Node | None", at: ExpandedCommand) -> Flow:
+    def arithmetic(self, text: str, node: "Node | None", at: ExpandedCommand) -> CommandOutput:
         """`((…))`: plain arithmetic is followed, of anything else the substitutions are walked."""
         self._state.alters = True
         if not evaluated.arithmetic(self._state, at, text) and node is not None:
             self._inner(node, at)
-        return Flow("")
+        return CommandOutput("")
 
     def head(self, node: "Node", body: "Node", at: ExpandedCommand) -> None:
         """The head of `for ((…; …; …))`."""

@@ -11,9 +11,9 @@ import msgspec
 from ..types.datafile import by_name, read_data_file
 from ..types.options import Policy
 from .command_line import BlockMatch
-from .nameset import Name, Names, NameSet
+from .nameset import NameSet, NonEmptyNames, NonEmptyText
 from .paths import absolute, is_device, is_root_or_home, matches
-from .patterns import late
+from .patterns import lazy_pattern
 from .shell_words import ShellWord
 
 FILE = "safety/tables/blocks.json"
@@ -22,18 +22,18 @@ FILE = "safety/tables/blocks.json"
 class BlockRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One row: what it is, what would be allowed instead, and command lines that it must and must not match."""
 
-    id: Name
-    reason: Name
-    alternative: Name
-    yes: Names
-    no: Names
+    id: NonEmptyText
+    reason: NonEmptyText
+    alternative: NonEmptyText
+    yes: NonEmptyNames
+    no: NonEmptyNames
 
     def __post_init__(self) -> None:
         if not self.id.startswith("block."):
             raise ValueError(f"{self.id} does not begin with `block.`")
 
 
-class Call(msgspec.Struct, frozen=True, kw_only=True):
+class BlockedCall(msgspec.Struct, frozen=True, kw_only=True):
     """One simple command as the checks see it. `fed`: more arguments come from standard input; `spread`: it runs for all below its operands."""
 
     name: str
@@ -75,8 +75,8 @@ SYSTEMD_OFF, DEVICE_WRITERS = frozenset(CONTENT.systemd_off.names), frozenset(CO
 NAMES = (*CONTENT.privilege.names, *CONTENT.power_off.names, "rm", "dd", "mkfs", "chmod", "init", "telinit", *CONTENT.formatters.names)
 """Programs that a name with wildcards is compared with."""
 
-_OCTAL_777 = late(r"0*[0-7]?777")
-_FORK, _ENDLESS = late(r"\bfork\b"), late(r"\bwhile\b|\bfor\s*\(;;\)")
+_OCTAL_777 = lazy_pattern(r"0*[0-7]?777")
+_FORK, _ENDLESS = lazy_pattern(r"\bfork\b"), lazy_pattern(r"\bwhile\b|\bfor\s*\(;;\)")
 
 
 def block(rule: str, *, what: str = "", argv: tuple[str, ...] = (), places: tuple[str, ...] = (), releasable: bool = False) -> BlockMatch:
@@ -84,7 +84,7 @@ def block(rule: str, *, what: str = "", argv: tuple[str, ...] = (), places: tupl
     return BlockMatch(rule, f"{what}: {row.reason}" if what else row.reason, row.alternative, argv, places, releasable)
 
 
-def check(call: Call) -> Iterator[BlockMatch]:
+def check(call: BlockedCall) -> Iterator[BlockMatch]:
     """All blocks that one simple command falls under."""
     name = call.name
     if name in PRIVILEGE:
@@ -104,7 +104,7 @@ def check(call: Call) -> Iterator[BlockMatch]:
     yield from _everybody(call)
 
 
-def _everybody(call: Call) -> Iterator[BlockMatch]:
+def _everybody(call: BlockedCall) -> Iterator[BlockMatch]:
     """Modes that give everybody all rights, in `chmod` and in the `-m` of `mkdir` and `install`."""
     texts = [w.text for w in call.args]
     if call.name == "chmod":
@@ -133,7 +133,7 @@ def _is_777(mode: str) -> bool:
     return all(given.get(who, set()) >= set("rwx") for who in "ugo")
 
 
-def _rm(call: Call) -> Iterator[BlockMatch]:
+def _rm(call: BlockedCall) -> Iterator[BlockMatch]:
     recursive, force, operands = call.spread, False, []
     rest = False
     for word in call.args:
@@ -168,7 +168,7 @@ def steps_through(text: str) -> bool:
     return any(c in text.rpartition("/")[0] for c in "*?[")
 
 
-def _is_root(path: str, call: Call) -> bool:
+def _is_root(path: str, call: BlockedCall) -> bool:
     """Wildcards count as everything in their directory, and as each root they may name."""
     directory, _, last = path.rpartition("/")
     if last in ("*", ".*", ".", "{,.}*", "?*", ".[!.]*", "**") and directory != call.workspace:
@@ -178,7 +178,7 @@ def _is_root(path: str, call: Call) -> bool:
     return is_root_or_home(path, call.policy, call.workspace)
 
 
-def _find(call: Call) -> Iterator[BlockMatch]:
+def _find(call: BlockedCall) -> Iterator[BlockMatch]:
     if not any(w.text == "-delete" for w in call.args):
         return
     for word in find_starts(call.args) or (ShellWord("."),):
@@ -199,7 +199,7 @@ def find_starts(args: tuple[ShellWord, ...]) -> tuple[ShellWord, ...]:
     return tuple(starts)
 
 
-def _dd(call: Call) -> Iterator[BlockMatch]:
+def _dd(call: BlockedCall) -> Iterator[BlockMatch]:
     argv = tuple(w.shown for w in call.words)
     outs = [ShellWord(w.text[3:], w.known) for w in call.args if w.text.startswith("of=")]
     places = tuple(call.path(w) or "" for w in outs if w.known)
@@ -208,26 +208,26 @@ def _dd(call: Call) -> Iterator[BlockMatch]:
     yield block("block.dd", argv=argv, places=places, releasable=len(places) == len(outs) > 0 and all(places))
 
 
-def _shred(call: Call) -> Iterator[BlockMatch]:
+def _shred(call: BlockedCall) -> Iterator[BlockMatch]:
     for word in call.args:
         path = call.path(word)
         if path is not None and is_device(path):
             yield block("block.device", what=call.name)
 
 
-def _init(call: Call) -> Iterator[BlockMatch]:
+def _init(call: BlockedCall) -> Iterator[BlockMatch]:
     if any(w.text in ("0", "6") for w in call.args):
         yield block("block.shutdown", what=call.name)
 
 
-def _systemctl(call: Call) -> Iterator[BlockMatch]:
+def _systemctl(call: BlockedCall) -> Iterator[BlockMatch]:
     if any(w.text in SYSTEMD_OFF for w in call.args[:4] if not w.text.startswith("-")) or any(
         w.text.startswith(("poweroff.", "reboot.", "halt.")) for w in call.args
     ):
         yield block("block.shutdown", what=call.name)
 
 
-CHECKS: dict[str, Callable[[Call], Iterator[BlockMatch]]] = {
+CHECKS: dict[str, Callable[[BlockedCall], Iterator[BlockMatch]]] = {
     "rm": _rm,
     "find": _find,
     "dd": _dd,

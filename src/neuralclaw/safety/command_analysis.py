@@ -9,7 +9,7 @@ from . import blocks, evaluated, scripts
 from .analysis_state import AnalysisState, ExpandedCommand, call_of, unresolved
 from .bounds import Exceeded
 from .commands import judge
-from .expansion import Flow
+from .expansion import CommandOutput
 from .interpreters import INTERPRETERS
 from .paths import absolute
 from .programs import BUILTINS, DECODERS, SHELLS
@@ -24,13 +24,13 @@ KEYWORDS = frozenset({"{", "}", "!", "if", "then", "else", "elif", "while", "unt
 """Words of the shell's own grammar that, behind `time` or `coproc`, stand where a program is expected."""
 
 
-def run(state: AnalysisState, simple: ExpandedCommand) -> Flow:
+def run(state: AnalysisState, simple: ExpandedCommand) -> CommandOutput:
     """Judge one simple command and all that it runs; says what it writes to its output."""
     if simple.depth > MAX_DEPTH:
         raise Exceeded(TOO_DEEP)
     state.bounds.step(200 + 50 * len(simple.words) + sum(len(w.text) for w in simple.words))
     if not simple.words:
-        return Flow("")
+        return CommandOutput("")
     first = simple.words[0]
     name = name_of(first)
     if first.fetched or first.decoded:
@@ -52,7 +52,7 @@ def run(state: AnalysisState, simple: ExpandedCommand) -> Flow:
     return plain(state, simple, name)
 
 
-def plain(state: AnalysisState, simple: ExpandedCommand, name: str) -> Flow:
+def plain(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandOutput:
     """Judge a command that runs no other."""
     call = call_of(state, simple, name)
     for found in blocks.check(call):
@@ -74,10 +74,10 @@ def plain(state: AnalysisState, simple: ExpandedCommand, name: str) -> Flow:
     return _output(state, simple, name, judged.powers, [w.path for w in judged.wants if w.op == "write"])
 
 
-def _output(state: AnalysisState, simple: ExpandedCommand, name: str, powers: set[Power], written: list[str]) -> Flow:
+def _output(state: AnalysisState, simple: ExpandedCommand, name: str, powers: set[Power], written: list[str]) -> CommandOutput:
     """What the command writes to its output, and whether that comes from a download or a decoder."""
     args = simple.words[1:]
-    upstream = simple.stdin or Flow()
+    upstream = simple.stdin or CommandOutput()
     fetched = upstream.fetched or Power.NETWORK in powers or any(w.fetched for w in args)
     if state.fetched and not fetched:
         fetched = any(absolute(w.text, simple.scene.cwd or "/") in state.fetched for w in args if w.text and not w.text.startswith("-"))
@@ -87,10 +87,10 @@ def _output(state: AnalysisState, simple: ExpandedCommand, name: str, powers: se
             state.fetched.update(_saved_as(simple))
     decoded = upstream.decoded or any(w.decoded for w in args) or (name in DECODERS and name != "echo")
     if name in ("echo", "printf"):
-        return Flow(_printed(name, args), fetched, decoded)
+        return CommandOutput(_printed(name, args), fetched, decoded)
     if name == "cat" and not args:
-        return Flow(upstream.output, fetched, decoded)
-    return Flow("" if name in QUIET else None, fetched, decoded)
+        return CommandOutput(upstream.output, fetched, decoded)
+    return CommandOutput("" if name in QUIET else None, fetched, decoded)
 
 
 def _saved_as(simple: ExpandedCommand) -> list[str]:

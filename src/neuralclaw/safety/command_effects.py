@@ -1,8 +1,8 @@
 """What one simple command does, while it is being found."""
 
-from ..types.actions import PathWant
+from ..types.facts import PathWant
 from ..types.risk import Power, Risk
-from .blocks import Call
+from .blocks import BlockedCall
 from .command_line import SimpleCommand
 from .paths import absolute, holds_data_home
 from .shell_words import ShellWord
@@ -13,7 +13,7 @@ class CommandEffects:
 
     __slots__ = ("call", "critical", "only_reads", "powers", "risk", "script", "sends", "subject", "understood", "wants", "why")
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: BlockedCall) -> None:
         self.call = call
         self.powers: set[Power] = set()
         self.risk, self.why = Risk.LOW, ""

@@ -2,8 +2,9 @@
 
 import msgspec
 
-from ..types.actions import CommandView, PathWant
+from ..types.facts import PathWant
 from ..types.risk import Power, Risk
+from ..types.verdicts import CommandView
 
 
 class BlockMatch(msgspec.Struct, frozen=True):

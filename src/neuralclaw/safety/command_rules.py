@@ -5,7 +5,8 @@ from posixpath import dirname
 
 import msgspec
 
-from ..types.actions import Action, FactSheet, PathFact, PathOp
+from ..types.actions import Action
+from ..types.facts import FactSheet, PathFact, PathOp
 from ..types.options import Policy
 from ..types.risk import Power, Risk, Sink, Tier
 from . import owner_rules

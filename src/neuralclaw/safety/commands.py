@@ -2,7 +2,7 @@
 
 from ..types.risk import Power, Risk
 from . import git, network, scripts
-from .blocks import Call
+from .blocks import BlockedCall
 from .command_effects import CommandEffects
 from .interpreters import INTERPRETERS
 from .programs import (
@@ -27,7 +27,7 @@ from .programs import (
 from .shell_words import ShellWord
 
 
-def judge(call: Call) -> CommandEffects:
+def judge(call: BlockedCall) -> CommandEffects:
     """What the command does. A program that no table knows executes unknown code."""
     found = CommandEffects(call)
     name = call.name

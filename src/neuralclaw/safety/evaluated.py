@@ -9,21 +9,21 @@ from ..types.risk import Power, Risk
 from .analysis_state import AnalysisState, ExpandedCommand, environment
 from .bounds import Exceeded
 from .command_line import SimpleCommand
-from .patterns import late
+from .patterns import lazy_pattern
 from .programs import variable_risk
 from .shell_words import ShellWord
 
-NUMBER = late(r"[-+]?\d*")
-NAME = late(r"[A-Za-z_]\w*")
-_COUNTS = late(r"\$\{#\w+(?:\[[@*]\])?\}|\$[#?$!]")
-_VALUES = late(r"(?<![\w}$])\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))(?![\w${(\[])")
-_PLAIN = late(r"[\w\s+\-*/%<>=!&|^~?:(),]*")
-_NAMES = late(r"(?<!\w)[A-Za-z_]\w*")
-_SETS = late(r"([A-Za-z_]\w*)\s*(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)|(?:\+\+|--)\s*([A-Za-z_]\w*)")
-_SUBSCRIPT = late(r"([A-Za-z_]\w*)\[([^\[\]]*)\]")
-_PARAMETER = late(r"#?(?:[A-Za-z_]\w*|\d+|[@*#?$!-])")
-_LISTED = late(r"!\w+(?:\[[@*]\]|[@*])")
-_ONE = late(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
+NUMBER = lazy_pattern(r"[-+]?\d*")
+NAME = lazy_pattern(r"[A-Za-z_]\w*")
+_COUNTS = lazy_pattern(r"\$\{#\w+(?:\[[@*]\])?\}|\$[#?$!]")
+_VALUES = lazy_pattern(r"(?<![\w}$])\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))(?![\w${(\[])")
+_PLAIN = lazy_pattern(r"[\w\s+\-*/%<>=!&|^~?:(),]*")
+_NAMES = lazy_pattern(r"(?<!\w)[A-Za-z_]\w*")
+_SETS = lazy_pattern(r"([A-Za-z_]\w*)\s*(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)|(?:\+\+|--)\s*([A-Za-z_]\w*)")
+_SUBSCRIPT = lazy_pattern(r"([A-Za-z_]\w*)\[([^\[\]]*)\]")
+_PARAMETER = lazy_pattern(r"#?(?:[A-Za-z_]\w*|\d+|[@*#?$!-])")
+_LISTED = lazy_pattern(r"!\w+(?:\[[@*]\]|[@*])")
+_ONE = lazy_pattern(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
 COMPARES = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
 COUNTERS = frozenset("RANDOM SECONDS LINENO UID EUID PPID BASHPID EPOCHSECONDS OPTIND SHLVL".split())
 """Variables that the shell itself keeps a number in."""

@@ -7,37 +7,37 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from .bounds import AnalysisBounds
-from .patterns import late
+from .patterns import lazy_pattern
 from .shell_arithmetic import shell_number
 from .shell_words import EMPTY, ShellWord, WordPiece, ansi_c, bare, finish, in_double_quotes, quoted, text_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_DEFAULT = late(r"\$\{([A-Za-z_]\w*):?[-=]([^$`{}\\'\"]*)\}")
-_NAME = late(r"[A-Za-z_]\w*")
-_UNSEEN = late(r"[@!+*?]\(|(?<!\\)\$.|(?<!\\)`|(?<!\\)\s")
+_DEFAULT = lazy_pattern(r"\$\{([A-Za-z_]\w*):?[-=]([^$`{}\\'\"]*)\}")
+_NAME = lazy_pattern(r"[A-Za-z_]\w*")
+_UNSEEN = lazy_pattern(r"[@!+*?]\(|(?<!\\)\$.|(?<!\\)`|(?<!\\)\s")
 """In a plain word: patterns and expansions that the grammar did not see."""
-_ORDINARY = late(r"[A-Za-z0-9_./:,=+@%-]+")
+_ORDINARY = lazy_pattern(r"[A-Za-z0-9_./:,=+@%-]+")
 NUMBERS = frozenset("?#$!")
-LENGTH = late(r"\$\{#\w+\}")
+LENGTH = lazy_pattern(r"\$\{#\w+\}")
 
 
 MAX_OUTPUT = 100_000
 """Characters of output that are followed; of more it is not known what it says."""
 
 
-class Flow(msgspec.Struct):
+class CommandOutput(msgspec.Struct):
     """What a piece of shell code writes to its standard output: its exact text where that is known, and where it comes from."""
 
     output: str | None = None
     fetched: bool = False
     decoded: bool = False
 
-    def then(self, other: "Flow") -> "Flow":
+    def then(self, other: "CommandOutput") -> "CommandOutput":
         """The output of both, one after the other."""
         output = None if self.output is None or other.output is None or len(self.output) + len(other.output) > MAX_OUTPUT else self.output + other.output
-        return Flow(output, self.fetched or other.fetched, self.decoded or other.decoded)
+        return CommandOutput(output, self.fetched or other.fetched, self.decoded or other.decoded)
 
 
 class ShellScope:
@@ -77,7 +77,7 @@ class Expander:
     """Resolves words. `run` analyses the code of a substitution and says what it writes; `again` is told of `expansion` and `arithmetic`, which
     evaluate their text once more."""
 
-    def __init__(self, run: Callable[["Node"], Flow], bounds: AnalysisBounds, again: Callable[[str, str], None]) -> None:
+    def __init__(self, run: Callable[["Node"], CommandOutput], bounds: AnalysisBounds, again: Callable[[str, str], None]) -> None:
         self._run, self._bounds, self._again = run, bounds, again
 
     def joined(self, nodes: "Sequence[Node]", scene: ShellScope) -> list[ShellWord]:
@@ -212,7 +212,7 @@ class Expander:
     def _substitution(self, node: "Node") -> WordPiece:
         flow = self._run(node)
         if text_of(node).startswith("$`"):
-            flow = Flow(None, flow.fetched, flow.decoded)
+            flow = CommandOutput(None, flow.fetched, flow.decoded)
         if node.type == "process_substitution":
             return WordPiece(quoted("/dev/fd/63"), True, flow.fetched, flow.decoded)
         known = flow.output is not None

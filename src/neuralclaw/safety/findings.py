@@ -1,7 +1,8 @@
 """The verdict while it is being found: rules only ever make it stricter."""
 
-from ..types.actions import CommandView, Envelope, RuleMatch, Verdict
+from ..types.grants import Envelope
 from ..types.risk import Decision, Power, Risk, Sink, Tier
+from ..types.verdicts import CommandView, RuleMatch, Verdict
 
 AUTO_RULES = frozenset({"risk.low", "risk.medium", "risk.high", "tier.read", "tier.write", "tier.execute", "program.unlisted"})
 """What `--approvals auto` says yes to, and what an owner's `allow` answers."""

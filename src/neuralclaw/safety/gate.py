@@ -7,12 +7,16 @@ from typing import Any
 import msgspec
 
 from ..ports import Clock, Facts
-from ..types.actions import Action, Answers, Envelope, FactSheet, Grant, RuleMatch, StandingGrant, Verdict, action_hash
+from ..types.actions import Action, action_hash
+from ..types.facts import FactSheet
+from ..types.grants import Envelope, Grant, StandingGrant
 from ..types.ids import new_id
 from ..types.options import Policy
+from ..types.questions import Answers
 from ..types.risk import Decision, Risk, Tier
 from ..types.signals import Denied, Parked
 from ..types.tools import ToolSpec
+from ..types.verdicts import RuleMatch, Verdict
 from . import questions, scopes
 from .analysis import Analysis, analyse
 from .bounds import QUICK_TEXT, AnalysisBounds, Exceeded
@@ -75,7 +79,7 @@ class PolicyGate:
         found = scopes.used(judged.parts, standing)
         return allowed(judged.verdict, found) if found else judged.verdict
 
-    def standing(self, hosts: Sequence[str] = (), read: Sequence[str] = (), write: Sequence[str] = ()) -> Grant:
+    def standing_grant(self, hosts: Sequence[str] = (), read: Sequence[str] = (), write: Sequence[str] = ()) -> Grant:
         """A grant for what the owner configured, to be made at start. No tool call can use it: it has no call and no tool."""
         envelope = Envelope(read=tuple(read), write=tuple(write), hosts=tuple(hosts), network=bool(hosts))
         return Grant(session="", call_id="", tool="", arguments={}, workspace="", hash="", envelope=envelope)

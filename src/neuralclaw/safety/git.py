@@ -5,7 +5,7 @@ import msgspec
 from ..types.datafile import by_name, read_data_file
 from ..types.risk import Power, Risk
 from .command_effects import CommandEffects
-from .nameset import Examples, Names, NameSet
+from .nameset import Examples, NameSet, NonEmptyNames
 
 FILE = "safety/tables/git.json"
 
@@ -13,7 +13,7 @@ FILE = "safety/tables/git.json"
 class GitSending(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Subcommands that use the network, with their risk."""
 
-    names: Names
+    names: NonEmptyNames
     risk: Risk
     examples: Examples
 
@@ -21,7 +21,7 @@ class GitSending(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class GitListing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Subcommands that only read with nothing but these `words`, and names after one of `named`; with `need_word` not without one of them."""
 
-    names: Names
+    names: NonEmptyNames
     words: frozenset[str]
     named: frozenset[str]
     examples: Examples

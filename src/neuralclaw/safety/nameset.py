@@ -6,14 +6,14 @@ import msgspec
 
 from ..types.risk import Risk
 
-Name = Annotated[str, msgspec.Meta(min_length=1)]
-Names = Annotated[tuple[Name, ...], msgspec.Meta(min_length=1)]
-Examples = Annotated[dict[Name, Risk], msgspec.Meta(min_length=1)]
+NonEmptyText = Annotated[str, msgspec.Meta(min_length=1)]
+NonEmptyNames = Annotated[tuple[NonEmptyText, ...], msgspec.Meta(min_length=1)]
+Examples = Annotated[dict[NonEmptyText, Risk], msgspec.Meta(min_length=1)]
 """Command lines with the risk that the gate finds in them."""
 
 
 class NameSet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Programs, options or variables of which the same is true."""
 
-    names: Names
+    names: NonEmptyNames
     examples: Examples

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from ..types.actions import Action, FactSheet
+from ..types.actions import Action
+from ..types.facts import FactSheet
 from ..types.options import OwnerRule, Policy
 from ..types.risk import Decision
 from .analysis import Analysis

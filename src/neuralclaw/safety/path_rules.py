@@ -2,7 +2,8 @@
 
 from posixpath import relpath
 
-from ..types.actions import Action, FactSheet, PathFact
+from ..types.actions import Action
+from ..types.facts import FactSheet, PathFact
 from ..types.options import Policy
 from ..types.risk import Power, Risk, Sink, Tier
 from .analysis import Analysis

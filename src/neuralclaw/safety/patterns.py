@@ -4,7 +4,7 @@ import re
 from typing import Any, cast
 
 
-class _Late:
+class _LazyPattern:
     def __init__(self, text: str, flags: int) -> None:
         self._text, self._flags = text, flags
 
@@ -15,6 +15,6 @@ class _Late:
         return getattr(compiled, name)
 
 
-def late(text: str, flags: int = 0) -> re.Pattern[str]:
+def lazy_pattern(text: str, flags: int = 0) -> re.Pattern[str]:
     """The pattern, not compiled yet."""
-    return cast("re.Pattern[str]", _Late(text, flags))
+    return cast("re.Pattern[str]", _LazyPattern(text, flags))

@@ -6,7 +6,7 @@ import msgspec
 
 from ..types.datafile import by_name, read_data_file
 from ..types.risk import Power, Risk
-from .nameset import Examples, Names, NameSet
+from .nameset import Examples, NameSet, NonEmptyNames
 
 FILE = "safety/tables/programs.json"
 
@@ -19,7 +19,7 @@ class Reader(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     (a single file; a second operand would be written).
     """
 
-    names: Names
+    names: NonEmptyNames
     examples: Examples
     operands: Literal["paths", "text", "pattern", "one"] = "paths"
     bad: str = ""
@@ -31,7 +31,7 @@ class Act(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Programs that do more than read. `op` is what happens to their path operands; `last`: only the last one is changed; `valued`: short letters
     whose value follows."""
 
-    names: Names
+    names: NonEmptyNames
     powers: tuple[Power, ...]
     risk: Risk
     why: str
@@ -44,7 +44,7 @@ class Act(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Subcommand(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What subcommands of a program do; without powers they only read."""
 
-    names: Names
+    names: NonEmptyNames
     powers: tuple[Power, ...]
     risk: Risk
     why: str
@@ -54,14 +54,14 @@ class Subcommand(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Subcommands(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Programs with the same subcommands."""
 
-    names: Names
+    names: NonEmptyNames
     subcommands: tuple[Subcommand, ...]
 
 
 class SystemReads(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Programs that change the system, unless one of these is their first argument ("": they have none)."""
 
-    names: Names
+    names: NonEmptyNames
     arguments: frozenset[str]
     examples: Examples
 

@@ -5,10 +5,14 @@ from typing import Any
 
 import msgspec
 
-from ..types.actions import Action, Envelope, FactSheet, PathFact, Question, Shown, Verdict
+from ..types.actions import Action
 from ..types.entries import CALLS
+from ..types.facts import FactSheet, PathFact
+from ..types.grants import Envelope
 from ..types.labels import is_external
+from ..types.questions import Question, Shown
 from ..types.tools import Touch
+from ..types.verdicts import Verdict
 from .analysis import Analysis
 from .scopes import ScopePart, covers
 

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ..types.actions import PathWant
+from ..types.facts import PathWant
 from ..types.risk import Power, Risk
 from . import blocks
 from .analysis_state import AnalysisState, ExpandedCommand
 from .command_line import SimpleCommand
-from .expansion import Flow
+from .expansion import CommandOutput
 from .paths import HARMLESS_DEVICES, absolute, is_device
 from .shell_words import ShellWord, text_of
 from .syntax import WORDS, side_by_side_words
@@ -37,7 +37,7 @@ class Redirects:
         if node.type == "herestring_redirect":
             words = [w for c in node.named_children if c.type in WORDS for w in [self._one([c], at)]]
             word = words[0] if words else ShellWord("", known=False)
-            return msgspec.structs.replace(at, stdin=Flow(word.text if word.known else None, word.fetched, word.decoded)), []
+            return msgspec.structs.replace(at, stdin=CommandOutput(word.text if word.known else None, word.fetched, word.decoded)), []
         if node.type == "heredoc_redirect":
             return self._heredoc(node, at)
         operator = next((c.type for c in node.children if not c.is_named), "")
@@ -65,7 +65,7 @@ class Redirects:
             self._state.understood = False
         if path.startswith(("/dev/tcp/", "/dev/udp/")):
             self._touch(at, (">", word.shown), Risk.HIGH, "it opens a raw network connection", Power.NETWORK, None)
-            return msgspec.structs.replace(at, stdin=Flow(None, True)) if operator in ("<", "<>", "<&") else at
+            return msgspec.structs.replace(at, stdin=CommandOutput(None, True)) if operator in ("<", "<>", "<&") else at
         if operator in WRITING:
             if path == "/proc/sysrq-trigger":
                 self._state.block(blocks.block("block.shutdown", what=path))
@@ -75,7 +75,7 @@ class Redirects:
                 self._touch(at, (">", word.shown), Risk.MEDIUM, "it writes files", Power.WRITE, PathWant(path, "write"))
             return at
         self._touch(at, ("<", word.shown), Risk.LOW, "", Power.READ, PathWant(path, "read"))
-        return msgspec.structs.replace(at, stdin=Flow(None, word.fetched or path in self._state.fetched, word.decoded))
+        return msgspec.structs.replace(at, stdin=CommandOutput(None, word.fetched or path in self._state.fetched, word.decoded))
 
     def _touch(self, at: ExpandedCommand, argv: tuple[str, str], risk: Risk, why: str, power: Power, want: PathWant | None) -> None:
         """A redirection stands in the list of commands as what it is."""
@@ -92,10 +92,10 @@ class Redirects:
             elif child.type in WORDS:
                 extra += self._words([child], at)
         if body is None:
-            return msgspec.structs.replace(at, stdin=Flow("")), extra
-        flow = Flow(text_of(body))
+            return msgspec.structs.replace(at, stdin=CommandOutput("")), extra
+        flow = CommandOutput(text_of(body))
         for child in body.named_children:
             if child.type != "heredoc_content":
                 words = self._words([child], at)
-                flow = Flow(None, flow.fetched or any(w.fetched for w in words), flow.decoded or any(w.decoded for w in words))
+                flow = CommandOutput(None, flow.fetched or any(w.fetched for w in words), flow.decoded or any(w.decoded for w in words))
         return msgspec.structs.replace(at, stdin=flow), extra

@@ -1,6 +1,7 @@
 """The rules: analysis and facts in, findings out. Decisions are ordered allow, ask, forbid; the strictest match wins."""
 
-from ..types.actions import Action, FactSheet
+from ..types.actions import Action
+from ..types.facts import FactSheet
 from ..types.options import Policy
 from ..types.risk import Power, Risk, Sink, Tier, Trust
 from . import command_rules, owner_rules, path_rules

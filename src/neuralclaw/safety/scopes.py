@@ -8,9 +8,13 @@ from shlex import quote
 
 import msgspec
 
-from ..types.actions import Action, Covers, FactSheet, Scope, StandingGrant, Verdict
+from ..types.actions import Action
+from ..types.facts import FactSheet
+from ..types.grants import Scope, StandingGrant
 from ..types.options import Policy
+from ..types.questions import Covers
 from ..types.risk import Power
+from ..types.verdicts import Verdict
 from .analysis import Analysis
 from .command_line import SimpleCommand
 from .command_rules import stray

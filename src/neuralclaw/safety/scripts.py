@@ -6,15 +6,15 @@ from ..types.risk import Power, Risk
 from .blocks import block, forks
 from .command_effects import CommandEffects
 from .command_line import BlockMatch
-from .patterns import late
+from .patterns import lazy_pattern
 from .programs import SHELLS
 from .shell_words import ShellWord
 
 _ADDRESS = r"(?:\d+(?:~\d+)?|\$|/(?:\\.|[^/\\\n])*/[IM]*|\\(?P<d%d>.).*?(?P=d%d)|[+~]\d+)"
-_ADDRESSES = late(rf"(?:{_ADDRESS % (1, 1)}(?:\s*,\s*{_ADDRESS % (2, 2)})?\s*!?\s*)?")
-_PLAIN = late(r"[{}pdDgGhHxnNPqQlFz=](?:\s*\d+)?")
-_TEXT = late(r"[aic](?:\\\n|\s).*?(?:\n|$)|[aic]\S.*?(?:\n|$)|[btT:]\s*\w*|#.*?(?:\n|$)", re.DOTALL)
-_SUBST_FLAGS = late(r"[gpiImM0-9]*")
+_ADDRESSES = lazy_pattern(rf"(?:{_ADDRESS % (1, 1)}(?:\s*,\s*{_ADDRESS % (2, 2)})?\s*!?\s*)?")
+_PLAIN = lazy_pattern(r"[{}pdDgGhHxnNPqQlFz=](?:\s*\d+)?")
+_TEXT = lazy_pattern(r"[aic](?:\\\n|\s).*?(?:\n|$)|[aic]\S.*?(?:\n|$)|[btT:]\s*\w*|#.*?(?:\n|$)", re.DOTALL)
+_SUBST_FLAGS = lazy_pattern(r"[gpiImM0-9]*")
 
 
 def sed_only_reads(script: str) -> bool:
@@ -102,10 +102,10 @@ def _script(found: CommandEffects, scripts: list[ShellWord], kind: str) -> None:
             found.act(Risk.MEDIUM, "its script may write files or run commands", Power.WRITE, Power.EXECUTE)
 
 
-_STRINGS = late(r'"(?:\\.|[^"\\\n])*("?)')
-_REGEXES = late(r"(^\s*|[~(!,{;]\s*|&&\s*|\|\|\s*)/(?:\\.|[^/\\\n])+/")
-_AWK_RUNS = late(r"\bsystem\b|(?<!\|)\|(?!\|)|\bgetline\b|@\w|/inet|\bclose\b|\bFUNCTAB\b|\bSYMTAB\b")
-_AWK_PRINTS = late(r"\bprintf?\b")
+_STRINGS = lazy_pattern(r'"(?:\\.|[^"\\\n])*("?)')
+_REGEXES = lazy_pattern(r"(^\s*|[~(!,{;]\s*|&&\s*|\|\|\s*)/(?:\\.|[^/\\\n])+/")
+_AWK_RUNS = lazy_pattern(r"\bsystem\b|(?<!\|)\|(?!\|)|\bgetline\b|@\w|/inet|\bclose\b|\bFUNCTAB\b|\bSYMTAB\b")
+_AWK_PRINTS = lazy_pattern(r"\bprintf?\b")
 
 
 def awk_only_reads(script: str) -> bool:
@@ -214,11 +214,11 @@ def interpreter(found: CommandEffects) -> None:
 
 
 CODE_FLAGS = frozenset({"-c", "-e", "-E", "--eval", "-p", "--print", "-r", "-m", "-ne", "-pe", "-ane", "-lane", "-nle", "-le", "-we"})
-_CALLS = late(
+_CALLS = lazy_pattern(
     r"(?:system|popen|run|call|Popen|check_output|check_call|exec\w{0,20}|spawn\w{0,20}|getoutput|passthru)\s*(?:\(\s*)?(?:\[\s*)?([\"'])(.*?)\1", re.DOTALL
 )
-_BACKTICKS = late(r"`([^`]+)`")
-_TREES = late(r"(?:rmtree|rmSync|rm_rf|remove_tree|removedirs|rmdirSync)\s*(?:\(\s*)?([\"'])(.*?)\1")
+_BACKTICKS = lazy_pattern(r"`([^`]+)`")
+_TREES = lazy_pattern(r"(?:rmtree|rmSync|rm_rf|remove_tree|removedirs|rmdirSync)\s*(?:\(\s*)?([\"'])(.*?)\1")
 
 
 def takes_stdin(name: str, args: tuple[ShellWord, ...]) -> bool:

@@ -6,8 +6,10 @@ from typing import Any
 
 import msgspec
 
-from ..types.actions import Action, FactSheet, PathFact, Verdict
+from ..types.actions import Action
+from ..types.facts import FactSheet, PathFact
 from ..types.risk import Power, Risk
+from ..types.verdicts import Verdict
 from .addresses import parse
 from .analysis import Analysis
 from .command_line import SimpleCommand

@@ -13,7 +13,7 @@ from .assignments import Assignments
 from .bounds import MAX_TEXT, AnalysisBounds, Exceeded
 from .command_analysis import MAX_DEPTH, TOO_DEEP, plain, run
 from .command_line import CommandLine
-from .expansion import Expander, Flow, ShellScope
+from .expansion import CommandOutput, Expander, ShellScope
 from .paths import HARMLESS_DEVICES, absolute, person_home
 from .redirects import Redirects
 from .shell_words import ShellWord, text_of
@@ -72,7 +72,7 @@ class _CommandLineWalk:
         self._expander = Expander(self._substitution, bounds, self._evaluated)
         self._defined: dict[str, tuple[set[str], bool]] = {}
 
-    def text(self, text: str, simple: ExpandedCommand, via: str) -> Flow:
+    def text(self, text: str, simple: ExpandedCommand, via: str) -> CommandOutput:
         """Analyse shell code that runs under `via`."""
         if simple.depth >= MAX_DEPTH:
             raise Exceeded(TOO_DEEP)
@@ -112,29 +112,29 @@ class _CommandLineWalk:
 
     # -- statements
 
-    def _walk(self, node: "Node", at: ExpandedCommand) -> Flow:
+    def _walk(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
         self.bounds.enter()
         flow = self._statement(node, at)
         self.bounds.leave()
         return flow
 
-    def _statement(self, node: "Node", at: ExpandedCommand) -> Flow:
+    def _statement(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
         kind = node.type
         method = getattr(self, "_on_" + kind, None)
         if method is not None:
-            flow: Flow = method(node, at)
+            flow: CommandOutput = method(node, at)
             return flow
         if kind in WORDS:
             self._words(node, at)
-            return Flow("")
+            return CommandOutput("")
         if kind in ("comment", "heredoc_start", "heredoc_end", "file_descriptor", "test_operator"):
-            return Flow("")
+            return CommandOutput("")
         if kind not in WALKED:
             self.state.understood = False
         return self._all(node, at)
 
-    def _all(self, node: "Node", at: ExpandedCommand) -> Flow:
-        flow = Flow("")
+    def _all(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
+        flow = CommandOutput("")
         for child in node.children:
             if child.is_named:
                 flow = flow.then(self._walk(child, at))
@@ -157,7 +157,7 @@ class _CommandLineWalk:
         self._current = before
         return word
 
-    def _substitution(self, node: "Node") -> Flow:
+    def _substitution(self, node: "Node") -> CommandOutput:
         """Code inside `$(…)`, backquotes or `<(…)`, run in a scene of its own."""
         self.plain = False
         at = self._current
@@ -169,16 +169,16 @@ class _CommandLineWalk:
             parts = re.split(r"(?<!\\)`", source[1:-1])
             self.state.understood &= len(parts) == 1
             flows = [self.text(re.sub(r"\\([`\\$])", r"\1", part), inside, "") for part in parts]
-            return flows[0] if len(parts) == 1 else Flow(None, any(f.fetched for f in flows), any(f.decoded for f in flows))
+            return flows[0] if len(parts) == 1 else CommandOutput(None, any(f.fetched for f in flows), any(f.decoded for f in flows))
         return self._all(node, inside)
 
     def _copy(self, scene: ShellScope) -> ShellScope:
         self.bounds.step(len(scene.variables))
         return scene.copy()
 
-    def _on_list(self, node: "Node", at: ExpandedCommand) -> Flow:
+    def _on_list(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
         self.plain = False
-        flow = Flow("")
+        flow = CommandOutput("")
         unsure = False
         for child in node.children:
             if child.type == "||":
@@ -187,7 +187,7 @@ class _CommandLineWalk:
                 flow = flow.then(self._maybe(child, at) if unsure else self._walk(child, at))
         return flow
 
-    def _maybe(self, node: "Node", at: ExpandedCommand) -> Flow:
+    def _maybe(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
         """Code that may or may not run: what it changes is unsure afterwards."""
         scene = at.scene
         self.bounds.step(3 * len(scene.variables))
@@ -198,25 +198,25 @@ class _CommandLineWalk:
         for name, value in scene.variables.items():
             if before.get(name) != value:
                 scene.variables[name] = (value[0], False)
-        return Flow(None, flow.fetched, flow.decoded)
+        return CommandOutput(None, flow.fetched, flow.decoded)
 
-    def _on_if_statement(self, node: "Node", at: ExpandedCommand) -> Flow:
+    def _on_if_statement(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
         self.plain = False
         return self._maybe(node, at)
 
     _on_while_statement = _on_case_statement = _on_if_statement
 
-    def _on_subshell(self, node: "Node", at: ExpandedCommand) -> Flow:
+    def _on_subshell(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
         self.plain = False
         text = text_of(node)
         if text.startswith("((") and text.endswith("))"):  # arithmetic, where the grammar did not see it
             evaluated.arithmetic(self.state, at, text[2:-2])
         return self._all(node, msgspec.structs.replace(at, scene=self._copy(at.scene)))
 
-    def _on_negated_command(self, node: "Node", at: ExpandedCommand) -> Flow:
+    def _on_negated_command(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
         return self._all(node, at)
 
-    def _on_pipeline(self, node: "Node", at: ExpandedCommand) -> Flow:
+    def _on_pipeline(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
         """Each stage reads what the one before it writes."""
         self.plain = False
         flow = at.stdin
@@ -224,9 +224,9 @@ class _CommandLineWalk:
             if child.type != "comment":
                 stage = msgspec.structs.replace(at, stdin=flow, scene=self._copy(at.scene))
                 flow = self._walk(child, stage)
-        return flow or Flow()
+        return flow or CommandOutput()
 
-    def _on_for_statement(self, node: "Node", at: ExpandedCommand) -> Flow:
+    def _on_for_statement(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
         """A loop over plain words is walked once for each."""
         self.plain = False
         variable = node.child_by_field_name("variable")
@@ -235,8 +235,8 @@ class _CommandLineWalk:
         name = text_of(variable) if variable is not None else ""
         if body is None:
             self.state.understood = False
-            return Flow()
-        flow = Flow("")
+            return CommandOutput()
+        flow = CommandOutput("")
         evaluated.lasting(self.state, at, name)
         sure = bool(values) and len(values) <= MAX_LOOP and all(w.known and not w.glob for w in values)
         for value in values if sure else [ShellWord("", known=False)]:
@@ -245,81 +245,81 @@ class _CommandLineWalk:
             flow = flow.then(self._maybe(body, at) if not sure else self._all(body, at))
         at.scene.variables[name] = ("", False)
         fetched = any(w.fetched for w in values)
-        return Flow(flow.output, flow.fetched or fetched, flow.decoded)
+        return CommandOutput(flow.output, flow.fetched or fetched, flow.decoded)
 
-    def _on_function_definition(self, node: "Node", at: ExpandedCommand) -> Flow:
+    def _on_function_definition(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
         self.plain = False
         name = text_of(node.child_by_field_name("name") or node)
         body = node.child_by_field_name("body")
         if body is None:
             self.state.understood = False
-            return Flow("")
+            return CommandOutput("")
         self.state.alters = True
         self._defined[name] = (called(body, self.bounds), side_by_side(body, self.bounds))
 
-        def call(simple: ExpandedCommand) -> Flow:
+        def call(simple: ExpandedCommand) -> CommandOutput:
             return self._call(name, body, simple)
 
         self.state.functions[name] = call
-        return Flow("")
+        return CommandOutput("")
 
-    def _call(self, name: str, body: "Node", simple: ExpandedCommand) -> Flow:
+    def _call(self, name: str, body: "Node", simple: ExpandedCommand) -> CommandOutput:
         """A function's body, walked with the arguments and the input of this call."""
         self._called.add(name)
         if name in self._active:
-            return Flow()
+            return CommandOutput()
         self._active.add(name)
         self.bounds.grow(sum(len(w.text) for w in simple.words))
         positional(simple.scene, simple.words)
         flow = self._walk(body, msgspec.structs.replace(simple, words=(), via=(*simple.via, name), depth=simple.depth + 1))
         self._active.discard(name)
-        return Flow(None, flow.fetched, flow.decoded)
+        return CommandOutput(None, flow.fetched, flow.decoded)
 
     # -- assignments and tests
 
-    def _on_variable_assignment(self, node: "Node", at: ExpandedCommand) -> Flow:
+    def _on_variable_assignment(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
         self.plain = False
         self._assigned.lasting(node, at)
-        return Flow("")
+        return CommandOutput("")
 
-    def _on_variable_assignments(self, node: "Node", at: ExpandedCommand) -> Flow:
+    def _on_variable_assignments(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
         self.plain = False
         for child in node.named_children:
             self._assigned.lasting(child, at)
-        return Flow("")
+        return CommandOutput("")
 
-    def _on_array(self, node: "Node", at: ExpandedCommand) -> Flow:
+    def _on_array(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
         return self._all(node, at)
 
-    def _on_declaration_command(self, node: "Node", at: ExpandedCommand) -> Flow:
+    def _on_declaration_command(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
         self.plain = False
         self._assigned.declaration(node, at)
-        return Flow("")
+        return CommandOutput("")
 
-    def _on_unset_command(self, node: "Node", at: ExpandedCommand) -> Flow:
+    def _on_unset_command(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
         self.plain = False
         self._assigned.unset(node, at)
-        return Flow("")
+        return CommandOutput("")
 
-    def _on_test_command(self, node: "Node", at: ExpandedCommand) -> Flow:
+    def _on_test_command(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
         self.plain = False
         self._assigned.test(node, at)
-        return Flow("")
+        return CommandOutput("")
 
-    def _on_compound_statement(self, node: "Node", at: ExpandedCommand) -> Flow:
+    def _on_compound_statement(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
         text = text_of(node)
         if text.startswith("((") and text.endswith("))"):
             self.plain = False
             return self._assigned.arithmetic(text[2:-2], node, at)
         return self._all(node, at)
 
-    def _on_c_style_for_statement(self, node: "Node", at: ExpandedCommand) -> Flow:
+    def _on_c_style_for_statement(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
         """Its head is arithmetic, in three parts; the body may run or not."""
         self.plain = False
         body = node.child_by_field_name("body")
         if body is None:
             self.state.understood = False
-            return Flow()
+            return CommandOutput()
         self._assigned.head(node, body, at)
         return self._maybe(body, at)
 
@@ -330,10 +330,10 @@ class _CommandLineWalk:
 
     # -- commands and redirections
 
-    def _on_command(self, node: "Node", at: ExpandedCommand) -> Flow:
+    def _on_command(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
         return self._command(node, at, [])
 
-    def _command(self, node: "Node", at: ExpandedCommand, more: list[ShellWord]) -> Flow:
+    def _command(self, node: "Node", at: ExpandedCommand, more: list[ShellWord]) -> CommandOutput:
         words: list[ShellWord] = []
         assigned: list[str] = []
         given = at
@@ -353,10 +353,10 @@ class _CommandLineWalk:
         for name in assigned:
             environment(self.state, at, name)
         if not words:
-            return Flow("")
+            return CommandOutput("")
         return run(self.state, msgspec.structs.replace(given, words=tuple(words)))
 
-    def _on_redirected_statement(self, node: "Node", at: ExpandedCommand) -> Flow:
+    def _on_redirected_statement(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
         """Redirections are judged first, then the statement reads what they feed it; a here-document's line may go on behind its mark."""
         self.plain = False
         body = node.child_by_field_name("body")
@@ -380,7 +380,7 @@ class _CommandLineWalk:
                     self._walk(rest, msgspec.structs.replace(at, stdin=flow if piped else at.stdin))
         return flow
 
-    def _catch(self, node: "Node", at: ExpandedCommand, flow: Flow) -> None:
+    def _catch(self, node: "Node", at: ExpandedCommand, flow: CommandOutput) -> None:
         """What a download or a plain `echo` writes into a file is remembered."""
         if node.type == "file_redirect" and (flow.fetched or flow.output):
             for target in node.children_by_field_name("destination")[:1]:

@@ -4,9 +4,9 @@ import ast
 import operator
 
 from ..types.arithmetic import NotArithmetic, Operators, evaluate
-from .patterns import late
+from .patterns import lazy_pattern
 
-_PLAIN = late(r"[0-9+*/%()\s-]{1,80}")
+_PLAIN = lazy_pattern(r"[0-9+*/%()\s-]{1,80}")
 
 
 def _quotient(a: int, b: int) -> int:

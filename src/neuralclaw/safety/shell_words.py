@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from .bounds import AnalysisBounds, Exceeded
-from .patterns import late
+from .patterns import lazy_pattern
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -25,9 +25,9 @@ TOO_MANY = f"a brace expansion makes more than {MAX_BRACES:,} words"
 
 _DECODE = {MARK + i: i for i in range(1, 127)} | {ord(EMPTY): None}
 _SIMPLE = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v", "\\": "\\", "'": "'", '"': '"', "?": "?"}
-_ESCAPE = late(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|0?[0-7]{1,3}|c.|.)", re.DOTALL)
-_BRACE = late(r"\{([^{}]*)\}")
-_RANGE = late(r"(-?\d+|[A-Za-z])\.\.(-?\d+|[A-Za-z])(?:\.\.(-?\d+))?")
+_ESCAPE = lazy_pattern(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|0?[0-7]{1,3}|c.|.)", re.DOTALL)
+_BRACE = lazy_pattern(r"\{([^{}]*)\}")
+_RANGE = lazy_pattern(r"(-?\d+|[A-Za-z])\.\.(-?\d+|[A-Za-z])(?:\.\.(-?\d+))?")
 
 
 class ShellWord(msgspec.Struct, frozen=True):

@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from .bounds import AnalysisBounds, Exceeded
-from .patterns import late
+from .patterns import lazy_pattern
 from .shell_words import text_of
 
 if TYPE_CHECKING:
@@ -21,13 +21,13 @@ WORDS = frozenset(
 )
 NO_WORDS = frozenset("file_redirect heredoc_redirect herestring_redirect comment subshell".split())
 FOLLOW = frozenset("command pipeline list redirected_statement subshell compound_statement if_statement while_statement for_statement".split())
-_BLANK = late(r"\\[ \t\v\f]")
-_OPENS = late(r"\$\(|`")
+_BLANK = lazy_pattern(r"\\[ \t\v\f]")
+_OPENS = lazy_pattern(r"\$\(|`")
 SHORT, CHUNK = 1_000, 512
 """Bytes that are parsed without asking, and bytes that the parser gets at once: a node copies a whole one for its text."""
 PARSING = 1_000
 """Units of work that a hundred steps of the parser cost; it asks as often."""
-ODD = late("[\x00-\x08\x0b-\x1f\x7f\u0085\u00a0\u1680\u2000-\u200f\u2028-\u202f\u205f\u2060\u3000\ue000-\uf8ff\ufeff]")
+ODD = lazy_pattern("[\x00-\x08\x0b-\x1f\x7f\u0085\u00a0\u1680\u2000-\u200f\u2028-\u202f\u205f\u2060\u3000\ue000-\uf8ff\ufeff]")
 """Characters that a shell and a reader of the text may take for different things."""
 
 
@@ -86,7 +86,7 @@ def continued(text: str) -> str:
     return _PIECES.sub(_rewritten, text)
 
 
-_PIECES = late(r"""(?P<skip>\$'(?:\\.|[^'\\])*'|'[^']*'|(?:^|(?<=[\s;&|()]))\#[^\n]*)|(?P<double>"(?:\\.|[^"\\])*")|(?P<escape>\\.)""", re.DOTALL)
+_PIECES = lazy_pattern(r"""(?P<skip>\$'(?:\\.|[^'\\])*'|'[^']*'|(?:^|(?<=[\s;&|()]))\#[^\n]*)|(?P<double>"(?:\\.|[^"\\])*")|(?P<escape>\\.)""", re.DOTALL)
 
 
 def _rewritten(match: re.Match[str]) -> str:

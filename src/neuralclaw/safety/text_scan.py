@@ -17,7 +17,7 @@ def crude(state: AnalysisState, text: str, simple: ExpandedCommand) -> None:
         for i in range(min(len(words), 8)):
             name = words[i].text.rsplit("/", 1)[-1]
             if i == 0 or name in blocks.NAMES:
-                call = blocks.Call(name=name, words=tuple(words[i:]), cwd=simple.scene.cwd, workspace=state.workspace, policy=state.policy)
+                call = blocks.BlockedCall(name=name, words=tuple(words[i:]), cwd=simple.scene.cwd, workspace=state.workspace, policy=state.policy)
                 for found in blocks.check(call):
                     if len(state.blocks) < MAX_BLOCKS:
                         state.block(found)

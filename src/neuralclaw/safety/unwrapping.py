@@ -9,7 +9,7 @@ from ..types.risk import Power
 from . import blocks
 from .analysis_state import AnalysisState, ExpandedCommand, call_of, environment, positional, unresolved
 from .command_line import SimpleCommand
-from .expansion import Flow, ShellScope
+from .expansion import CommandOutput, ShellScope
 from .programs import ACTS, PRIVILEGED, SHELLS
 from .shell_words import ShellWord
 from .wrappers import WRAPPERS, inner
@@ -17,7 +17,7 @@ from .wrappers import WRAPPERS, inner
 REMOTE = frozenset({"ssh"})
 
 
-def wrapper(state: AnalysisState, simple: ExpandedCommand, name: str) -> Flow:
+def wrapper(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandOutput:
     """Take one wrapper off and judge what it runs."""
     wrapper = WRAPPERS[name]
     found = inner(simple.words, wrapper, assignments=name in ("env", "sudo", "doas"))
@@ -34,7 +34,7 @@ def wrapper(state: AnalysisState, simple: ExpandedCommand, name: str) -> Flow:
     if not rest or name in REMOTE or name in PRIVILEGED or name in ACTS:
         state.judge(state, simple, name)
         if not rest:
-            return Flow()
+            return CommandOutput()
     if wrapper.joined:
         return state.parse(" ".join(w.text for w in rest), simple, name)
     return state.run(state, simple.inside(rest, name))
@@ -57,7 +57,7 @@ def name_of(word: ShellWord) -> str:
     return name
 
 
-def _shell(state: AnalysisState, simple: ExpandedCommand, name: str) -> Flow | None:
+def _shell(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandOutput | None:
     """`bash -c TEXT` runs its text; other uses of a shell run code from a file or from standard input."""
     args = simple.words[1:]
     place = 0
@@ -85,7 +85,7 @@ def _shell(state: AnalysisState, simple: ExpandedCommand, name: str) -> Flow | N
     return state.parse(script.text, msgspec.structs.replace(simple, scene=scene), f"{name} -c")
 
 
-def _eval(state: AnalysisState, simple: ExpandedCommand, name: str) -> Flow | None:
+def _eval(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandOutput | None:
     args = simple.words[1:]
     if any(w.fetched or w.decoded for w in args):
         state.block(blocks.block("block.download_run", what=name))
@@ -97,7 +97,7 @@ def _eval(state: AnalysisState, simple: ExpandedCommand, name: str) -> Flow | No
     return state.parse(" ".join(w.text for w in words), simple, name)
 
 
-def _xargs(state: AnalysisState, simple: ExpandedCommand, name: str) -> Flow | None:
+def _xargs(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandOutput | None:
     """The inner command gets further arguments from standard input: known ones when a plain `echo` feeds it."""
     found = inner(simple.words, WRAPPERS["xargs"])
     if not found.sure:
@@ -123,13 +123,13 @@ def _replaced(options: Sequence[ShellWord]) -> str:
     return ""
 
 
-def _each(state: AnalysisState, simple: ExpandedCommand, words: list[ShellWord], mark: str, text: str | None) -> Flow:
+def _each(state: AnalysisState, simple: ExpandedCommand, words: list[ShellWord], mark: str, text: str | None) -> CommandOutput:
     """The inner command once for each line, its mark replaced; a program that standard input names cannot be resolved."""
     if text is None:
         if mark in words[0].text:
             unresolved(state, simple, "xargs")
         return state.run(state, simple.inside(words, "xargs", fed=True))
-    flow = Flow("")
+    flow = CommandOutput("")
     for line in text.splitlines():
         state.bounds.grow(len(line) * len(words))
         given = [msgspec.structs.replace(w, text=w.text.replace(mark, line.strip())) for w in words]
@@ -137,7 +137,7 @@ def _each(state: AnalysisState, simple: ExpandedCommand, words: list[ShellWord],
     return flow
 
 
-def _find(state: AnalysisState, simple: ExpandedCommand, name: str) -> Flow | None:
+def _find(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandOutput | None:
     """Commands behind `-exec` are judged with the places where the search begins in place of `{}`."""
     args = simple.words[1:]
     starts = blocks.find_starts(args) or (ShellWord("."),)
@@ -155,7 +155,7 @@ def _find(state: AnalysisState, simple: ExpandedCommand, name: str) -> Flow | No
     return None
 
 
-def _env(state: AnalysisState, simple: ExpandedCommand, name: str) -> Flow | None:
+def _env(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandOutput | None:
     """`env -S` splits a text; without a command it prints the environment."""
     for place, word in enumerate(simple.words[1:], 1):
         text = word.text
@@ -170,11 +170,11 @@ def _env(state: AnalysisState, simple: ExpandedCommand, name: str) -> Flow | Non
                 argv=tuple(w.shown for w in simple.words), via=simple.via, program=simple.words[0].text, subject="env", powers=frozenset({Power.READ})
             )
         )
-        return Flow()
+        return CommandOutput()
     return wrapper(state, simple, name)
 
 
-def _su(state: AnalysisState, simple: ExpandedCommand, name: str) -> Flow | None:
+def _su(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandOutput | None:
     words = simple.words
     for place, word in enumerate(words[:-1]):
         if word.text in ("-c", "--command"):
@@ -184,15 +184,15 @@ def _su(state: AnalysisState, simple: ExpandedCommand, name: str) -> Flow | None
     return None
 
 
-def _command(state: AnalysisState, simple: ExpandedCommand, name: str) -> Flow | None:
+def _command(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandOutput | None:
     """`command -v NAME` only looks a program up."""
     if len(simple.words) > 1 and simple.words[1].text in ("-v", "-V"):
         state.add(SimpleCommand(argv=tuple(w.shown for w in simple.words), via=simple.via, powers=frozenset({Power.READ}), subject="command"))
-        return Flow()
+        return CommandOutput()
     return wrapper(state, simple, name)
 
 
-def _flock(state: AnalysisState, simple: ExpandedCommand, name: str) -> Flow | None:
+def _flock(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandOutput | None:
     for place, word in enumerate(simple.words[:-1]):
         if word.text in ("-c", "--command"):
             state.judge(state, msgspec.structs.replace(simple, words=simple.words[:place]), name)
@@ -200,7 +200,7 @@ def _flock(state: AnalysisState, simple: ExpandedCommand, name: str) -> Flow | N
     return wrapper(state, simple, name) if name != "script" else None
 
 
-def _parallel(state: AnalysisState, simple: ExpandedCommand, name: str) -> Flow | None:
+def _parallel(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandOutput | None:
     """Its command is shell text; what follows `:::` are arguments. Without a command every line of its input is one."""
     found = inner(simple.words, WRAPPERS["parallel"])
     rest = simple.words[found.start :]
@@ -213,12 +213,12 @@ def _parallel(state: AnalysisState, simple: ExpandedCommand, name: str) -> Flow 
         for word in arguments:
             state.parse(word.text, simple, name)
         state.judge(state, simple, name)
-        return Flow()
+        return CommandOutput()
     text = " ".join(w.text for w in rest[:cut])
     return state.parse(" ".join([text, *(w.text for w in arguments)]), msgspec.structs.replace(simple, fed=not arguments), name)
 
 
-SPECIAL: dict[str, Callable[[AnalysisState, ExpandedCommand, str], Flow | None]] = {
+SPECIAL: dict[str, Callable[[AnalysisState, ExpandedCommand, str], CommandOutput | None]] = {
     **dict.fromkeys(SHELLS, _shell),
     "eval": _eval,
     "trap": _eval,

@@ -6,7 +6,7 @@ from typing import Annotated
 import msgspec
 
 from ..types.datafile import by_name, read_data_file
-from .nameset import Name, Names
+from .nameset import NonEmptyNames, NonEmptyText
 from .shell_words import ShellWord
 
 FILE = "safety/tables/wrappers.json"
@@ -16,8 +16,8 @@ class Wrapper(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How a wrapper's own arguments end. `flags` and `valued` are short options without and with a value, `long_valued` long ones whose value may
     stand apart; `skip` operands stand before the inner command; `joined`: the rest is shell text. `examples`: command lines and their inner command."""
 
-    names: Names
-    examples: Annotated[dict[Name, Name], msgspec.Meta(min_length=1)]
+    names: NonEmptyNames
+    examples: Annotated[dict[NonEmptyText, NonEmptyText], msgspec.Meta(min_length=1)]
     flags: str = ""
     valued: str = ""
     long_flags: tuple[str, ...] = ()

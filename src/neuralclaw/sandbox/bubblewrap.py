@@ -17,7 +17,7 @@ import anyio
 import msgspec
 
 from ..errors import ToolExecutionError
-from ..types.actions import Envelope, Grant
+from ..types.grants import Envelope, Grant
 from ..types.tools import Watched
 from .mounts import mounts
 from .program_run import CompletedProgram, Program, ProgramRun, admit

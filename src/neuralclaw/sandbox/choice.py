@@ -11,7 +11,7 @@ import msgspec
 from anyio.to_thread import run_sync
 
 from ..errors import ToolExecutionError
-from ..types.actions import Envelope, Grant
+from ..types.grants import Envelope, Grant
 from ..types.tools import Watched
 from .bubblewrap import Bubblewrap
 from .process import ProcessSandbox

@@ -13,7 +13,7 @@ import msgspec
 from anyio.to_thread import run_sync
 
 from ..errors import PermissionDeniedError, ToolExecutionError
-from ..types.actions import Envelope, Grant
+from ..types.grants import Envelope, Grant
 from ..types.tools import FileChange
 from .nolinks import opener
 from .preimages import Preimages, Sync, sync_directory, write_all

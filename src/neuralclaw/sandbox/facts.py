@@ -11,7 +11,8 @@ import anyio
 import msgspec
 from anyio.to_thread import run_sync
 
-from ..types.actions import Action, FactSheet, PathFact, PathWant, Wants
+from ..types.actions import Action
+from ..types.facts import FactSheet, PathFact, PathWant, Wants
 from ..types.options import Policy
 from ..types.risk import Power
 from .nolinks import opener

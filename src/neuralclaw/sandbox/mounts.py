@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from ..types.actions import Envelope
+from ..types.grants import Envelope
 from .program_lookup import beneath
 
 _TMP_BYTES = 1024**3

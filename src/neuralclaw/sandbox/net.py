@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import anyio
 
 from ..errors import PermissionDeniedError
-from ..types.actions import Grant
+from ..types.grants import Grant
 from .program_run import open_envelope
 
 if TYPE_CHECKING:

@@ -27,14 +27,14 @@ def _kernel() -> Opener | None:
     """The opener that uses `openat2`, or None where the kernel (or a filter in front of it) does not have it."""
     import ctypes  # 3 ms, on the first file access
 
-    class How(ctypes.Structure):
+    class OpenHow(ctypes.Structure):
         _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
 
     syscall = ctypes.CDLL(None, use_errno=True).syscall
     syscall.restype = ctypes.c_long
 
     def open_whole(path: str, flags: int, mode: int) -> int:
-        how = How(flags | os.O_CLOEXEC, mode if flags & os.O_CREAT else 0, _NO_SYMLINKS | _NO_MAGICLINKS | _BENEATH)
+        how = OpenHow(flags | os.O_CLOEXEC, mode if flags & os.O_CREAT else 0, _NO_SYMLINKS | _NO_MAGICLINKS | _BENEATH)
         start = os.open("/", _PATH_ONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             name = os.fsencode(path.lstrip("/") or ".")

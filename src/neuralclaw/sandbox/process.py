@@ -10,7 +10,7 @@ from typing import Literal
 import anyio
 
 from ..errors import ToolExecutionError
-from ..types.actions import Grant
+from ..types.grants import Grant
 from ..types.tools import Watched
 from . import reaper
 from .program_run import CompletedProgram, Program, ProgramRun, admit

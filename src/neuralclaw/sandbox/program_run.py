@@ -13,7 +13,7 @@ import msgspec
 from anyio.to_thread import run_sync
 
 from ..errors import PermissionDeniedError, ToolExecutionError
-from ..types.actions import Envelope, Grant
+from ..types.grants import Envelope, Grant
 from ..types.tools import Show, Watched
 from .program_lookup import beneath, find_program
 from .resource_limits import ResourceLimits, excess

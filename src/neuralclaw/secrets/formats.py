@@ -12,7 +12,7 @@ from typing import NamedTuple
 LONGEST = 512
 """Characters of a token at most: what is longer is cut there."""
 
-Step = tuple[str, int, int]
+PatternStep = tuple[str, int, int]
 WORD = "[A-Za-z0-9_-]"
 ALNUM = "[A-Za-z0-9]"
 
@@ -22,19 +22,19 @@ class Format(NamedTuple):
 
     kind: str
     prefixes: tuple[str, ...]
-    steps: Sequence[Step]
+    steps: Sequence[PatternStep]
     keep: bool = False
     digit: bool = False
-    ending: Sequence[Step] = ()
+    ending: Sequence[PatternStep] = ()
     """Steps that belong to the key where they follow, and need not."""
 
 
-def letters(text: str) -> list[Step]:
+def letters(text: str) -> list[PatternStep]:
     """A fixed text as steps."""
     return [(re.escape(letter), 1, 1) for letter in text]
 
 
-_BLOCK: list[Step] = [("[A-Z ]", 0, 30), *letters("PRIVATE KEY-----")]
+_BLOCK: list[PatternStep] = [("[A-Z ]", 0, 30), *letters("PRIVATE KEY-----")]
 
 FORMATS = (
     Format("anthropic", ("sk-ant-",), [(WORD, 20, LONGEST)]),
@@ -91,11 +91,11 @@ BEGUN = frozenset(prefix[:size] for prefix, _ in PREFIXES for size in range(1, l
 LONGEST_BEGUN = max(map(len, BEGUN))
 
 
-def _whole(steps: Sequence[Step]) -> str:
+def _whole(steps: Sequence[PatternStep]) -> str:
     return "".join(f"{atom}{{{least},{most}}}" for atom, least, most in steps)
 
 
-def _partial(steps: Sequence[Step]) -> str:
+def _partial(steps: Sequence[PatternStep]) -> str:
     """Matches up to the end of the text what the steps match so far."""
     pattern = ""
     for atom, least, most in reversed(steps):

@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 
 from ..errors import StoreError
-from ..types.actions import Scope, StandingGrant
 from ..types.codec import Codec
 from ..types.entries import Entry, rfc3339
 from ..types.events import ApprovalRequested, ApprovalResolved
+from ..types.grants import Scope, StandingGrant
 from ..types.records import OpenQuestion, Prefix, SessionRow, SessionState, expired
 from .bodies import ENTRY, body_of, entry_of, labels_of
 from .derived_tables import CapabilityTable, DerivedTables, lags

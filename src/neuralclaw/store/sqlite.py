@@ -13,9 +13,9 @@ import anyio.to_thread
 from ..capability import Table
 from ..errors import StoreError
 from ..ports import Clock
-from ..types.actions import StandingGrant
 from ..types.codec import BUILT_IN, Codec
 from ..types.entries import Draft, Entry
+from ..types.grants import StandingGrant
 from ..types.records import Lease, OpenQuestion, Prefix, PutRecord, Record, SessionRow, StateRow, VerifyReport
 from . import queries, record_store
 from .changes import Changes, EntrySubscription

@@ -58,7 +58,7 @@ class _Stop(Job):
     alone = True
 
 
-Outcome = tuple["asyncio.Future[Any]", Any, Exception | None]
+JobOutcome = tuple["asyncio.Future[Any]", Any, Exception | None]
 
 
 class Writer:
@@ -132,13 +132,13 @@ class Writer:
             return store_error(error, home)
         return error if isinstance(error, Exception) else StoreError(f"writing ended with {type(error).__name__}: {error}; nothing of this step was recorded")
 
-    def _deliver(self, outcomes: list[Outcome], entries: list[Entry]) -> None:
+    def _deliver(self, outcomes: list[JobOutcome], entries: list[Entry]) -> None:
         try:
             self._loop.call_soon_threadsafe(self._arrive, outcomes, entries)
         except RuntimeError:  # the loop is closed: nobody waits any more
             self._open = False
 
-    def _arrive(self, outcomes: list[Outcome], entries: list[Entry]) -> None:
+    def _arrive(self, outcomes: list[JobOutcome], entries: list[Entry]) -> None:
         if entries:
             self._written(entries)
         for future, value, error in outcomes:
@@ -172,7 +172,7 @@ class Writer:
             batch.append(job)
         return [job for job in batch if not job.future.cancelled()]
 
-    def _batch(self, batch: list[Job]) -> tuple[list[Outcome], list[Entry]]:
+    def _batch(self, batch: list[Job]) -> tuple[list[JobOutcome], list[Entry]]:
         late = self._unsynced is not None and time.monotonic() - self._unsynced >= _SYNC_AFTER
         sync = late or any(job.sync for job in batch)
         if not batch and not sync:
@@ -199,17 +199,17 @@ class Writer:
         except sqlite3.Error as error:
             _log.warning("what was erased could not be removed from the write-ahead log yet: %s", error)
 
-    def _failed(self, batch: list[Job], error: sqlite3.Error) -> list[Outcome]:
+    def _failed(self, batch: list[Job], error: sqlite3.Error) -> list[JobOutcome]:
         if self._unsynced is not None:
             self._unsynced = time.monotonic() + _SYNC_AGAIN
         return [(job.future, None, store_error(error, self._home)) for job in batch]
 
-    def _one_by_one(self, batch: list[Job], failure: Exception) -> tuple[list[Outcome], list[Entry]]:
+    def _one_by_one(self, batch: list[Job], failure: Exception) -> tuple[list[JobOutcome], list[Entry]]:
         """A job spoilt the transaction: the others must not pay for it."""
         if len(batch) <= 1:
             refused = StoreError(f"this could not be recorded ({type(failure).__name__}: {failure}); nothing of it was written")
             return [(job.future, None, refused) for job in batch], []
-        outcomes: list[Outcome] = []
+        outcomes: list[JobOutcome] = []
         entries: list[Entry] = []
         for job in batch:
             some, written = self._batch([job])
@@ -225,7 +225,7 @@ class Writer:
             return True
         return dialect.foreign_version(self._tables.connection) == self._synced_version
 
-    def _transaction(self, batch: list[Job], sync: bool) -> tuple[list[Outcome], list[Entry]]:
+    def _transaction(self, batch: list[Job], sync: bool) -> tuple[list[JobOutcome], list[Entry]]:
         tables = self._tables
         needs = Needs()
         for job in batch:
@@ -253,7 +253,7 @@ class Writer:
             self._unsynced = time.monotonic()
         return outcomes, entries
 
-    def _run(self, job: Job) -> Outcome:
+    def _run(self, job: Job) -> JobOutcome:
         try:
             return job.future, job.run(self._tables), None
         except NeuralClawError as error:

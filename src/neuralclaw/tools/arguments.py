@@ -59,7 +59,7 @@ class _Fitter:
         fitted = self.attempt(schema, value, path)
         if fitted is not _MISFIT:
             return fitted
-        self.problems.append(f"argument {path!r} must be {self.expected(schema)}, not {given(value)}.")
+        self.problems.append(f"argument {path!r} must be {self.expected(schema)}, not {in_words(value)}.")
         return value
 
     def attempt(self, schema: Any, value: Any, path: str) -> Any:
@@ -137,7 +137,7 @@ class _Fitter:
         return schema
 
 
-def given(value: Any) -> str:
+def in_words(value: Any) -> str:
     """A value as a message names it: its kind, and itself when it is short."""
     if isinstance(value, str):
         return f"the string {_short(value)}" if len(value) <= 60 else f"a string of {len(value):,} characters"

@@ -36,7 +36,7 @@ class FileFormats:
     @property
     def readable(self) -> str:
         """The formats that are read, for a model: `.docx (as Markdown) or .pdf (page by page)`; "" where there is none."""
-        return _listed([f"{_listed(one.suffixes)} ({one.told})" if one.told else _listed(one.suffixes) for one in self._formats])
+        return _listed([f"{_listed(one.suffixes)} ({one.layout})" if one.layout else _listed(one.suffixes) for one in self._formats])
 
     @property
     def writable(self) -> str:

@@ -11,25 +11,33 @@ import msgspec
 from ..errors import ToolError
 from ..ports import Files
 from ..tool import FunctionTool, ProbeResult, tool
-from ..types.actions import Grant
+from ..types.grants import Grant
+from ..types.options import Positive
 from ..types.quoted_names import one_line
 from ..types.tools import FileChange, ToolContext, ToolResult, ToolSpec, Touch
 from . import file_formats
 from .diffs import bounded_diff, diff_note
 from .file_formats import FileFormats
-from .nearest import nearest, places
+from .nearest import line_list, nearest
 from .text import DecodedText, read_text
 
 MAX_BYTES = 10_000_000
 """Of a file that is read or edited as text."""
 
+
 _IN_PART = f" in its first {MAX_BYTES:,} bytes"
+
+
 _MAX_ENTRIES = 500
+
+
 _MAX_SHOWN = 1_000_000  # bytes of a replaced file that are compared with what replaces it
+
+
 _MAX_HASHED = 200_000_000  # bytes a probe may hash before it says that it cannot tell
 
-Line = Annotated[int, msgspec.Meta(ge=0)]
-Count = Annotated[int, msgspec.Meta(ge=1)]
+
+LineNumber = Annotated[int, msgspec.Meta(ge=0)]
 
 
 def shown(grant: Grant, path: str) -> str:
@@ -52,7 +60,7 @@ def read_file(files: Files, formats: FileFormats) -> FunctionTool:
     """The tool `read_file`."""
 
     @tool(risk="LOW", effect="pure", category="files", aliases=["file_read"], touches=[Touch("path", "read")])
-    async def read_file(grant: Grant, path: str, offset: Line = 1, limit: Count | None = None) -> ToolResult:
+    async def read_file(grant: Grant, path: str, offset: LineNumber = 1, limit: Positive | None = None) -> ToolResult:
         """Read a text file{or_documents}. Use it rather than cat, head or sed; where something is in many files, find it with search_files first.
 
         Each line comes behind its number and a tab, which are not part of the file. Of a longer text the last line says how to go on. Up to 10 MB.
@@ -323,7 +331,7 @@ def _countable(text: str, path: str, old: str, new: str, every: bool) -> int:
         raise ToolError(f"the text to replace is not in {path} (0 occurrences); nothing was changed.", hint=_where_else(text, old))
     if count > 1 and not every:
         raise ToolError(
-            f"the text to replace occurs {count} times in {path}, at {places(text, old)}; nothing was changed.",
+            f"the text to replace occurs {count} times in {path}, at {line_list(text, old)}; nothing was changed.",
             hint="Give more of the text around it, or set all to true to replace every one.",
         )
     return count

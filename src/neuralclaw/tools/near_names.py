@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 
 from ..errors import NeuralClawError, ToolExecutionError
 from ..ports import DirEntry, Files
-from ..types.actions import Grant
+from ..types.grants import Grant
 from ..types.quoted_names import one_line
 from ..types.tools import FileChange
 

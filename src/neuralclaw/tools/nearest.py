@@ -129,7 +129,7 @@ def _counted(number: int, what: str) -> str:
     return f"{number or 'no'} {what}{'s' if number > 1 else ''}"
 
 
-def places(text: str, old: str) -> str:
+def line_list(text: str, old: str) -> str:
     """The lines where a text begins that is there more than once: `lines 4, 17 and 90`."""
     numbers: list[int] = []
     at = text.find(old)

@@ -19,7 +19,7 @@ from ..errors import (
     ToolValidationError,
 )
 from ..tool import AnyTool, FunctionTool, ObjectTool, ProbeResult, as_tool, recordable
-from ..types.actions import Grant
+from ..types.grants import Grant
 from ..types.signals import Signal
 from ..types.tools import ToolContext, ToolResult, ToolSpec
 from .arguments import fit

@@ -12,7 +12,7 @@ import msgspec
 from ..errors import ToolError
 from ..ports import DirEntry, Files
 from ..tool import FunctionTool, tool
-from ..types.actions import Grant
+from ..types.grants import Grant
 from ..types.quoted_names import one_line
 from ..types.tools import ToolResult, Touch
 from .files import quoted_note, shown

@@ -8,7 +8,7 @@ import msgspec
 from ..errors import ToolError
 from ..ports import ExecResult, Sandbox
 from ..tool import FunctionTool, tool
-from ..types.actions import Grant
+from ..types.grants import Grant
 from ..types.tools import ToolContext, ToolResult, Touch, Watched
 
 MAX_BYTES = 16 * 2**20

@@ -7,13 +7,13 @@ from typing import Any, Literal
 
 import msgspec
 
-from .actions import AnswerDecision, Covers, Shown
 from .messages import ContentPart, Image, ReasoningState, StopReason, ToolCall, Usage
 from .options import TurnOptions
+from .questions import AnswerDecision, Covers, Shown
 from .risk import Decision, Effect, Risk, Tier
 from .tools import FileChange
 
-Status = Literal["done", "failed", "cancelled", "limit", "denied", "needs_approval", "timed_out"]
+TurnStatus = Literal["done", "failed", "cancelled", "limit", "denied", "needs_approval", "timed_out"]
 LimitKind = Literal["iterations", "repeats", "errors", "time", "budget", "messages", "output"]
 
 
@@ -237,7 +237,7 @@ class TurnFinished(Body, frozen=True, kw_only=True, tag="turn.finished"):
     `model`: who gave the last reply, or who was asked where none did; `models`: all that replied, each once, in order. Both are `P:M`.
     """
 
-    status: Status
+    status: TurnStatus
     text: str
     data: Any = None
     model: str = ""

@@ -8,17 +8,17 @@ from .actions import Origin
 from .risk import Decision, Risk, Tier, Trust
 
 ApprovalsMode = Literal["ask", "none", "park", "auto"]
-Count = Annotated[int, msgspec.Meta(ge=1)]
+Positive = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """The circuit breakers of a turn (row M3). `seconds` is running time, summed over the runs of the turn, waiting for people not counted."""
 
-    iterations: Count = 10
-    repeats: Count = 2
-    errors: Count = 3
+    iterations: Positive = 10
+    repeats: Positive = 2
+    errors: Positive = 3
     seconds: Annotated[float, msgspec.Meta(gt=0)] = 300.0
-    result_chars: Count = 40_000
+    result_chars: Positive = 40_000
     window_turns: Annotated[int, msgspec.Meta(ge=0)] = 20
     """Turns of history in a request at most; when they are reached, the older half leaves at once. 0: no such limit."""
     max_messages: Annotated[int, msgspec.Meta(ge=0)] = 0

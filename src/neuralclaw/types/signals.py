@@ -1,6 +1,7 @@
 """Control flow that is no error: what a gate, an asker or a tool raises to say how the call goes on."""
 
-from .actions import Question, Verdict
+from .questions import Question
+from .verdicts import Verdict
 
 
 class Signal(Exception):

@@ -28,7 +28,7 @@ class ModelCheck(msgspec.Struct, frozen=True, kw_only=True):
     needed: bool = True
 
 
-class Mend:
+class FixCommands:
     """The commands that mend one model: the chosen one (`at` None), or the one at a place among those to fall back on."""
 
     def __init__(self, home: Home, at: int | None = None) -> None:
@@ -72,12 +72,12 @@ async def model_checks(home: Home, *, real_call: bool) -> list[ModelCheck]:
     """
     await home.models.ready()
     name, why = home.models.default()
-    found = await _of_model(home, name, Mend(home), ("model", real_call))
+    found = await _of_model(home, name, FixCommands(home), ("model", real_call))
     if found[0].ok:
         honest = "; it is no language model: neuralclaw init chooses one" if name.partition(":")[0] == OFFLINE else ""
         found[0] = msgspec.structs.replace(found[0], text=f"{found[0].text}, because {why}{honest}", fix=None)
     for number, other in enumerate(home.loaded.settings.llm.fallback, 1):
-        first, *more = await _of_model(home, other, Mend(home, number - 1), (f"fallback.{number}", real_call))
+        first, *more = await _of_model(home, other, FixCommands(home, number - 1), (f"fallback.{number}", real_call))
         found.append(first)  # one that is configured wrongly stops every turn; one that is out stops none
         found += [msgspec.structs.replace(one, needed=False) for one in more]
     engine = local_engine()
@@ -85,22 +85,22 @@ async def model_checks(home: Home, *, real_call: bool) -> list[ModelCheck]:
     return [*found, ModelCheck(check="local", ok=bool(engine), text=text, fix=missing_for(LOCAL) or None, needed=False)]
 
 
-async def _of_model(home: Home, name: str, mend: Mend, how: tuple[str, bool]) -> list[ModelCheck]:
+async def _of_model(home: Home, name: str, fixes: FixCommands, how: tuple[str, bool]) -> list[ModelCheck]:
     """The checks of one model, up to the first that makes the others pointless. `how`: what they are called, and whether to call it for real."""
     check, real_call = how
     service = name.partition(":")[0]
     try:
         full = home.models.full_name(name)
     except ConfigError as error:
-        return [ModelCheck(check=check, ok=False, text=error.text, fix=mend.key(service, name))]
+        return [ModelCheck(check=check, ok=False, text=error.text, fix=fixes.key(service, name))]
     found = [ModelCheck(check=check, ok=True, text=full), *_of_key(home, service, f"{check}.key")]
     answer = None
     if service not in (*OWN, GIVEN, LOCAL):
-        more, answer = await _of_service(home, full, mend, check)
+        more, answer = await _of_service(home, full, fixes, check)
         found += more
     if not real_call or service in (*OWN, GIVEN):
         return found
-    called = await _called(home, full, f"{check}.call", lambda error: _call_fix(error, full, mend, answer))
+    called = await _called(home, full, f"{check}.call", lambda error: _call_fix(error, full, fixes, answer))
     if called.ok:  # it works, whatever the list of models said
         found = [msgspec.structs.replace(one, needed=False) for one in found]
     return [*found, called]
@@ -113,39 +113,39 @@ def _of_key(home: Home, service: str, check: str) -> list[ModelCheck]:
     return [ModelCheck(check=check, ok=True, text=f"{variable} is set ({home.loaded.variable_origin(variable)})")] if variable else []
 
 
-async def _of_service(home: Home, full: str, mend: Mend, check: str) -> tuple[list[ModelCheck], ModelListing]:
+async def _of_service(home: Home, full: str, fixes: FixCommands, check: str) -> tuple[list[ModelCheck], ModelListing]:
     """Whether the service is there, takes the key, and has the model; and what it said."""
     name, _, model = full.partition(":")
     service = load("provider.resolve")(name, providers(home.loaded), home.loaded.env)
     answer = await listing(home.gate, service, REACH_SECONDS)
-    reached = ModelCheck(check=f"{check}.service", ok=answer.ok, text=answer.text, fix=None if answer.ok else _service_fix(service, full, mend, answer))
-    known = _of_name(service, model, mend, answer) if answer.ok else None
+    reached = ModelCheck(check=f"{check}.service", ok=answer.ok, text=answer.text, fix=None if answer.ok else _service_fix(service, full, fixes, answer))
+    known = _of_name(service, model, fixes, answer) if answer.ok else None
     return ([reached] if known is None else [reached, msgspec.structs.replace(known, check=f"{check}.name")]), answer
 
 
-def _service_fix(service: Any, full: str, mend: Mend, answer: ModelListing) -> str:
+def _service_fix(service: Any, full: str, fixes: FixCommands, answer: ModelListing) -> str:
     if answer.refused:
-        return mend.key(service.name, full)
+        return fixes.key(service.name, full)
     if service.name == "ollama":
         return "ollama serve"
     return f"curl -sS {shown(service)}/models"
 
 
-def _of_name(service: Any, model: str, mend: Mend, answer: ModelListing) -> ModelCheck | None:
+def _of_name(service: Any, model: str, fixes: FixCommands, answer: ModelListing) -> ModelCheck | None:
     """Whether the model is among those of the service, or known to be withdrawn; None where that cannot be told."""
     if answer.models is not None and has_model(answer.models, model):
         return ModelCheck(check="name", ok=True, text=f"{service.name} has {model}")
     successor = load("provider.successor")(service.name, model) if answer.models is not None or service.own else None
     if successor:
         text = f"{service.name} has withdrawn {model}; its successor is {successor}"
-        return ModelCheck(check="name", ok=False, text=text, fix=mend.model(f"{service.name}:{successor}"))
+        return ModelCheck(check="name", ok=False, text=text, fix=fixes.model(f"{service.name}:{successor}"))
     if answer.models is None or model == "default":
         return None
     text = f"{model} is not among the {counted(answer.models)} of {service.name}" if answer.models else f"{service.name} has no models"
     if service.name == "ollama":
         return ModelCheck(check="name", ok=False, text=text, fix=f"ollama pull {model}")
     near = _nearest(model, answer.models, service.default_model)
-    fix = mend.model(f"{service.name}:{near}") if near else f"curl -sS {shown(service)}/models"
+    fix = fixes.model(f"{service.name}:{near}") if near else f"curl -sS {shown(service)}/models"
     return ModelCheck(check="name", ok=False, text=text, fix=fix, needed=False)
 
 
@@ -158,16 +158,16 @@ def _nearest(model: str, models: tuple[str, ...], default: str) -> str:
     return next(iter((*near, *others)), default if default != model else "")
 
 
-def _call_fix(error: LLMError, full: str, mend: Mend, answer: ModelListing | None) -> str:
+def _call_fix(error: LLMError, full: str, fixes: FixCommands, answer: ModelListing | None) -> str:
     """The command after a call that failed: a model that the service lists, a new key, or the call once more."""
     service, _, model = full.partition(":")
     if isinstance(error, LLMAuthError):
-        return mend.key(service, full)
+        return fixes.key(service, full)
     if isinstance(error, LLMRateLimitError | LLMTimeoutError | LLMUnavailableError):
         return "neuralclaw doctor --call"
     others = tuple(name for name in (answer.models if answer is not None else None) or () if name != model)
     near = _nearest(model, others, "") if isinstance(error, LLMModelError) else ""
-    return mend.model(f"{service}:{near}") if near else "neuralclaw init"
+    return fixes.model(f"{service}:{near}") if near else "neuralclaw init"
 
 
 async def _called(home: Home, name: str, check: str, fix: Callable[[LLMError], str]) -> ModelCheck:

@@ -12,7 +12,7 @@ from .service_models import ServiceModels
 
 def unknown_model(model: str, providers: Mapping[str, Mapping[str, Any]], listed: ServiceModels) -> ConfigError:
     """`model` is no service, and no service that can be used has a model of that name. `listed`: what services were asked for."""
-    services = [name for name in load("provider.having")(model, providers) if load("provider.known")[name].keys]
+    services = [name for name in load("provider.services_with")(model, providers) if load("provider.known")[name].keys]
     if services:
         keys = " or ".join(load("provider.known")[name].keys[0] for name in services)
         which = " and ".join(services)

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from ... import config
-from ...agent.turn import ChosenModel
+from ...agent.equipment import ChosenModel
 from ...config import LoadedSettings
 from ...config.model_choice import OFFLINE
 from ...config.services import OLLAMA_TAG
@@ -103,9 +103,9 @@ class ModelResolver:
         found = self._known_at(model)
         if not found:
             pulled = ["ollama"] if has_model(self._ollama.models() or (), model) else []
-            found = list(dict.fromkeys((*pulled, *self.listed.having(model))))
+            found = list(dict.fromkeys((*pulled, *self.listed.services_with(model))))
         if not found and not usable:
-            found = load("provider.having")(model, self.configured)
+            found = load("provider.services_with")(model, self.configured)
         if len(found) == 1:
             return str(found[0])
         if found:
@@ -157,10 +157,10 @@ class ModelResolver:
         alone = model is not None and not self.names_service(model) and not self._known_at(model)
         if alone or (model is None and self._choose(lambda: False)[2]):
             await self._ollama.look()
-        if alone and not has_model(self._ollama.models() or (), str(model)) and not self.listed.having(str(model)):
+        if alone and not has_model(self._ollama.models() or (), str(model)) and not self.listed.services_with(str(model)):
             await self.listed.ask(*self.listed.own())
 
-    async def pulled(self) -> tuple[str, ...]:
+    async def ollama_models(self) -> tuple[str, ...]:
         """The models of the Ollama that runs here; none where none does."""
         await self._ollama.look()
         return self._ollama.models() or ()
@@ -187,7 +187,7 @@ class ModelResolver:
         try:
             full = self.full_name(model)
             service, _, name = full.partition(":")
-            refused = load("provider.untaken")(self.described(service), name) if service not in (*OWN, LOCAL) else ()
+            refused = load("provider.unsupported_options")(self.described(service), name) if service not in (*OWN, LOCAL) else ()
         except ConfigError:
             return ""  # the turn says it
         names = [f"llm.{one}" for one in changed if one in refused]
@@ -217,7 +217,7 @@ class ModelResolver:
         if llm.default_provider or not llm.default_model:
             return False
         pulled = has_model(self._ollama.models() or (), llm.default_model)
-        return name == OFFLINE or (not pulled and bool(load("provider.having")(llm.default_model, self.configured)))
+        return name == OFFLINE or (not pulled and bool(load("provider.services_with")(llm.default_model, self.configured)))
 
     def _choose(self, ollama_runs: Callable[[], bool]) -> tuple[str, str, bool]:
         """What is configured or chosen, why, and whether it hung on a running Ollama."""
@@ -266,7 +266,7 @@ class ModelResolver:
         found = load("provider.resolve")(service, self.configured, self._loaded.env)
         if self._net is None:
             self._net = load("net")()
-        grant = self._gate.standing(hosts=[found.host])
+        grant = self._gate.standing_grant(hosts=[found.host])
         policy = load("provider.retry_policy")(attempts=settings.retry.attempts, min_seconds=settings.retry.min_seconds, max_seconds=settings.retry.max_seconds)
         spoken = load(f"provider.{found.api}")(self._net, grant, found)
         return load("provider.plain_tools")(load("provider.retry")(spoken, self._clock, policy)), found.default_model

@@ -33,7 +33,7 @@ class ModelVerbs:
             configured = self._models.configured.get(ready, {}).get("models") or ()
             names += [ready, *(f"{ready}:{model}" for model in configured or (() if self._models.known_of(ready) else await self._said(ready)))]
         if "OLLAMA_HOST" in self._loaded.env or names[0].partition(":")[0] == "ollama":
-            names += [f"ollama:{model}" for model in await self._models.pulled()]
+            names += [f"ollama:{model}" for model in await self._models.ollama_models()]
         found: dict[str, dict[str, Any]] = {}
         for name in [*names, "offline"]:
             if name.removesuffix(":latest") in found:  # the same to Ollama

@@ -1,22 +1,24 @@
 """`MODELS`: the capability that brings the commands about models."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ... import config
 from ...capability import Capability, Verb
 from ...plugins import load
 from ..capability_context import ClientContext
+from ..trials.task import ReportProgress
 from .model_text import columns_of_model, described_model, setup_hint
 from .model_verbs import ModelVerbs
 
 TASK_SECONDS = 120.0
 """How long a task of `models.try` may run where nothing is said."""
+
+
 TASK_NAMES = tuple(
     "find read question log pages count absent premise edit several create rename data test calculation steps explain hidden no forbidden".split()
 )
 """The tasks, for `--help`: known without loading them."""
-Progress = Callable[[list[dict[str, Any]]], None]
 
 
 async def list_models(context: ClientContext, service: str | None = None) -> list[dict[str, Any]]:
@@ -42,7 +44,7 @@ async def try_models(
     runs: int = 1,
     keep: str | None = None,
     seed: str | None = None,
-    progress: Progress | None = None,
+    progress: ReportProgress | None = None,
 ) -> list[dict[str, Any]]:
     """Try models (`P:M`) with the twenty tasks, each in a fresh workspace and home: passes, calls, usage, time and every result, for each model.
 
@@ -50,7 +52,7 @@ async def try_models(
     of them answers.
     """
     config.refuse_caps(context.loaded)
-    wanted = load("models.asked")(models=models, tasks=tasks, timeout=timeout, runs=runs, keep=keep, seed=seed)
+    wanted = load("models.trial_request")(models=models, tasks=tasks, timeout=timeout, runs=runs, keep=keep, seed=seed)
     done: list[dict[str, Any]] = await load("models.try")(context.loaded, context.models, wanted, progress, context.notice)
     return done
 

@@ -55,7 +55,7 @@ class ServiceModels:
         answer = self._answers.get(service)
         return (answer.models or ()) if answer is not None else ()
 
-    def having(self, model: str) -> list[str]:
+    def services_with(self, model: str) -> list[str]:
         """The services that listed that model."""
         return [name for name in self._answers if has_model(self.models(name), model)]
 

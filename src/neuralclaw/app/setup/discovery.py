@@ -40,11 +40,11 @@ class FoundModelFile(msgspec.Struct, frozen=True):
 
 
 class SetupFindings(msgspec.Struct, frozen=True):
-    """All that was found. `ollama` is its address, "" where none runs; `pulled` are the names of its models."""
+    """All that was found. `ollama` is its address, "" where none runs; `ollama_models` are the names of its models."""
 
     keys: tuple[ServiceKey, ...] = ()
     ollama: str = ""
-    pulled: tuple[str, ...] = ()
+    ollama_models: tuple[str, ...] = ()
     files: tuple[FoundModelFile, ...] = ()
 
 

@@ -103,7 +103,7 @@ class Download:
         """Follow redirects to the file and write it; its size and SHA-256."""
         for _ in range(REDIRECTS + 1):
             host = urlsplit(url).netloc.rpartition("@")[2].lower()
-            grant = self._gate.standing(hosts=[host])
+            grant = self._gate.standing_grant(hosts=[host])
             async with self._net.request(grant, "GET", url, headers={"User-Agent": "neuralclaw"}, body=None, timeout=SILENCE_SECONDS) as response:
                 if response.status == 200:
                     return await self._body(response, host)

@@ -26,7 +26,7 @@ async def listing(gate: PolicyGate, service: Any, seconds: float) -> ModelListin
     """The models of a `Service`, asked for with its own key at its own address, and nowhere else."""
     net = load("net")()
     url, headers = question(service)
-    grant = gate.standing(hosts=[service.host])
+    grant = gate.standing_grant(hosts=[service.host])
     try:
         with anyio.fail_after(seconds):
             async with net.request(grant, "GET", url, headers=headers, body=None, timeout=seconds) as response:

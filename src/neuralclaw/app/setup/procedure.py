@@ -104,8 +104,8 @@ class Setup:
         llm = self.loaded.settings.llm
         if service == llm.default_provider and llm.default_model:
             return llm.default_model
-        if service == "ollama" and found.pulled:
-            return found.pulled[0]
+        if service == "ollama" and found.ollama_models:
+            return found.ollama_models[0]
         if service == LOCAL:
             return found.files[0].path if found.files else ""
         told = llm.providers.get(service)

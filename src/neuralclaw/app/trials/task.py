@@ -4,7 +4,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -14,9 +14,9 @@ from ...types.messages import ToolCall
 from ...types.options import ApprovalsMode, OwnerRule
 from .folder_snapshot import Snapshot
 
-Files = Mapping[str, str]
+FileTexts = Mapping[str, str]
 """Path below the workspace -> text."""
-Run = Callable[[str], Awaitable[tuple[int, str]]]
+RunCommand = Callable[[str], Awaitable[tuple[int, str]]]
 """Runs a command in the workspace, confined as the agent's own are; its exit code and standard output."""
 
 
@@ -28,7 +28,7 @@ class TaskOutcome(NamedTuple):
     after: Snapshot
     answer: str
     events: tuple[Event, ...]
-    run: Run
+    run: RunCommand
 
     def text(self, path: str) -> str | None:
         """A file's text, without blanks at its end; None where it is not there."""
@@ -73,7 +73,7 @@ class Case(NamedTuple):
     `rules` are added to the policy. `approvals`: `auto`, or `ask` for a person who is there and says no.
     """
 
-    files: Files
+    files: FileTexts
     text: str
     check: Check
     rules: tuple[OwnerRule, ...] = ()
@@ -165,3 +165,7 @@ def says_absent(answer: str) -> bool:
 def says_refused(answer: str) -> bool:
     """Whether an answer says that something was refused or not done."""
     return REFUSED.search(answer) is not None
+
+
+ReportProgress = Callable[[list[dict[str, Any]]], None]
+"""Is told the value so far: once before each model, and after each task."""

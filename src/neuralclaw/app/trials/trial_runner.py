@@ -4,7 +4,7 @@ import copy
 import logging
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
@@ -21,15 +21,20 @@ from ...types.messages import Usage
 from ..agent import Agent
 from ..approver import Ask
 from .folder_snapshot import Snapshot, remove, snapshot
-from .task import Case, Run, Task, TaskOutcome
+from .task import Case, RunCommand, Task, TaskOutcome
 from .workspaces import TrialWorkspaces
 
 log = logging.getLogger(__name__)
 
+
 MIND = ("done", "denied", "needs_approval")
 """How a turn ends that the model itself ended; a refusal on the way is part of some tasks."""
+
+
 FINAL = ("LLMAuthError", "LLMModelError")
 """Errors that no later call mends."""
+
+
 LIMITS = {
     "iterations": "it was not done after as many model calls as a turn may have",
     "errors": "its calls failed too often in a row",
@@ -228,7 +233,7 @@ def _stopped(limit: LimitHit | None, status: str, seconds: float) -> str:
     return LIMITS.get(limit.kind, "it reached a limit") if limit is not None else f"it ended as {status}"
 
 
-def runner(agent: Agent) -> Run:
+def runner(agent: Agent) -> RunCommand:
     """Runs a check's command through the agent's own gate and sandbox."""
 
     async def run(command: str) -> tuple[int, str]:
@@ -237,7 +242,3 @@ def runner(agent: Agent) -> Run:
         return int(found.get("exit_code", 1)), str(found.get("stdout", ""))
 
     return run
-
-
-Progress = Callable[[list[dict[str, Any]]], None]
-"""Is told the value so far: once before each model, and after each task."""

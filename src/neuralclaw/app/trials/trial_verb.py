@@ -13,9 +13,9 @@ from ...providers.model_service import is_local
 from ...types.messages import Usage
 from ..models.model_resolver import GIVEN, LOCAL, OWN, ModelResolver
 from ..option_checks import count, refused, seconds
-from .task import Task
+from .task import ReportProgress, Task
 from .tasks import TASKS
-from .trial_runner import FINAL, Progress, TaskResult, Trial, named
+from .trial_runner import FINAL, TaskResult, Trial, named
 from .trial_text import announcement
 from .workspaces import trial_workspaces
 
@@ -33,7 +33,7 @@ class TrialRequest(msgspec.Struct, frozen=True, kw_only=True):
     seed: str | None = None
 
 
-def asked(
+def trial_request(
     *, models: Sequence[str], tasks: Sequence[str] = (), timeout: float = SECONDS, runs: int = 1, keep: str | None = None, seed: str | None = None
 ) -> TrialRequest:
     """What a program asked for, checked. Raises `UsageError`."""
@@ -77,7 +77,7 @@ def paid(loaded: config.LoadedSettings, model: str) -> bool:
 
 
 async def try_models(
-    loaded: config.LoadedSettings, models: ModelResolver, asked: TrialRequest, progress: Progress | None, notice: Callable[[str], None]
+    loaded: config.LoadedSettings, models: ModelResolver, asked: TrialRequest, progress: ReportProgress | None, notice: Callable[[str], None]
 ) -> list[dict[str, Any]]:
     """Try the models; a value for each. `notice` is told what is about to happen. Raises `LLMError` where not one of them could be reached."""
     tasks, names = chosen(asked.tasks), await full_names(models, asked.models)

@@ -8,7 +8,7 @@ any item; what is nested deeper than `_DEPTH` is text.
 import re
 
 from .leaf_blocks import CodeBlock, Leaf, MarkdownTable, Paragraph, alignments, split_row
-from .styled_text import Line, Span, paint, width_of
+from .styled_text import StyledLine, StyledSpan, paint, width_of
 
 _DEPTH = 8
 _ITEM = re.compile(r"( *)([-*+]|\d{1,9}[.)])( +|$)")
@@ -33,7 +33,7 @@ class _Container:
     def copy(self) -> "_Container":
         return _Container(self.marker, self.own, self.indent, pending=self.pending)
 
-    def prefix(self) -> Span:
+    def prefix(self) -> StyledSpan:
         if not self.marker:
             return ("│ ", "2")
         if self.pending:
@@ -259,12 +259,12 @@ class BlockParser:
         """Cells that are left for the content of the open boxes."""
         return self.width - min(width_of(box.prefix() for box in self._boxes), self._margin())
 
-    def _emit(self, lines: list[Line]) -> None:
+    def _emit(self, lines: list[StyledLine]) -> None:
         if lines and self._gap:
-            bars: Line = [box.prefix() for box in self._boxes[: self._kept]]
+            bars: StyledLine = [box.prefix() for box in self._boxes[: self._kept]]
             self.out.append(paint([*self._fitting(bars), ("", "")], colour=self._colour).rstrip())
         for line in lines:
-            prefix: Line = self._fitting([box.prefix() for box in self._boxes])
+            prefix: StyledLine = self._fitting([box.prefix() for box in self._boxes])
             for box in self._boxes:
                 box.pending = False
             self.out.append(paint([*prefix, *line], colour=self._colour))
@@ -275,10 +275,10 @@ class BlockParser:
         """Cells that a prefix may take: half of the screen, and room is left for a wide character."""
         return min(self.width // 2, self.width - 2)
 
-    def _fitting(self, prefix: Line) -> Line:
+    def _fitting(self, prefix: StyledLine) -> StyledLine:
         """As much of a prefix as leaves half of the screen: what stands nearest to the text stays."""
         over = width_of(prefix) - self._margin()
-        kept: Line = []
+        kept: StyledLine = []
         for text, style in prefix:
             kept.append((text[max(over, 0) :], style))
             over -= len(text)

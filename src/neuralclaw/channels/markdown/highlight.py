@@ -5,7 +5,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
-from .styled_text import Span
+from .styled_text import StyledSpan
 
 _COLOURS = {
     "Comment": "2",
@@ -72,11 +72,11 @@ class Highlighter:
         other._lexer, other._stack, other._comment = self._lexer, list(self._stack), self._comment
         return other
 
-    def line(self, text: str) -> list[Span]:
+    def line(self, text: str) -> list[StyledSpan]:
         """One line, without its newline, as spans that hold exactly its text."""
         if self._lexer is None or not text:
             return [(text, "")]
-        spans: list[Span] = []
+        spans: list[StyledSpan] = []
         if self._comment:
             end = text.find(self._comment)
             if end < 0:
@@ -89,8 +89,8 @@ class Highlighter:
             return [*spans, (text, "")]
         return spans + self._coloured(tokens, text)
 
-    def _coloured(self, tokens: list[tuple[Any, str]], text: str) -> list[Span]:
-        spans: list[Span] = []
+    def _coloured(self, tokens: list[tuple[Any, str]], text: str) -> list[StyledSpan]:
+        spans: list[StyledSpan] = []
         at = 0
         for kind, value in tokens:
             colour = _colour(kind)

@@ -3,7 +3,7 @@
 import re
 
 from ..control_characters import visible
-from .styled_text import Span, join
+from .styled_text import StyledSpan, join
 
 BOLD, ITALIC, STRIKE, CODE, LINK, DIM = 1, 2, 4, 8, 16, 32
 _SGR = {BOLD: "1", ITALIC: "3", STRIKE: "9", CODE: "36", LINK: "4", DIM: "2"}
@@ -74,7 +74,7 @@ class Inline:
                 self._nodes[run.index].text = ""
                 self._flag(run.index + 1, STRIKE if run.sign == "~" else BOLD)
 
-    def spans(self, base: str = "") -> list[Span]:
+    def spans(self, base: str = "") -> list[StyledSpan]:
         """What to show, in the style `base` and the styles of the text."""
         styles: dict[int, str] = {}
         shown = []

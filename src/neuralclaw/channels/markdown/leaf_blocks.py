@@ -4,7 +4,7 @@ import re
 
 from .highlight import Highlighter
 from .inline import Inline
-from .styled_text import Line, LineWrapper, Span, chop, width_of
+from .styled_text import LineWrapper, StyledLine, StyledSpan, chop, width_of
 
 _PIECE = 1_024
 """Characters of a paragraph that wait for its end; of a longer one, what can no longer change goes ahead."""
@@ -30,7 +30,7 @@ class Paragraph:
         other.begun, other._wrap = self.begun, self._wrap.copy()
         return other
 
-    def add(self, text: str, width: int, between: str = "\n") -> list[Line]:
+    def add(self, text: str, width: int, between: str = "\n") -> list[StyledLine]:
         self.text += between + text
         while len(self.text) > (limit := _PIECE // 2 if self.begun else _PIECE):
             piece = self.text[:limit]
@@ -42,7 +42,7 @@ class Paragraph:
             self.text = self.text[at:]
         return self._full()
 
-    def end(self, width: int) -> list[Line]:
+    def end(self, width: int) -> list[StyledLine]:
         self._take(self.text.rstrip(" \n"), width)
         self._wrap.end(width)
         return self._full()
@@ -51,7 +51,7 @@ class Paragraph:
         self.begun = True
         self._wrap.add(Inline(text, marks=self.marks, growing=self.growing).spans(self.base), width)
 
-    def _full(self) -> list[Line]:
+    def _full(self) -> list[StyledLine]:
         lines, self._wrap.lines = self._wrap.lines, []
         return lines
 
@@ -82,7 +82,7 @@ class CodeBlock:
         mark = text.strip()
         return bool(self.fence) and len(text) - len(text.lstrip()) < 4 and len(mark) >= len(self.fence) and mark == self.fence[0] * len(mark)
 
-    def add(self, text: str, width: int, *, cut: bool = False) -> list[Line]:
+    def add(self, text: str, width: int, *, cut: bool = False) -> list[StyledLine]:
         """A line of code; `cut`: the line goes on, and what follows of it comes here too. Long lines stay uncoloured."""
         if not self._long:
             spaces = len(text) - len(text.lstrip(" "))
@@ -99,7 +99,7 @@ class CodeBlock:
         indent = 2 if width > 8 else 0
         rows = chop([(self._carry + text, "")] if plain else self._highlighter.line(text), width - indent)
         self._carry = "".join(part for part, _ in rows.pop()) if cut else ""
-        lines: list[Line] = [[] for _ in range(blank)]
+        lines: list[StyledLine] = [[] for _ in range(blank)]
         return lines + [[(" " * indent, ""), *row] for row in rows]
 
 
@@ -109,7 +109,7 @@ class MarkdownTable:
     def __init__(self, header: list[str], aligns: list[str], *, marks: bool = False) -> None:
         self._aligns, self._marks = aligns, marks
         self._header = [self._cell(text, "1") for text in header]
-        self._rows: list[list[Line]] = []
+        self._rows: list[list[StyledLine]] = []
         self._widths: list[int] | None = None
 
     def copy(self) -> "MarkdownTable":
@@ -117,19 +117,19 @@ class MarkdownTable:
         other._header, other._rows, other._widths = self._header, list(self._rows), self._widths
         return other
 
-    def add(self, row: list[str], width: int) -> list[Line]:
+    def add(self, row: list[str], width: int) -> list[StyledLine]:
         count = len(self._header)
         if len(row) > count:
             row = [*row[: count - 1], " | ".join(row[count - 1 :])]
         self._rows.append([self._cell(text, "") for text in row] + [[] for _ in range(count - len(row))])
         return self._lines(width, last=False) if self._widths is not None or len(self._rows) >= _SAMPLE else []
 
-    def end(self, width: int) -> list[Line]:
+    def end(self, width: int) -> list[StyledLine]:
         return self._lines(width, last=True)
 
-    def _lines(self, width: int, *, last: bool) -> list[Line]:
+    def _lines(self, width: int, *, last: bool) -> list[StyledLine]:
         """The rows so far; the first of them settle the columns."""
-        lines: list[Line] = []
+        lines: list[StyledLine] = []
         total = 2 * (len(self._header) - 1)
         if self._widths is None:
             self._widths = self._measure(width - total, more=not last)
@@ -143,7 +143,7 @@ class MarkdownTable:
         self._rows = []
         return lines
 
-    def _cell(self, text: str, base: str) -> Line:
+    def _cell(self, text: str, base: str) -> StyledLine:
         return [(part.replace("\n", " "), style) for part, style in Inline(text.strip(), marks=self._marks).spans(base)]
 
     def _measure(self, room: int, *, more: bool) -> list[int]:
@@ -163,7 +163,7 @@ class MarkdownTable:
             left, columns = left - widths[i], columns - 1
         return widths
 
-    def _laid(self, row: list[Line]) -> list[Line]:
+    def _laid(self, row: list[StyledLine]) -> list[StyledLine]:
         widths = self._widths or []
         columns = []
         for cell, width in zip(row, widths, strict=True):
@@ -171,17 +171,17 @@ class MarkdownTable:
             wrap.add(cell, width)
             wrap.end(width)
             columns.append(wrap.lines)
-        lines: list[Line] = []
+        lines: list[StyledLine] = []
         for at in range(max(1, *(len(column) for column in columns))):
-            line: Line = []
+            line: StyledLine = []
             for i, column in enumerate(columns):
                 text = column[at] if at < len(column) else []
                 line += [(_GAP if i else "", ""), *_aligned(text, widths[i], self._aligns[i])]
             lines.append(line)
         return lines
 
-    def _listed(self, row: list[Line], width: int) -> list[Line]:
-        lines: list[Line] = [[("─" * min(width, 8), "2")]]
+    def _listed(self, row: list[StyledLine], width: int) -> list[StyledLine]:
+        lines: list[StyledLine] = [[("─" * min(width, 8), "2")]]
         for name, cell in zip(self._header, row, strict=True):
             wrap = LineWrapper()
             wrap.add([*name, (": " if name else "", "1"), *cell], width)
@@ -190,7 +190,7 @@ class MarkdownTable:
         return lines
 
 
-def _aligned(line: Line, width: int, align: str) -> list[Span]:
+def _aligned(line: StyledLine, width: int, align: str) -> list[StyledSpan]:
     room = width - width_of(line)
     left = room if align == "right" else room // 2 if align == "center" else 0
     return [(" " * left, ""), *line, (" " * (room - left), "")]

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 
 from ..control_characters import visible
 
-Span = tuple[str, str]
+StyledSpan = tuple[str, str]
 """Text and the SGR parameters it is shown with ("" for none)."""
-Line = list[Span]
+StyledLine = list[StyledSpan]
 
 _WIDE = "\u1100-\u115f\u2e80-\u2fff\u3001-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6"
 _WIDE += "\U0001f000-\U0001faff\U00020000-\U0003fffd"
@@ -55,17 +55,17 @@ def harmless(text: str) -> str:
     return text
 
 
-def cells(text: str) -> int:
+def cell_width(text: str) -> int:
     """Cells that text takes at most. Joined emoji count each for itself: there are terminals that draw them so."""
     return len(text) if text.isascii() else sum(map(_WIDTHS.__getitem__, text))
 
 
-def width_of(line: Iterable[Span]) -> int:
+def width_of(line: Iterable[StyledSpan]) -> int:
     """Cells of a line."""
-    return sum(cells(text) for text, _ in line)
+    return sum(cell_width(text) for text, _ in line)
 
 
-def paint(line: Iterable[Span], *, colour: bool) -> str:
+def paint(line: Iterable[StyledSpan], *, colour: bool) -> str:
     """A line as a terminal reads it; every style ends on the line it began on. Without colour: the text alone."""
     if not colour:
         return "".join(text for text, _ in line).rstrip(" ")
@@ -89,9 +89,9 @@ def join(*styles: str) -> str:
     return ";".join(style for style in styles if style)
 
 
-def chop(line: Iterable[Span], width: int) -> list[Line]:
+def chop(line: Iterable[StyledSpan], width: int) -> list[StyledLine]:
     """A line cut hard into pieces of at most `width` cells: for code, whose spaces mean something. An empty line stays one."""
-    lines: list[Line] = [[]]
+    lines: list[StyledLine] = [[]]
     used = 0
     for text, style in line:
         if text.isascii():
@@ -114,7 +114,7 @@ def chop(line: Iterable[Span], width: int) -> list[Line]:
 
 def fit(text: str, width: int) -> str:
     """Text cut to `width` cells, with … where something is missing."""
-    if cells(text) <= width:
+    if cell_width(text) <= width:
         return text
     used, end = 1, 0
     for end, character in enumerate(text):  # noqa: B007
@@ -131,11 +131,11 @@ class LineWrapper:
     """
 
     def __init__(self) -> None:
-        self.lines: list[Line] = []
-        self._line: Line = []
+        self.lines: list[StyledLine] = []
+        self._line: StyledLine = []
         self._used = 0
-        self._space: Span | None = None
-        self._word: Line = []
+        self._space: StyledSpan | None = None
+        self._word: StyledLine = []
         self._size = 0
 
     def copy(self) -> "LineWrapper":
@@ -144,7 +144,7 @@ class LineWrapper:
         other._used, other._space, other._size = self._used, self._space, self._size
         return other
 
-    def add(self, spans: Iterable[Span], width: int) -> None:
+    def add(self, spans: Iterable[StyledSpan], width: int) -> None:
         self._narrow(width)
         for text, style in spans:
             for piece in _pieces(text):
@@ -156,7 +156,7 @@ class LineWrapper:
                     self._space = (piece, style)
                 else:
                     wide = not piece.isascii() and _WIDTHS[piece[0]] == 2
-                    size = cells(piece)
+                    size = cell_width(piece)
                     if wide:
                         self._place(width)
                         if self._used + size <= width and self._space is None:  # the usual case, and there are many
@@ -188,7 +188,7 @@ class LineWrapper:
         if not self._word:
             return
         space = self._space if self._line else None
-        size = self._size + (cells(space[0]) if space else 0)
+        size = self._size + (cell_width(space[0]) if space else 0)
         if self._used + size > width and self._line:
             self._break()
             space, size = None, self._size

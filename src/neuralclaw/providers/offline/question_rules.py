@@ -55,7 +55,7 @@ def spelled(expression: str) -> str:
 def arithmetic(question: str) -> str | None:
     """The expression that `what is …?`, `how much is …?` or the words alone ask for, or None."""
     rest = dropped(question.strip().rstrip("?=. "), "what is", "what's", "whats", "how much is", "how much are", "how many is", "the result of")
-    expression = computed(rest) or ""
+    expression = arithmetic_of(rest) or ""
     if len(expression) > 1000 or not any(c.isdigit() for c in expression) or _DATE.fullmatch(rest.strip()):
         return None
     words = "".join(c if c.isalnum() or c in "._" else " " for c in expression).split()
@@ -65,7 +65,7 @@ def arithmetic(question: str) -> str | None:
     return expression if known and plain and counts else None
 
 
-def computed(words: str) -> str | None:
+def arithmetic_of(words: str) -> str | None:
     """The expression in these words. None where it would be another one: a factorial (`5!`), or per cent (`20% + 5`) where % divides with a rest."""
     expression = spelled(words.rstrip("?=. "))
     return None if "!" in expression or _PER_CENT.search(expression) else expression

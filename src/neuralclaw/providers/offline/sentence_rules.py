@@ -5,11 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 from .phrases import THINGS, describes, directory, dropped, exact_name, first_word, meant, name, parted, refers, trimmed, untold
-from .question_rules import FILE_ENDINGS, PHRASES, about_files, arithmetic, computed, url
+from .question_rules import FILE_ENDINGS, PHRASES, about_files, arithmetic, arithmetic_of, url
 from .quoting import is_quoted, mask, unquoted
 
-Call = tuple[str, dict[str, Any]]
-Rule = Callable[[str], Call | None]
+PlannedCall = tuple[str, dict[str, Any]]
+Rule = Callable[[str], PlannedCall | None]
 
 KINDS = {
     "python": "*.py",
@@ -42,7 +42,7 @@ _AFTER = re.compile(r".* (?:everywhere|once|twice|only|globally|throughout|each 
 SPECIAL = frozenset("\\^$.|?*+()[]{}")
 
 
-def _list(rest: str) -> Call | None:
+def _list(rest: str) -> PlannedCall | None:
     rest = trimmed(rest)
     folded = mask(rest)
     if folded in ("processes", "programs", "the processes", "all processes", "running processes", "the running processes", "running programs"):
@@ -57,7 +57,7 @@ def _list(rest: str) -> Call | None:
     return _path("list_files", directory(rest))
 
 
-def _read(rest: str) -> Call | None:
+def _read(rest: str) -> PlannedCall | None:
     if (page := url(rest)) is not None:
         return "web_fetch", {"url": page}
     lines: dict[str, int] = {}
@@ -73,7 +73,7 @@ def _read(rest: str) -> Call | None:
     return None if found is None or any(c in found for c in "*?") else ("read_file", {"path": found, **lines})
 
 
-def _show(rest: str) -> Call | None:
+def _show(rest: str) -> PlannedCall | None:
     rest = dropped(rest, "me", "us")
     if (known := phrase(dropped(rest, "the", "my"))) is not None:
         return known
@@ -83,19 +83,19 @@ def _show(rest: str) -> Call | None:
     return about_files(dropped(rest, "what is", "what's")) if folded.startswith(("what is ", "what's ")) else _read(rest)
 
 
-def _print(rest: str) -> Call | None:
+def _print(rest: str) -> PlannedCall | None:
     return ("echo", {"text": unquoted(rest)}) if is_quoted(rest) else _show(rest)
 
 
-def _cat(rest: str) -> Call | None:
+def _cat(rest: str) -> PlannedCall | None:
     return _path("read_file", exact_name(rest)) or _text("terminal", "command", f"cat {rest}" if rest else "")
 
 
-def _ls(rest: str) -> Call | None:
+def _ls(rest: str) -> PlannedCall | None:
     return ("terminal", {"command": f"ls {rest}"}) if rest.startswith("-") or " -" in mask(rest) else _list(rest)
 
 
-def _grep(rest: str) -> Call | None:
+def _grep(rest: str) -> PlannedCall | None:
     """`grep TODO notes.txt` is a command; with `in` or `for`, or with one word alone, it is a search."""
     words = mask(trimmed(rest)).split()
     if words[:1] != ["for"] and "in" not in words[1:] and (len(words) > 1 or rest.startswith("-")):
@@ -103,11 +103,11 @@ def _grep(rest: str) -> Call | None:
     return _search(rest)
 
 
-def _look(rest: str) -> Call | None:
+def _look(rest: str) -> PlannedCall | None:
     return _search(rest) if mask(rest).startswith("for ") else None
 
 
-def _search(rest: str) -> Call | None:
+def _search(rest: str) -> PlannedCall | None:
     web = dropped(rest, "the")
     if mask(web).startswith(("web ", "internet ")):
         return _text("web_search", "query", dropped(first_word(web)[1], "for"))
@@ -124,7 +124,7 @@ def _search(rest: str) -> Call | None:
     return _matching(text, "." if mask(trimmed(place)) in ("all files", "all the files", "the files", "files", "my files") else directory(place))
 
 
-def _matching(text: str, path: str | None) -> Call | None:
+def _matching(text: str, path: str | None) -> PlannedCall | None:
     """Lines that hold the text as it is: what a pattern would read otherwise is escaped."""
     text = meant(text)
     if not is_quoted(text):
@@ -137,7 +137,7 @@ def _matching(text: str, path: str | None) -> Call | None:
     return "search_files", {"pattern": "".join(f"\\{c}" if c in SPECIAL else c for c in text), "path": path}
 
 
-def _find(rest: str) -> Call | None:
+def _find(rest: str) -> PlannedCall | None:
     if " -" in mask(rest):
         return "terminal", {"command": f"find {rest}"}
     rest = trimmed(rest)
@@ -166,7 +166,7 @@ def _find(rest: str) -> Call | None:
     return "find_files", {"pattern": wanted, "path": path}
 
 
-def _of_kind(kind: str, rest: str) -> Call | None:
+def _of_kind(kind: str, rest: str) -> PlannedCall | None:
     """`find all python files in src`: the files with that language's ending. A kind that has no one ending is not guessed."""
     word = mask(kind)
     pattern = kind if any(c in word for c in "*?") else f"*{kind}" if word.startswith(".") else KINDS.get(word, f"*.{word}" if word in FILE_ENDINGS else "")
@@ -175,7 +175,7 @@ def _of_kind(kind: str, rest: str) -> Call | None:
     return None if not pattern or path is None else ("find_files", {"pattern": pattern, "path": path})
 
 
-def _write(rest: str) -> Call | None:
+def _write(rest: str) -> PlannedCall | None:
     if mask(dropped(rest, "a", "the", "new")).startswith("file ") and parted(rest, "with", "containing"):
         return _create(rest)
     rest = dropped(rest, "the text", "the words", "text")
@@ -186,7 +186,7 @@ def _write(rest: str) -> Call | None:
     return None if path is None else ("write_file", {"path": path, "content": unquoted(pieces[0])})
 
 
-def _create(rest: str) -> Call | None:
+def _create(rest: str) -> PlannedCall | None:
     bare = dropped(rest, "a", "an", "the", "new", "empty", "text") if _MADE.match(mask(rest)) else rest
     kind = first_word(bare)[0]
     if kind in ("folder", "directory"):
@@ -200,24 +200,24 @@ def _create(rest: str) -> Call | None:
     return None if path is None or vague else ("write_file", {"path": path, "content": unquoted(pieces[1]) if pieces else ""})
 
 
-def _make(rest: str) -> Call | None:
+def _make(rest: str) -> PlannedCall | None:
     kind = first_word(dropped(rest, "a", "an", "the", "new", "empty", "text"))[0]
     return _create(rest) if kind in ("file", "folder", "directory") else None
 
 
-def _edit(rest: str) -> Call | None:
+def _edit(rest: str) -> PlannedCall | None:
     pieces = parted(rest, "replace", "replacing", "change", "and replace", "and change", "to replace")
     if pieces is None or not pieces[0]:
         return None
     return _replacement(pieces[1], pieces[0].rstrip(":,"))
 
 
-def _replace(rest: str) -> Call | None:
+def _replace(rest: str) -> PlannedCall | None:
     pieces = parted(rest, "in", last=True)
     return None if pieces is None else _replacement(pieces[0], pieces[1])
 
 
-def _replacement(change: str, file: str) -> Call | None:
+def _replacement(change: str, file: str) -> PlannedCall | None:
     every = mask(change).startswith(("all ", "every "))
     change = dropped(change, "all", "every", "occurrences of", "occurrence of") if every else change
     pieces, path = parted(change, "with", "by") or parted(change, "to"), name(file)
@@ -230,16 +230,16 @@ def _replacement(change: str, file: str) -> Call | None:
     return "edit_file", arguments | ({"all": True} if every else {})
 
 
-def _delete(rest: str) -> Call | None:
+def _delete(rest: str) -> PlannedCall | None:
     found = name(rest)
     return None if found is None or (not is_quoted(trimmed(rest)) and any(c in found for c in "*?")) else ("delete_file", {"path": found})
 
 
-def _rm(rest: str) -> Call | None:
+def _rm(rest: str) -> PlannedCall | None:
     return ("terminal", {"command": f"rm {rest}"}) if rest.startswith("-") else _delete(rest)
 
 
-def _run(rest: str) -> Call | None:
+def _run(rest: str) -> PlannedCall | None:
     folded = rest.lower()
     for words in ("the command:", "the command ", "command:", "command "):
         if folded.startswith(words) and rest[len(words) :].strip():
@@ -250,12 +250,12 @@ def _run(rest: str) -> Call | None:
     return _text("terminal", "command", rest)
 
 
-def _fetch(rest: str) -> Call | None:
+def _fetch(rest: str) -> PlannedCall | None:
     page = url(dropped(rest, "the", "me", "page", "website", "site", "url", "from", "at", "address"), bare=True)
     return None if page is None else ("web_fetch", {"url": page})
 
 
-def _get(rest: str) -> Call | None:
+def _get(rest: str) -> PlannedCall | None:
     """`get URL`, `give me the system info`."""
     if (known := phrase(dropped(rest, "me", "the", "my"))) is not None:
         return known
@@ -263,49 +263,49 @@ def _get(rest: str) -> Call | None:
     return None if page is None else ("web_fetch", {"url": page})
 
 
-def _check(rest: str) -> Call | None:
+def _check(rest: str) -> PlannedCall | None:
     page = url(dropped(rest, "the", "url", "site", "website", "if", "whether"))
     return None if page is None else ("http_check", {"url": page})
 
 
-def _remember(rest: str) -> Call | None:
+def _remember(rest: str) -> PlannedCall | None:
     rest = dropped(rest, "that")
     return None if refers(rest) else _text("remember", "text", rest)
 
 
-def _recall(rest: str) -> Call | None:
+def _recall(rest: str) -> PlannedCall | None:
     rest = rest if is_quoted(rest) else trimmed(rest)
     return _text("recall", "query", dropped(rest, "what you know about", "what i said about", "everything about", "about"))
 
 
-def _forget(rest: str) -> Call | None:
+def _forget(rest: str) -> PlannedCall | None:
     return _text("forget", "id", name(rest) or "")
 
 
-def _calculate(rest: str) -> Call | None:
+def _calculate(rest: str) -> PlannedCall | None:
     rest = dropped(rest, "out")
-    expression = computed(unquoted(rest) if is_quoted(rest) else rest)
+    expression = arithmetic_of(unquoted(rest) if is_quoted(rest) else rest)
     return None if expression is None else _text("calculate", "expression", expression)
 
 
-def _echo(rest: str) -> Call | None:
+def _echo(rest: str) -> PlannedCall | None:
     spoken_of = refers(rest) and (len(rest.split()) < 4 or " of " in mask(rest))  # `echo the result`, and not `echo The result is fine`
     return None if spoken_of else _text("echo", "text", rest)
 
 
-def _about(rest: str) -> Call | None:
+def _about(rest: str) -> PlannedCall | None:
     if (known := phrase(dropped(rest, "me", "the", "my"))) is not None:
         return known
     return ("about_me", {}) if mask(trimmed(rest)) in ("yourself", "you", "me", "your tools", "me about yourself") else None
 
 
-def _text(tool: str, argument: str, text: str) -> Call | None:
+def _text(tool: str, argument: str, text: str) -> PlannedCall | None:
     """A call with one text, its quotes taken off."""
     text = unquoted(text)
     return (tool, {argument: text}) if text.strip() else None
 
 
-def _path(tool: str, path: str | None) -> Call | None:
+def _path(tool: str, path: str | None) -> PlannedCall | None:
     return None if path is None else (tool, {"path": path})
 
 
@@ -356,13 +356,13 @@ VERBS: dict[str, Rule] = _words(
 ) | {program: _program(program) for program in ("git", "pwd", "head", "tail", "wc", "df", "du")}
 
 
-def phrase(text: str) -> Call | None:
+def phrase(text: str) -> PlannedCall | None:
     """The call of a fixed sentence."""
     tool = PHRASES.get(" ".join(mask(text).rstrip(" .?!").replace("’", "'").split()))
     return (tool, {}) if tool else None
 
 
-def proposed(step: str) -> Call | None:
+def proposed(step: str) -> PlannedCall | None:
     """The call that one step asks for, or None when it is not understood."""
     if (known := phrase(step)) is not None:
         return known

@@ -12,7 +12,7 @@ from .call_parser import ToolNames
 from .reply_reader import AnswerReader, CallReader
 from .tool_prompt import answer_schema, tool_text, without_calls
 
-How = Literal["native", "text", "none"]
+CallStyle = Literal["native", "text", "none"]
 
 TOOL_SHARE = 2
 """Tools may take one part in so many of the model's window; where they need more, the model answers without them."""
@@ -105,7 +105,7 @@ class PlainTools:
                     case _:
                         yield event
 
-    def _prepared(self, request: Request) -> tuple[Request, How]:
+    def _prepared(self, request: Request) -> tuple[Request, CallStyle]:
         """What the inner provider is asked, and how the model gets its tools."""
         info = self._inner.info(request.model)
         refused = request.model in self._refused

@@ -24,7 +24,7 @@ class LineInterface(TextRenderer):
         self._lines, self.screen, self._tools = lines, self.err, self.err.tty
         self.person = self.warned = lines.tty  # the first line of the chat says it
         self.questions = QuestionPrompts(self.err)
-        self.standing = SessionStatus()
+        self.session_status = SessionStatus()
         self._echoed = True
         if self.person:
             self.mark = _CALL

@@ -75,7 +75,7 @@ async def test_tools_that_change_while_a_turn_runs_change_with_the_next_turn(hom
 
     provider = FunctionProvider(reply)
     async with agent(home, provider=provider) as a:
-        a._home.brought = brought
+        a._home.capability_parts = brought
         first = await events(a, session="s")
         await a.ask("again", session="s")
     assert [told(request) for request in provider.requests] == [{"early"}, {"early"}, {"late"}]
@@ -92,7 +92,7 @@ async def test_a_tool_whose_name_is_taken_is_left_out(home: Path) -> None:
         return "other"
 
     async with agent(home, calls(call("echo", text="mine")), "done") as a:
-        a._home.brought = Brought(other, early)
+        a._home.capability_parts = Brought(other, early)
         done = await events(a)
     assert done.one("tool.finished").content == "mine"
 
@@ -100,7 +100,7 @@ async def test_a_tool_whose_name_is_taken_is_left_out(home: Path) -> None:
 async def test_tools_of_a_capability_can_be_chosen_by_name_and_unknown_ones_are_refused_before_anything_is_recorded(home: Path) -> None:
     provider = ScriptedProvider("done")
     async with agent(home, provider=provider) as a:
-        a._home.brought = Brought(early, late)
+        a._home.capability_parts = Brought(early, late)
         await a.ask("go", session="s", tools=["late"])
         with pytest.raises(ToolNotFoundError):
             await a.ask("go", session="t", tools=["careful"])
@@ -111,7 +111,7 @@ async def test_tools_of_a_capability_can_be_chosen_by_name_and_unknown_ones_are_
 async def test_a_wrapper_knows_the_session_the_number_and_the_options_of_its_turn(home: Path) -> None:
     brought = Brought()
     async with agent(home, "done", "done again") as a:
-        a._home.brought = brought
+        a._home.capability_parts = brought
         assert (await a.ask("go", session="s", trust="high")).text == "done"
         await a.ask("go on", session="s")
     turn, following = brought.wrapped
@@ -126,7 +126,7 @@ async def test_sources_of_capabilities_stand_beside_the_built_in_ones_each_cut_t
     sources = [ContextSource(name="shelf", read=read, share=0.01), ContextSource(name="clock", read=read, place="before_last", share=0.001)]
     provider = ScriptedProvider("done")
     async with agent(home, provider=provider) as a:
-        a._home.brought = Brought(sources=sources)
+        a._home.capability_parts = Brought(sources=sources)
         await a.ask("go", session="s")
     (request,) = provider.requests
     assert "room 5120\n\nxxx" in request.system
@@ -171,12 +171,12 @@ async def test_a_turn_is_gone_on_with_under_the_tools_it_began_with_and_says_whi
     instructions = home.parent / "work" / "AGENTS.md"
     instructions.write_text("Use four blanks.")
     async with agent(home, calls(call("careful"))) as a:
-        a._home.brought = Brought(careful, early)
+        a._home.capability_parts = Brought(careful, early)
         question = await parked(a)
     instructions.write_text("Use tabs.")
     provider = ScriptedProvider(calls(call("late"), call("early")), "done", "next")
     async with agent(home, provider=provider) as a:
-        a._home.brought = Brought(late, early)
+        a._home.capability_parts = Brought(late, early)
         await a.answer(question, "once")
         async with a.resume("s") as stream:
             finished = [event.error or event.content async for event in stream if event.type == "tool.finished"]

@@ -8,7 +8,7 @@ import struct
 import termios
 
 from neuralclaw.channels.control_characters import colourless
-from neuralclaw.channels.markdown.styled_text import cells
+from neuralclaw.channels.markdown.styled_text import cell_width
 from neuralclaw.channels.screen import Screen
 from neuralclaw.channels.text_layout import Flowing, folded, table
 
@@ -19,7 +19,7 @@ TEXT = f"    The quick brown fox reads {URL} and 東京都の天気は晴れで�
 def test_lines_break_between_words_and_go_on_below_their_beginning() -> None:
     for width in (20, 30, 60):
         lines = folded(TEXT, width).split("\n")
-        assert all(cells(line) <= width or line.strip() == URL for line in lines)
+        assert all(cell_width(line) <= width or line.strip() == URL for line in lines)
         assert lines[0].startswith("    The quick")
         assert lines[1].startswith("    ")
         assert "".join("".join(lines).split()) == "".join(TEXT.split())
@@ -46,7 +46,7 @@ def test_a_table_is_as_wide_as_the_screen_and_cells_go_on_below() -> None:
     assert wide[2] == f"two   {rows[2][1]}"
     assert wide[3] == "三つ  wide"
     narrow = table(rows, 30)
-    assert all(cells(line) <= 30 for line in narrow)
+    assert all(cell_width(line) <= 30 for line in narrow)
     assert set(" ".join(narrow).split()) == set(" ".join(wide).split())
     assert table([], 80) == []
 
@@ -82,7 +82,7 @@ def test_a_screen_of_forty_columns_breaks_notices_and_answers_between_words() ->
         screen = Screen(out, plain=True)
         screen.line("The workspace is more than one task should write to: it is read-only.")
         for piece in ("An answer that arri", "ves in pie", "ces and is longer than ", "the screen is wide", "."):
-            screen.flow(piece)
+            screen.stream_text(piece)
         screen.fresh()
         screen.line("end")
         data = b""

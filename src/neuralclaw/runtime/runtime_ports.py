@@ -4,8 +4,8 @@ from typing import Protocol
 
 import msgspec
 
+from ..agent.equipment import Equipment
 from ..agent.redaction import Searched
-from ..agent.turn import Equipment
 from ..ports import Clock, Redaction, Store
 from ..types.events import TurnStarted
 from ..types.options import TurnOptions
@@ -13,7 +13,7 @@ from .asker import JournalAsker
 from .bus import Bus
 
 
-class Equip(Protocol):
+class MakeEquipment(Protocol):
     """Makes what a run needs, for its session, options and soul."""
 
     async def __call__(self, session: str, number: int, options: TurnOptions, begun: TurnStarted | None, *, ends: bool = False) -> Equipment:
@@ -24,7 +24,7 @@ class Equip(Protocol):
         ...
 
 
-class Resolve(Protocol):
+class ResolveOptions(Protocol):
     """Fills in and checks the options of a message before it is recorded."""
 
     async def __call__(self, session: str, options: TurnOptions | None) -> TurnOptions:
@@ -42,8 +42,8 @@ class RuntimePorts(msgspec.Struct, frozen=True, kw_only=True):
     clock: Clock
     bus: Bus
     asker: JournalAsker
-    equip: Equip
-    resolve: Resolve
+    equip: MakeEquipment
+    resolve: ResolveOptions
     redaction: Redaction
     searched: Searched
     """Entries that were read, without secrets: the journals of all sessions search none twice."""

@@ -18,14 +18,14 @@ LEAVE_SECONDS = 3.0
 """How long leaving a turn early may wait for its end to be recorded."""
 
 
-class Cancelling(Protocol):
+class CancelTurn(Protocol):
     async def __call__(self, session: str, *, by: str, turn: int | None = None, message: int | None = None) -> None: ...
 
 
-class Following:
+class TurnFollower:
     """Follows turns. `driving`: whether this process runs a session's turn; `cancel` stops one."""
 
-    def __init__(self, store: Store, driving: Callable[[str], bool], cancel: Cancelling) -> None:
+    def __init__(self, store: Store, driving: Callable[[str], bool], cancel: CancelTurn) -> None:
         self._store, self._driving, self._cancel = store, driving, cancel
 
     @asynccontextmanager

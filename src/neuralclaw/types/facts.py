@@ -1,0 +1,56 @@
+"""What an action would touch: what the gate asks to be looked up, and the facts that were found."""
+
+from typing import Literal
+
+import msgspec
+
+from .labels import NONE, Labels
+
+PathOp = Literal["read", "list", "write", "delete", "execute"]
+
+
+class PathWant(msgspec.Struct, frozen=True):
+    """A path the analysis found in an action, absolute but not resolved, and what would be done to it."""
+
+    path: str
+    op: PathOp
+
+
+class Wants(msgspec.Struct, frozen=True, kw_only=True):
+    """What the gate asks `Facts` to look up. `programs` are names as they stand in a command, looked up from `cwd`."""
+
+    paths: tuple[PathWant, ...] = ()
+    programs: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    scripts: tuple[str, ...] = ()
+    """Files that an interpreter would run, absolute."""
+    cwd: str = ""
+
+
+class PathFact(msgspec.Struct, frozen=True, kw_only=True):
+    """What a path is. `resolved` is the real path after links (of the deepest part that exists, the rest appended)."""
+
+    path: str
+    op: PathOp
+    resolved: str
+    exists: bool
+    kind: Literal["file", "directory", "other", "missing"]
+    inside: bool
+    """In an allowed path (the workspace or `tools.filesystem.allowed_paths`)."""
+    digest: str | None = None
+    """SHA-256 of a regular file that the action would change, so that what is changed is what was judged."""
+    text: str | None = None
+    """Its text, where it would be changed and is short enough to be shown as a diff."""
+    labels: Labels = NONE
+
+
+class FactSheet(msgspec.Struct, frozen=True, kw_only=True):
+    """The looked-up facts. A program that was not found maps to None; a host maps to the addresses of its first look-up."""
+
+    paths: tuple[PathFact, ...] = ()
+    programs: dict[str, str | None] = msgspec.field(default_factory=dict)
+    addresses: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    scripts: dict[str, str] = msgspec.field(default_factory=dict)
+    """SHA-256 of each file that an interpreter would run, where it could be read."""
+    confinement: Literal["container", "bubblewrap", "process"] = "process"
+    """The sandbox that an execution would get."""

@@ -1,0 +1,84 @@
+"""The right to make a call: what an answer covers, what a grant allows, and the grant itself."""
+
+from typing import Any, Literal
+
+import msgspec
+
+from ..errors import PermissionDeniedError
+from .verdicts import Verdict
+
+
+class Scope(msgspec.Struct, frozen=True):
+    """One part of what a `session` or `always` answer covers: a command, a directory, a host with its port, or a tool's arguments.
+
+    A scope covers what has the same `value` and nothing else. `value`: of a directory its real path, of a host `HOST:PORT`, of a command and of
+    arguments all that makes it the same one, as JSON (`safety.scopes`).
+    """
+
+    kind: Literal["program", "directory", "host", "tool"]
+    value: str
+    tool: str
+
+
+class StandingGrant(msgspec.Struct, frozen=True, kw_only=True):
+    """A `session` or `always` answer that is in force. `grant_id` is the id of its question, `covers` what the person read there."""
+
+    grant_id: str
+    lasts: Literal["session", "always"]
+    session: str
+    turn: int
+    workspace: str
+    tool: str
+    covers: str
+    by: str
+    since: str
+    """RFC 3339, UTC."""
+    scopes: tuple[Scope, ...] = ()
+
+
+class Envelope(msgspec.Struct, frozen=True, kw_only=True):
+    """What a grant allows at most. Paths are absolute and real; a root covers itself and all below it."""
+
+    read: tuple[str, ...] = ()
+    write: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    addresses: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    execute: bool = False
+    network: bool = False
+    digests: dict[str, str | None] = msgspec.field(default_factory=dict)
+    """Real path of each file to change and its SHA-256 when judged (None: it did not exist)."""
+    programs: dict[str, str] = msgspec.field(default_factory=dict)
+    """Program names of the command and the real files they meant when judged."""
+    until: float | None = None
+    """Monotonic seconds after which it is void; None: until its call ends."""
+
+
+class Grant:
+    """The right to make one call. Only `safety.gate` constructs it (held in CI); `toolcalls` closes it when the call ends.
+
+    The one mutable value: adapters ask `check()` first, and it raises `PermissionDeniedError` once the grant is closed.
+    A standing grant (of what the owner configured) has an empty `call_id` and `tool` and no tool call can reach it.
+    """
+
+    __slots__ = ("_open", "arguments", "call_id", "envelope", "hash", "session", "tool", "verdict", "workspace")
+
+    def __init__(
+        self, *, session: str, call_id: str, tool: str, arguments: dict[str, Any], workspace: str, hash: str, envelope: Envelope, verdict: Verdict | None = None
+    ) -> None:
+        self.session, self.call_id, self.tool, self.arguments, self.verdict = session, call_id, tool, arguments, verdict
+        self.workspace, self.hash, self.envelope = workspace, hash, envelope
+        self._open = True
+
+    @property
+    def open(self) -> bool:
+        return self._open
+
+    def close(self) -> None:
+        """Use the grant up; every later `check` fails."""
+        self._open = False
+
+    def check(self) -> Envelope:
+        """The envelope, while the grant is open."""
+        if not self._open:
+            raise PermissionDeniedError(f"the permission for {self.tool or 'this connection'} was used up when its call ended")
+        return self.envelope

@@ -1,0 +1,46 @@
+"""What the gate thinks of an action: the rules that matched, the commands that it found and the decision."""
+
+import msgspec
+
+from .risk import Decision, Power, Risk, Sink, Tier
+
+
+class RuleMatch(msgspec.Struct, frozen=True):
+    """A rule that matched, why, and what would be allowed instead."""
+
+    id: str
+    decision: Decision
+    reason: str
+    alternative: str | None = None
+
+
+class CommandView(msgspec.Struct, frozen=True):
+    """One simple command of a command line. `via` are the wrappers it runs under (`timeout`, `bash -c`), outermost first."""
+
+    argv: tuple[str, ...]
+    via: tuple[str, ...] = ()
+    powers: tuple[Power, ...] = ()
+    risk: Risk = Risk.LOW
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What the gate thinks of an action; the object that `policy explain` prints. `rules`: every match, strictest first."""
+
+    decision: Decision
+    risk: Risk
+    tier: Tier
+    powers: tuple[Power, ...] = ()
+    sinks: tuple[Sink, ...] = ()
+    rules: tuple[RuleMatch, ...] = ()
+    understood: bool = True
+    commands: tuple[CommandView, ...] = ()
+    addresses: tuple[str, ...] = ()
+    resolved: str | None = None
+    inside: bool | None = None
+    auto: bool = False
+    """It asks for nothing but risk up to HIGH, tier up to execute, or a program off the list: what `--approvals auto` says yes to."""
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why it is not simply allowed: the reasons of the rules that share the decision."""
+        return tuple(r.reason for r in self.rules if r.decision is self.decision)
