@@ -122,7 +122,7 @@ async def test_a_channel_that_cannot_be_made_harms_nobody_and_is_made_again(home
         tasks.cancel_scope.cancel()
     log.removeHandler(handler)
     assert len(tries) == 2
-    assert told == ["channel:post failed and is started again in 1 s: RuntimeError: no token"]
+    assert told == ["channel:post failed: RuntimeError: no token; it is started again in 1 s"]
 
 
 async def test_an_answer_that_nobody_asked_for_at_an_address_is_delivered_nowhere(home: Path) -> None:

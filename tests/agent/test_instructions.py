@@ -300,5 +300,5 @@ async def test_a_turn_whose_prompt_was_not_kept_goes_on(home: Path, work: Path) 
         lost = TurnStarted(
             text="go", model=options.model, soul="", origin="program", options=options, inbound=1, stored={"system": "0" * 64, "tools": "1" * 64}
         )
-        made = await equip(a._home, "s", options, lost)
+        made = await equip(a._home, "s", 1, options, lost)
     assert str(work) in made.system

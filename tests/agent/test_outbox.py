@@ -49,11 +49,11 @@ async def test_a_turn_that_failed_delivers_what_went_wrong(home: Path) -> None:
     assert outbox(home) == [("s", "42", "the service is gone")]
 
 
-async def test_a_turn_without_a_word_delivers_nothing(home: Path) -> None:
+async def test_the_end_of_a_turn_without_a_word_is_delivered_too(home: Path) -> None:
     async with opened(home) as store:
         entries = await whole_turn(store, ScriptedProvider(""), outbox=CHAT)
     assert entries[-1].header.kind == "turn.finished"
-    assert outbox(home) == []
+    assert outbox(home) == [("s", "42", "")]
 
 
 async def test_a_turn_that_waits_for_a_person_delivers_nothing_yet(home: Path) -> None:

@@ -140,9 +140,9 @@ def test_a_type_that_contains_itself_keeps_its_reference() -> None:
         (lambda: tool(effect="maybe")(_fine), "effect"),
         (lambda: tool(timeout=0)(_fine), "timeout"),
         (lambda: tool(name="no spaces")(_fine), "tool name"),
-        (lambda: tool(touches=[Touch("path", "read")])(_fine), "no parameter"),
+        (lambda: tool(touches=[Touch("path", "read")])(_fine), "not a parameter"),
         (lambda: tool(colour="red")(_fine), "unknown option colour"),  # type: ignore[call-overload]
-        (lambda: Registry([object()]), "no tool"),
+        (lambda: Registry([object()]), "not a tool"),
     ],
 )
 def test_what_cannot_be_a_tool_is_refused_with_the_reason(make: Callable[[], object], match: str) -> None:

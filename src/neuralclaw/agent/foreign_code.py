@@ -31,7 +31,7 @@ async def run_foreign(what: str, work: Callable[[], Awaitable[T]]) -> T:
     except asyncio.CancelledError as error:
         if cancelled():
             raise
-        raise AgentError(f"{what} failed: it was cancelled from within") from error
+        raise AgentError(f"{what} failed: {reason(error)}") from error
     except GeneratorExit:
         raise
     except BaseException as error:
@@ -42,6 +42,8 @@ def reason(error: BaseException) -> str:
     """An error of foreign code in one line: its class and what it says."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
+    if isinstance(error, asyncio.CancelledError):
+        return "it was cancelled from within"
     text = " ".join(str(error).split())
     text = text if len(text) <= LONGEST_REASON else text[: LONGEST_REASON - 1] + "…"
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
-from ..errors import AgentError
 from ..ports import Redaction
 from ..types.labels import NONE, Labels, checked_labels, join
 from .foreign_code import reason, run_foreign
@@ -43,7 +42,7 @@ async def read_sources(sources: Sequence[TurnSource], redaction: Redaction) -> S
             kept = fit_texts([text for text, _ in pieces], source.room)
         except Exception as error:
             log.exception("the context source %s failed", source.name)
-            failed.append((source.name, error.text if isinstance(error, AgentError) else reason(error)))
+            failed.append((source.name, reason(error.__cause__ or error)))
             continue
         texts += filter(None, kept)
         labels = join(labels, *(where for text, (_, where) in zip(kept, pieces, strict=True) if text))

@@ -225,11 +225,10 @@ class SessionRun:
         return self._start if self._start_message in (None, message) else StartOptions()
 
     def _wanted_of(self, state: TurnState) -> StartOptions:
-        """What the starter wants of the turn that runs. A message that was said to an older turn shows that its sender is there, and no more."""
+        """What the starter wants of the turn that runs. For an older turn a message only shows that its sender is there."""
         if self._start_message is None or (state.started is not None and state.started.inbound == self._start_message):
             return self._start
-        said = any(m.entry == self._start_message and m.turn == state.number and not m.body.queued for m in state.inbox)
-        return StartOptions(present=self._start.present) if said else StartOptions()
+        return StartOptions(present=self._start.present)
 
     async def _build(self, journal: Journal) -> Turn:
         ports, state = self._ports, journal.state
