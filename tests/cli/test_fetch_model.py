@@ -70,7 +70,7 @@ async def test_what_is_no_model_too_large_cut_off_or_not_there_leaves_nothing_be
         "empty": "0 bytes",
         "large": "GB",
         "cut": "nothing was kept",
-        "broken": "no model that can be used",
+        "broken": "not a model that can be used",
         "round": "redirects",
         "away": "unprotected",
         "gone": "404",
