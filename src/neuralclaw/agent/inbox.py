@@ -31,6 +31,8 @@ class Inbox:
         self._waiting: deque[Waiting] = deque()
         self._steering: dict[int, Waiting] = {}
         """Those that are not queued, by entry."""
+        self.lost: Inbound | None = None
+        """The message that began the last turn whose beginning cannot be read."""
 
     def apply(self, entry: Entry) -> None:
         """Take in one more entry of the session."""
@@ -43,7 +45,8 @@ class Inbox:
         elif isinstance(body, TurnStarted):
             self._remove(body.inbound)
         elif entry.header.kind == TurnStarted.__struct_config__.tag and self._waiting:
-            self._remove(self._waiting[0].entry)  # it cannot be read, but some message began it: the oldest
+            self.lost = self._waiting[0].body  # it cannot be read, but some message began it: the oldest
+            self._remove(self._waiting[0].entry)
         elif isinstance(body, Message) and self._steering:
             for number in [m.entry for m in self._steering.values() if m.entry <= body.seen and m.turn == entry.turn]:
                 self._remove(number)
