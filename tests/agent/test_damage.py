@@ -2,6 +2,7 @@
 
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -13,7 +14,8 @@ from neuralclaw.store import SqliteStore
 from neuralclaw.testing import EventCapture, FunctionProvider
 
 from ..store import readings
-from .kit import agent
+from ..waiting import until
+from .kit import agent, agent_over
 from .steps import steps, tools
 
 pytestmark = pytest.mark.anyio
@@ -132,7 +134,8 @@ async def test_a_new_message_ends_a_turn_that_cannot_be_read_and_goes_on(home: P
     assert (home.parent / "ran").read_text() == "first\n"
 
 
-async def test_a_waiting_message_that_is_damaged_is_named_and_stops_no_other(home: Path) -> None:
+async def damaged_message(home: Path) -> None:
+    """A message waits in session `s`, and cannot be read."""
     async with agent(home) as a:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(a.desk.send, "s", a._inbound("lost", a._options()))
@@ -140,6 +143,57 @@ async def test_a_waiting_message_that_is_damaged_is_named_and_stops_no_other(hom
             a.closing()
         await a._home.store.barrier()
     spoil(home, "inbound", "s")
+
+
+class Keeping(SqliteStore):
+    """The real store, whose leases are given back when they may be."""
+
+    go: anyio.Event
+
+    async def release(self, lease: Any) -> None:
+        await self.go.wait()
+        await super().release(lease)
+
+
+@pytest.mark.parametrize("damaged", [True, False])
+async def test_a_message_that_comes_while_a_failed_run_ends_is_not_failed_with_it(home: Path, damaged: bool) -> None:
+    if damaged:
+        await damaged_message(home)
+    else:  # another failure, told only when the lease is given back
+        await stopped_behind_first(home, "s")
+        (home.parent / "work").rename(home.parent / "moved")
+    store = await Keeping.open(str(home), clock=SystemClock())
+    assert isinstance(store, Keeping)
+    store.go = anyio.Event()
+    ends, told = [], EventCapture()
+
+    async def ask() -> None:
+        ends.append((await a.ask("next", session="s")).status)
+
+    async def recover() -> None:
+        async with a.recover() as stream:
+            await told.drain(stream)
+
+    async with agent_over(store, provider=FunctionProvider(stepper), tools=tools(str(home.parent), "pure")) as a:
+        if not damaged:
+            (home.parent / "work").rmdir()
+        with anyio.fail_after(5):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(recover)
+                await until(lambda: "s" in a._desk._sessions._runs and a._desk._sessions._runs["s"].ending)
+                if not damaged:
+                    (home.parent / "moved").rename(home.parent / "work")
+                tasks.start_soon(ask)
+                await until(lambda: "s" in a._desk._bus._topics and a._desk._bus._topics["s"]._keys)
+                store.go.set()
+        shown = (await a.do("sessions.show", session="s"))["events"]
+    assert told.one("error").kind == ("StoreError" if damaged else "WorkspaceError")
+    assert ends == ["done"]
+    assert not [e for e in shown if e["type"] == "cancel"], "no message was withdrawn"
+
+
+async def test_a_waiting_message_that_is_damaged_is_named_and_stops_no_other(home: Path) -> None:
+    await damaged_message(home)
     async with agent(home, "two") as a:
         seen = EventCapture()
         with anyio.fail_after(5):
