@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from neuralclaw import Agent, tool
+from neuralclaw import Agent, lookups, tool
 from neuralclaw.app.clock import SystemClock
 from neuralclaw.capability import TurnContext
 from neuralclaw.errors import AgentError, TurnSetAside
@@ -18,6 +18,7 @@ from neuralclaw.store import SqliteStore
 from neuralclaw.testing import EventCapture, FunctionProvider, ScriptedProvider
 from neuralclaw.types.entries import Entry
 from neuralclaw.types.events import Inbound, TurnStarted
+from neuralclaw.types.messages import UserMessage
 
 from ..waiting import until
 from .kit import agent, agent_over, call, calls, events
@@ -395,6 +396,60 @@ async def test_a_message_that_was_set_aside_can_be_withdrawn(home: Path) -> None
         await a._desk._sessions.idle("s")
         assert await ends(a) == [(1, "cancelled", WITHDRAWN), (2, "done", "next")]
         assert await state(a) == "idle"
+
+
+async def test_a_turn_that_was_set_aside_can_be_cancelled(home: Path) -> None:
+    await unfinished(home)
+    async with await SqliteStore.open(str(home), clock=SystemClock()) as store:
+        lease = await store.acquire("session:s")
+        assert lease is not None
+        for _ in range(3):
+            await lookups.start_turn(store, lease, "s", 1)
+        await store.release(lease)
+    async with agent(home) as a:
+        with pytest.raises(TurnSetAside):
+            await _resumed(a)
+        await a.cancel("s")
+        assert (await _resumed(a)).one("turn.finished").status == "cancelled"
+        await a._desk._sessions.idle("s")
+        assert await state(a) == "idle"
+
+
+async def test_a_cancel_that_is_told_of_again_stops_no_later_turn(home: Path) -> None:
+    asked: list[str] = []
+
+    @tool(risk="HIGH", effect="once")
+    async def risky() -> str:
+        "Do something risky."
+        return "done"
+
+    async def approver(question: Any) -> str:
+        asked.append(question.call.name)
+        return "once"
+
+    async def reply(request: Any) -> Any:
+        last = request.messages[-1]
+        if isinstance(last, UserMessage) and last.text == "first":
+            hangs.set()
+            await anyio.sleep_forever()
+        return calls(call("risky")) if isinstance(last, UserMessage) else "done"
+
+    hangs, slow = anyio.Event(), Slow(go=True)
+    async with agent(home, provider=FunctionProvider(reply), tools=[risky], approver=approver) as a:
+        a._home.capability_parts = slow
+        with anyio.fail_after(5):
+            async with a.turn("first", session="s") as first:
+                await hangs.wait()
+                await a.queue("second", session="s")
+                slow.go, slow.asked = anyio.Event(), anyio.Event()
+                await a.cancel("s")
+                await EventCapture().drain(first)
+            await slow.asked.wait()
+            a.desk.notify(await a._home.store.read("s", kinds=("cancel",)))  # as another process' entry would be told of, later
+            slow.go.set()
+            await a._desk._sessions.idle("s")
+        assert [status for _, status, _ in await ends(a)] == ["cancelled", "done"]
+    assert asked == ["risky"]
 
 
 async def test_nobody_is_present_at_the_turn_of_a_message_that_an_ended_program_left(home: Path) -> None:

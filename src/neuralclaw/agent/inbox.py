@@ -11,9 +11,11 @@ from ..types.labels import Labels
 
 
 class Waiting(msgspec.Struct):
-    """A message that waits, with the place, turn and labels of its entry. `cancelled_by`: it was withdrawn before its turn began."""
+    """A message that waits, with the place of its entry in the session and in the home's record, its turn and labels. `cancelled_by`: it was withdrawn
+    before its turn began."""
 
     entry: int
+    record: int
     turn: int
     labels: Labels
     body: Inbound
@@ -38,7 +40,7 @@ class Inbox:
         """Take in one more entry of the session."""
         body = entry.body
         if isinstance(body, Inbound):
-            message = Waiting(entry.entry, entry.turn, frozenset(entry.header.labels), body)
+            message = Waiting(entry.entry, entry.header.record, entry.turn, frozenset(entry.header.labels), body)
             self._waiting.append(message)
             if not body.queued:
                 self._steering[message.entry] = message

@@ -41,7 +41,7 @@ WITHDRAWN = "Cancelled. The message was withdrawn before its turn began; nothing
 
 
 class SessionRun:
-    """A session that this process drives, under its lease. `arrived`: whether a message (its entry) came in while this process was there.
+    """A session that this process drives, under its lease. `arrived`: whether this record of the home was written while this process was there.
 
     Only cancelling `life` ends it from outside: what is cancelled around it leaves the turn to its end.
     """
@@ -69,11 +69,6 @@ class SessionRun:
     def missed(self) -> bool:
         """Whether a message or an answer came in that the run, which failed, had not taken up."""
         return self.seen is not None and self._newest > self.seen
-
-    @property
-    def empty(self) -> bool:
-        """Whether no message is known to wait."""
-        return self._journal is not None and not self._journal.state.inbox
 
     async def work(self) -> None:
         """Until nothing is left to do, or the turn waits for a person. Raises `NeuralClawError` where a turn cannot go on."""
@@ -147,7 +142,7 @@ class SessionRun:
         state, number, left = journal.state, journal.state.number + 1, message.entry <= self._loaded and message.entry != self._start.message
         if left:
             await self._count_start(number)
-        wanted, resumed = self._start.options_of(message.entry), left and not self._arrived(message.entry)
+        wanted, resumed = self._start.options_of(message.entry), left and not self._arrived(message.record)
         known = message.body.options or (state.started.options if state.started else None)
         options = known or await self._recorded_options()
         time = RunningTime(self._ports.clock, 0, with_start(options, wanted, resumed=resumed).limits.seconds)
@@ -209,9 +204,9 @@ class SessionRun:
         while not cancelled():
             with time.limited() as late, self._stoppable():
                 return await make()
+            await self._catch_up(journal)
             if late.cancelled_caught:
                 return None
-            await self._catch_up(journal)
         return None
 
     @contextmanager

@@ -14,7 +14,6 @@ from anyio.abc import TaskGroup
 from ..agent.journal import RECORD_SECONDS
 from ..errors import AgentError, NeuralClawError, SessionBusy, StoreError
 from ..types.entries import Entry
-from ..types.events import Inbound
 from ..types.logcontext import about
 from ..types.records import Lease
 from .bus import Subscription
@@ -39,7 +38,7 @@ class Sessions:
         self._runs: dict[str, SessionRun] = {}
         self._claims: dict[str, anyio.Event] = {}  # leases of this process that no run has yet
         self._kept: dict[str, Lease] = {}  # leases that could not be given back
-        self._arrived: dict[str, int] = {}  # the first message that came while this process was there, where not all have had their turns
+        self._since: int | None = None  # the first record that was written while this process was there
         self._slots = anyio.CapacityLimiter(max_sessions)
         self._closing = False
 
@@ -160,7 +159,7 @@ class Sessions:
 
     def start(self, session: str, lease: Lease, start: RunStart) -> None:
         """Drive the session in the background until nothing is left to do, then give the lease back."""
-        run = SessionRun(self._ports, session, lease, start, lambda entry: entry >= self._arrived.get(session, entry + 1))
+        run = SessionRun(self._ports, session, lease, start, lambda record: self._since is not None and record >= self._since)
         if self._closing:
             run.life.cancel()
         self._runs[session] = run
@@ -186,8 +185,8 @@ class Sessions:
     def notice(self, entries: Sequence[Entry]) -> None:
         """Entries that were written outside a run, here or by other processes."""
         for entry in entries:
-            if isinstance(entry.body, Inbound):
-                self._arrived.setdefault(entry.header.session, entry.entry)
+            if self._since is None or entry.header.record < self._since:
+                self._since = entry.header.record
             run = self._runs.get(entry.header.session)
             if run is not None:
                 run.notice(entry)
@@ -214,8 +213,6 @@ class Sessions:
                 _tell(told, failure)
             await self.give_back(run.session, run.lease)
             del self._runs[run.session]
-            if run.empty and not run.again:
-                self._arrived.pop(run.session, None)
             self._ended(run.session)
             run.done.set()
         if failure is not None and not isinstance(failure, StoreError):
