@@ -1,6 +1,7 @@
 """Entries that cannot be read are named and stepped over; they harm no other session, and nothing that they tell of runs again."""
 
 import sqlite3
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from neuralclaw.app.clock import SystemClock
 from neuralclaw.errors import StoreError
 from neuralclaw.store import SqliteStore
 from neuralclaw.testing import EventCapture, FunctionProvider
+from neuralclaw.types.entries import Entry
+from neuralclaw.types.events import Inbound
 
 from ..store import readings
 from ..waiting import until
@@ -42,7 +45,7 @@ async def stopped_behind_first(home: Path, session: str = "s") -> None:
         return steps(request)
 
     async with agent(home, provider=FunctionProvider(think), tools=tools(str(home.parent), "pure")) as a, anyio.create_task_group() as tasks:
-        tasks.start_soon(a.desk.send, session, a._inbound("go", a._options()))
+        tasks.start_soon(a.desk.send, session, Inbound(text="go", key=session, by="owner"))
         await waits.wait()
         a.closing()
         tasks.cancel_scope.cancel()
@@ -138,7 +141,7 @@ async def damaged_message(home: Path) -> None:
     """A message waits in session `s`, and cannot be read."""
     async with agent(home) as a:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(a.desk.send, "s", a._inbound("lost", a._options()))
+            tasks.start_soon(a.desk.send, "s", Inbound(text="lost", key="k", by="owner"))
             await anyio.lowlevel.checkpoint()
             a.closing()
         await a._home.store.barrier()
@@ -190,6 +193,32 @@ async def test_a_message_that_comes_while_a_failed_run_ends_is_not_failed_with_i
     assert told.one("error").kind == ("StoreError" if damaged else "WorkspaceError")
     assert ends == ["done"]
     assert not [e for e in shown if e["type"] == "cancel"], "no message was withdrawn"
+
+
+class Late(Keeping):
+    """The same for a process that is not told of what others write."""
+
+    async def changes(self, after: int | None = None) -> AsyncIterator[Sequence[Entry]]:
+        await anyio.sleep_forever()
+        yield []
+
+
+@pytest.mark.parametrize("queued", [True, False])
+async def test_what_another_process_leaves_while_the_lease_is_given_back_is_taken_up(home: Path, queued: bool) -> None:
+    store = await Late.open(str(home), clock=SystemClock())
+    assert isinstance(store, Late)
+    store.go = anyio.Event()
+    async with agent_over(store, "one", "two") as a, agent(home) as other:
+        with anyio.fail_after(5):
+            await a.ask("first", session="s")
+            await until(lambda: a._desk._sessions._runs["s"].ending)
+            await (other.queue("second", session="s") if queued else other.steer("second", session="s"))
+            store.go.set()
+            await until(lambda: _ended(other, 2))
+
+
+async def _ended(a: Agent, count: int) -> bool:
+    return sum(e["type"] == "turn.finished" for e in (await a.do("sessions.show", session="s"))["events"]) == count
 
 
 async def test_a_waiting_message_that_is_damaged_is_named_and_stops_no_other(home: Path) -> None:

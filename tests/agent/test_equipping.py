@@ -19,6 +19,7 @@ from neuralclaw.testing import EventCapture, FunctionProvider, ScriptedProvider
 from neuralclaw.types.entries import Entry
 from neuralclaw.types.events import Inbound, TurnStarted
 from neuralclaw.types.messages import UserMessage
+from neuralclaw.types.options import Limits, TurnOptions
 
 from ..waiting import until
 from .kit import agent, agent_over, call, calls, events
@@ -464,7 +465,7 @@ async def test_nobody_is_present_at_the_turn_of_a_message_that_an_ended_program_
     slow = Slow()
     async with agent(home, tools=[risky], approvals="ask", present=True) as a, anyio.create_task_group() as tasks:
         a._home.capability_parts = slow
-        await a.desk.send("s", a._inbound("go", a._options()))
+        await a.desk.send("s", Inbound(text="go", key="k", by="owner"))
         await slow.asked.wait()
         a.closing()
         tasks.cancel_scope.cancel()
@@ -529,9 +530,9 @@ async def test_whoever_wrote_through_a_channel_hears_that_the_message_was_withdr
 async def test_whoever_wrote_through_a_channel_hears_that_the_time_was_up_before_the_turn_ran(home: Path) -> None:
     async with agent(home, "done") as a:
         a._home.capability_parts = Slow()
-        inbound = a._inbound("go", a._options(timeout=0.1))
+        options = TurnOptions(model="", workspace=str(home.parent / "work"), limits=Limits(seconds=0.1))
         with anyio.fail_after(5):
-            await a.desk.send("s", Inbound(text="go", key="k", by="owner", options=inbound.options, **CHAT))
+            await a.desk.send("s", Inbound(text="go", key="k", by="owner", options=options, **CHAT))
             await a._desk._sessions.idle("s")
         ((_, status, text),) = await ends(a)
     assert status == "timed_out"

@@ -11,6 +11,7 @@ from typing import TypeVar
 import anyio
 from anyio.abc import TaskGroup
 
+from .. import lookups
 from ..agent.journal import RECORD_SECONDS
 from ..errors import AgentError, NeuralClawError, SessionBusy, StoreError
 from ..types.entries import Entry
@@ -217,18 +218,25 @@ class Sessions:
             run.done.set()
         if failure is not None and not isinstance(failure, StoreError):
             _tell(told, failure)
-        if not self._closing and (run.missed if failure is not None else run.again):
-            await self._wake_again(run.session)
+        if not self._closing:
+            await self._wake_again(run, failed=failure is not None)
 
-    async def _wake_again(self, session: str) -> None:
-        """Something came in while the lease was given back; who holds the session now has seen it too."""
+    async def _wake_again(self, run: SessionRun, *, failed: bool) -> None:
+        """Take up what came in while the lease was given back; who holds the session now has seen it too."""
+        session = run.session
         try:
-            await self.wake(session, RunStart())
+            if run.missed if failed else (run.again or await self._wrote_behind(run)):
+                await self.wake(session, RunStart())
         except SessionBusy:
             return
         except NeuralClawError as error:
             log.warning("what came in for session %s waits for the next start: %s", session, error.text)
             _tell(self._ports.bus.readers(session, None), error)
+
+    async def _wrote_behind(self, run: SessionRun) -> bool:
+        """Whether another process, which found the session held here, left something to do that this one has not been told of yet."""
+        row = await lookups.session(self._store, run.session)
+        return row is not None and row.state == "unfinished" and row.entries > (run.seen or 0)
 
 
 def _tell(readers: Sequence[TurnStream | Subscription], error: Exception) -> None:
