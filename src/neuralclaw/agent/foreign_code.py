@@ -55,8 +55,11 @@ async def run_foreign_task(what: str, work: Callable[[], Awaitable[None]]) -> No
         except GeneratorExit as error:
             failure = AgentError(f"{what} failed: {reason(error)}")
 
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(run)
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(run)
+    except BaseExceptionGroup as error:  # `run` raises nothing: the task could not end, because a scope in it is open
+        failure = failure or AgentError(f"{what} failed: {reason(error)}")
     if failure is not None:
         raise failure
 
