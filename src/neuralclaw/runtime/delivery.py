@@ -11,7 +11,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from .. import lookups
-from ..agent.foreign_code import cancelled, innermost, reason, run_foreign_task
+from ..agent.foreign_code import cancelled, reason
 from ..agent.journal import RECORD_SECONDS
 from ..errors import AgentError, LeaseLost, StoreError
 from ..ports import Channel, Clock, Redaction, Store
@@ -20,13 +20,14 @@ from ..types.events import TurnFinished
 from ..types.records import DeliveryAttempt, Lease, OutboxRow
 from ..types.signals import Undeliverable
 from .backoff import Backoff
+from .foreign_task import innermost, run_foreign_task
 
 log = logging.getLogger(__name__)
 
 WAITS = Backoff(first=1.0, longest=3600.0)
 """Seconds until a delivery that failed is tried again: the first time, and at most; each time twice as long."""
 GIVEN_UP = 20
-"""Attempts after which an answer is given up: about nine hours after the first."""
+"""Attempts after which an answer is given up: about eight hours after the first."""
 TIME_LIMIT = 60.0
 """Seconds that one delivery may take: connecting, sending a long answer in several pieces, and the pause of up to half a minute that chat services ask
 for fit in. It is cancelled then, and delivered again later."""
