@@ -14,7 +14,6 @@ from neuralclaw.errors import StoreError
 from neuralclaw.store import SqliteStore
 from neuralclaw.testing import EventCapture, FunctionProvider
 from neuralclaw.types.entries import Entry
-from neuralclaw.types.events import Inbound
 
 from ..store import readings
 from ..waiting import until
@@ -45,7 +44,7 @@ async def stopped_behind_first(home: Path, session: str = "s") -> None:
         return steps(request)
 
     async with agent(home, provider=FunctionProvider(think), tools=tools(str(home.parent), "pure")) as a, anyio.create_task_group() as tasks:
-        tasks.start_soon(a.desk.send, session, Inbound(text="go", key=session, by="owner"))
+        tasks.start_soon(a.desk.send, session, a._defaults.message("go"))
         await waits.wait()
         a.closing()
         tasks.cancel_scope.cancel()
@@ -141,7 +140,7 @@ async def damaged_message(home: Path) -> None:
     """A message waits in session `s`, and cannot be read."""
     async with agent(home) as a:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(a.desk.send, "s", Inbound(text="lost", key="k", by="owner"))
+            tasks.start_soon(a.desk.send, "s", a._defaults.message("lost"))
             await anyio.lowlevel.checkpoint()
             a.closing()
         await a._home.store.barrier()
