@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from neuralclaw import Agent, lookups, tool
 from neuralclaw.app.clock import SystemClock
 from neuralclaw.capability import TurnContext
-from neuralclaw.errors import AgentError, TurnSetAside
+from neuralclaw.errors import AgentError, AlreadyAnswered, TurnSetAside
 from neuralclaw.ports import Provider
 from neuralclaw.runtime.session_run import WITHDRAWN
 from neuralclaw.store import SqliteStore
@@ -165,25 +166,19 @@ async def test_the_time_limit_counts_while_an_unfinished_turn_is_equipped(home: 
 
 
 async def test_the_time_that_equipping_took_is_the_turns(home: Path) -> None:
-    async def hang(request: Any) -> str:
-        await anyio.sleep_forever()
-        return ""
-
     slow = Slow()
-    async with agent(home, provider=FunctionProvider(hang)) as a, anyio.create_task_group() as tasks:
+    async with agent(home, "done") as a, anyio.create_task_group() as tasks:
         a._home.capability_parts = slow
 
         async def let_go() -> None:
-            with anyio.move_on_after(0.3):
+            with anyio.move_on_after(0.2):
                 await anyio.Event().wait()
             slow.go.set()
 
         tasks.start_soon(let_go)
-        begun = anyio.current_time()
         with anyio.fail_after(5):
-            seen = await events(a, session="s", timeout=0.5)
-        assert anyio.current_time() - begun < 0.75, "0.3 s of 0.5 s were gone when the model was asked"
-    assert seen.one("turn.finished").status == "timed_out"
+            seen = await events(a, session="s")
+    assert seen.one("turn.finished").duration_ms >= 190
 
 
 async def test_a_message_that_is_withdrawn_while_its_turn_is_equipped_holds_up_no_other(home: Path) -> None:
@@ -259,7 +254,8 @@ async def test_an_answer_and_a_cancel_that_come_while_a_parked_turn_is_equipped_
             async with a.resume("s", approvals="park") as stream:
                 await slow.asked.wait()
                 for what in then.split(" and "):
-                    await (other.answer(question, "once") if what == "answer" else a.cancel("s"))
+                    with suppress(AlreadyAnswered):  # behind a cancel the end of the turn may be faster, and withdraws the question
+                        await (other.answer(question, "once") if what == "answer" else a.cancel("s"))
                 if then == "answer":
                     await until(lambda: a._desk._sessions._runs["s"].again)
                     slow.go.set()
