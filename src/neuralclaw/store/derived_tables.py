@@ -30,14 +30,15 @@ class CapabilityTable:
         self.fold: Callable[[Entry, Rows], None] = definition.fold
         self.columns, self.key = tuple(definition.columns), tuple(definition.key)
         self.stored = f"capability_{self.name}"
-        columns = [f"{_quoted(name)} {dialect.COLUMN_TYPES[kind]}" for name, kind in definition.columns.items()]
-        self.create = [dialect.create_table(_quoted(self.stored), columns, _listed(self.key))]
+        columns = [f"{dialect.quoted(name)} {dialect.COLUMN_TYPES[kind]}" for name, kind in definition.columns.items()]
+        self.create = [dialect.create_table(dialect.quoted(self.stored), columns, dialect.listed(self.key))]
         for number, index in enumerate(definition.indexes, 1):
-            self.create.append(f"CREATE INDEX {_quoted(f'index_{self.name}_{number}')} ON {_quoted(self.stored)} ({_listed(index)})")
-        one = f"WHERE {' AND '.join(f'{_quoted(name)} = ?' for name in self.key)}"
-        self.select = f"SELECT {_listed(self.columns)} FROM {_quoted(self.stored)} {one}"
-        self.insert = dialect.replace(_quoted(self.stored), _listed(self.columns), f"({', '.join('?' * len(self.columns))})")
-        self.remove = f"DELETE FROM {_quoted(self.stored)} {one}"
+            self.create.append(f"CREATE INDEX {dialect.quoted(f'index_{self.name}_{number}')} ON {dialect.quoted(self.stored)} ({dialect.listed(index)})")
+        one = f"WHERE {' AND '.join(f'{dialect.quoted(name)} = ?' for name in self.key)}"
+        self.select = f"SELECT {dialect.listed(self.columns)} FROM {dialect.quoted(self.stored)} {one}"
+        self.insert = dialect.replace(dialect.quoted(self.stored), dialect.listed(self.columns), f"({', '.join('?' * len(self.columns))})")
+        self.select_all = f"SELECT {dialect.listed(self.columns)} FROM {dialect.quoted(self.stored)}"
+        self.remove = f"DELETE FROM {dialect.quoted(self.stored)} {one}"
         shape = [self.name, list(definition.columns.items()), self.key, sorted(self.kinds), definition.indexes, definition.version]
         self.digest = hashlib.sha256(msgspec.json.encode(shape)).hexdigest()
         """It changes when anything but `fold` does."""
@@ -140,14 +141,6 @@ class DerivedTables:
             known = ", ".join(sorted((*BUILT_IN_TABLES, *STATE_TABLES, *self.tables)))
             raise StoreError(f"there is no derived table {name!r}: {known}")
         return table.stored, table.columns, table.key
-
-
-def _quoted(identifier: str) -> str:
-    return f'"{identifier}"'
-
-
-def _listed(identifiers: Sequence[str]) -> str:
-    return ", ".join(map(_quoted, identifiers))
 
 
 def bound(connection: sqlite3.Connection, table: CapabilityTable) -> Rows:

@@ -58,17 +58,30 @@ class Query(msgspec.Struct, frozen=True):
     limit: int | None
 
 
-def table_rows(c: sqlite3.Connection, derived: DerivedTables, query: Query, *, frozen: bool) -> list[dict[str, Any]]:
-    """Rows of a table. Raises `StoreError` for a table or column that is not there, and for a capability's table that is not kept by its definition.
+def table_rows(c: sqlite3.Connection, derived: DerivedTables, query: Query, *, frozen: bool) -> list[dict[str, Any]] | None:
+    """Rows of a table; None for a capability's table that is not kept here as it is defined: it is folded in memory. Raises `StoreError`.
 
     `frozen`: nobody folds entries into it while this home is read.
     """
     stored, columns, _ = derived.shape(query.table)
+    table = derived.tables.get(query.table)
+    if table is None:
+        return selected(c, stored, columns, query)
+    c.execute("BEGIN")  # another version of the capability may make the table anew at any moment
+    try:
+        digest, folded = _kept(c, table)
+        if digest == table.digest and not ((frozen or folded == 0) and lags(c, table, folded)):
+            return selected(c, stored, columns, query)
+        return [] if not digest and not lags(c, table, 0) else None
+    finally:
+        if c.in_transaction:
+            c.execute("ROLLBACK")
+
+
+def selected(c: sqlite3.Connection, stored: str, columns: Sequence[str], query: Query) -> list[dict[str, Any]]:
+    """Rows of the table that the database calls `stored`. Raises `StoreError` for a column that is not there."""
     if strange := [name for name in (*query.where, *query.order) if name not in columns]:
         raise StoreError(f"the table {query.table} has no column {', '.join(strange)}: {', '.join(columns)}")
-    table = derived.tables.get(query.table)
-    if table is not None and not _is_kept(c, table, frozen=frozen):
-        return []
     conditions: list[str] = []
     values: list[Any] = []
     for name, value in query.where.items():
@@ -95,17 +108,16 @@ def _all_of(conditions: Sequence[str]) -> str:
     return f" WHERE {' AND '.join(conditions)}" if conditions else ""
 
 
-def _is_kept(c: sqlite3.Connection, table: CapabilityTable, *, frozen: bool) -> bool:
-    """Whether a capability's table can be read; false where it was never made and nothing is to be folded into it. Raises `StoreError` where it cannot."""
-    digest, folded = c.execute("SELECT digest, folded FROM derived_tables WHERE name = ?", (table.name,)).fetchone() or ("", 0)
-    if digest == table.digest and not ((frozen or folded == 0) and lags(c, table, folded)):
-        return True
-    if not digest and frozen and not lags(c, table, 0):
-        return False
-    raise StoreError(
-        f"the table {table.name} of a capability is not up to date, because it was made by another version of it, or could not be folded from its entries",
-        hint="neuralclaw doctor --rebuild",
-    )
+def _kept(c: sqlite3.Connection, table: CapabilityTable) -> tuple[str, int]:
+    """The digest of the definition by which a capability's table is kept, "" where it was never made, and the record up to which it is folded."""
+    found: tuple[str, int] = c.execute("SELECT digest, folded FROM derived_tables WHERE name = ?", (table.name,)).fetchone() or ("", 0)
+    return found
+
+
+def kept_until(c: sqlite3.Connection, table: CapabilityTable) -> int:
+    """The record up to which the table is folded by this very definition, 0 where it is not."""
+    digest, folded = _kept(c, table)
+    return folded if digest == table.digest else 0
 
 
 def last_record(c: sqlite3.Connection) -> int:

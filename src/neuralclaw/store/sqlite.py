@@ -24,6 +24,7 @@ from .derived_tables import DerivedTables
 from .folding import Attach, append_job, unattached
 from .journal import Prepared, prepare
 from .leases import Acquire, Presence, Release, alive, shown
+from .memory_tables import MemoryTables
 from .queries import Wanted
 from .readers import Readers
 from .schema import BULKY
@@ -51,9 +52,12 @@ class SqliteStore:
         self.home = home
         self._clock, self._derived, self._codec = clock, derived, derived.codec
         self._readers = Readers(home, patience, frozen=written is None)
+        self._memory = MemoryTables(self._readers, self._codec)
         self._changes = Changes(self._readers, self._codec)
         self._presence = written[0] if written is not None else None
         self._writer = Writer(Tables(written[1], patience, derived), home, self._changes.written) if written is not None else None
+        self.failed_tables: dict[str, str] = {}
+        """Tables of capabilities that could not be folded from their entries when this store was opened or rebuilt, and why."""
         self._leases: set[str] = set()
         """Leases that this store has given out or is asked for."""
 
@@ -99,7 +103,7 @@ class SqliteStore:
         """Make and fold the tables of capabilities that are not as they are defined."""
         try:
             for table in await self._aside(lambda c: unattached(c, self._derived)):
-                await self._write(Attach(table))
+                await self._fold(Attach(table), table.name)
         except BaseException:
             await self.aclose()
             raise
@@ -108,6 +112,7 @@ class SqliteStore:
         """Write and sync what waits, end subscriptions, free this process's leases, close the file."""
         with anyio.CancelScope(shield=True):
             self._changes.close()
+            self._memory.close()
             self._readers.close()
             if self._writer is not None:
                 await self._writer.aclose()
@@ -170,8 +175,19 @@ class SqliteStore:
         return erased
 
     async def rebuild(self) -> None:
-        """Make the derived tables anew from the entries (`doctor --rebuild`)."""
+        """Make the derived tables anew from the entries (`doctor --rebuild`): the built-in ones together, then each of a capability on its own.
+
+        One whose fold raises is left empty, keeps no other from being made, and stands in `failed_tables`.
+        """
         await self._write(Rebuild())
+        for table in self._derived.tables.values():
+            await self._fold(Attach(table, anew=True), table.name)
+
+    async def _fold(self, job: Attach, name: str) -> None:
+        why: str = await self._write(job)
+        self.failed_tables.pop(name, None)
+        if why:
+            self.failed_tables[name] = why
 
     async def _write(self, job: Job) -> Any:
         if self._writer is None:
@@ -197,7 +213,10 @@ class SqliteStore:
         read = functools.partial(queries.table_rows, derived=self._derived, query=query, frozen=self._writer is None)
         key = self._derived.shape(table)[2]
         few = table not in BULKY and all(name in where and not isinstance(where[name], Prefix) for name in key)
-        return self._readers.run(read) if few else await self._aside(read)
+        found = self._readers.run(read) if few else await self._aside(read)
+        if found is None:
+            found = await anyio.to_thread.run_sync(self._memory.rows, self._derived.tables[table], query)
+        return found
 
     def changes(self, after: int | None = None) -> EntrySubscription:
         """See `ports.Store`. The subscription begins with this call; its `aclose` ends it. Raises `StoreError`."""
