@@ -15,6 +15,7 @@ from ..types.records import OpenQuestion, Prefix, SessionRow, SessionState, expi
 from .bodies import ENTRY, body_of, entry_of, labels_of
 from .derived_tables import CapabilityTable, DerivedTables, lags
 from .tables import Progress
+from .values import prefix_range
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -81,16 +82,19 @@ def table_rows(c: sqlite3.Connection, derived: DerivedTables, query: Query, *, f
 def selected(c: sqlite3.Connection, stored: str, columns: Sequence[str], query: Query) -> list[dict[str, Any]]:
     """Rows of the table that the database calls `stored`. Raises `StoreError` for a column that is not there."""
     if strange := [name for name in (*query.where, *query.order) if name not in columns]:
-        raise StoreError(f"the table {query.table} has no column {', '.join(strange)}: {', '.join(columns)}")
+        raise StoreError(f"the table {query.table} has no column {', '.join(map(str, strange))}: {', '.join(columns)}")
     conditions: list[str] = []
     values: list[Any] = []
     for name, value in query.where.items():
         if isinstance(value, (list, tuple, set, frozenset)):
-            conditions.append(f'"{name}" IN ({", ".join("?" * len(value))})')
-            values += value
+            there = [one for one in value if one is not None]
+            condition = f'"{name}" IN ({", ".join("?" * len(there))})'
+            conditions.append(condition if len(there) == len(value) else f'({condition} OR "{name}" IS NULL)')
+            values += there
         elif isinstance(value, Prefix):
-            conditions.append(f'"{name}" >= ? AND "{name}" < ?')
-            values += (value.text, value.text + "\U0010ffff")
+            first, end = prefix_range(value.text)
+            conditions.append(f'"{name}" >= ?' if end is None else f'"{name}" >= ? AND "{name}" < ?')
+            values += [first] if end is None else [first, end]
         elif value is None:
             conditions.append(f'"{name}" IS NULL')
         else:
@@ -99,7 +103,7 @@ def selected(c: sqlite3.Connection, stored: str, columns: Sequence[str], query: 
     way = " DESC" if query.descending else ""
     order = " ORDER BY " + ", ".join(f'"{name}"{way}' for name in query.order) if query.order else ""
     listed = ", ".join(f'"{name}"' for name in columns)
-    limit = -1 if query.limit is None else max(0, query.limit)
+    limit = -1 if query.limit is None else query.limit
     rows = c.execute(f'SELECT {listed} FROM "{stored}"{_all_of(conditions)}{order} LIMIT ?', (*values, limit)).fetchall()
     return [dict(zip(columns, row, strict=True)) for row in rows]
 

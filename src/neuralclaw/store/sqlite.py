@@ -30,6 +30,7 @@ from .readers import Readers
 from .schema import BULKY
 from .tables import Tables
 from .upkeep import Erase, Rebuild
+from .values import check_position, check_query, check_text
 from .verify import verify
 from .writer import Barrier, Job, Writer
 
@@ -129,6 +130,7 @@ class SqliteStore:
 
     async def append(self, session: str, drafts: Sequence[Draft], *, lease: Lease | None = None, rows: Sequence[StateRow] = ()) -> list[Entry]:
         """See `ports.Store`. A caller that is cancelled while its drafts wait for the writer takes them back."""
+        check_text("the name of a session", session)
         heavy = sum(len(blob) for draft in drafts for blob in draft.blobs) > _HEAVY
         prepared = await anyio.to_thread.run_sync(self._prepare, drafts) if heavy else self._prepare(drafts)
         job = append_job(self._derived, [p.kind for p in prepared])
@@ -150,6 +152,7 @@ class SqliteStore:
 
     async def acquire(self, name: str) -> Lease | None:
         """See `ports.Store`. One that was taken for a caller who left meanwhile, or was told of a failure, is free."""
+        check_text("the name of a lease", name)
         holder = self._presence.holder if self._presence is not None else ""
         unknown = name not in self._leases
         self._leases.add(name)
@@ -209,6 +212,7 @@ class SqliteStore:
         self, table: str, where: Mapping[str, Any] = _NOTHING, *, order: Sequence[str] = (), descending: bool = False, limit: int | None = None
     ) -> list[dict[str, Any]]:
         """See `ports.Store`."""
+        check_query(table, where, order, limit)
         query = queries.Query(table, where, order, descending, limit)
         read = functools.partial(queries.table_rows, derived=self._derived, query=query, frozen=self._writer is None)
         key = self._derived.shape(table)[2]
@@ -219,7 +223,9 @@ class SqliteStore:
         return found
 
     def changes(self, after: int | None = None) -> EntrySubscription:
-        """See `ports.Store`. The subscription begins with this call; its `aclose` ends it. Raises `StoreError`."""
+        """See `ports.Store`. The subscription begins with this call; its `aclose` ends it. Raises `StoreError` and `UsageError`."""
+        if after is not None:
+            check_position("the record after which changes are told", after)
         return self._changes.subscribe(after)
 
     async def sessions(self, *, session: str | None = None, unfinished: bool = False) -> list[SessionRow]:
