@@ -254,8 +254,10 @@ class Tables:
         return row
 
     def put_attempt(self, item: int, state: str, error: str, next_try: int, now: int) -> None:
-        """Record what became of an attempt to deliver something. What was delivered stays delivered, whatever a second process says later."""
-        sql = "UPDATE outbox SET state = ?, attempts = attempts + 1, next_try = ?, error = ?, tried = ? WHERE id = ? AND state <> 'delivered'"
+        """Record what became of an attempt to deliver something. What was delivered stays delivered, whatever a second process says later; what was given
+        up stays so, unless it has arrived after all: an attempt that was under way while its answer was erased brings nothing back."""
+        settled = "state <> 'delivered'" if state == "delivered" else "state = 'pending'"
+        sql = f"UPDATE outbox SET state = ?, attempts = attempts + 1, next_try = ?, error = ?, tried = ? WHERE id = ? AND {settled}"
         self.statements.append((sql, (state, next_try, error, now, item)))
 
     def come_to_front(self, session: str, time: int) -> None:
