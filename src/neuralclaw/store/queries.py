@@ -11,7 +11,7 @@ from ..types.codec import Codec
 from ..types.entries import Entry, rfc3339
 from ..types.events import ApprovalRequested, ApprovalResolved
 from ..types.grants import Scope, StandingGrant
-from ..types.records import OpenQuestion, Prefix, SessionRow, SessionState, expired
+from ..types.records import OpenQuestion, Prefix, SessionRow, SessionState
 from .bodies import ENTRY, body_of, entry_of, labels_of
 from .derived_tables import CapabilityTable, DerivedTables, lags
 from .tables import Progress
@@ -191,7 +191,7 @@ def _state(c: sqlite3.Connection, p: Progress, pending: bool, aside: bool, held:
 def _is_open(c: sqlite3.Connection, question: str, now: float) -> bool:
     """Whether a person can still answer it: one that is erased, cannot be read or has expired waits for nobody."""
     found = _question_row(c, question)
-    return found is not None and found.answer is None and not expired(found.question, now)
+    return found is not None and found.is_open(now)
 
 
 _QUESTION = (
@@ -208,7 +208,7 @@ def question_rows(c: sqlite3.Connection, approval_id: str | None, session: str |
     values = [value for value in named.values() if value is not None]
     where = [*(condition for condition, value in named.items() if value is not None), *(["q.answer IS NULL"] if open_only else [])]
     rows = c.execute(f"{_QUESTION}{_all_of(where)} ORDER BY q.record", values).fetchall()
-    return [question for row in rows if (question := _question(row)) is not None and not (open_only and expired(question.question, now))]
+    return [question for row in rows if (question := _question(row)) is not None and (question.is_open(now) or not open_only)]
 
 
 def _question_row(c: sqlite3.Connection, approval_id: str) -> OpenQuestion | None:
