@@ -1,5 +1,6 @@
 """Tables that capabilities derive from entries: kept in their transactions, made anew when they change, emptied of what is erased."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,9 @@ async def titles(store: SqliteStore, **where: Any) -> list[str]:
     ("changed", "said"),
     [
         ({"name": "usage"}, "like the built-in table usage"),
+        ({"name": "entries"}, "like the built-in table entries"),
+        ({"name": "derived_tables"}, "like the built-in table derived_tables"),
+        ({"columns": {f"c{i}": "text" for i in range(3000)}, "key": ("c0",), "indexes": ()}, "has 3,000 columns; it may have 1,000"),
         ({"name": "reading books"}, "cannot have the name 'reading books' in it"),
         ({"name": "x;DROP TABLE entries"}, "not of the form"),
         ({"columns": {"title": "text", 'a" TEXT, "b': "text"}}, "not of the form"),
@@ -279,40 +283,31 @@ async def test_a_home_that_is_only_read_has_what_another_program_wrote_meanwhile
         assert await titles(store) == ["Ulysses"]
 
 
-COUNTED = {"title": "text", "times": "integer"}
-
-
-def count(entry: Entry, rows: Any) -> None:
-    """A fold that no entry may pass twice."""
-    row = rows.get(title=entry.body.title) or {"times": 0}  # type: ignore[union-attr]
-    rows.put(title=entry.body.title, times=row["times"] + 1)  # type: ignore[union-attr]
-
-
 @pytest.mark.parametrize("written", [True, False], ids=["writable", "read-only"])
 async def test_a_table_that_an_upgrade_changed_is_read_before_anybody_writes(home: Path, written: bool) -> None:
-    first = readings.table(columns=COUNTED, indexes=(), fold=count)
+    first = readings.counted()
     async with opened(home, first) as store:
         await store.append("home", [readings.added("Emma"), readings.added("Emma"), readings.finished("Emma")])
-    later = readings.table(columns={**COUNTED, "author": "text"}, indexes=(("times",),), fold=count, version=2)
+    later = readings.counted(2)
     before = (home / "neuralclaw.db").read_bytes()
     if not written:
         home.chmod(0o500)
     try:
         async with opened(home, later, readonly=True) as store:
             for _ in range(2):
-                assert await store.rows("reading_books", {"title": "Emma"}) == [{"title": "Emma", "times": 3, "author": None}]
-                assert await store.rows("reading_books", {"times": [3, 4]}, order=("title",), limit=1) == [{"title": "Emma", "times": 3, "author": None}]
-            with pytest.raises(StoreError, match="has no column pages: title, times, author"):
+                assert await store.rows("reading_books", {"title": "Emma"}) == [{"title": "Emma", "times": 3, "more2": None}]
+                assert await store.rows("reading_books", {"times": [3, 4]}, order=("title",), limit=1) == [{"title": "Emma", "times": 3, "more2": None}]
+            with pytest.raises(StoreError, match="has no column pages: title, times, more2"):
                 await store.rows("reading_books", {"pages": 1})
     finally:
         home.chmod(0o700)
     assert (home / "neuralclaw.db").read_bytes() == before
     async with opened(home, later) as store:
-        assert await store.rows("reading_books") == [{"title": "Emma", "times": 3, "author": None}]
+        assert await store.rows("reading_books") == [{"title": "Emma", "times": 3, "more2": None}]
 
 
 async def test_what_is_folded_in_memory_goes_on_from_what_is_folded_on_disk_and_takes_nothing_twice(home: Path) -> None:
-    table = readings.table(columns=COUNTED, indexes=(), fold=count)
+    table = readings.counted()
     async with opened(home, table) as store:
         await store.append("home", [readings.added("Emma"), readings.added("Emma")])
     async with kit.opened(home, codec=readings.CODEC) as other, opened(home, table, readonly=True) as store:
@@ -326,7 +321,7 @@ async def test_what_is_folded_in_memory_goes_on_from_what_is_folded_on_disk_and_
 async def test_a_rebuild_makes_every_table_that_can_be_made_and_names_the_others(home: Path) -> None:
     """A fold that raises spoils its own table alone: not the built-in ones, nor those before and behind it."""
     names = ("reading_a", "reading_books", "reading_c")
-    plain = [readings.table(name=name, fold=count, columns=COUNTED, indexes=()) for name in names]
+    plain = [readings.table(name=name, fold=readings.count, columns={"title": "text", "times": "integer"}, indexes=()) for name in names]
     async with opened(home, *plain) as store:
         await kit.a_life(store)
         await store.append("home", [readings.added("Emma")])
@@ -336,7 +331,7 @@ async def test_a_rebuild_makes_every_table_that_can_be_made_and_names_the_others
         rows.put(title="half")
         raise RuntimeError("a defect")
 
-    tables = [plain[0], readings.table(name=names[1], fold=broken, columns=COUNTED, indexes=()), plain[2]]
+    tables = [plain[0], readings.table(name=names[1], fold=broken, columns={"title": "text", "times": "integer"}, indexes=()), plain[2]]
     async with opened(home, *tables) as store:
         assert store.failed_tables == {}, "its definition did not change"
         c = kit.raw(home)
@@ -353,6 +348,36 @@ async def test_a_rebuild_makes_every_table_that_can_be_made_and_names_the_others
         await store.rebuild()
         assert store.failed_tables == {}
         assert await store.rows(names[1]) == [{"title": "Emma", "times": 1}]
+
+
+async def test_processes_with_two_versions_of_a_capability_write_read_rebuild_and_erase_at_once(home: Path) -> None:
+    """Each reads the rows of its own definition, with every entry in them once; so does whoever comes later, also without writing."""
+    async with kit.second("versions", str(home), "1") as one, kit.second("versions", str(home), "2") as two:
+        for process in (one, two):
+            assert await process.line() == "ready"
+        for process in (one, two):
+            await process.go()
+        for process in (one, two):
+            assert await process.lines() == []
+    for readonly in (True, False):
+        for version in (1, 2):
+            async with opened(home, readings.counted(version), readonly=readonly) as store:
+                there = [entry.body for entry in await store.read("home", kinds=("reading.added",)) if isinstance(entry.body, readings.Added)]
+                times = {row["title"]: row["times"] for row in await store.rows("reading_books")}
+                assert times == Counter(body.title for body in there)
+                assert sum(times.values()) > 20
+                assert (await store.verify()).ok
+
+
+@pytest.mark.parametrize("titles", [("a\0", "a\0b", "a"), ("\u00e9", "e\u0301"), ("x" * 1_000_000, "x" * 1_000_001), ("\U0010ffff", "\ue000")])
+async def test_a_row_has_the_very_key_that_it_was_put_under(home: Path, titles: tuple[str, ...]) -> None:
+    async with opened(home, readings.counted()) as store:
+        await store.append("home", [readings.added(title) for title in titles])
+        for readonly in (True, False):
+            table = readings.counted(2 if readonly else 1)
+            async with opened(home, table, readonly=readonly) as other:
+                for title in titles:
+                    assert [(row["title"], row["times"]) for row in await other.rows("reading_books", {"title": title})] == [(title, 1)]
 
 
 async def test_opening_a_home_whose_tables_are_as_they_are_defined_writes_nothing(home: Path) -> None:

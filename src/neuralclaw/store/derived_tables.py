@@ -14,8 +14,10 @@ from ..ports import Rows
 from ..types.codec import BUILT_IN, Codec
 from ..types.entries import Entry
 from . import dialect
-from .schema import BUILT_IN_TABLES, READABLE, STATE_TABLES
+from .schema import BUILT_IN_TABLES, READABLE, STATE_TABLES, TABLES
 
+_MOST_COLUMNS = 1_000
+"""SQLite takes 2,000 in a table."""
 _IDENTIFIER = r"[a-z_][a-z0-9_]*"
 
 
@@ -107,13 +109,15 @@ class DerivedTables:
 
     def _check(self, table: Table) -> None:
         name = table.name
-        if name in BUILT_IN_TABLES or name in STATE_TABLES:
+        if name in TABLES:
             raise ConfigError(f"a capability's table is called {name}, like the built-in table {name}", hint="a table's name begins with its capability's")
         if name in self.tables:
             raise ConfigError(f"two capabilities have a table called {name}", hint="a table's name begins with its capability's")
         for word in (name, *table.columns, *table.key, *(column for index in table.indexes for column in index)):
             if not re.fullmatch(_IDENTIFIER, word):
                 raise ConfigError(f"the table {name!r} of a capability cannot have the name {word!r} in it: it is not of the form [a-z_][a-z0-9_]*")
+        if len(table.columns) > _MOST_COLUMNS:
+            raise ConfigError(f"the table {name} of a capability has {len(table.columns):,} columns; it may have {_MOST_COLUMNS:,}")
         if not table.key:
             raise ConfigError(f"the table {name} of a capability has no key")
         for what, columns in (("key", table.key), *(("index", index) for index in table.indexes)):

@@ -57,7 +57,7 @@ def check_query(table: object, where: object, order: object, limit: object) -> N
 
 def check_value(what: str, value: object) -> None:
     """Raises `UsageError` for what no column can hold."""
-    if value is None or isinstance(value, (float, bytes)):
+    if value is None or isinstance(value, (float, bytes, bytearray, memoryview)):
         return
     if isinstance(value, str):
         if not _is_unicode(value):
