@@ -1,6 +1,8 @@
 """Tables that capabilities derive from entries: kept in their transactions, made anew when they change, emptied of what is erased."""
 
+import sqlite3
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,10 @@ async def titles(store: SqliteStore, **where: Any) -> list[str]:
     return [row["title"] for row in await store.rows("reading_books", where, order=("title",))]
 
 
+async def no_fold(entry: Entry, rows: Any) -> None:
+    """What cannot run in a transaction."""
+
+
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
@@ -38,6 +44,7 @@ async def titles(store: SqliteStore, **where: Any) -> list[str]:
         ({"columns": {"title": "text", 'a" TEXT, "b': "text"}}, "not of the form"),
         ({"columns": {"title": "varchar"}, "indexes": ()}, "has the type 'varchar'"),
         ({"key": ()}, "has no key"),
+        ({"fold": no_fold}, "the fold of the table reading_books of a capability is an async function"),
         ({"key": ("author",)}, "the key of the table reading_books names author, which is not a column of it"),
         ({"key": ("title", "title")}, "or one twice"),
         ({"indexes": (("author",),)}, "the index of the table reading_books names author"),
@@ -246,6 +253,23 @@ async def test_another_version_of_the_capability_beside_this_one_harms_nobody(ho
                 assert await titles(store) == ["Dubliners", "Middlemarch", "Ulysses"]
                 assert await titles(store, finished=None) == ["Dubliners", "Middlemarch"]
             assert set((await old.rows("reading_books"))[0]) < set((await new.rows("reading_books"))[0]), "each reads its own columns"
+
+
+async def test_an_error_of_another_database_that_a_fold_raises_is_the_folds(home: Path) -> None:
+    """It is none of the record, which is neither damaged nor kept from being opened."""
+    async with opened(home) as store:
+        await store.append("home", [readings.added("Emma")])
+
+    def fold(entry: Entry, rows: Any) -> None:
+        with closing(sqlite3.connect(":memory:")) as other:
+            other.execute("SELECT * FROM books")
+
+    async with opened(home, readings.table(version=2, fold=fold)) as store:
+        assert "OperationalError: no such table: books" in store.failed_tables["reading_books"]
+        for refused in (store.rows("reading_books"), store.append("home", [readings.added("Ulysses")])):
+            with pytest.raises(StoreError, match=r"cannot process an entry of kind reading.added .OperationalError: no such table"):
+                await refused
+        await store.append("a", [kit.message()])
 
 
 async def test_a_fold_that_raises_on_what_is_stored_keeps_nobody_from_opening_the_home(home: Path) -> None:

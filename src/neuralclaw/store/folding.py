@@ -17,8 +17,7 @@ from ..types.entries import Entry
 from ..types.events import Unreadable
 from . import dialect
 from .bodies import ENTRY, entry_of
-from .connection import is_refusal
-from .derived_tables import CapabilityTable, DerivedTables, Projection, bound, lags
+from .derived_tables import CapabilityTable, DerivedTables, Projection, TableRows, lags
 from .journal import Append
 from .tables import Tables
 from .writer import Job
@@ -68,7 +67,7 @@ class TableProjection:
 
     def __init__(self, connection: sqlite3.Connection, table: CapabilityTable, outcome: str = "") -> None:
         self._connection, self._table, self._outcome = connection, table, outcome
-        self._rows = bound(connection, table)
+        self._rows = TableRows(connection, table)
         self.kinds: frozenset[str] | None = table.kinds
 
     def clear(self, session: str | None) -> None:
@@ -81,13 +80,14 @@ class TableProjection:
         try:
             self._table.fold(entry, self._rows)
         except BaseException as error:  # an exit too: the thread of the writer must not end with it
-            if isinstance(error, sqlite3.Error) and not is_refusal(error):
-                raise
-            raise StoreError(
-                f"the table {self._table.name} of a capability cannot process an entry of kind {entry.header.kind} ({type(error).__name__}: {error})"
-                + self._outcome,
-                hint="neuralclaw doctor names the capability and its version",
-            ) from error
+            if self._rows.failure is None:
+                raise self._refused(entry, error) from error
+        if self._rows.failure is not None:
+            raise self._rows.failure
+
+    def _refused(self, entry: Entry, error: BaseException) -> StoreError:
+        said = f"the table {self._table.name} of a capability cannot process an entry of kind {entry.header.kind} ({type(error).__name__}: {error})"
+        return StoreError(said + self._outcome, hint="neuralclaw doctor names the capability and its version")
 
 
 def refold(tables: Tables, table: CapabilityTable, *, after: int | None = None, outcome: str = "") -> None:
