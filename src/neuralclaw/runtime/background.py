@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable, Sequence
 import anyio
 import msgspec
 
-from ..agent.foreign_code import run_foreign
 from ..agent.journal import RECORD_SECONDS
 from ..errors import AgentError, StoreError
+from ..foreign_code import run_foreign
 from ..ports import Clock, Store
 from ..types.records import Lease
 
