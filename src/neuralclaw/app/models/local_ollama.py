@@ -5,7 +5,7 @@ import time
 
 import anyio.to_thread
 
-from ..setup.model_listing import has_model, names_in
+from .service_models import has_model, names_in
 
 MAX_LIST = 1_000_000
 """Bytes of the list that are read."""

@@ -11,9 +11,9 @@ from ...errors import ConfigError, LLMAuthError, LLMError, LLMModelError, LLMRat
 from ...plugins import load
 from ..home import Home
 from ..setup.discovery import local_engine, providers
-from ..setup.model_listing import ModelListing, counted, has_model, listing, shown
 from ..setup.procedure import LOCAL, OFFLINE, alone, call, missing_for, opened_models
 from .model_resolver import GIVEN, OWN
+from .service_models import ModelListing, counted, has_model, listing, shown
 
 REACH_SECONDS = 4.0
 """How long a service may take to send the list of its models."""

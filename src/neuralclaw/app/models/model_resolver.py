@@ -18,9 +18,8 @@ from ...errors import ConfigError
 from ...plugins import load
 from ...ports import Clock, Net, Provider
 from ...safety.gate import PolicyGate
-from ..setup.model_listing import has_model
 from .local_ollama import LocalOllama
-from .service_models import ServiceModels
+from .service_models import ServiceModels, has_model
 
 GIVEN = "given"
 """Provider name of a `Provider` object that was passed to `Agent.open`."""

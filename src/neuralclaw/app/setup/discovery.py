@@ -14,7 +14,7 @@ from ... import config
 from ...errors import ConfigError
 from ...plugins import load
 from ...safety.gate import PolicyGate
-from .model_listing import listing, shown
+from ..models.service_models import listing, shown
 
 LOOK_SECONDS = 1.0
 """How long the look for model files may take in all."""

@@ -21,8 +21,8 @@ from ..capabilities import Capabilities
 from ..clock import SystemClock
 from ..home import read_command
 from ..models.model_resolver import OWN, ModelResolver
+from ..models.service_models import ModelListing, listing
 from .discovery import SetupFindings, find, local_engine, providers
-from .model_listing import ModelListing, listing
 
 QUESTION = "Reply with the word ready."
 CALL_SECONDS = 300.0
