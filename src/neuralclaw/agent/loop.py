@@ -88,7 +88,8 @@ async def think(turn: Turn) -> None:
     if reply.failure is not None:
         if reply.failure.detail:
             turn.show(Debug(text=turn.equipment.redaction.redact(reply.failure.detail)))
-        error = ErrorEvent(kind=reply.failure.kind, text=reply.failure.text, hint=reply.failure.hint or next_step(turn, reply.failure))
+        failure = reply.failure
+        error = ErrorEvent(kind=failure.kind, text=failure.text, hint=failure.hint or next_step(turn, failure), failed_calls=failure.failed_calls)
         if reply.failure.answered:
             await record_reply(turn, reply, error)
             return

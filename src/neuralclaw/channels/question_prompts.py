@@ -88,10 +88,10 @@ def prompt(question: ApprovalRequested) -> str:
 
 def outcome(body: ToolFinished) -> str:
     """Why a call gave nothing back, as the person reads it who may have said no to it."""
-    text = body.error or body.content
     if body.metadata.get("no_by") != "owner":
-        return text
-    return text.replace("the person said no", "you said no", 1).replace("a person said no to it", "you said no", 1)
+        return body.error or body.content
+    words = body.metadata.get("no_text")
+    return f"not run: you said no, with the words: {words}" if words else "not run: you said no"
 
 
 class QuestionPrompts:

@@ -203,10 +203,13 @@ class LimitHit(Body, frozen=True, kw_only=True, tag="limit"):
 
 
 class ErrorEvent(Body, frozen=True, kw_only=True, tag="error"):
+    """`failed_calls` not empty: it says no more than that these calls failed, of which each has its own reason."""
+
     kind: str
     text: str
     recoverable: bool = False
     hint: str = ""
+    failed_calls: tuple[str, ...] = ()
 
 
 class RetryEvent(Body, frozen=True, kw_only=True, tag="retry"):

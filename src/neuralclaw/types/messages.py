@@ -152,7 +152,8 @@ class Failure(msgspec.Struct, frozen=True):
     """A model failure as a value: the error's class name, its sentence, the next step, and what may be done about it.
 
     `lacks`: what the model cannot do and was asked for (`tools` or `images`): the same without it may work. `answered`: the reply's text is an
-    answer all the same, and is kept. `detail`: what only the log and those who look closely are told.
+    answer all the same, and is kept. `detail`: what only the log and those who look closely are told. `failed_calls` not empty: it says no more than
+    that these tool calls failed.
     """
 
     kind: str
@@ -163,6 +164,7 @@ class Failure(msgspec.Struct, frozen=True):
     lacks: Literal["", "tools", "images"] = ""
     answered: bool = False
     detail: str = ""
+    failed_calls: tuple[str, ...] = ()
 
 
 class ModelReply(msgspec.Struct, frozen=True, kw_only=True):
