@@ -42,18 +42,44 @@ async def run_foreign(
     except BaseException as error:
         if isinstance(error, asyncio.CancelledError) and cancelled():
             raise
-        cause = sole_cause(error)
+        cause = innermost(error)
         if isinstance(cause, passes):
             raise cause from error
         raise (failure or _agent_error)(what, cause) from error
+
+
+async def run_foreign_task(what: str, work: Callable[[], Awaitable[None]]) -> None:
+    """The same in a task of its own, for work in the background. A cancellation of that task, and cancel scopes that the work leaves open, end it alone.
+
+    Raises `AgentError` as `run_foreign` does. It is cancelled from outside as anything else is, and waits until the work has ended.
+    """
+    failure: AgentError | None = AgentError(f"{what} failed: it was cancelled from within")
+
+    async def run() -> None:
+        nonlocal failure
+        try:
+            await run_foreign(what, work)
+            failure = None
+        except AgentError as error:
+            failure = error
+        except GeneratorExit as error:
+            failure = AgentError(f"{what} failed: {reason(error)}")
+
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(run)
+    except BaseExceptionGroup as error:  # `run` raises nothing: the task could not end, because a scope in it is open
+        failure = failure or AgentError(f"{what} failed: {reason(error)}")
+    if failure is not None:
+        raise failure
 
 
 def _agent_error(what: str, cause: BaseException) -> AgentError:
     return AgentError(f"{what} failed: {reason(cause)}")
 
 
-def sole_cause(error: BaseException) -> BaseException:
-    """The error itself, or the only one inside a group (of the code's own task group)."""
+def innermost(error: BaseException) -> BaseException:
+    """The one error of a group (of the code's own task group), and of a group in it; else the error itself."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error
@@ -61,7 +87,7 @@ def sole_cause(error: BaseException) -> BaseException:
 
 def reason(error: BaseException, *, longest: int = LONGEST_REASON, lines: bool = False) -> str:
     """An error of foreign code: its class and at most `longest` characters of what it says, in one line unless `lines`."""
-    error = sole_cause(error)
+    error = innermost(error)
     if isinstance(error, asyncio.CancelledError):
         return "it was cancelled from within"
     text = str(error).strip() if lines else " ".join(str(error).split())

@@ -17,7 +17,6 @@ CATCH_ALL: dict[str, str] = {
     "types/codec.py:Codec.decode": "a capability's body and upcast are foreign code: what they raise makes one entry unreadable",
     "agent/sources.py:read_sources": "a source of context is foreign code: one that raises is left out, and the person is told",
     "providers/local.py:Generation._run": "a model library is foreign code in a thread: whatever it raises is the end of its generation",
-    "runtime/delivery.py:Delivery._deliver": "a channel is foreign code: one that fails is tried again, and other answers are delivered",
     "runtime/sessions.py:Sessions._drive": "a defect in one session's turn reaches its followers and no other session",
     "app/capabilities.py:_loaded": "a package is foreign code: what it raises while it is imported is why it is left out",
     "app/trials/trial_runner.py:judged": "a check reads what a model left, which may be anything: what it raises is why that task failed, and no other",

@@ -8,8 +8,8 @@ from typing import Any
 
 from anyio.abc import TaskGroup
 
-from ..app import Agent
 from ..app.capabilities import Capabilities, capabilities_of
+from ..app.desk_client import DeskClient
 from ..channels.console import TerminalKind
 from ..channels.input_completion import InputCompleter, Values
 from ..channels.input_history import InputHistory
@@ -47,18 +47,18 @@ class LiveChat:
         self.interface.console.interrupt, self.interface.console.halt = interrupt, halt
         await self.interface.console.run()
 
-    async def agent_opened(self, chat: Any, agent: Agent) -> None:
-        """The agent is open: what only it knows stands on the screen and is completed from now on."""
+    async def desk_opened(self, chat: Any, client: DeskClient) -> None:
+        """The desk is open: what only it knows stands on the screen and is completed from now on."""
         self._chat = chat
-        self.history.begin(posixpath.join(agent.home, "chat_history"), agent.redact)
+        self.history.begin(posixpath.join(client.settings.home, "chat_history"), client.redact)
         self.words.commands.update({name: f"{command.takes}  {command.does}".strip() for name, command in chat.commands.items()})
 
         async def sessions() -> Iterable[tuple[str, str]]:
-            rows = output.plain(await agent.do("sessions.list"))
+            rows = output.plain(await client.desk.do("sessions.list"))
             return [(row["session"], row["title"]) for row in sorted(rows, key=lambda row: str(row["updated"]), reverse=True)]
 
         async def models() -> Iterable[tuple[str, str]]:
-            return [(row["model"], f"{row['context']:,} tokens") for row in output.plain(await agent.do("models.list"))]
+            return [(row["model"], f"{row['context']:,} tokens") for row in output.plain(await client.desk.do("models.list"))]
 
         async def levels() -> Iterable[tuple[str, str]]:
             return [(level, "") for level in TRUST]
@@ -68,7 +68,7 @@ class LiveChat:
             return [(choice, "") for choice in question.choices if choice != "no"] if question is not None else []
 
         self.words.values.update({"resume": sessions, "new": sessions, "model": models, "trust": levels, "approve": answers})
-        self.words.values.update(_verbs_and_options(capabilities_of(agent.settings)))
+        self.words.values.update(_verbs_and_options(capabilities_of(client.settings)))
 
     def farewell(self) -> None:
         """The terminal is the person's again: show what came last, and how to come back."""

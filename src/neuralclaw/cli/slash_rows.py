@@ -37,7 +37,7 @@ def _command(noun: str, summary: str, rows: Sequence[Verb]) -> SlashCommand:
             row, words = verbs[words[0]], words[1:]
         args = arguments_of(command_of(row), words)
         given = verb_rows.arguments_given(row, args)
-        value = await chat.agent.do(row.name, **given, **_progress(chat, row))
+        value = await chat.desk.do(row.name, **given, **_progress(chat, row))
         show(chat, row, value, given, as_json=args.json)
 
     takes = "|".join(name for name in verbs if name) or " ".join(verb_rows.example(rows[0]).split()[2:]) or "[--json]"
