@@ -276,7 +276,7 @@ def _spec(name: str, description: str, schema: dict[str, Any], options: Mapping[
 
 
 def _form(name: str, function: Callable[..., Any]) -> tuple[type[msgspec.Struct], dict[str, Any], dict[str, type], dict[str, str]]:
-    """The parameters as a struct and as JSON Schema, those the pipeline fills in, and the descriptions that stand in `Annotated`."""
+    """The parameters as a struct and as JSON Schema, those the pipeline fills in, and the descriptions that are in `Annotated`."""
     try:
         hints = typing.get_type_hints(function, include_extras=True)
     except NameError as error:

@@ -33,7 +33,7 @@ def open_log(loaded: config.LoadedSettings, redactor: Redactor) -> LogWriter:
 
 
 class ErrorLogging:
-    """Around an agent's life: an error that ends it stands in the log in full, and goes on without a secret in its sentence."""
+    """Around an agent's life: an error that ends it is in the log in full, and continues without a secret in its sentence."""
 
     def __init__(self, log_writer: LogWriter, redact: Callable[[str], str]) -> None:
         self._log_writer, self._redact = log_writer, redact
@@ -70,7 +70,7 @@ class EventLog:
 
     def __init__(self, log_writer: LogWriter, driving: Callable[[str], bool], sentence_of: Callable[[Body], str] = sentence) -> None:
         self._log_writer, self._driving, self._sentence_of = log_writer, driving, sentence_of
-        self._sessions: dict[str, _SessionProgress] = {}  # the one told of last stands last
+        self._sessions: dict[str, _SessionProgress] = {}  # the one that was noted last is last
 
     def entries(self, entries: Sequence[Entry]) -> None:
         for entry in entries:

@@ -54,7 +54,7 @@ def real_directory(path: str | os.PathLike[str] | None) -> str:
 
 
 def still_there(workspace: str, session: str) -> None:
-    """A turn is gone on with where it began. Raises `WorkspaceError` when that place was deleted; the turn stays as it is."""
+    """A turn is continued where it began. Raises `WorkspaceError` when that place was deleted; the turn stays as it is."""
     if not os.path.isdir(workspace):  # noqa: PTH112
         raise WorkspaceError(
             f"the workspace {workspace} of this turn is not there any more; the turn stays unfinished",
@@ -75,7 +75,7 @@ def new_session(name: str | None) -> str:
 
 
 def continued(name: str) -> str:
-    """The name of a session that is there, to be gone on with. Raises `UsageError` for the reserved ones, which hold no conversation."""
+    """The name of a session that is there, to be continued. Raises `UsageError` for the reserved ones, which hold no conversation."""
     if name in RESERVED:
         raise UsageError(f"the session {name} holds no conversation and is never continued; nothing was recorded", hint="neuralclaw sessions list")
     return name
@@ -94,7 +94,7 @@ def known_only(given: Mapping[str, object]) -> None:
 
 
 def of_new_turns(given: Mapping[str, object]) -> None:
-    """Refuse what holds for new turns alone where an unfinished one is gone on with, and options that no turn has."""
+    """Refuse what holds for new turns alone where an unfinished one is continued, and options that no turn has."""
     for name in ("model", "trust", "tools", "refusals"):
         if given.get(name) is not None:
             raise UsageError(

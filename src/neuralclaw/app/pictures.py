@@ -22,7 +22,7 @@ def pictures(given: Iterable[ImageInput]) -> tuple[Image, ...]:
 
 
 def mentioned(text: str, workspace: str) -> tuple[Image, ...]:
-    """The pictures that a text names as `@path` (a path with spaces stands in quotes): files that are there, relative to the workspace."""
+    """The pictures that a text names as `@path` (a path with spaces is in quotes): files that are there, relative to the workspace."""
     found = []
     for word in _mentions(text):
         path = os.path.join(workspace, os.path.expanduser(word))  # noqa: PTH111, PTH118

@@ -204,7 +204,7 @@ def _more(count: int) -> list[StyledLine]:
 
 
 def _whole(line: str, style: str, width: int) -> list[StyledLine]:
-    """A line that must be seen whole: over several rows where it is long, with a sign on those that go on."""
+    """A line that must be seen whole: over several rows where it is long, with a sign on those that continue."""
     margin = "    " if width > 12 else ""
     rows = chop([(line, style)], max(width - 4, 1) if margin else max(width, 1))
     return [[(margin if i == 0 or not margin else "  ↳ ", "2"), *row] for i, row in enumerate(rows)]

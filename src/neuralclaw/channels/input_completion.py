@@ -49,7 +49,7 @@ class InputCompleter(Completer):
             yield completion
 
     def _values(self, name: str, rest: str) -> Values | None:
-        """What may stand where the input ends, behind the command `name`."""
+        """What may follow where the input ends, behind the command `name`."""
         verb, space, more = rest.partition(" ")
         if not space:
             return self.values.get(name)
@@ -62,7 +62,7 @@ class InputCompleter(Completer):
 
 
 def _mention(before: str) -> str | None:
-    """What stands behind the `@` of the last word, or None."""
+    """What is behind the `@` of the last word, or None."""
     word = before.rsplit(None, 1)[-1] if before and not before[-1].isspace() else ""
     return word[1:] if word.startswith("@") else None
 

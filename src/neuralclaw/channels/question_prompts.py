@@ -82,7 +82,7 @@ def answered_elsewhere(body: ApprovalResolved) -> str:
 
 
 def prompt(question: ApprovalRequested) -> str:
-    """What stands before the answer."""
+    """What is before the answer."""
     return f"  {choices(question)}, or what to do instead > "
 
 
@@ -107,7 +107,7 @@ class QuestionPrompts:
 
     @property
     def current(self) -> ApprovalRequested | None:
-        """The question that stands on the screen."""
+        """The question that is on the screen."""
         return self._open[0] if self._open else None
 
     @property
@@ -120,7 +120,7 @@ class QuestionPrompts:
             self._ask(question)
 
     def resolved(self, body: ApprovalResolved) -> bool:
-        """Forget a question that has its answer, and say whose it was where the owner gave it elsewhere; true when it stood on the screen."""
+        """Forget a question that has its answer, and say whose it was where the owner gave it elsewhere; true when it was on the screen."""
         name = body.approval_id
         if body.by == "owner" and name not in self.mine and any(q.approval_id == name for q in self._open):
             self._err.line(answered_elsewhere(body), "dim")

@@ -50,7 +50,7 @@ class TerminalView:
 
     On a terminal the answer appears while it arrives; over a pipe `out` gets the finished answer and nothing else. `tools`: a line
     for each call. `verbose`: also what the agent tells for those who look closely. `answer` false: `out` is not written, somebody
-    else prints the result. `named`: each line stands behind the name of its session.
+    else prints the result. `named`: each line follows the name of its session.
     """
 
     def __init__(self, out: Screen, err: Screen, *, tools: bool, verbose: bool, answer: bool = True, named: bool = False) -> None:
@@ -119,7 +119,7 @@ class TerminalView:
             self.err.line(sentence(body), "yellow")
 
     def _ready(self, event: Event) -> None:
-        """The screens stand at the beginning of a line for what does not flow, and know whose lines come."""
+        """The screens move to the beginning of a line for what does not flow, and know whose lines come."""
         if self._named:
             self.out.lead = self.err.lead = f"{event.session}: "
         if self.out.tty and not isinstance(event.body, TextDelta | ReasoningDelta | ToolOutput):

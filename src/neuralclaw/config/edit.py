@@ -23,7 +23,7 @@ _INDENT = re.compile(r"\{\n([ \t]+)")
 _BARE = re.compile(r"[A-Za-z0-9_.:/+=@~-]+")
 _BARE_EXPONENT = re.compile(r"^(-?\d+)e")  # YAML 1.1 reads 1e+20 as text and 1.0e+20 as a number
 _UNSEEN = ("DirectiveToken", "DocumentStartToken", "FlowEntryToken", "KeyToken")
-"""Tokens that may stand in the person's text and not in the library's, or the other way round: `---`, a comma before a bracket, `? `."""
+"""Tokens that may be in the person's text and not in the library's, or the other way round: `---`, a comma before a bracket, `? `."""
 
 
 def split_key(key: str) -> list[str]:
@@ -100,7 +100,7 @@ def _set_one(library: Any, text: str, path: list[str], value: Any) -> str:
     edit = _Edit(library)
     events = list(_yaml(library).parse(text))[2:-2]
     before, after = _written(library, events), _written(library, edit.set(events, path, mark))
-    shown = _written(library, list(edit.values([value]))).strip()[1:-1]  # in brackets, where it is written so that it may stand anywhere
+    shown = _written(library, list(edit.values([value]))).strip()[1:-1]  # in brackets, where it is written so that it may be anywhere
     return _carried(library, text, before, after).replace(mark, shown)
 
 
@@ -153,7 +153,7 @@ class _Edit:
         return events
 
     def _value(self, events: list[Any], at: int, name: str) -> tuple[int, int]:
-        """Where the value of a key of the mapping at `at` begins and ends: of the last one where it stands twice; at its end where it is not there."""
+        """Where the value of a key of the mapping at `at` begins and ends: of the last one where it occurs twice; at its end where it is not there."""
         found, key = None, at + 1
         while not isinstance(events[key], self._library.MappingEndEvent):
             value = self._after(events, key)
@@ -200,7 +200,7 @@ class _Edit:
 
 
 class _Token(NamedTuple):
-    """What can be seen in a text: no comment, no space. `column` is -1 where something stands before it in its line."""
+    """What can be seen in a text: no comment, no space. `column` is -1 where something is before it in its line."""
 
     kind: str
     value: Any
@@ -252,8 +252,8 @@ def _carried(library: Any, text: str, before: str, after: str) -> str:
 
 
 def _line_end(text: str, at: int, column: int, *, last: bool) -> int:
-    """Where a line that begins in `column` can go after `at`: behind what is left of the line, and behind comments that belong to what stands deeper."""
-    at = len(text.rstrip()) if last and not column else at  # a new section stands at the end of the file
+    """Where a line that begins in `column` can go after `at`: behind what is left of the line, and behind comments that belong to what is deeper."""
+    at = len(text.rstrip()) if last and not column else at  # a new section is at the end of the file
     deeper = re.compile(rf"[^\r\n]*(?:\s*\n {{{column + 1},}}#[^\r\n]*)*").match(text, at)
     return deeper.end() if deeper else at
 

@@ -12,7 +12,7 @@ _DEPTH = 12  # of styles based on styles
 
 class Look(NamedTuple):
     """`code`: the language of a block of code ("" unknown), None if it is none; `merges`: its lines are paragraphs of their own.
-    `continues`: the level of a list whose item this goes on with, from 0. `numbering`: the style's own `w:numPr`."""
+    `continues`: the level of a list whose item this continues with, from 0. `numbering`: the style's own `w:numPr`."""
 
     heading: int = 0
     quote: bool = False
@@ -77,7 +77,7 @@ class Lists:
         self._widths = [2] * 9  # of the last marker of each level
 
     def indent(self, level: int) -> int:
-        """Columns before what stands at that level."""
+        """Columns before what is at that level."""
         return sum(self._widths[:level])
 
     def marker(self, paragraph: Any, look: Look) -> tuple[int, str, str] | None:

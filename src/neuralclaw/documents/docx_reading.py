@@ -39,7 +39,7 @@ _MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 
 
 class Block(NamedTuple):
-    """One piece of the text. Two in a row that are both `tight` and of one kind stand on following lines."""
+    """One piece of the text. Two in a row that are both `tight` and of one kind are on following lines."""
 
     kind: str
     text: str
@@ -98,7 +98,7 @@ class Reading:
         self.paragraphs = self.tables = 0
 
     def blocks(self, parent: Any) -> Iterator[Block]:
-        """What stands directly in the body, a cell or a text box."""
+        """What is directly in the body, a cell or a text box."""
         for node in parent.iterchildren():
             if self._room <= 0:
                 yield Block("end", f"[the document goes on: its first {_MAX_CHARS:,} characters were read]")
@@ -175,7 +175,7 @@ class Reading:
                 self._boxes += node.iter(qn("w:txbxContent"))
 
     def _address(self, node: Any) -> str:
-        """Where a link leads, if outside of the document and fit to stand in Markdown."""
+        """Where a link leads, if outside of the document and fit to be in Markdown."""
         relation = self._part.rels.get(node.get(qn("r:id")) or "")
         target = str(relation.target_ref) if relation is not None and relation.is_external else ""
         return target if target.startswith(("http://", "https://", "mailto:")) and not any(c in target for c in " ()<>\\\n") else ""

@@ -171,7 +171,7 @@ class LogWriter(logging.Handler):
 
 
 def encoded(line: LogLine, pid: int, redact: Callable[[str], str]) -> bytes:
-    """The line as it stands in the file."""
+    """The line as it is in the file."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, str):

@@ -82,7 +82,7 @@ class _CallSlot:
             self.arguments.append(json_text(function.arguments))
 
     def unfinished(self, name: str) -> bool:
-        """Whether a delta of that name goes on with this call although its id or index does not say so."""
+        """Whether a delta of that name continues with this call although its id or index does not say so."""
         text = "".join(self.arguments).strip()
         return name in ("", self.name) and bool(text) and json_object(text) is None
 
@@ -94,7 +94,7 @@ class ChatParts:
     """Collects the chunks of one reply.
 
     `finish` is the service's own finish reason, "" while none has come; `seen`: a choice has come; `done`: `[DONE]` has;
-    `error`: the error object that stood in the stream.
+    `error`: the error object that was in the stream.
     """
 
     __slots__ = ("_asked", "_by_index", "_slots", "done", "error", "finish", "model", "runs", "seen", "usage")

@@ -104,7 +104,7 @@ def _for(link: Link, request: Request) -> Request:
 
 
 def _shown(event: ModelEvent, shown: bool) -> bool:
-    """Whether parts stand on the screen after this event: a discarding retry took them back."""
+    """Whether parts are on the screen after this event: a discarding retry took them back."""
     if isinstance(event, Retrying):
         return shown and not event.discard
     return shown or not isinstance(event, Notice)

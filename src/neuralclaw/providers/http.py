@@ -37,14 +37,14 @@ class Decoder(Protocol):
         ...
 
     def close(self) -> list[SSEEvent]:
-        """What stood complete at the end of the stream but for its last line end."""
+        """What was complete at the end of the stream but for its last line end."""
         ...
 
 
 class ReplyParts(Protocol):
     """One reply put together from its events.
 
-    `seen`: a piece of an answer has come; `done`: nothing more follows; `error`: the service's error object that stood in the stream;
+    `seen`: a piece of an answer has come; `done`: nothing more follows; `error`: the service's error object that was in the stream;
     `withheld`: the service's own word for why it stopped an answer that is none, else "".
     """
 
@@ -156,7 +156,7 @@ class HttpProvider:
             except (msgspec.DecodeError, SSETooLarge) as error:
                 failure = service_errors.unreadable(self._service, f"a piece of the stream: {error}")
                 log.warning("%s: %s", failure.text, failure.detail)
-        for part in parts.take():  # what stood before a piece that cannot be read
+        for part in parts.take():  # what was before a piece that cannot be read
             yield part
         yield Finished(self._reply(request.model, parts, failure))
 

@@ -227,7 +227,7 @@ def _asked(request: Request) -> GenerationRequest:
 
 
 def _messages(request: Request) -> list[dict[str, str]]:
-    """The chat as the template takes it; the environment stands at the end of the last message of the user."""
+    """The chat as the template takes it; the environment is at the end of the last message of the user."""
     told = [{"role": "system", "content": request.system}] if request.system else []
     for message in request.messages:
         match message:

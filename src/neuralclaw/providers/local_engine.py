@@ -39,7 +39,7 @@ class Engine(Protocol):
     """A loaded model; one generation at a time."""
 
     def generate(self, asked: GenerationRequest, say: Callable[[str], bool]) -> GenerationEnd:
-        """`say` takes the text as it is made and returns whether to go on. Raises `LLMError`, or `RuntimeError` of the library."""
+        """`say` takes the text as it is made and returns whether to continue. Raises `LLMError`, or `RuntimeError` of the library."""
         ...
 
 

@@ -21,7 +21,7 @@ MAX_DEPTH = 10
 TOO_DEEP = f"it runs commands in commands, more than {MAX_DEPTH} levels deep"
 QUIET = frozenset({"true", "false", ":", "cd", "test", "[", "export", "set", "unset", "local", "readonly", "declare", "wait"})
 KEYWORDS = frozenset({"{", "}", "!", "if", "then", "else", "elif", "while", "until", "do"})
-"""Words of the shell's own grammar that, behind `time` or `coproc`, stand where a program is expected."""
+"""Words of the shell's own grammar that, behind `time` or `coproc`, are where a program is expected."""
 
 
 def run(state: AnalysisState, simple: ExpandedCommand) -> CommandOutput:

@@ -78,7 +78,7 @@ class Redirects:
         return msgspec.structs.replace(at, stdin=CommandOutput(None, word.fetched or path in self._state.fetched, word.decoded))
 
     def _touch(self, at: ExpandedCommand, argv: tuple[str, str], risk: Risk, why: str, power: Power, want: PathWant | None) -> None:
-        """A redirection stands in the list of commands as what it is."""
+        """A redirection appears in the list of commands as what it is."""
         wants = (want,) if want is not None else ()
         self._state.add(SimpleCommand(argv=argv, via=at.via, powers=frozenset({power}), risk=risk, only_reads=risk is Risk.LOW, reason=why, wants=wants))
 

@@ -357,7 +357,7 @@ class _CommandLineWalk:
         return run(self.state, msgspec.structs.replace(given, words=tuple(words)))
 
     def _on_redirected_statement(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
-        """Redirections are judged first, then the statement reads what they feed it; a here-document's line may go on behind its mark."""
+        """Redirections are judged first, then the statement reads what they feed it; a here-document's line may continue behind its mark."""
         self.plain = False
         body = node.child_by_field_name("body")
         redirects = node.children_by_field_name("redirect")

@@ -98,7 +98,7 @@ class Redactor:
         return [_literal_search(literal, f"[REDACTED:{self._kinds[literal]}]", joined, places) for literal in there]
 
     def undecided(self, text: str, start: int) -> int:
-        """The first place from `start` on where what stands up to the end may be the beginning of a secret; the text's length when there is none."""
+        """The first place from `start` on where what is up to the end may be the beginning of a secret; the text's length when there is none."""
         return min(self._undecided_literal(text, start), _undecided_format(text, start))
 
     def _undecided_literal(self, text: str, start: int) -> int:
@@ -115,7 +115,7 @@ class Redactor:
         return len(text)
 
     def _begins(self, tail: str) -> bool:
-        """Whether a literal begins with this text and goes on after it."""
+        """Whether a literal begins with this text and continues after it."""
         at = bisect_left(self._sorted, tail)
         if at < len(self._sorted) and self._sorted[at] == tail:
             at += 1
@@ -144,7 +144,7 @@ class DeltaRedactor:
         return rest
 
     def settle(self) -> str:
-        """Everything that is held back, although the text may go on: for when another kind of text comes between.
+        """Everything that is held back, although the text may continue: for when another kind of text comes between.
 
         If a secret comes of it after all, only its beginning has been shown.
         """
@@ -172,7 +172,7 @@ class DeltaRedactor:
 
 
 def _places(text: str) -> list[int]:
-    """Where each character of the text without its line breaks stands in the text."""
+    """Where each character of the text without its line breaks is in the text."""
     places: list[int] = []
     done = 0
     for gap in BREAK.finditer(text):

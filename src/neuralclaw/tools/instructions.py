@@ -56,7 +56,7 @@ class WorkspaceInstructions:
         self._person_home = os.path.realpath(person_home) if person_home else ""
 
     async def parts(self, workspace: str, room: int = MAX_BYTES) -> Sequence[tuple[str, Labels]]:
-        """What stands in the files at this moment, as one piece, or nothing."""
+        """What is in the files at this moment, as one piece, or nothing."""
         found = await self.read(workspace, room)
         return [(found.text, LABELS)] if found.text else []
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 _MAX_LINES, _MAX_CHARS = 50_000, 2_000_000  # of a file that are looked through line by line
 _MAX_OLD = 20_000  # characters of the text that is looked for
-_MAX_PLACES = 200  # where the text without the blank lines around it may stand
+_MAX_PLACES = 200  # where the text without the blank lines around it may be
 _MAX_COMPARED, _SECONDS = 400, 0.5  # lines that are compared letter by letter, and how long
 _SHOWN_LINES, _SHOWN_CHARS = 8, 160
 _LIKE = 0.6  # how much of a line must be the same, as `difflib` counts
@@ -37,7 +37,7 @@ def nearest(text: str, old: str) -> str:
 
 
 def _line_by_line(whole: str, wanted: list[str]) -> str:
-    """Where the wanted lines stand in another spelling, or what is most like them, in the first part of the text."""
+    """Where the wanted lines are in another spelling, or what is most like them, in the first part of the text."""
     cut = len(whole) > _MAX_CHARS
     lines = (whole[: whole.rfind("\n", 0, _MAX_CHARS) + 1 or _MAX_CHARS] if cut else whole).split("\n")
     searched, wanted = lines[:_MAX_LINES], "\n".join(wanted)[:_MAX_OLD].split("\n")
@@ -79,7 +79,7 @@ def _core(old: str) -> str:
 
 
 def _around(text: str, old: str) -> str:
-    """Where the text stands whole, but not with the blank lines and line ends that were given around it; "" where it does not."""
+    """Where the text is whole, but not with the blank lines and line ends that were given around it; "" where it is not."""
     core = _core(old)
     if not core.strip():
         return ""
@@ -171,7 +171,7 @@ _SPELLINGS: tuple[tuple[Spelling, Callable[[Sequence[str], Sequence[str]], str]]
 
 
 def _place(lines: Sequence[str], wanted: Sequence[str], spelling: Spelling) -> int | None:
-    """The first line from which on the wanted lines stand, each in this spelling; the first and the last may be parts of theirs."""
+    """The first line of the wanted lines, each in this spelling; the first and the last may be parts of theirs."""
     text, told = "\n".join(map(spelling, lines)), "\n".join(map(spelling, wanted))
     at = text.find(told) if told.strip() else -1
     return None if at < 0 else text.count("\n", 0, at)

@@ -72,7 +72,7 @@ class Registry:
         return item.check(fitted)
 
     async def call(self, grant: Grant, ctx: ToolContext) -> ToolResult:
-        """Run the call that the grant is for, with the arguments that stand in it, within the tool's time limit.
+        """Run the call that the grant is for, with the arguments that are in it, within the tool's time limit.
 
         Raises `ToolError`, `SecurityError` and the signals as the tool raised them; any other error of a tool, also a `StoreError`, becomes a
         `ToolExecutionError`, and so does a result that no entry could keep.

@@ -12,7 +12,7 @@ from .messages import Image, ImageContent
 from .sentences import SentenceOf, sentence
 
 HOME = "home"
-"""The session of what belongs to no session; its entries stand in turn 0."""
+"""The session of what belongs to no session; its entries are in turn 0."""
 CALLS = "tools"
 """The session that keeps the single calls of `tools call`. It is no conversation: nothing continues it."""
 

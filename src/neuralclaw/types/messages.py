@@ -67,7 +67,7 @@ class UserMessage(msgspec.Struct, frozen=True, tag="user"):
 
 
 class ReasoningState(msgspec.Struct, frozen=True):
-    """What a service gave with its reasoning and wants back unchanged to go on from it: signed or encrypted items.
+    """What a service gave with its reasoning and wants back unchanged to continue from it: signed or encrypted items.
 
     `items` are the service's own JSON objects, in order; only an adapter of the same wire format `api`, asking the same `model`, sends them back.
     """
@@ -249,6 +249,6 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     images: bool = False
     price: Price | None = None
     language: bool = True
-    """A language model. The grammar and direct calls are none, and are not asked to go on after a promise."""
+    """A language model. The grammar and direct calls are none, and are not asked to continue after a promise."""
     schema: bool = False
     """Whether the model can be held to a JSON Schema (`Request.answer_schema`) so firmly that its reply always fits."""

@@ -52,7 +52,7 @@ class EventSummary(NamedTuple):
 
 
 def sentence(body: e.Body, kinds: Mapping[str, Sentence] = NO_KINDS) -> str:
-    """What happened. A text that stands in it is whole, and may have several lines. `kinds`: the sentences of the capabilities' own kinds, by kind.
+    """What happened. A text that is in it is whole, and may have several lines. `kinds`: the sentences of the capabilities' own kinds, by kind.
 
     Of a kind that neither this program nor `kinds` knows it is the kind and its fields.
     """

@@ -48,7 +48,7 @@ async def listing(gate: PolicyGate, service: Any, seconds: float) -> ModelListin
 
 
 def shown(service: Any) -> str:
-    """The service's address without a name and password that may stand in it."""
+    """The service's address without a name and password that may be in it."""
     scheme, _, rest = service.base_url.partition("://")
     _, slash, path = rest.partition("/")
     return f"{scheme}://{service.host}{slash}{path}"
@@ -81,7 +81,7 @@ def understood(service: Any, status: int, body: bytes) -> ModelListing:
 
 
 def names_in(body: bytes) -> tuple[str, ...] | None:
-    """The names of a list in OpenAI's, Anthropic's or Ollama's form; None for anything else and for a list that goes on."""
+    """The names of a list in OpenAI's, Anthropic's or Ollama's form; None for anything else and for a list that continues."""
     try:
         value = msgspec.json.decode(body)
     except msgspec.DecodeError:

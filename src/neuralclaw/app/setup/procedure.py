@@ -33,7 +33,7 @@ LIST_SECONDS = 5.0
 OFFLINE, LOCAL = "offline", "local"
 
 Tell = Callable[[str], None]
-"""Takes a line about what is going on."""
+"""Takes a line about what happens."""
 
 
 class SetupChoice(msgspec.Struct, frozen=True, kw_only=True):

@@ -118,7 +118,7 @@ class ModelTrial:
         return any(result.reached for result in self.results)
 
     def lost(self) -> bool:
-        """Whether there is no sense in going on: no reply to the first task, none to two in a row, or an error that stays."""
+        """Whether there is no sense in continuing: no reply to the first task, none to two in a row, or an error that stays."""
         last = self.results[-1]
         silent = not any(result.reached for result in self.results[-2:])
         if silent or (last.error is not None and last.error["kind"] in FINAL):

@@ -67,7 +67,7 @@ class PlainTools:
     """Gives tools to every model of `inner`, by the means that the model has.
 
     Native calls (`ModelInfo.tools` true): the request passes as it is. False, or a service that refuses tools for this model: the
-    tools stand in the system prompt and the calls in the text; a model that can be held to a schema (`ModelInfo.schema`) is held
+    tools are in the system prompt and the calls in the text; a model that can be held to a schema (`ModelInfo.schema`) is held
     to "an answer or a call". `none`, or a window too small for the tools: the model answers without them, and a `Notice` says so.
     """
 
@@ -197,7 +197,7 @@ def _with_usage(reply: ModelReply, before: ModelReply) -> ModelReply:
 
 
 def tool_text(tools: Sequence[ToolDef], *, held: bool, short: bool = False) -> str:
-    """What stands behind the system prompt; `short`: only the first sentence of each description."""
+    """What is behind the system prompt; `short`: only the first sentence of each description."""
     example = EXAMPLE if any(tool.name == "read_file" for tool in tools) else ""
     told = [f"- {tool.name}({_arguments(tool.parameters)}): {_description(tool.description, short)}" for tool in tools]
     return (HELD if held else PLAIN) + example + LISTED + "\n".join(told)
@@ -221,7 +221,7 @@ def without_calls(request: Request, *, held: bool) -> Request:
 
 
 def _alone(parameters: dict[str, Any]) -> dict[str, Any]:
-    """The schema where it can stand inside another: references would point elsewhere there, so any object will do."""
+    """The schema where it can be inside another: references would point elsewhere there, so any object will do."""
     return _with_ends(parameters) if parameters and b'"$ref"' not in _sorted.encode(parameters) else {"type": "object"}
 
 
