@@ -246,9 +246,9 @@ def _without_bytes(part: ContentPart) -> ContentPart:
     return ImageContent(msgspec.structs.replace(image, data=b""))
 
 
-def _with_bytes(part: ContentPart, given: ContentPart) -> ContentPart:
-    if isinstance(part, ImageContent) and isinstance(given, ImageContent):
-        return ImageContent(msgspec.structs.replace(part.image, data=given.image.data))
+def _with_bytes(part: ContentPart, original: ContentPart) -> ContentPart:
+    if isinstance(part, ImageContent) and isinstance(original, ImageContent):
+        return ImageContent(msgspec.structs.replace(part.image, data=original.image.data))
     return part
 
 

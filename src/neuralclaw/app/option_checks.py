@@ -85,23 +85,23 @@ def refused(name: str, value: object, wanted: str) -> UsageError:
     return UsageError(f"{name} cannot be {value!r:.80}; nothing was recorded", hint=f"{name} is {wanted}")
 
 
-def known_only(given: Mapping[str, object]) -> None:
+def known_only(options: Mapping[str, object]) -> None:
     """Refuse options that no turn has."""
-    for name in given:
+    for name in options:
         if name in TURN_OPTIONS:
             continue
         raise UsageError(f"a turn has no option {name!r}; nothing was recorded", hint=f"there are: {', '.join(TURN_OPTIONS)}")
 
 
-def of_new_turns(given: Mapping[str, object]) -> None:
+def of_new_turns(options: Mapping[str, object]) -> None:
     """Refuse what holds for new turns alone where an unfinished one is continued, and options that no turn has."""
     for name in ("model", "trust", "tools", "refusals"):
-        if given.get(name) is not None:
+        if options.get(name) is not None:
             raise UsageError(
                 f"{name} holds for a new turn, and there is no text for one: an unfinished turn keeps its own; nothing was changed",
                 hint=f"leave {name} out, or give the text of the next turn",
             )
-    known_only({name: value for name, value in given.items() if value is not None})
+    known_only({name: value for name, value in options.items() if value is not None})
 
 
 def checked_text(text: object, images: Sequence[Image] = ()) -> str:

@@ -94,7 +94,7 @@ def files(folder: str) -> list[str]:
     last: list[str] = []
     open_: list[tuple[str, bool]] = [("", False)]
     deadline = time.monotonic() + _SECONDS
-    for inside, late in open_:
+    for inside, slow in open_:
         if len(first) + len(last) >= _FILES or time.monotonic() > deadline:
             break
         try:
@@ -103,7 +103,7 @@ def files(folder: str) -> list[str]:
             continue
         for entry in entries:
             path = f"{inside}/{entry.name}" if inside else entry.name
-            behind = late or entry.name.startswith(".") or entry.name in _LAST or entry.name in ignored or path in ignored
+            behind = slow or entry.name.startswith(".") or entry.name in _LAST or entry.name in ignored or path in ignored
             if entry.is_dir(follow_symlinks=False):
                 if entry.name != ".git":
                     open_.append((path, behind))

@@ -44,17 +44,17 @@ def heading(question: ApprovalRequested) -> str:
 def about(question: ApprovalRequested) -> list[str]:
     """What a person must know beside the exact command or change: where it runs, with what, how risky it is, and what each answer covers."""
     action = question.action
-    told = [exact(action.tool) + (f" in {exact(action.cwd)}" if action.cwd else "") + (f", risk {question.risk}" if question.risk else "")]
+    facts = [exact(action.tool) + (f" in {exact(action.cwd)}" if action.cwd else "") + (f", risk {question.risk}" if question.risk else "")]
     if not question.summary and question.reasons:
-        told.append(exact("; ".join(question.reasons)))
+        facts.append(exact("; ".join(question.reasons)))
     if action.variables:
-        told.append("added variables: " + exact(", ".join(f"{name}={value}" for name, value in action.variables.items())))
+        facts.append("added variables: " + exact(", ".join(f"{name}={value}" for name, value in action.variables.items())))
     if read := have_read(question.sources):
-        told.append(f"this session has read content from: {exact(', '.join(read))}")
+        facts.append(f"this session has read content from: {exact(', '.join(read))}")
     for letter, words in (("s", question.covers.session), ("a", question.covers.always)):
         if words is not None:
-            told.append(f"[{letter}] covers {exact(words)}")
-    return told
+            facts.append(f"[{letter}] covers {exact(words)}")
+    return facts
 
 
 def have_read(sources: Iterable[str]) -> list[str]:

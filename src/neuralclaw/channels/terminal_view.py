@@ -149,10 +149,10 @@ class TerminalView:
 
     def _written(self, body: ToolStarted) -> dict[str, Any]:
         """The arguments without defaults that nobody gave; all of them where the call is not known or was mended."""
-        given = self._given.get(body.call_id)
-        if given is None or not given <= set(body.arguments):
+        written = self._given.get(body.call_id)
+        if written is None or not written <= set(body.arguments):
             return body.arguments
-        return {name: value for name, value in body.arguments.items() if name in given}
+        return {name: value for name, value in body.arguments.items() if name in written}
 
     def _retry(self, body: RetryEvent) -> None:
         self._void(body.discard)

@@ -136,19 +136,19 @@ class _Edit:
     def set(self, events: list[Any], path: list[str], value: Any) -> list[Any]:
         """The events with the value at the path. Raises `ConfigError` for a document that is no mapping."""
         if not events:
-            return self._nested(path, value, flow=False)
+            return self._nested(path, value, flow_style=False)
         if not isinstance(events[0], self._library.MappingStartEvent):
             raise ConfigError("the file holds no keys")
-        at, flow = 0, False
+        at, flow_style = 0, False
         for depth, name in enumerate(path):
-            flow = flow or events[at].flow_style
+            flow_style = flow_style or events[at].flow_style
             place, end = self._value(events, at, name)
             rest = path[depth + 1 :]
             if place == end:  # the key is not there
-                return [*events[:place], *self._nested(path[depth:], value, flow=flow)[1:-1], *events[place:]]
+                return [*events[:place], *self._nested(path[depth:], value, flow_style=flow_style)[1:-1], *events[place:]]
             empty = end - place == 2 and not events[place].anchor
             if not rest or empty or not isinstance(events[place], self._library.MappingStartEvent):
-                return [*events[:place], *self._nested(rest, value, flow=flow), *events[end:]]
+                return [*events[:place], *self._nested(rest, value, flow_style=flow_style), *events[end:]]
             at = place
         return events
 
@@ -171,12 +171,12 @@ class _Edit:
             if not depth:
                 return at
 
-    def _nested(self, path: list[str], value: Any, *, flow: bool) -> list[Any]:
+    def _nested(self, path: list[str], value: Any, *, flow_style: bool) -> list[Any]:
         """The value below these keys."""
         if not path:
             return list(self.values(value))
-        begin = self._library.MappingStartEvent(None, None, True, flow_style=flow)
-        return [begin, *self.values(path[0]), *self._nested(path[1:], value, flow=flow), self._library.MappingEndEvent()]
+        begin = self._library.MappingStartEvent(None, None, True, flow_style=flow_style)
+        return [begin, *self.values(path[0]), *self._nested(path[1:], value, flow_style=flow_style), self._library.MappingEndEvent()]
 
     def values(self, value: Any) -> Iterator[Any]:
         """The events of a value that is written in one line. Plain words go without quotes."""

@@ -236,9 +236,9 @@ def data_directories(home: str | None, environ: Mapping[str, str]) -> tuple[str,
         return folder, [folder]
 
     def base(variable: str, default: str) -> str:
-        given = environ.get(variable, "")
-        if posixpath.isabs(given):
-            return given
+        value = environ.get(variable, "")
+        if posixpath.isabs(value):
+            return value
         if not posixpath.isabs(person):
             raise ConfigError("no data directory is known: neither HOME nor NEURALCLAW_HOME is set", hint="Name one with --home DIR or NEURALCLAW_HOME.")
         return posixpath.join(person, default)

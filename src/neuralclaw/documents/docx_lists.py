@@ -111,10 +111,10 @@ class Lists:
             node = self._nums[num]
             level = str(depth)
             override = next((n for n in node.iterchildren(qn("w:lvlOverride")) if n.get(qn("w:ilvl")) == level), None)
-            places = [] if override is None else [override]
+            sources = [] if override is None else [override]
             kind = self._kinds.get(_value(node, "w:abstractNumId"))
-            places += [] if kind is None else [kind]
-            levels = [n for place in places for n in place.iterchildren(qn("w:lvl")) if n.get(qn("w:ilvl")) == level]
+            sources += [] if kind is None else [kind]
+            levels = [n for place in sources for n in place.iterchildren(qn("w:lvl")) if n.get(qn("w:ilvl")) == level]
             form = next((found for n in levels if (found := _value(n, "w:numFmt"))), "decimal" if levels else "bullet")
             own = "" if override is None else _value(override, "w:startOverride")
             start = own or next((found for n in levels if (found := _value(n, "w:start"))), "1")

@@ -191,14 +191,14 @@ class Reading:
         return "\n".join([*lines[:1], f"|{' --- |' * max(width, 1)}", *lines[1:]]) if lines else ""
 
     def _row(self, row: Any) -> list[str]:
-        cells: list[str] = []
+        texts: list[str] = []
         for cell in _through(row, TC):
             look = cell.find(qn("w:tcPr"))
             merged = None if look is None else look.find(qn("w:vMerge"))
             goes_on = merged is not None and merged.get(VAL) != "restart"
-            cells.append("" if goes_on else self._cell(cell))
-            cells += [""] * (min(_number(None if look is None else look.find(qn("w:gridSpan")), 1), _MAX_COLUMNS) - 1)
-        return cells
+            texts.append("" if goes_on else self._cell(cell))
+            texts += [""] * (min(_number(None if look is None else look.find(qn("w:gridSpan")), 1), _MAX_COLUMNS) - 1)
+        return texts
 
     def _cell(self, cell: Any) -> str:
         text = "\n".join(block.text for block in self.blocks(cell) if block.text)

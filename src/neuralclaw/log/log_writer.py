@@ -92,8 +92,8 @@ class LogWriter(logging.Handler):
     def failure(self, error: BaseException) -> None:
         """Write an error in full, with its traceback."""
         if self._file is not None:
-            told = "".join(traceback.format_exception(error)).rstrip()
-            self._put(LogLine(time.time(), "ERROR", "neuralclaw", f"{type(error).__name__}: {error}", CONTEXT.get(), told))
+            trace = "".join(traceback.format_exception(error)).rstrip()
+            self._put(LogLine(time.time(), "ERROR", "neuralclaw", f"{type(error).__name__}: {error}", CONTEXT.get(), trace))
 
     def emit(self, record: logging.LogRecord) -> None:
         try:

@@ -180,7 +180,7 @@ class HttpProvider:
     async def _read(self, response: HttpResponse, parts: ReplyParts) -> AsyncGenerator[ModelEvent]:
         """Feed `parts` until they are done, an error object or the end of the body."""
         decoder = self._wire.decoder()
-        pace = StreamPacer(time.monotonic)
+        pacer = StreamPacer(time.monotonic)
         total = 0
         async with _closing(response.chunks()) as chunks:
             async for chunk in chunks:
@@ -195,7 +195,7 @@ class HttpProvider:
                     await _drain(chunks)
                 if ended:
                     return
-                if pace.read(len(events)):
+                if pacer.read(len(events)):
                     await anyio.sleep(GATHER_SECONDS)
         _take(decoder.close(), parts)
         for part in parts.take():

@@ -140,8 +140,8 @@ class LocalProvider:
         except ConfigError:
             context = ModelInfo().context
         info = ModelInfo(context=context, tools=False, price=Price(0.0, 0.0), schema=True)
-        told = self._told.get(model) or self._told.get(os.path.basename(model)) or {}  # noqa: PTH119
-        return msgspec.structs.replace(info, **{key: told[key] for key in ("context", "tools") if key in told})
+        configured = self._told.get(model) or self._told.get(os.path.basename(model)) or {}  # noqa: PTH119
+        return msgspec.structs.replace(info, **{key: configured[key] for key in ("context", "tools") if key in configured})
 
     def count(self, request: Request) -> int:
         """A quarter of the letters: near enough, without loading the model for it."""
@@ -200,7 +200,7 @@ class LocalProvider:
                     yield Finished(_failed(file.name, "".join(text), what))
                     return
                 case GenerationEnd():
-                    usage = Usage(what.given, 0, what.made, 0.0)
+                    usage = Usage(what.prompt_tokens, 0, what.made, 0.0)
                     yield Finished(ModelReply(text="".join(text), stop="length" if what.length else "end", model=file.name, usage=usage))
                     return
 
@@ -228,21 +228,21 @@ def _asked(request: Request) -> GenerationRequest:
 
 def _messages(request: Request) -> list[dict[str, str]]:
     """The chat as the template takes it; the environment is at the end of the last message of the user."""
-    told = [{"role": "system", "content": request.system}] if request.system else []
+    chat = [{"role": "system", "content": request.system}] if request.system else []
     for message in request.messages:
         match message:
             case UserMessage():
-                told.append({"role": "user", "content": without_images(message)})
+                chat.append({"role": "user", "content": without_images(message)})
             case AssistantMessage():
-                told.append({"role": "assistant", "content": message.text})
+                chat.append({"role": "assistant", "content": message.text})
             case ToolMessage():
-                told.append({"role": "user", "content": without_images(message)})
+                chat.append({"role": "user", "content": without_images(message)})
     if request.environment:
-        if told and told[-1]["role"] == "user":
-            told[-1]["content"] += f"\n\n{request.environment}"
+        if chat and chat[-1]["role"] == "user":
+            chat[-1]["content"] += f"\n\n{request.environment}"
         else:
-            told.append({"role": "user", "content": request.environment})
-    return told
+            chat.append({"role": "user", "content": request.environment})
+    return chat
 
 
 def _failed(model: str, text: str, failure: Failure) -> ModelReply:

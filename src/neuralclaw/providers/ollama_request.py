@@ -31,8 +31,8 @@ def encode(request: Request, info: ModelInfo, *, window: int | None, without: fr
 def _messages(request: Request, info: ModelInfo) -> list[dict[str, Any]]:
     """The messages. Pictures of results are behind them: Ollama's own prompts for seeing models leave those of a tool message out."""
     messages: list[dict[str, Any]] = [{"role": "system", "content": request.system}] if request.system else []
-    told = msgspec.structs.replace(request, messages=behind_results(request.messages, info))
-    messages.extend(_message(message, info) for message in with_environment(told))
+    prepared = msgspec.structs.replace(request, messages=behind_results(request.messages, info))
+    messages.extend(_message(message, info) for message in with_environment(prepared))
     return messages
 
 

@@ -82,7 +82,7 @@ class TurnFollower:
 
 def _withdrawn(error: NeuralClawError) -> NeuralClawError:
     """The same error, which also tells the sender what became of the message."""
-    told = copy(error)
-    told.text = f"{error.text}; your message was withdrawn"
-    told.args = (told.text,)
-    return told
+    withdrawn = copy(error)
+    withdrawn.text = f"{error.text}; your message was withdrawn"
+    withdrawn.args = (withdrawn.text,)
+    return withdrawn

@@ -42,11 +42,11 @@ def run(state: AnalysisState, simple: ExpandedCommand) -> CommandOutput:
     if first.text in KEYWORDS:
         state.understood = False
         return run(state, msgspec.structs.replace(simple, words=simple.words[1:], depth=simple.depth + 1))
-    special = SPECIAL.get(name)
-    if special is not None:
-        flow = special(state, simple, name)
-        if flow is not None:
-            return flow
+    analyse = SPECIAL.get(name)
+    if analyse is not None:
+        output = analyse(state, simple, name)
+        if output is not None:
+            return output
     elif name in WRAPPERS:
         return wrapper(state, simple, name)
     return plain(state, simple, name)

@@ -210,14 +210,14 @@ class Expander:
         return WordPiece(_protected(text), known)
 
     def _substitution(self, node: "Node") -> WordPiece:
-        flow = self._run(node)
+        result = self._run(node)
         if text_of(node).startswith("$`"):
-            flow = CommandOutput(None, flow.fetched, flow.decoded)
+            result = CommandOutput(None, result.fetched, result.decoded)
         if node.type == "process_substitution":
-            return WordPiece(quoted("/dev/fd/63"), True, flow.fetched, flow.decoded)
-        known = flow.output is not None
-        self._bounds.grow(len(flow.output or ""))
-        return WordPiece(_protected((flow.output or "").rstrip("\n")), known, flow.fetched, flow.decoded)
+            return WordPiece(quoted("/dev/fd/63"), True, result.fetched, result.decoded)
+        known = result.output is not None
+        self._bounds.grow(len(result.output or ""))
+        return WordPiece(_protected((result.output or "").rstrip("\n")), known, result.fetched, result.decoded)
 
     def _arithmetic(self, node: "Node", scene: ShellScope) -> WordPiece:
         """A number, where it can be worked out here."""

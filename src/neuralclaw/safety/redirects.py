@@ -93,9 +93,9 @@ class Redirects:
                 extra += self._words([child], at)
         if body is None:
             return msgspec.structs.replace(at, stdin=CommandOutput("")), extra
-        flow = CommandOutput(text_of(body))
+        output = CommandOutput(text_of(body))
         for child in body.named_children:
             if child.type != "heredoc_content":
                 words = self._words([child], at)
-                flow = CommandOutput(None, flow.fetched or any(w.fetched for w in words), flow.decoded or any(w.decoded for w in words))
-        return msgspec.structs.replace(at, stdin=flow), extra
+                output = CommandOutput(None, output.fetched or any(w.fetched for w in words), output.decoded or any(w.decoded for w in words))
+        return msgspec.structs.replace(at, stdin=output), extra

@@ -23,17 +23,17 @@ def nearest(text: str, old: str) -> str:
 
     It takes up to a second: a worker thread calls it.
     """
-    whole, given = text.replace("\r\n", "\n"), old.replace("\r\n", "\n")
-    if given != old or whole != text:
-        at = whole.find(given)
+    whole, old_lines = text.replace("\r\n", "\n"), old.replace("\r\n", "\n")
+    if old_lines != old or whole != text:
+        at = whole.find(old_lines)
         if at >= 0:
-            return _told(whole.split("\n"), whole.count("\n", 0, at), given.split("\n"), _line_ends_differ(text))
-    wanted = _core(given).split("\n")
+            return _told(whole.split("\n"), whole.count("\n", 0, at), old_lines.split("\n"), _line_ends_differ(text))
+    wanted = _core(old_lines).split("\n")
     if all(re.match(_NUMBERED, line) for line in wanted if line) and any(wanted):
         bare = "\n".join(re.sub(_NUMBERED, "", line, count=1) for line in wanted)
         if bare in whole:
             return "It is there without the line numbers: leave out each number and the tab behind it."
-    return _around(whole, given) or _line_by_line(whole, wanted)
+    return _around(whole, old_lines) or _line_by_line(whole, wanted)
 
 
 def _line_by_line(whole: str, wanted: list[str]) -> str:
@@ -109,13 +109,13 @@ def _same(one: str, other: str) -> int:
     return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
-def _edge(given: str, there: str, words: tuple[str, str, str, str]) -> str:
-    """What is other on one side of the text, read away from it: `given` is what was given there, `there` what the file has; "" where it is the same."""
-    if there.startswith(given):
+def _edge(old: str, there: str, words: tuple[str, str, str, str]) -> str:
+    """What is other on one side of the text, read away from it: `old` is what was given there, `there` what the file has; "" where it is the same."""
+    if there.startswith(old):
         return ""
     line, beside, end, side = words
     blank = there[: len(there) - len(there.lstrip(_BLANK))]
-    has, wanted, ends = blank.count("\n"), given.count("\n"), blank == there
+    has, wanted, ends = blank.count("\n"), old.count("\n"), blank == there
     if has >= wanted:
         return f"other white space {side}"
     if not ends:
@@ -172,8 +172,8 @@ _SPELLINGS: tuple[tuple[Spelling, Callable[[Sequence[str], Sequence[str]], str]]
 
 def _place(lines: Sequence[str], wanted: Sequence[str], spelling: Spelling) -> int | None:
     """The first line of the wanted lines, each in this spelling; the first and the last may be parts of theirs."""
-    text, told = "\n".join(map(spelling, lines)), "\n".join(map(spelling, wanted))
-    at = text.find(told) if told.strip() else -1
+    text, looked_for = "\n".join(map(spelling, lines)), "\n".join(map(spelling, wanted))
+    at = text.find(looked_for) if looked_for.strip() else -1
     return None if at < 0 else text.count("\n", 0, at)
 
 

@@ -142,8 +142,8 @@ class ModelResolver:
     @property
     def configured(self) -> dict[str, Any]:
         """`llm.providers` as plain values, with `key_name`, the place that the key comes from."""
-        told = self._loaded.settings.llm.providers
-        return {name: {**msgspec.to_builtins(one), "key_name": self._loaded.key_place(name)} for name, one in told.items()}
+        providers = self._loaded.settings.llm.providers
+        return {name: {**msgspec.to_builtins(one), "key_name": self._loaded.key_place(name)} for name, one in providers.items()}
 
     def described(self, service: str) -> Any:
         """What is known of a service, whether its key is there or not. Raises `ConfigError`."""

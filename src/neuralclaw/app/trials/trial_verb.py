@@ -72,8 +72,8 @@ def paid(loaded: config.LoadedSettings, model: str) -> bool:
     service = model.partition(":")[0]
     if service in (*OWN, LOCAL, GIVEN):
         return False
-    told = {name: msgspec.to_builtins(settings) for name, settings in loaded.settings.llm.providers.items()}
-    return not is_local(load("provider.resolve")(service, told, loaded.env).host)
+    configured = {name: msgspec.to_builtins(settings) for name, settings in loaded.settings.llm.providers.items()}
+    return not is_local(load("provider.resolve")(service, configured, loaded.env).host)
 
 
 async def try_models(

@@ -162,8 +162,8 @@ def parted(text: str, *keywords: str, last: bool = False) -> tuple[str, str] | N
     """What is before and after the first (or last) of these words outside quotes; None when none is there."""
     folded = f" {mask(text)} "
     found = [(folded.rfind(f" {word} ") if last else folded.find(f" {word} "), len(word)) for word in keywords]
-    places = [(at, size) for at, size in found if at >= 0]
-    if not places:
+    positions = [(at, size) for at, size in found if at >= 0]
+    if not positions:
         return None
-    at, size = max(places) if last else min(places, key=lambda place: (place[0], -place[1]))
+    at, size = max(positions) if last else min(positions, key=lambda place: (place[0], -place[1]))
     return text[: max(at - 1, 0)].strip(), text[at + size :].strip()

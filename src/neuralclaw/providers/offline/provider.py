@@ -94,7 +94,7 @@ class StepProgress:
                 self.taken += 1
         left = [step.words for step in steps if step.tool and id(step) not in results]
         for step in steps:
-            if step.talk:
+            if step.small_talk:
                 self.texts.append(said(step, tools))
             elif id(step) in results:
                 self.texts.append(results[id(step)].for_people)

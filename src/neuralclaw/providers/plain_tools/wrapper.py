@@ -199,8 +199,8 @@ def _with_usage(reply: ModelReply, before: ModelReply) -> ModelReply:
 def tool_text(tools: Sequence[ToolDef], *, held: bool, short: bool = False) -> str:
     """What is behind the system prompt; `short`: only the first sentence of each description."""
     example = EXAMPLE if any(tool.name == "read_file" for tool in tools) else ""
-    told = [f"- {tool.name}({_arguments(tool.parameters)}): {_description(tool.description, short)}" for tool in tools]
-    return (HELD if held else PLAIN) + example + LISTED + "\n".join(told)
+    lines = [f"- {tool.name}({_arguments(tool.parameters)}): {_description(tool.description, short)}" for tool in tools]
+    return (HELD if held else PLAIN) + example + LISTED + "\n".join(lines)
 
 
 def answer_schema(tools: Sequence[ToolDef], answer: dict[str, Any] | None) -> dict[str, Any]:
@@ -212,12 +212,12 @@ def answer_schema(tools: Sequence[ToolDef], answer: dict[str, Any] | None) -> di
 
 def without_calls(request: Request, *, held: bool) -> Request:
     """The request with its history as text: one message of the user, one of the assistant in turn, the environment in the last."""
-    told: list[ChatMessage] = []
+    history: list[ChatMessage] = []
     for message in request.messages:
-        _add(told, _as_text(message, held))
+        _add(history, _as_text(message, held))
     if request.environment:
-        _add(told, UserMessage(request.environment, "nudge"))
-    return msgspec.structs.replace(request, messages=tuple(told), tools=(), environment="")
+        _add(history, UserMessage(request.environment, "nudge"))
+    return msgspec.structs.replace(request, messages=tuple(history), tools=(), environment="")
 
 
 def _alone(parameters: dict[str, Any]) -> dict[str, Any]:
@@ -257,16 +257,16 @@ def _calls(calls: Sequence[ToolCall]) -> str:
     return each[0] if len(each) == 1 else f"[{', '.join(each)}]" if each else ""
 
 
-def _add(told: list[ChatMessage], message: UserMessage | AssistantMessage) -> None:
+def _add(history: list[ChatMessage], message: UserMessage | AssistantMessage) -> None:
     """Put the message behind the others, as one with its neighbour of the same role."""
-    last = told[-1] if told else None
+    last = history[-1] if history else None
     if isinstance(last, UserMessage) and isinstance(message, UserMessage):
         kind = "task" if "task" in (last.kind, message.kind) else message.kind
-        told[-1] = UserMessage(f"{last.text}\n\n{message.text}", kind, last.images + message.images)
+        history[-1] = UserMessage(f"{last.text}\n\n{message.text}", kind, last.images + message.images)
     elif isinstance(last, AssistantMessage) and isinstance(message, AssistantMessage):
-        told[-1] = AssistantMessage(f"{last.text}\n{message.text}")
+        history[-1] = AssistantMessage(f"{last.text}\n{message.text}")
     else:
-        told.append(message)
+        history.append(message)
 
 
 def _arguments(schema: dict[str, Any]) -> str:
