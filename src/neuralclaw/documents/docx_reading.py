@@ -101,7 +101,7 @@ class Reading:
         """What is directly in the body, a cell or a text box."""
         for node in parent.iterchildren():
             if self._room <= 0:
-                yield Block("end", f"[the document goes on: its first {_MAX_CHARS:,} characters were read]")
+                yield Block("end", f"[the document continues: its first {_MAX_CHARS:,} characters were read]")
                 return
             if node.tag == P:
                 yield from self._paragraph(node)

@@ -76,7 +76,7 @@ class FallbackProvider:
             failed.append((link, reply))
             if place + 1 < len(order):
                 following = order[place + 1].name
-                yield Retrying(place + 1, 0, f"{reply.failure.text}; going on with {following}", following, shown)
+                yield Retrying(place + 1, 0, f"{reply.failure.text}; continuing with {following}", following, shown)
         yield Finished(self._all_out(failed))
 
     def _order(self) -> list[Link]:
