@@ -10,10 +10,10 @@ import msgspec
 from .. import lookups
 from ..agent.journal import RECORD_SECONDS
 from ..errors import AgentError, StoreError
-from ..foreign_code import run_foreign_task
 from ..ports import Clock, Store
 from ..types.records import Lease
 from .backoff import Backoff
+from .foreign_task import run_foreign_task
 
 log = logging.getLogger(__name__)
 
