@@ -80,8 +80,8 @@ class LiveQuestions(QuestionPrompts):
     def _ask(self, question: ApprovalRequested) -> None:
         self._changed(question)
 
-    def _again(self, told: list[str], prompt: str) -> None:
-        for line in told:
+    def _again(self, lines: list[str], prompt: str) -> None:
+        for line in lines:
             self._err.line(line, "yellow")
 
 
@@ -196,11 +196,11 @@ class LiveInterface(TerminalView, LiveRegion):
                 if call in self._calls:
                     self._calls[call][2].feed(text)
             case _:
-                self._told_of(event)
+                self._end_thinking(event)
                 self._show(event)
         self.console.paint(now=began and self._growing is not None)
 
-    def _told_of(self, event: Event) -> None:
+    def _end_thinking(self, event: Event) -> None:
         """Thinking is over when something else is told."""
         match event.body:
             case RetryEvent(discard=True):

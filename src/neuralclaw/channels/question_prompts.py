@@ -157,9 +157,9 @@ class QuestionPrompts:
         self._again([f"this question does not offer {CHOICES[decision]}: please type one of these, then Enter"], prompt(question))
         return None
 
-    def _again(self, told: list[str], prompt: str) -> None:
+    def _again(self, lines: list[str], prompt: str) -> None:
         """What was typed is no answer."""
-        for line in told:
+        for line in lines:
             self._err.line(f"  {line}", "dim")
         self._err.write(prompt)
 

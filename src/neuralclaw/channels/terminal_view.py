@@ -63,12 +63,12 @@ class TerminalView:
         self.mark = "> "
         """What the line of a call begins with."""
         self._streamed = ""
-        self._told: set[tuple[str, str]] = set()
+        self._shown_errors: set[tuple[str, str]] = set()
         self._retried = ""  # the reason of the last retry
         self._failed: dict[str, bool] = {}  # of each call of this turn that failed, by its id, whether a line here said so
         self._limit = ""
         self._choices: dict[str, tuple[str, ...]] = {}
-        self._given: dict[str, set[str]] = {}  # the arguments that the model wrote, by call
+        self._model_arguments: dict[str, set[str]] = {}  # the arguments that the model wrote, by call
 
     def show(self, event: Event) -> None:
         """Show what there is to show of one event."""
@@ -145,11 +145,11 @@ class TerminalView:
             self.out.line(body.text.removesuffix("\n"))  # cut off: it is all of the answer that there will be
         if body.tool_calls:
             self._streamed = ""
-        self._given = {call.id: set(call.arguments) for call in body.tool_calls}
+        self._model_arguments = {call.id: set(call.arguments) for call in body.tool_calls}
 
     def _written(self, body: ToolStarted) -> dict[str, Any]:
         """The arguments without defaults that nobody gave; all of them where the call is not known or was mended."""
-        written = self._given.get(body.call_id)
+        written = self._model_arguments.get(body.call_id)
         if written is None or not written <= set(body.arguments):
             return body.arguments
         return {name: value for name, value in body.arguments.items() if name in written}
@@ -188,7 +188,7 @@ class TerminalView:
             self.err.line(f"  ok, {body.duration_ms} ms{', shortened' if body.truncated else ''}", "dim")
 
     def _error(self, body: ErrorEvent) -> None:
-        self._told.add((body.kind, body.text))
+        self._shown_errors.add((body.kind, body.text))
         if not self._repeats(body):
             self.trouble(body.kind, body.text, body.hint)
 
@@ -207,9 +207,9 @@ class TerminalView:
 
     def end(self, session: str, body: TurnFinished) -> None:
         """Show how a turn of this session ended."""
-        if body.error is not None and (body.error.kind, body.error.text) not in self._told:
+        if body.error is not None and (body.error.kind, body.error.text) not in self._shown_errors:
             self.trouble(body.error.kind, body.error.text)
-        self._told.clear()
+        self._shown_errors.clear()
         self._failed.clear()
         shown = self._streamed.strip() and self._streamed.strip() == body.text.strip()
         if body.status in _UNANSWERED and not (body.status == "failed" and body.text):

@@ -118,12 +118,12 @@ class LocalProvider:
     """GGUF models by path: absolute, relative to the current directory, beginning with `~`, or the name of a file in `folder`.
 
     A file is loaded with the first request for it, once in a process, and stays; a `Notice` says so. Text arrives token by token.
-    Ending the stream ends the generation at the next token. `person_home` is what `~` stands for; `told` the owner's words on
+    Ending the stream ends the generation at the next token. `person_home` is what `~` stands for; `configured` the owner's words on
     models (`llm.providers.local.models`), by the name they are asked for.
     """
 
-    def __init__(self, folder: str, person_home: str, told: Mapping[str, Mapping[str, Any]] | None = None) -> None:
-        self._folder, self._person_home, self._told = folder, person_home, told or {}
+    def __init__(self, folder: str, person_home: str, configured: Mapping[str, Mapping[str, Any]] | None = None) -> None:
+        self._folder, self._person_home, self._configured = folder, person_home, configured or {}
         self._files: dict[str, ModelFile] = {}
 
     def file(self, model: str) -> ModelFile:
@@ -140,7 +140,7 @@ class LocalProvider:
         except ConfigError:
             context = ModelInfo().context
         info = ModelInfo(context=context, tools=False, price=Price(0.0, 0.0), schema=True)
-        configured = self._told.get(model) or self._told.get(os.path.basename(model)) or {}  # noqa: PTH119
+        configured = self._configured.get(model) or self._configured.get(os.path.basename(model)) or {}  # noqa: PTH119
         return msgspec.structs.replace(info, **{key: configured[key] for key in ("context", "tools") if key in configured})
 
     def count(self, request: Request) -> int:

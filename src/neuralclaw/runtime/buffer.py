@@ -4,7 +4,7 @@ from collections import deque
 
 import anyio
 
-from ..types.entries import Entry, Event, told_event
+from ..types.entries import Entry, Event, with_sentence
 from ..types.sentences import SentenceOf, sentence
 
 BUFFER = 1024
@@ -52,4 +52,4 @@ class Buffer:
     def numbered(self, event: Event) -> Event:
         """The event as the next one of this reader: `seq` rises by one, and a capability's event has its sentence."""
         self._seq += 1
-        return told_event(event, self._seq, self._sentence_of)
+        return with_sentence(event, self._seq, self._sentence_of)

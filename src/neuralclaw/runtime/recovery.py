@@ -1,4 +1,4 @@
-"""Finishing every unfinished turn of a home, one session after the other."""
+"""Finishes every unfinished turn of a home, one session after the other."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager

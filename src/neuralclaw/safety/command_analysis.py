@@ -1,4 +1,4 @@
-"""Carrying out a simple command in thought: wrappers come off, inner shell code is analysed, what remains is judged."""
+"""Analyses a simple command without running it: wrappers come off, inner shell code is analysed, what remains is judged."""
 
 from collections.abc import Sequence
 

@@ -79,7 +79,7 @@ _WHERE_THERE = frozenset(
 class Event(msgspec.Struct, frozen=True, kw_only=True):
     """What a subscriber gets: a body with its place. `entry` None: a passing event. Body fields are attributes of the event too.
 
-    `told`: the sentence that a capability has for an event of its own kind, "" for a built-in kind.
+    `own_sentence`: the sentence that a capability has for an event of its own kind, "" for a built-in kind.
     """
 
     body: Body
@@ -89,12 +89,12 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     time: str
     entry: int | None = None
     labels: Labels = NONE
-    told: str = ""
+    own_sentence: str = ""
 
     @property
     def sentence(self) -> str:
         """What happened, in one sentence for a person."""
-        return self.told or sentence(self.body)
+        return self.own_sentence or sentence(self.body)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.body, name)
@@ -161,7 +161,7 @@ def event_of(entry: Entry, seq: int = 0) -> Event | None:
     return Event(body=entry.body, session=h.session, turn=h.turn, seq=seq, time=rfc3339(h.time), entry=h.entry, labels=frozenset(h.labels))
 
 
-def told_event(event: Event, seq: int, sentence_of: SentenceOf) -> Event:
+def with_sentence(event: Event, seq: int, sentence_of: SentenceOf) -> Event:
     """The event under another number, with the sentence that `sentence_of` has for it where its kind is a capability's."""
-    told = "" if event.entry is None or isinstance(event.body, AnyBody) else sentence_of(event.body)
-    return Event(body=event.body, session=event.session, turn=event.turn, seq=seq, time=event.time, entry=event.entry, labels=event.labels, told=told)
+    own = "" if event.entry is None or isinstance(event.body, AnyBody) else sentence_of(event.body)
+    return Event(body=event.body, session=event.session, turn=event.turn, seq=seq, time=event.time, entry=event.entry, labels=event.labels, own_sentence=own)

@@ -1,4 +1,4 @@
-"""Taking sentences apart: leading and trailing words that carry nothing, names, keywords."""
+"""Takes sentences apart: leading and trailing words that carry nothing, names, keywords."""
 
 import re
 

@@ -74,7 +74,7 @@ class PlainTools:
     def __init__(self, inner: Provider) -> None:
         self._inner = inner
         self._refused: set[str] = set()
-        self._told: set[tuple[str, str]] = set()
+        self._noticed: set[tuple[str, str]] = set()
 
     def info(self, model: str) -> ModelInfo:
         """What the model can by itself."""
@@ -173,9 +173,9 @@ class PlainTools:
 
     def _once(self, model: str, what: str) -> str:
         """The sentence for the person, the first time."""
-        if (model, what) in self._told:
+        if (model, what) in self._noticed:
             return ""
-        self._told.add((model, what))
+        self._noticed.add((model, what))
         if what == "text":
             return f"{model} takes no tool calls: the tools are described in the prompt from now on"
         if self._inner.info(model).tools == "none":
