@@ -56,7 +56,7 @@ class Toolset(Protocol):
         ...
 
     async def call(self, grant: Grant, ctx: ToolContext) -> ToolResult:
-        """Run the call that the grant is for, with the arguments that stand in it. Raises `ToolError`, `Retry` or `Parked`."""
+        """Run the call that the grant is for, with the arguments that stand in it. Raises `ToolError`, `SecurityError`, `Retry` or `Parked`."""
         ...
 
     async def probe(self, grant: Grant, ctx: ToolContext) -> ToolResult | bool | None:
