@@ -53,6 +53,7 @@ PARTS = {
     "capabilities.problem": "neuralclaw.app.capability_problems:problem_of",
     "services.run": "neuralclaw.app.background_work:run_services",
     "open.client": "neuralclaw.app.desk_client:open_client",
+    "open.settings": "neuralclaw.app.settings_verbs:settings_desk",
     "open.record": "neuralclaw.app.reader:reader",
     "status": "neuralclaw.app.status:Status",
     "doctor": "neuralclaw.app.health_checks:checks",
@@ -60,6 +61,17 @@ PARTS = {
     "models.trial_text": "neuralclaw.app.trials.trial_text:text_of",
     "models.trial_line": "neuralclaw.app.trials.trial_text:progress_line",
     "models.trial_failures": "neuralclaw.app.trials.trial_text:failures_of",
+    "record.verbs": "neuralclaw.app.session_verbs:session_verbs",
+    "record.answering": "neuralclaw.app.record.answering_verbs:AnsweringVerbs",
+    "record.session": "neuralclaw.app.record.record_text:session_lines",
+    "record.cancelled": "neuralclaw.app.record.record_text:cancelled_lines",
+    "record.waiting": "neuralclaw.app.record.record_text:waiting_row",
+    "record.question": "neuralclaw.app.record.record_text:question_lines",
+    "record.answered": "neuralclaw.app.record.record_text:answered_lines",
+    "record.grants": "neuralclaw.app.record.record_text:grant_lines",
+    "record.revoked": "neuralclaw.app.record.record_text:revoked_lines",
+    "record.verified": "neuralclaw.app.record.record_text:verified_lines",
+    "record.header": "neuralclaw.app.record.record_text:header_row",
     "verbs.progress": "neuralclaw.cli.verb_progress:run_verb",
     "models.try": "neuralclaw.app.trials.trial_verb:try_models",
     "models.trial_request": "neuralclaw.app.trials.trial_verb:trial_request",
@@ -69,7 +81,6 @@ PARTS = {
     "chat.options": "neuralclaw.cli.slash_rows:options_of",
     "chat.live": "neuralclaw.cli.livechat:LiveChat",
     "sessions.send": "neuralclaw.cli.turn_control:send",
-    "sessions.cancel": "neuralclaw.cli.turn_control:cancel",
     "chat.open": "neuralclaw.cli.open_chat:open_chat",
 }
 
@@ -92,12 +103,37 @@ class BuiltInCapability:
         return self.parts is None or known.get(part, part in self.parts)
 
 
+_RECORD = "neuralclaw.app.record.record_capabilities"
 CAPABILITIES: dict[str, BuiltInCapability] = {
     "documents": BuiltInCapability("neuralclaw.documents.document_formats:DOCUMENTS", parts=frozenset({"formats"})),
     "models": BuiltInCapability(
         "neuralclaw.app.models.models_capability:MODELS",
         {"models": "list, show, try: which models there are, and what one achieves before you trust it"},
         verbs=("models.list", "models.show", "models.try"),
+        parts=frozenset(),
+    ),
+    "sessions": BuiltInCapability(
+        f"{_RECORD}:SESSIONS",
+        {"sessions": "list, show, send, cancel: what was said and done, and a word to it"},
+        verbs=("sessions.list", "sessions.show", "sessions.send", "sessions.cancel"),
+        parts=frozenset(),
+    ),
+    "approvals": BuiltInCapability(
+        f"{_RECORD}:APPROVALS",
+        {"approvals": "list, show, answer: questions that wait for you"},
+        verbs=("approvals.list", "approvals.show", "approvals.answer"),
+        parts=frozenset(),
+    ),
+    "grants": BuiltInCapability(
+        f"{_RECORD}:GRANTS",
+        {"grants": "list, revoke: the answers that hold for a session or a workspace"},
+        verbs=("grants.list", "grants.revoke"),
+        parts=frozenset(),
+    ),
+    "audit": BuiltInCapability(
+        f"{_RECORD}:AUDIT",
+        {"audit": "verify, show, export: the record of everything"},
+        verbs=("audit.verify", "audit.show", "audit.export"),
         parts=frozenset(),
     ),
 }

@@ -9,8 +9,7 @@ from ..capability import TurnContext
 from ..errors import AgentError, ToolNotFoundError
 from ..plugins import load
 from ..ports import Desk, Toolset
-from ..runtime.desk import SessionDesk, VerbFunction
-from ..runtime.record_verbs import answering_verbs, reading_verbs
+from ..runtime.desk import SessionDesk
 from ..types.actions import Action, Origin
 from ..types.events import ToolFinished
 from ..types.labels import NONE
@@ -21,18 +20,17 @@ from .capabilities import ClientCapabilities
 from .config_verbs import config_verbs
 from .defaults import turn_options
 from .home import Home
-from .option_checks import RESERVED, new_session
+from .option_checks import new_session
 from .policy_verbs import PolicyVerbs
 from .tool_call_turns import call_of, called
+from .verb_calls import VerbFunction
 
 
 def agent_verbs(home: Home, desk: SessionDesk, defaults: TurnOptions, given: ClientCapabilities) -> dict[str, VerbFunction]:
     """The verbs of a client; `defaults` are the options of its turns, `given` what capabilities bring."""
     verbs = Verbs(home, desk, defaults, given)
     return {
-        **reading_verbs(home.store, defaults.workspace, left_out=RESERVED, told=given.capabilities.sentence_of),
         **PolicyVerbs(home, defaults.workspace, defaults.trust).table(),
-        **answering_verbs(home.store, desk, defaults.origin.who),
         "tools.list": verbs.tools,
         "tools.show": verbs.tool,
         "tools.call": verbs.call,

@@ -8,10 +8,11 @@ import msgspec
 from ..app.option_checks import new_session
 from ..app.tool_call_turns import call_of, called
 from ..channels.screen import Screen
+from ..channels.value_text import sentence
 from ..errors import ToolValidationError
 from ..types.entries import Event
 from ..types.events import ToolFinished
-from . import output, policy, table_text, verbs
+from . import output, policy, verbs
 from .event_output import TextRenderer
 from .failure import exit_code
 from .interrupts import CANCELLED, CommandRun
@@ -30,7 +31,7 @@ def _list(args: argparse.Namespace) -> int:
         output.json_line(rows)
     else:
         output.table(
-            [row | {"description": table_text.sentence(row["description"])} for row in rows],
+            [row | {"description": sentence(row["description"])} for row in rows],
             ("name", "risk", "effect", "aliases", "description"),
             drop=("aliases", "effect"),
             empty="there are no tools",
