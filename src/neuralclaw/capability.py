@@ -18,6 +18,7 @@ from .types.entries import HOME, Entry, Event
 from .types.events import Body, Inbound
 from .types.labels import AGENT, OWNER, Labels, external
 from .types.options import TurnOptions
+from .types.signals import Undeliverable
 from .types.tools import ToolContext, ToolResult
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     "ToolResult",
     "TurnContext",
     "TurnOptions",
+    "Undeliverable",
     "Verb",
     "Who",
     "external",

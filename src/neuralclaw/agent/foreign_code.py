@@ -38,10 +38,42 @@ async def run_foreign(what: str, work: Callable[[], Awaitable[T]]) -> T:
         raise AgentError(f"{what} failed: {reason(error)}") from error
 
 
-def reason(error: BaseException) -> str:
-    """An error of foreign code in one line: its class and what it says."""
+async def run_foreign_task(what: str, work: Callable[[], Awaitable[None]]) -> None:
+    """The same in a task of its own, for work in the background. A cancellation of that task, and cancel scopes that the work leaves open, end it alone.
+
+    Raises `AgentError` as `run_foreign` does. It is cancelled from outside as anything else is, and waits until the work has ended.
+    """
+    failure: AgentError | None = AgentError(f"{what} failed: it was cancelled from within")
+
+    async def run() -> None:
+        nonlocal failure
+        try:
+            await run_foreign(what, work)
+            failure = None
+        except AgentError as error:
+            failure = error
+        except GeneratorExit as error:
+            failure = AgentError(f"{what} failed: {reason(error)}")
+
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(run)
+    except BaseExceptionGroup as error:  # `run` raises nothing: the task could not end, because a scope in it is open
+        failure = failure or AgentError(f"{what} failed: {reason(error)}")
+    if failure is not None:
+        raise failure
+
+
+def innermost(error: BaseException) -> BaseException:
+    """The one error of a group, and of a group in it; else the error itself."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
+    return error
+
+
+def reason(error: BaseException) -> str:
+    """An error of foreign code in one line: its class and what it says."""
+    error = innermost(error)
     if isinstance(error, asyncio.CancelledError):
         return "it was cancelled from within"
     text = " ".join(str(error).split())
