@@ -73,6 +73,9 @@ PARTS = {
     "record.revoked": "neuralclaw.app.record.record_text:revoked_lines",
     "record.verified": "neuralclaw.app.record.record_text:verified_lines",
     "record.header": "neuralclaw.app.record.record_text:header_row",
+    "tools.verbs": "neuralclaw.app.tool_commands.tool_verbs:ToolVerbs",
+    "tools.row": "neuralclaw.app.tool_commands.tool_text:tool_row",
+    "tools.described": "neuralclaw.app.tool_commands.tool_text:tool_lines",
     "verbs.progress": "neuralclaw.cli.verb_progress:run_verb",
     "models.try": "neuralclaw.app.trials.trial_verb:try_models",
     "models.trial_request": "neuralclaw.app.trials.trial_verb:trial_request",
@@ -129,6 +132,12 @@ CAPABILITIES: dict[str, BuiltInCapability] = {
         f"{_RECORD}:GRANTS",
         {"grants": "list, revoke: the answers that hold for a session or a workspace"},
         verbs=("grants.list", "grants.revoke"),
+        parts=frozenset(),
+    ),
+    "tools": BuiltInCapability(
+        "neuralclaw.app.tool_commands.tools_capability:TOOLS",
+        {"tools": "list, show, call: what the agent can do, each call through the gate"},
+        verbs=("tools.list", "tools.show", "tools.call"),
         parts=frozenset(),
     ),
     "audit": BuiltInCapability(

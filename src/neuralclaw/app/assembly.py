@@ -48,6 +48,8 @@ def open_desk(
     desk = SessionDesk(ports, sessions, partial(resolve, home, defaults), partial(call_verb, verbs), start)
     verbs.update(turn_verbs(desk, defaults, start))
     client = CapabilityClient(home.loaded, desk, home.store, home.clock, desk.notify, defaults.workspace, defaults.origin.who, home.redactor)
-    given = home.capability_parts = capabilities_of(home.loaded).for_client(client._replace(models=home.models, tell=tell, options=(defaults, start)))
-    verbs.update(agent_verbs(home, desk, defaults, given))
+    given = home.capability_parts = capabilities_of(home.loaded).for_client(
+        client._replace(home=home, models=home.models, tell=tell, options=(defaults, start))
+    )
+    verbs.update(agent_verbs(home, defaults, given))
     return desk

@@ -1,14 +1,14 @@
 """What the code of one capability works with: its settings, and the desk and store of the home, for one client."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from .. import lookups
 from ..agent.redaction import NO_REDACTION, redacted
-from ..capability import PRIVATE, Capability
+from ..capability import PRIVATE, Capability, TurnContext
 from ..config import LoadedSettings
 from ..errors import AgentError, UsageError
-from ..ports import Clock, Desk, Redaction, Store
+from ..ports import Clock, Desk, Gate, Redaction, Store, Toolset
 from ..types.actions import Who
 from ..types.entries import HOME, Draft, Entry
 from ..types.events import Body
@@ -20,6 +20,16 @@ if TYPE_CHECKING:
     from .models.model_resolver import ModelResolver  # what only reads the record does not load it
 
 Part = TypeVar("Part")
+
+
+class OpenHome(Protocol):
+    """What the verbs of built-in capabilities use of a home that is open, besides its store."""
+
+    @property
+    def gate(self) -> Gate: ...
+    async def turn_tools(self, turn: TurnContext) -> Toolset:
+        """The tools that a turn has."""
+        ...
 
 
 class CapabilityClient(NamedTuple):
@@ -39,6 +49,7 @@ class CapabilityClient(NamedTuple):
     who: Who = "program"
     redaction: Redaction = NO_REDACTION
     models: "ModelResolver | None" = None
+    home: OpenHome | None = None
     tell: Callable[[str], None] | None = None
     told: Callable[[Body], str] = sentence
     options: tuple[TurnOptions, StartOptions] | None = None
@@ -47,7 +58,7 @@ class CapabilityClient(NamedTuple):
 class ClientContext:
     """The `CapabilityContext` of one capability and one client.
 
-    `client`, `loaded` and `models` stand in no protocol: a built-in capability, which is part of `app`, may use them.
+    `client`, `home`, `loaded`, `models` and `options` stand in no protocol: a built-in capability, which is part of `app`, may use them.
     """
 
     def __init__(self, capability: Capability, client: CapabilityClient) -> None:
@@ -78,6 +89,11 @@ class ClientContext:
     def models(self) -> "ModelResolver":
         """The models of the home. Raises `AgentError` where the client has none."""
         return self._there(self._client.models, "models")
+
+    @property
+    def home(self) -> OpenHome:
+        """The home. Raises `AgentError` where it is not open."""
+        return self._there(self._client.home, "home")
 
     @property
     def desk(self) -> Desk:

@@ -125,6 +125,9 @@ async def _model(chat: Chat, rest: str) -> None:
 
 
 async def _tools(chat: Chat, rest: str) -> None:
+    if rest:
+        await _row(chat, "tools", rest)
+        return
     rows = output.plain(await chat.desk.do("tools.list"))
     chat.table([(row["name"], row["risk"], sentence(row["description"])) for row in rows])
 
@@ -186,7 +189,7 @@ SLASH = {
     "models": SlashCommand(_AGENT, f"[{_MODELS}]", "the models there are", _models),
     "model": SlashCommand(_AGENT, "P:M", "change the model", _model),
     "trust": SlashCommand(_AGENT, "low|medium|high", "how much runs without asking", _trust),
-    "tools": SlashCommand(_AGENT, "", "what the agent can do", _tools),
+    "tools": SlashCommand(_AGENT, "[list|show]", "what the agent can do", _tools),
     "cost": SlashCommand(_AGENT, "", "tokens and money of this session", _cost),
     "status": SlashCommand(_CHAT, "", "session, model, workspace, sandbox and what was used", _status),
     "clear": SlashCommand(_CHAT, "", "clear the screen", _clear),

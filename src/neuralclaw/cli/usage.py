@@ -12,7 +12,6 @@ OWN = {
     "init": ("init", "choose a model: finds what is there, asks, checks with a real call"),
     "doctor": ("doctor", "what works here, what is missing and how to get it"),
     "config": ("config", "show, check, set, schema, path: the settings and where they come from"),
-    "tools": ("tools", "list, show, call: what the agent can do, each call through the gate"),
     "policy": ("policy", "explain, check, rules: what is allowed, asked about or forbidden, and why"),
     "completion": ("completion SHELL", "print the script that completes commands in bash, zsh or fish"),
 }
