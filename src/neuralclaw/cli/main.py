@@ -126,7 +126,7 @@ def _run(noun: str, rest: list[str], home: str | None) -> int:
     command, given = found
     if command.prepare is not None:
         command.prepare(given)
-    return int(_part("interrupts").run_command(lambda run: command.run(given, run)) if command.takes_time else command.run(given))
+    return int(_part("interrupts").run_command(command.run, given) if command.takes_time else command.run(given))
 
 
 def _leading_home(arguments: list[str]) -> tuple[str | None, list[str]]:
