@@ -254,7 +254,7 @@ async def test_the_command_takes_what_its_signature_says(reading: Claw) -> None:
         (("add", "u", "--levle", "hard"), "has no option --levle; did you mean '--level'?"),
         (("add", "u", "--level", "hrad"), "--level: 'hrad' is not one of easy, hard; did you mean 'hard'?"),
         (("add", "u", "--count", "many"), "--count: 'many' is not a whole number"),
-        (("add", "u", "--count", "-1"), "--count: '-1' is not a whole number >= 1"),
+        (("add", "u", "--count", "-1"), "--count: '-1' is not a whole number from 1"),
         (("add", "u" * 31), "cannot be 'uuuuuuuuuuuuuuuuuuuuuuuuuuuuuuu': expected `str` of length <= 30"),
         (("add", "u", "--count", "1", "--count", "2"), "--count: it is given twice"),
         (("sum", "1", "x"), "NUMBERS: 'x' is not a whole number"),
@@ -396,7 +396,7 @@ async def test_installed_and_not_enabled_its_section_is_a_notice_and_an_unknown_
         ("import neuralclaw_nowhere\n", "it cannot be loaded (ModuleNotFoundError: No module named 'neuralclaw_nowhere')"),
         ("capability = 3\n", "its entry point gives int, which is not a Capability"),
         (PLAIN.format(name="other", noun="other"), "its entry point is named broken and the capability other: both must be the same"),
-        (PLAIN.format(name="broken", noun="sessions"), "the command sessions is taken: it is built in"),
+        (PLAIN.format(name="broken", noun="sessions"), "the command sessions is taken: the capability sessions has it"),
         (PLAIN.format(name="broken", noun="reading"), "the command reading is taken: the capability reading_list has it"),
     ],
 )
@@ -455,7 +455,7 @@ async def test_its_commands_are_slash_commands_of_the_chat(reading: Claw) -> Non
     assert "/reading add|list|stored|sum|pages add, list, stored, sum, pages: What waits to be read." in re.sub(" +", " ", text)
     assert "the sum is 9" in text
     assert "--level: 'hrad' is not one of easy, hard; did you mean 'hard'?" in text
-    assert "--count: '0' is not a whole number >= 1" in text
+    assert "--count: '0' is not a whole number from 1" in text
     assert re.search(r"https://b\.example +1", text)
     assert "/reading has no 'lsit'; did you mean 'list'?" in text
     assert '"count":2' in text

@@ -10,13 +10,13 @@ from .. import lookups
 from ..agent.inbox import Inbox
 from ..errors import ConfigError, SessionBusy, no_result
 from ..ports import Desk, Store, TurnEvents
-from ..runtime.desk import VerbFunction
 from ..runtime.sessions import lease_name
 from ..types.entries import Event
 from ..types.events import Cancel, Inbound, TurnFinished
 from ..types.ids import new_id
 from ..types.options import StartOptions, TurnOptions
 from ..types.records import SessionRow
+from .defaults import ClientDefaults
 from .option_checks import checked_name, checked_text, continued
 
 PATIENCE = 5.0
@@ -48,18 +48,16 @@ class StopReceipt(msgspec.Struct, frozen=True, kw_only=True):
     holder: str | None = None
 
 
-def session_verbs(store: Store, desk: Desk, defaults: TurnOptions, start: StartOptions) -> dict[str, VerbFunction]:
-    """The verbs of a client; `defaults` are the options of turns that it begins, `start` those of turns that it goes on with."""
-    verbs = SessionVerbs(store, desk, defaults, start)
-    return {"sessions.send": verbs.send, "sessions.cancel": verbs.cancel}
+def session_verbs(store: Store, desk: Desk, turn: TurnOptions, start: StartOptions) -> "SessionVerbs":
+    """The verbs of a client; `turn` are the options of turns that it begins, `start` those of turns that it goes on with."""
+    return SessionVerbs(store, desk, ClientDefaults(turn, start))
 
 
 class SessionVerbs:
-    """See `session_verbs`."""
+    """The verbs of a client, under its defaults."""
 
-    def __init__(self, store: Store, desk: Desk, defaults: TurnOptions, start: StartOptions) -> None:
-        self._store, self._desk, self._defaults, self._start = store, desk, defaults, start
-        self._who = defaults.origin.who
+    def __init__(self, store: Store, desk: Desk, defaults: ClientDefaults) -> None:
+        self._store, self._desk, self._defaults, self._who = store, desk, defaults, defaults.who
 
     async def send(self, *, session: str, text: str) -> dict[str, Any]:
         """Steer the turn that runs in the session, in whichever process; where none does, begin one here and bring it to its end."""
@@ -94,7 +92,7 @@ class SessionVerbs:
         return MessageReceipt(session=name, turn=stands, steered=True, holder=await self._holder(name))
 
     def _turn(self, name: str, text: str, key: str) -> AbstractAsyncContextManager[TurnEvents]:
-        return self._desk.turn(name, Inbound(text=text, key=key, by=self._who, options=self._defaults))
+        return self._desk.turn(name, Inbound(text=text, key=key, by=self._who, options=self._defaults.turn))
 
     async def _ended(self, name: str, turn: AbstractAsyncContextManager[TurnEvents]) -> MessageReceipt:
         last: Event | None = None
@@ -115,7 +113,7 @@ class SessionVerbs:
             await self._withdraw_waiting(row)
         await self._desk.cancel(row.session, by=self._who, turn=row.open_turn or None)
         try:
-            wanted = msgspec.structs.replace(self._start, retry=True, one_turn=True)
+            wanted = self._defaults.starting(retry=True, one_turn=True)
             await self._ended(row.session, self._desk.resume(row.session, wanted, by=self._who))
         except ConfigError:  # its model is not there now: it ends when it is taken up
             pass
