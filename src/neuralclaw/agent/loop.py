@@ -1,11 +1,13 @@
 """A turn: build the request, stream the reply, run the tool calls, repeat. Started again, it goes on from the last finished step."""
 
 import logging
+from functools import partial
 
 import anyio
 import msgspec
 
-from ..errors import NeuralClawError, StoreError
+from ..errors import LLMError, NeuralClawError, StoreError
+from ..foreign_code import reason, run_foreign
 from ..types.entries import blob_digest
 from ..types.events import Debug, Durable, ErrorEvent, ErrorInfo, Message, Nudge, Passing, RetryEvent, StatusEvent, TextDelta
 from ..types.labels import AGENT, Labels, join
@@ -13,7 +15,6 @@ from ..types.messages import Failure, Finished, ModelReply, Notice, ReasoningPar
 from ..types.signals import Parked
 from . import circuit_breakers
 from .context import images_of, with_pictures
-from .foreign_code import cancelled
 from .prompt import GO_ON, promises_work
 from .redaction import SafeDeltas
 from .sources import read_sources
@@ -83,7 +84,8 @@ async def think(turn: Turn) -> None:
     if reply.failure is not None:
         if reply.failure.detail:
             turn.show(Debug(text=turn.equipment.redaction.redact(reply.failure.detail)))
-        error = ErrorEvent(kind=reply.failure.kind, text=reply.failure.text, hint=reply.failure.hint or next_step(turn, reply.failure))
+        failure = reply.failure
+        error = ErrorEvent(kind=failure.kind, text=failure.text, hint=failure.hint or next_step(turn, failure), failed_calls=failure.failed_calls)
         if reply.failure.answered:
             await record_reply(turn, reply, error)
             return
@@ -142,41 +144,45 @@ def warn_of_pictures(turn: Turn) -> None:
 
 
 async def stream(turn: Turn, request: Request) -> ModelReply:
-    """The finished reply. The guard around providers: one that raises instead of failing by value ends its own turn and no other."""
-    reply = ModelReply(stop="error", failure=Failure("LLMUnavailableError", "the model's stream ended without a reply"))
-    deltas = SafeDeltas(turn.equipment.redaction, lambda delta: hear(turn, delta))
+    """The finished reply. A provider that raises instead of failing by value ends its own turn and no other."""
     try:
-        async with turn.equipment.model.provider.stream(request) as events:
-            async for event in events:
-                match event:
-                    case TextPart(text):
-                        deltas.text(text)
-                    case ReasoningPart(text):
-                        deltas.reasoning(text)
-                    case Retrying(attempt, wait_ms, reason, model, discard):
-                        if discard:
-                            deltas.discard()
-                            turn.partial.clear()
-                        asked = turn.partial.model = full_name(turn, model)
-                        entry = RetryEvent(attempt=attempt, wait_ms=wait_ms, reason=reason, model=asked, discard=discard)
-                        await turn.journal.append(entry, labels=labels_of_call(turn))
-                    case Notice(text, model):
-                        turn.partial.model = model or turn.partial.model
-                        turn.show(StatusEvent(text=text))
-                    case Finished(finished):
-                        deltas.end()
-                        reply = finished
+        return await run_foreign("the provider", partial(streamed, turn, request), passes=(NeuralClawError,), failure=provider_error)
     except StoreError:
         raise
     except NeuralClawError as error:
         return ModelReply(stop="error", failure=Failure(error.kind, error.text, error.hint))
-    except anyio.get_cancelled_exc_class():
-        if cancelled():
-            raise
-        return ModelReply(stop="error", failure=Failure("LLMError", "the provider failed: it was cancelled from within"))
-    except Exception as error:
-        log.error("the provider of %s failed", turn.options.model, exc_info=True)
-        return ModelReply(stop="error", failure=Failure("LLMError", f"the provider failed: {type(error).__name__}: {error}"))
+
+
+def provider_error(what: str, cause: BaseException) -> LLMError:
+    """The failure of a provider that raised what no provider should raise."""
+    log.error("%s failed", what, exc_info=cause)
+    return LLMError(f"{what} failed: {reason(cause)}")
+
+
+async def streamed(turn: Turn, request: Request) -> ModelReply:
+    """The finished reply; its parts are shown as they come. Raises what the provider raises, and `StoreError`."""
+    reply = ModelReply(stop="error", failure=Failure("LLMUnavailableError", "the model's stream ended without a reply"))
+    deltas = SafeDeltas(turn.equipment.redaction, lambda delta: hear(turn, delta))
+    async with turn.equipment.model.provider.stream(request) as events:
+        async for event in events:
+            match event:
+                case TextPart(text):
+                    deltas.text(text)
+                case ReasoningPart(text):
+                    deltas.reasoning(text)
+                case Retrying(attempt, wait_ms, why, model, discard):
+                    if discard:
+                        deltas.discard()
+                        turn.partial.clear()
+                    asked = turn.partial.model = full_name(turn, model)
+                    entry = RetryEvent(attempt=attempt, wait_ms=wait_ms, reason=why, model=asked, discard=discard)
+                    await turn.journal.append(entry, labels=labels_of_call(turn))
+                case Notice(text, model):
+                    turn.partial.model = model or turn.partial.model
+                    turn.show(StatusEvent(text=text))
+                case Finished(finished):
+                    deltas.end()
+                    reply = finished
     return reply
 
 

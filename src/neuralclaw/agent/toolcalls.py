@@ -315,7 +315,7 @@ async def run_one(turn: Turn, allowed: AllowedCall) -> None:
 
 
 async def run_tool(turn: Turn, allowed: AllowedCall) -> Outcome:
-    """What the tool gave back, its failure too; the grant is used up. Raises `StoreError` and `Parked`."""
+    """What the tool gave back, its failure too; the grant is used up. Raises `Parked`."""
     begun = turn.clock.monotonic()
     call_id = allowed.call.call.id
     live = LiveOutput(turn.equipment.redaction, lambda text: turn.show(ToolOutput(call_id=call_id, text=text)))
@@ -324,8 +324,6 @@ async def run_tool(turn: Turn, allowed: AllowedCall) -> Outcome:
             result = await turn.equipment.tools.call(allowed.grant, context(turn, allowed.call, {}, live.take))
     except Retry as retry:
         result = ToolResult(ok=False, error=retry.text)
-    except StoreError:
-        raise
     except NeuralClawError as error:
         metadata = getattr(error, "metadata", {})
         result = ToolResult(ok=False, error=results.error_text(error), metadata={**metadata, "kind": error.kind})

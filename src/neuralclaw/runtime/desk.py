@@ -30,7 +30,6 @@ from .turnstream import TurnStream
 
 log = logging.getLogger(__name__)
 
-VerbFunction = Callable[..., Awaitable[Any]]
 RunVerb = Callable[[str, Mapping[str, Any]], Awaitable[Any]]
 """Runs the command of a name with these arguments."""
 DECISIONS: tuple[str, ...] = get_args(AnswerDecision)

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from ..ports import Store
 from ..types.entries import Entry, Event, event_of
 from ..types.events import ApprovalRequested, ApprovalResolved, ErrorEvent, Inbound, Message, TurnFinished, TurnStarted
+from ..types.sentences import SentenceOf, sentence
 from .buffer import BUFFER, Buffer
 
 
@@ -18,7 +19,7 @@ class TurnStream:
     the one that is meant.
     """
 
-    def __init__(self, store: Store, session: str, *, key: str = "", number: int | None = None, after: int = 0, buffer: int = BUFFER) -> None:
+    def __init__(self, store: Store, session: str, *, key: str = "", number: int | None = None, after: int = 0, sentence_of: SentenceOf = sentence) -> None:
         self.session, self.key = session, key
         self.number = number
         self.message_entry = self.message_turn = 0
@@ -30,7 +31,7 @@ class TurnStream:
         self._first: deque[Entry | Event] = deque()
         self._shown: set[int] = set()
         """Entries that were shown ahead: one that was written meanwhile may come in once more."""
-        self._buffer = Buffer(buffer, behind=number is not None)
+        self._buffer = Buffer(BUFFER, behind=number is not None, sentence_of=sentence_of)
         self.offer, self.fail = self._buffer.offer, self._buffer.fail
 
     def accepted(self, entry: Entry, message: Inbound) -> None:
