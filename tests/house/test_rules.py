@@ -25,7 +25,7 @@ CATCH_ALL: dict[str, str] = {
     "safety/gate.py:PolicyGate._guarded": "the kernel's guard: whatever fails while judging means no",
     "store/connection.py:open_writer": "closes the connection, then raises again",
     "store/writer.py:Writer._guard": "the writer thread: a failed batch is told to those who wait for it",
-    "store/folding.py:_TableProjection.take": "a capability's fold is foreign code: what it raises refuses its own append",
+    "store/folding.py:TableProjection.take": "a capability's fold is foreign code: what it raises refuses its own append",
     "store/sqlite.py:SqliteStore._attach": "closes the store, then raises again",
 }
 LOOSE_TASKS = {"create_task", "gather", "ensure_future"}

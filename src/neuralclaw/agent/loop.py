@@ -9,24 +9,20 @@ import msgspec
 from ..errors import LLMError, NeuralClawError, StoreError
 from ..foreign_code import reason, run_foreign
 from ..types.entries import blob_digest
-from ..types.events import Debug, Durable, ErrorEvent, ErrorInfo, Message, Nudge, Passing, RetryEvent, StatusEvent, TextDelta, TurnFinished, TurnStatus
+from ..types.events import Debug, Durable, ErrorEvent, ErrorInfo, Message, Nudge, Passing, RetryEvent, StatusEvent, TextDelta
 from ..types.labels import AGENT, Labels, join
 from ..types.messages import Failure, Finished, ModelReply, Notice, ReasoningPart, Request, Retrying, TextPart, ToolCall, Usage
-from ..types.records import OutboxItem
-from ..types.risk import Decision
 from ..types.signals import Parked
 from . import circuit_breakers
 from .context import images_of, with_pictures
 from .prompt import GO_ON, promises_work
 from .redaction import SafeDeltas
 from .sources import read_sources
-from .toolcalls import run_calls, stop_calls
+from .toolcalls import run_calls
 from .turn import Turn
+from .turn_end import end_cancelled, end_late, finish, stop_late_calls, time_limit
 
 log = logging.getLogger(__name__)
-
-STATUS_ORDER: tuple[TurnStatus, ...] = ("cancelled", "timed_out", "limit", "needs_approval", "denied", "failed", "done")
-"""When several happened, the first of these is the turn's status (INTERFACE.md, exit codes)."""
 
 
 async def run_turn(turn: Turn) -> None:
@@ -36,7 +32,7 @@ async def run_turn(turn: Turn) -> None:
     leaves the turn unfinished for whoever goes on with it.
     """
     try:
-        with turn.time.scope:
+        with turn.time.limited():
             await go_on(turn)
             return
         await turn.journal.sync()
@@ -235,23 +231,22 @@ async def unique_ids(turn: Turn, calls: tuple[ToolCall, ...]) -> tuple[ToolCall,
 
 
 async def stop_cancelled(turn: Turn) -> None:
-    """Close what is open, keep what the model had said, and end the turn as cancelled, unless it has ended."""
+    """Keep what the model had said, and end the turn as cancelled, unless it has ended."""
     if turn.state.finished is None:
         if turn.partial.text:
             await record_reply(turn, cut_off(turn))
-        await stop_calls(turn, "cancelled")
-        await finish(turn, "cancelled", f"Cancelled. So far: {turn.state.done_so_far()}.")
+        await end_cancelled(turn)
 
 
 async def stop_late(turn: Turn) -> None:
     """The same for a turn whose time is up."""
-    await stop_calls(turn, "the turn's time was up")
-    limit = circuit_breakers.out_of_time(turn.state, turn.options.limits)
-    if turn.partial.text:
-        await record_reply(turn, cut_off(turn), limit)
-    else:
-        await turn.journal.append(limit)
-    await finish(turn, "timed_out", turn.state.limit_text)
+    if not turn.partial.text:
+        await end_late(turn)
+        return
+    await stop_late_calls(turn)
+    limit = time_limit(turn)
+    await record_reply(turn, cut_off(turn), limit)
+    await finish(turn, "timed_out", limit.text)
 
 
 def cut_off(turn: Turn) -> ModelReply:
@@ -259,37 +254,3 @@ def cut_off(turn: Turn) -> ModelReply:
     price = turn.equipment.model.info.price
     free = price is not None and not price.input and not price.output
     return ModelReply(text=turn.partial.text, stop="cancelled", usage=Usage(usd=0.0 if free else None))
-
-
-async def finish(turn: Turn, status: TurnStatus, text: str, *, waiting: tuple[str, ...] = (), error: ErrorInfo | None = None) -> None:
-    """End this run of the turn. A refusal on the way decides the status before a plain end does, where it counts."""
-    refused = turn.state.refused
-    counted = refused if turn.options.refusals == "count" else ()
-    happened: set[TurnStatus] = {status}
-    if any(r.decision is Decision.ASK for r in counted):
-        happened.add("needs_approval")
-    if any(r.decision is Decision.FORBID for r in counted):
-        happened.add("denied")
-    body = TurnFinished(
-        status=next(s for s in STATUS_ORDER if s in happened),
-        text=text,
-        model=turn.state.model,
-        models=turn.state.models,
-        usage=turn.state.usage,
-        duration_ms=turn.time.ms,
-        refused=refused,
-        waiting=waiting,
-        error=error,
-    )
-    await turn.journal.append(body, rows=[] if waiting else deliveries(turn, text or (error.text if error is not None else "")))
-
-
-def deliveries(turn: Turn, text: str) -> list[OutboxItem]:
-    """What is delivered when the turn ends, where its message named an address for the answer: its text, or the error in place of one.
-
-    An empty text is delivered too: who wrote learns that the turn ended.
-    """
-    if turn.outbox is None:
-        return []
-    channel, address = turn.outbox
-    return [OutboxItem(address, text, channel)]

@@ -205,7 +205,7 @@ class ClientCapabilities:
     """What the capabilities bring, for one client."""
 
     def __init__(self, capabilities: Capabilities, client: CapabilityClient) -> None:
-        self.capabilities, self._client = capabilities, client
+        self.capabilities, self._client = capabilities, client._replace(told=capabilities.sentence_of)
         self._contexts: dict[str, ClientContext] = {}
 
     def context(self, name: str) -> CapabilityContext:

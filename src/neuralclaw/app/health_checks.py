@@ -3,6 +3,7 @@
 import os
 import shutil
 import sys
+from collections.abc import Collection
 from typing import Any
 
 import anyio.to_thread
@@ -36,7 +37,7 @@ async def checks(home: Home, given: ClientCapabilities, *, rebuilt: bool, call: 
         )
         found.append(check(trial.check, trial.ok, trial.text + used, fix=trial.fix, needed=trial.check == f"sandbox.{chosen}"))
     found.append(git(home.loaded.env.get("PATH", "")))
-    found += [one async for one in capability_checks(home.loaded, given)]
+    found += [one async for one in capability_checks(home.loaded, given, home.store.failed_tables, rebuilt=rebuilt)]
     return [msgspec.to_builtins(one) for one in found]
 
 
@@ -58,10 +59,14 @@ def home_folder(home: Home, rebuilt: bool) -> DoctorCheck:
     folder = home.loaded.home
     free = shutil.disk_usage(folder).free
     writable = os.access(folder, os.W_OK)
-    text = f"{folder}, {free // 2**20:,} MB free" + (", derived tables rebuilt" if rebuilt else "")
+    text = f"{folder}, {free // 2**20:,} MB free" + (_rebuilt(home.store.failed_tables) if rebuilt else "")
     if not writable:
         return check("home", False, f"{folder} cannot be written", fix=f"chmod u+rwx {folder}")
     return check("home", free > 2**20, text, fix="export NEURALCLAW_HOME=DIR, a directory on a disk with room")
+
+
+def _rebuilt(failed: Collection[str]) -> str:
+    return f", derived tables rebuilt but {', '.join(failed)}" if failed else ", derived tables rebuilt"
 
 
 async def record(home: Home) -> DoctorCheck:

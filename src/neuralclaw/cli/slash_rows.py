@@ -14,17 +14,23 @@ from .capability_rows import command_of, nouns_of
 from .conversation import Chat, SlashCommand
 from .parsing import arguments_of
 
-_GROUP = "Capabilities"
+_INSTALLED, _BUILT_IN = "Capabilities", "The record"
+"""Groups in `/help`."""
 
 
 def slash_commands(capabilities: Capabilities, nouns: Sequence[str]) -> dict[str, SlashCommand]:
     """A command for each of these nouns: `/reading add URL` for `reading.add`."""
-    brought = capabilities.nouns()
-    told = {noun: brought[noun].capability for noun in nouns}
-    return {noun: _command(noun, nouns_of(one)[noun], [row for row in one.verbs if row.name.partition(".")[0] == noun]) for noun, one in told.items()}
+    brought, found = capabilities.nouns(), {}
+    for noun in nouns:
+        one = brought[noun].capability
+        rows = [row for row in one.verbs if row.in_chat and row.name.partition(".")[0] == noun]
+        if rows:
+            group, summary = (_INSTALLED, nouns_of(one)[noun]) if brought[noun].row is None else (_BUILT_IN, one.summary)
+            found[noun] = _command(noun, group, summary, rows)
+    return found
 
 
-def _command(noun: str, summary: str, rows: Sequence[Verb]) -> SlashCommand:
+def _command(noun: str, group: str, summary: str, rows: Sequence[Verb]) -> SlashCommand:
     verbs = {row.name.partition(".")[2]: row for row in rows}
 
     async def run(chat: Chat, rest: str) -> None:
@@ -38,10 +44,10 @@ def _command(noun: str, summary: str, rows: Sequence[Verb]) -> SlashCommand:
         args = arguments_of(command_of(row), words)
         given = verb_rows.arguments_given(row, args)
         value = await chat.desk.do(row.name, **given, **_progress(chat, row))
-        show(chat, row, value, given, as_json=args.json)
+        show(chat, row, value, given, as_json=verb_rows.as_json(args))
 
     takes = "|".join(name for name in verbs if name) or " ".join(verb_rows.example(rows[0]).split()[2:]) or "[--json]"
-    return SlashCommand(_GROUP, takes, summary, run)
+    return SlashCommand(group, takes, summary, run)
 
 
 def _progress(chat: Chat, row: Verb) -> dict[str, Any]:
@@ -73,7 +79,9 @@ def _words(noun: str, rest: str) -> list[str]:
 
 def show(chat: Chat, row: Verb, value: Any, given: Mapping[str, Any], *, as_json: bool) -> None:
     """Show what a verb gave in the chat."""
-    if as_json:
+    if row.json_lines:
+        chat.say("\n".join(map(output.compact, value)))
+    elif as_json:
         chat.say(output.compact(value))
     else:
         _show(chat, row, verb_rows.displayed(row, value), given)
@@ -84,8 +92,8 @@ def show(chat: Chat, row: Verb, value: Any, given: Mapping[str, Any], *, as_json
 
 
 def _show(chat: Chat, row: Verb, value: Any, given: Mapping[str, Any]) -> None:
-    if row.render is not None:
-        chat.say(verb_rows.shown(row.render(value)))
+    if row.render is not None and value != []:
+        chat.say("\n".join(line for line, _ in verb_rows.rendered(row.render, value)))
     elif isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
         columns = verb_rows.columns_of(row, value)
         cells = [[verb_rows.shown(output.worded(one.get(name))) for name in columns] for one in value]

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime
 from functools import partial
 from typing import get_args
 
@@ -19,7 +18,7 @@ from ..types.events import ApprovalResolved, ErrorEvent
 from ..types.labels import AGENT
 from ..types.options import ApprovalsMode
 from ..types.questions import Answer, AnswerDecision, Question
-from ..types.records import OpenQuestion
+from ..types.records import OpenQuestion, expiry
 from ..types.signals import Parked
 
 log = logging.getLogger(__name__)
@@ -106,7 +105,7 @@ class JournalAsker:
 
     async def _expire(self, asked: OpenQuestion) -> None:
         """Answer the question when its time is over. The wall clock decides, which may jump: it is looked at again and again."""
-        name, until = asked.question.approval_id, datetime.fromisoformat(asked.question.expires).timestamp()
+        name, until = asked.question.approval_id, expiry(asked.question)
         while (left := until - self._clock.now()) > 0:
             await self._clock.sleep(min(left, EXPIRY_CHECKED))
         try:

@@ -128,8 +128,7 @@ class Bus:
             if topic is not None:
                 topic.show(event)
 
-    def fail(self, session: str, error: Exception) -> None:
-        for subscription in self._subscriptions.get(session, ()):
-            subscription.fail(error)
-        if session in self._topics:
-            self._topics[session].fail(error)
+    def readers(self, session: str, until: int | None) -> list[TurnStream | Subscription]:
+        """Who is told when work on the session fails that had taken up its entries up to `until` (None: any): all but those whose message came later."""
+        topic = self._topics.get(session)
+        return [*self._subscriptions.get(session, ()), *(topic.readers(until) if topic is not None else ())]

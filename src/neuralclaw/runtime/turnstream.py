@@ -54,6 +54,12 @@ class TurnStream:
         self._buffer.behind = self.number is not None
         self._buffer.wake()
 
+    def waits_for(self, until: int | None) -> bool:
+        """Whether its message is one of the entries up to `until` (None: is on record), or it follows a turn by its number."""
+        if not self.message_entry:
+            return self.number is not None
+        return until is None or self.message_entry <= until
+
     @property
     def ended(self) -> bool:
         """Whether the turn's end has come in, though nobody has read it yet."""
@@ -219,6 +225,10 @@ class Topic:
     def show(self, event: Event) -> None:
         for stream in self._turns.get(event.turn, ()):
             stream.offer(event)
+
+    def readers(self, until: int | None) -> list[TurnStream]:
+        """The streams that wait for what the entries up to `until` ask for (None: for anything on record)."""
+        return [stream for stream in self._all.values() if stream.waits_for(until)]
 
     def fail(self, error: Exception) -> None:
         for stream in self._all.values():

@@ -60,7 +60,8 @@ class Erased(Body, frozen=True, kw_only=True, tag="erased"):
 
 
 class TurnStarted(Body, frozen=True, kw_only=True, tag="turn.started"):
-    """`inbound` is the entry number of the message that began it; `digests` name settings, policy, soul, prompts and tools of that moment.
+    """`inbound` is the entry number of the message that began it; `digests` are of what the turn really used: `settings`, `policy`,
+    `prompt`, `tools`, and `instructions` where sources told any; none for a turn that ended before it was equipped.
 
     `stored`: SHA-256 of what is in each of its requests and is kept by the store, once: `system` (the system prompt, UTF-8) and `tools` (the list
     of `ToolDef`, JSON).
