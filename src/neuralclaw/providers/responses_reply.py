@@ -95,13 +95,13 @@ class _ItemSlot:
 class ResponseParts:
     """Collects the events of one reply. `finish` is the service's own word for how it ended, "" while it has not."""
 
-    __slots__ = ("_asked", "_length", "_places", "_slots", "_thought", "done", "error", "finish", "model", "runs", "seen", "usage")
+    __slots__ = ("_asked", "_length", "_slot_at", "_slots", "_thought", "done", "error", "finish", "model", "runs", "seen", "usage")
 
     def __init__(self, asked: str = "") -> None:
         self.runs = TextRuns()
         self._asked = asked
         self._slots: list[_ItemSlot] = []
-        self._places: dict[tuple[str, int | str], _ItemSlot] = {}  # by type and place, or id where a service does not say the place
+        self._slot_at: dict[tuple[str, int | str], _ItemSlot] = {}  # by type and place, or id where a service does not say the place
         self._length = 0
         self._thought = False
         self.model = ""
@@ -139,11 +139,11 @@ class ResponseParts:
     def _slot(self, wire: _ResponsesEvent, kind: str) -> _ItemSlot:
         """The item that an event belongs to; one that was not announced is begun here."""
         place = (kind, wire.output_index if wire.output_index is not None else wire.item_id or "")
-        return self._places.get(place) or self._begin(place)
+        return self._slot_at.get(place) or self._begin(place)
 
     def _begin(self, place: tuple[str, int | str]) -> _ItemSlot:
         self.seen = True
-        slot = self._places[place] = _ItemSlot(place[0])
+        slot = self._slot_at[place] = _ItemSlot(place[0])
         self._slots.append(slot)
         return slot
 
@@ -188,7 +188,7 @@ class ResponseParts:
         if item.type not in _TYPES:
             return
         place = (item.type, index if index is not None else item.id or "")
-        slot = self._places.get(place)
+        slot = self._slot_at.get(place)
         if slot is None or (not done and slot.id and item.id != slot.id):
             slot = self._begin(place)
         self._name(slot, item)

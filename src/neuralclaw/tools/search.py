@@ -70,9 +70,9 @@ class Hits:
 
 
 def _found_end(count: int, *, in_time: bool) -> str:
-    late = "" if in_time else f"[stopped after {_SECONDS:g} s; there may be more]"
+    stopped = "" if in_time else f"[stopped after {_SECONDS:g} s; there may be more]"
     more = f"[{_MAX_FOUND:,} of {count:,} matches are shown; narrow the search with path or a longer pattern]" if count > _MAX_FOUND else ""
-    return "\n".join(line for line in (more, late) if line)
+    return "\n".join(line for line in (more, stopped) if line)
 
 
 def _no_name(pattern: str) -> str:

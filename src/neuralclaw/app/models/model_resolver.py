@@ -101,8 +101,8 @@ class ModelResolver:
         """The one service that can be used and has a model of that name. Raises `ConfigError` where there is none, or more than one."""
         found = self._known_at(model)
         if not found:
-            pulled = ["ollama"] if has_model(self._ollama.models() or (), model) else []
-            found = list(dict.fromkeys((*pulled, *self.listed.services_with(model))))
+            in_ollama = ["ollama"] if has_model(self._ollama.models() or (), model) else []
+            found = list(dict.fromkeys((*in_ollama, *self.listed.services_with(model))))
         if not found and not usable:
             found = load("provider.services_with")(model, self.configured)
         if len(found) == 1:
@@ -215,8 +215,8 @@ class ModelResolver:
         llm = self._loaded.settings.llm
         if llm.default_provider or not llm.default_model:
             return False
-        pulled = has_model(self._ollama.models() or (), llm.default_model)
-        return name == OFFLINE or (not pulled and bool(load("provider.services_with")(llm.default_model, self.configured)))
+        in_ollama = has_model(self._ollama.models() or (), llm.default_model)
+        return name == OFFLINE or (not in_ollama and bool(load("provider.services_with")(llm.default_model, self.configured)))
 
     def _choose(self, ollama_runs: Callable[[], bool]) -> tuple[str, str, bool]:
         """What is configured or chosen, why, and whether it hung on a running Ollama."""
@@ -273,10 +273,10 @@ class ModelResolver:
     def _local(self, path: str) -> tuple[Provider, str]:
         """The model file of that path, else the first one configured. Raises `ConfigError` where it cannot run here."""
         settings, home = self._loaded.settings.llm.providers.get(LOCAL), self._loaded.home
-        told = {name: msgspec.to_builtins(facts) for name, facts in settings.models.items()} if settings else {}
+        models = {name: msgspec.to_builtins(facts) for name, facts in settings.models.items()} if settings else {}
         if LOCAL not in self._providers:
-            self._files = load("provider.local")(os.path.join(home, "models"), self._loaded.env.get("HOME", ""), told)  # noqa: PTH118
-            self._providers[LOCAL] = load("provider.plain_tools")(self._files), next(iter(told), "")
+            self._files = load("provider.local")(os.path.join(home, "models"), self._loaded.env.get("HOME", ""), models)  # noqa: PTH118
+            self._providers[LOCAL] = load("provider.plain_tools")(self._files), next(iter(models), "")
         provider, default = self._providers[LOCAL]
         self._files.file(path or default)
         return provider, path or default
