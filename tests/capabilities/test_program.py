@@ -143,6 +143,8 @@ async def test_an_enabled_capability_stands_in_the_help_with_its_commands(readin
     told = await reading("reading", "add", "--help")
     assert "what to read" in told.out
     assert "--level easy|hard" in told.out
+    assert "usage: neuralclaw reading pages [-h]" in (pages := (await reading("reading", "pages", "--help")).out)
+    assert " PAGES\n" in pages, "a whole number by its place has its name"
     assert "neuralclaw reading add https://a.example" in told.out
 
 
@@ -337,9 +339,9 @@ async def test_installed_and_not_enabled_its_section_is_a_notice_and_an_unknown_
 @pytest.mark.parametrize(
     ("code", "why"),
     [
-        ("raise RuntimeError('no luck')\n", "it cannot be loaded (RuntimeError: no luck)"),
-        ("raise SystemExit(3)\n", "it cannot be loaded (SystemExit: 3)"),
-        ("import neuralclaw_nowhere\n", "it cannot be loaded (ModuleNotFoundError: No module named 'neuralclaw_nowhere')"),
+        ("raise RuntimeError('no luck')\n", "it cannot be loaded (RuntimeError: no luck, {file}:1)"),
+        ("raise SystemExit(3)\n", "it cannot be loaded (SystemExit: 3, {file}:1)"),
+        ("import neuralclaw_nowhere\n", "it cannot be loaded (ModuleNotFoundError: No module named 'neuralclaw_nowhere', {file}:1)"),
         ("capability = 3\n", "its entry point gives int, which is not a Capability"),
         (PLAIN.format(name="other", noun="other"), "its entry point is named broken and the capability other: both must be the same"),
         (PLAIN.format(name="broken", noun="sessions"), "the command sessions is taken: it is built in"),
@@ -348,16 +350,29 @@ async def test_installed_and_not_enabled_its_section_is_a_notice_and_an_unknown_
 )
 async def test_a_broken_capability_is_left_out_with_one_notice_and_everything_else_works(reading: Claw, tmp_path: Path, code: str, why: str) -> None:
     install(tmp_path / "packages", "broken", code)
-    enable(reading, "reading_list", "broken")
+    enable(reading, "reading_list", "broken", more="broken: {most: 7}\n")
+    why = why.replace("{file}", str(tmp_path / "packages" / "neuralclaw_broken.py"))
     done = await reading("run", "calculate 6*7")
     assert (done.code, done.out) == (0, "42\n")
     told = [line for line in done.err.splitlines() if "broken" in line]
     assert len(told) == 1
-    assert f"The capability broken is left out: {why}. Fix that, or take it out of capabilities.enabled (" in done.err
+    kept = "What it recorded and its settings are kept. Fix or update neuralclaw-broken, or take it out of capabilities.enabled ("
+    assert f"The capability broken is left out: {why}. {kept}" in done.err
     assert (await reading("reading", "sum", "1", "--json")).json == 1
     checks = {one["check"]: one for one in (await reading("doctor", "--json")).json}
     assert checks["capability.broken"]["ok"] is False
     assert why in checks["capability.broken"]["text"]
+
+
+async def test_a_name_that_is_enabled_twice_or_built_in_is_said_and_changes_nothing(reading: Claw) -> None:
+    enable(reading, "reading_list", "documents", "reading_list")
+    check = await reading("config", "check")
+    assert check.code == 0
+    assert "reading_list stands more than once in capabilities.enabled (" in check.err
+    assert "documents has no effect in capabilities.enabled (" in check.err
+    assert "left out" not in check.err
+    checks = [one for one in (await reading("doctor", "--json")).json if one["check"] == "capability.documents"]
+    assert [(one["ok"], one["text"]) for one in checks] == [(True, "documents, built in")]
 
 
 async def test_the_cache_of_the_help_is_made_anew_when_anything_changed(reading: Claw, tmp_path: Path) -> None:
@@ -398,7 +413,7 @@ async def test_its_commands_are_slash_commands_of_the_chat(reading: Claw) -> Non
     done = await reading(stdin=said)
     assert done.code == 0
     text = done.out + done.err
-    assert "/reading add|list|stored|sum|pages add, list, stored, sum, pages: What waits to be read." in re.sub(" +", " ", text)
+    assert "/reading add|list|stored|sum|pages What waits to be read." in re.sub(" +", " ", text)
     assert "the sum is 9" in text
     assert "--level: 'hrad' is not one of easy, hard; did you mean 'hard'?" in text
     assert "--count: '0' is not a whole number >= 1" in text

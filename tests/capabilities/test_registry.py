@@ -1,5 +1,7 @@
 """Which capabilities take part, and what they give to a client."""
 
+import importlib
+import re
 from pathlib import Path
 from typing import Any
 
@@ -151,7 +153,47 @@ def test_code_that_raises_when_it_is_imported_and_names_that_nobody_brings_are_l
 
 def test_two_packages_with_one_name_are_both_left_out() -> None:
     found = loaded(package(), package(distribution="neuralclaw-shelf-2"))
-    assert [one.why for one in found.left_out] == ["several packages bring it: neuralclaw-shelf and neuralclaw-shelf-2; remove all but one"]
+    assert [(one.why, one.fix) for one in found.left_out] == [
+        ("several packages bring it: neuralclaw-shelf and neuralclaw-shelf-2", "Uninstall all but one of neuralclaw-shelf and neuralclaw-shelf-2")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("documents", "documents has no effect in capabilities.enabled (config.yaml:1): it is built in and always takes part. Take it out there."),
+        (
+            "shelv",
+            "The capability shelv is left out: no installed package brings it; did you mean 'shelf'?"
+            " Correct the name, or take it out of capabilities.enabled (config.yaml:1).",
+        ),
+        (
+            "weather",
+            "The capability weather is left out: no installed package brings it."
+            " Install the package that brings it, or take it out of capabilities.enabled (config.yaml:1).",
+        ),
+    ],
+)
+def test_an_enabled_name_without_effect_says_why_and_what_to_do(name: str, told: str) -> None:
+    found = Capabilities.load((name,), found=lambda: [package()])
+    assert [one.told("config.yaml:1") for one in found.left_out] == [told]
+
+
+def test_an_error_of_code_that_others_wrote_names_the_line_of_that_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = tmp_path / "neuralclaw_fails_to_load.py"
+    monkeypatch.syspath_prepend(str(tmp_path))
+    broken = package(name="broken", distribution="neuralclaw-broken", module="neuralclaw_fails_to_load")
+    for code, said in (
+        ("import json\n\njson.loads('{')\n", rf"\(JSONDecodeError: .*, {module}:3\)"),
+        ("x = 1\nx = = 2\n", rf"\(SyntaxError: invalid syntax, {module}:2\)"),
+        ("import msgspec\nclass A(msgspec.Struct):\n    x: int = 0\nA(y=1)\n", rf"\(TypeError: .*, {module}:4\)"),
+        ("import neuralclaw_is_not_there\n", rf"\(ModuleNotFoundError: .*, {module}:1\)"),
+    ):
+        module.write_text(code)
+        importlib.invalidate_caches()
+        [left] = loaded(broken, enabled=("broken",)).left_out
+        assert re.fullmatch(f"it cannot be loaded {said}", left.why)
+        assert "What it recorded and its settings are kept. Fix or update neuralclaw-broken, or take it out of" in left.told()
 
 
 def client_of(agent: Agent) -> CapabilityClient:

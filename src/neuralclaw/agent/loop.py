@@ -178,7 +178,9 @@ async def stream(turn: Turn, request: Request) -> ModelReply:
         if cancelled():
             raise
         return ModelReply(stop="error", failure=Failure("LLMError", "the provider failed: it was cancelled from within"))
-    except Exception as error:
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:
         log.error("the provider of %s failed", turn.options.model, exc_info=True)
         return ModelReply(stop="error", failure=Failure("LLMError", f"the provider failed: {type(error).__name__}: {error}"))
     return reply

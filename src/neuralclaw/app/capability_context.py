@@ -13,6 +13,7 @@ from ..types.actions import Who
 from ..types.entries import HOME, Draft, Entry
 from ..types.events import Body
 from ..types.labels import AGENT, Labels, checked_labels, join
+from .reading_client import READING_VERBS, ReadingClientDesk, ReadingStore
 
 if TYPE_CHECKING:
     from .models.model_resolver import ModelResolver  # what only reads the record does not load it
@@ -24,7 +25,8 @@ class CapabilityClient(NamedTuple):
     """For whom capabilities work, and over what. `notify` tells this process's subscribers of entries that were written.
 
     `workspace`: absolute and real, "" where there is none. `desk` and `store` None: the home is not open, and verbs that need the settings alone are
-    all there is. `models`: those of the home; `tell` shows a person a sentence beside the value of a verb.
+    all there is. `models`: those of the home; `tell` shows a person a sentence beside the value of a verb. `reads`: whether the verb of that name writes
+    nothing of the record.
     """
 
     loaded: LoadedSettings
@@ -37,6 +39,13 @@ class CapabilityClient(NamedTuple):
     redaction: Redaction = NO_REDACTION
     models: "ModelResolver | None" = None
     tell: Callable[[str], None] | None = None
+    reads: Callable[[str], bool] = READING_VERBS.__contains__
+
+    def only_reading(self, command: str) -> "CapabilityClient":
+        """The same for a verb that only reads: its store and desk refuse what writes. `command`: its name."""
+        store = ReadingStore(self.store, command) if self.store is not None else None
+        desk = ReadingClientDesk(self.desk, command, self.reads) if self.desk is not None else None
+        return self._replace(store=store, desk=desk)
 
 
 class ClientContext:

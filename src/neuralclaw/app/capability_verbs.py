@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from typing import Any
 
-from ..agent.foreign_code import run_foreign
+from ..agent.foreign_code import run_foreign_command
 from ..capability import CapabilityContext, Verb
-from ..errors import AgentError, NeuralClawError
 
 
 class VerbParameter(typing.NamedTuple):
@@ -56,12 +55,7 @@ class BoundVerb:
 
     async def __call__(self, **arguments: Any) -> Any:
         """The verb's value. Raises `NeuralClawError`: its own, or one that names the command for whatever else its code raises."""
-        try:
-            return await run_foreign(f"the command {self.verb.name}", partial(self.verb.run, self._context, **arguments))
-        except AgentError as error:
-            if isinstance(error.__cause__, NeuralClawError):
-                raise error.__cause__ from None
-            raise
+        return await run_foreign_command(f"the command {self.verb.name}", partial(self.verb.run, self._context, **arguments))
 
 
 class LazyVerb:

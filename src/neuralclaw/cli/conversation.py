@@ -4,16 +4,17 @@ import math
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import anyio
 
+from ..agent.foreign_code import reason_with_place
 from ..app import Agent
 from ..channels import text_layout
 from ..channels.command_hints import typed
 from ..channels.nonblocking_output import NonblockingOutput
 from ..channels.question_prompts import LETTERS
-from ..errors import AlreadyAnswered, NeuralClawError, SessionNotFound, TurnSetAside, UsageError
+from ..errors import AgentError, AlreadyAnswered, NeuralClawError, SessionNotFound, TurnSetAside, UsageError
 from ..types.entries import Event
 from ..types.events import ApprovalRequested, ApprovalResolved, Message, TurnFinished, TurnStarted
 from ..types.ids import new_id
@@ -40,12 +41,15 @@ _PATIENCE = 3
 
 
 class SlashCommand:
-    """A command of the chat: its group in `/help`, what it takes and does, in words, and the function that does it."""
+    """A command of the chat: its group in `/help`, what it takes and does, in words, and the function that does it.
 
-    __slots__ = ("does", "group", "run", "takes")
+    `help`: what `/help COMMAND` shows, where that is more than its line.
+    """
 
-    def __init__(self, group: str, takes: str, does: str, run: Callable[["Chat", str], Awaitable[None]]) -> None:
-        self.group, self.takes, self.does, self.run = group, takes, does, run
+    __slots__ = ("does", "group", "help", "run", "takes")
+
+    def __init__(self, group: str, takes: str, does: str, run: Callable[["Chat", str], Awaitable[None]], *, help: Callable[[], str] | None = None) -> None:
+        self.group, self.takes, self.does, self.run, self.help = group, takes, does, run, help
 
 
 class Chat:
@@ -238,10 +242,7 @@ class Chat:
                     await self.interface.room()
                 group.cancel_scope.cancel()
         except BaseExceptionGroup as several:
-            ours = several.subgroup(NeuralClawError)
-            if ours is None:
-                raise
-            self.show_error(_first(ours))
+            self.show_error(_told(several))
         finally:
             self.running, self._events = False, None
             self.interface.session_status.since = None
@@ -361,9 +362,16 @@ class Chat:
         self.interface.say("\n".join(text_layout.table(rows, self.interface.screen.width, drop=drop)))
 
 
-def _first(group: BaseExceptionGroup[NeuralClawError]) -> NeuralClawError:
-    error: BaseException = group
+def _told(group: BaseExceptionGroup[BaseException]) -> NeuralClawError:
+    """What ended a turn, for the person: an error of ours before any other. Raises the group again where the chat cannot go on."""
+    if (ours := group.subgroup(NeuralClawError)) is not None:
+        return cast(NeuralClawError, _first(ours))
+    if group.subgroup((OSError, KeyboardInterrupt, SystemExit, anyio.get_cancelled_exc_class())) is not None:  # OSError: the screen is gone
+        raise group
+    return AgentError(f"the turn stopped on a defect: {reason_with_place(_first(group))}", hint="what was recorded is kept; /resume goes on with it")
+
+
+def _first(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    assert isinstance(error, NeuralClawError)
     return error

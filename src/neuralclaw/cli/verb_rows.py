@@ -47,7 +47,7 @@ def _add(parser: argparse.ArgumentParser, each: VerbParameter, told: str, spelle
         parser.add_argument(name, dest=each.name, action=action, default=argparse.SUPPRESS, help=told or None)
         return
     many = get_origin(kind) in LISTS or kind in LISTS
-    metavar = place or _metavar(each.name, kind)
+    metavar = place or _metavar(each, kind)
     text = _with_default(told, each)
     if each.option:
         action = "extend" if many else "store"
@@ -64,11 +64,11 @@ def _with_default(told: str, each: VerbParameter) -> str | None:
     return f"{told} ({output.worded(each.default)})".strip().replace("%", "%%")
 
 
-def _metavar(name: str, kind: Any) -> str:
+def _metavar(each: VerbParameter, kind: Any) -> str:
     words = _words(_inner(kind) if get_origin(kind) in LISTS else kind)
     if words:
         return "|".join(words)
-    return {int: "N", float: "N"}.get(kind, name.upper().replace("_", "-"))
+    return "N" if each.option and kind in (int, float) else each.name.upper().replace("_", "-")
 
 
 def _words(kind: Any) -> list[str]:

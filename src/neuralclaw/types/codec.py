@@ -138,9 +138,9 @@ class Codec:
             for older in range(version, reader.version):
                 fields = reader.upcasts[older](fields)
             return msgspec.convert(fields, reader.body)
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError, KeyboardInterrupt):
             raise
-        except (Exception, SystemExit) as error:  # of an upcast or a body that a capability brings: what it raises stops no reader
+        except BaseException as error:  # of an upcast or a body that a capability brings: what it raises stops no reader
             raise ValueError(f"{kind} version {version}: {type(error).__name__}: {error}") from error
 
 
