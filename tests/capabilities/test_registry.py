@@ -216,7 +216,9 @@ async def test_a_client_gets_verbs_sources_and_services_with_the_context_of_thei
 async def test_tools_and_checks_that_raise_stop_nothing(home: Path, tmp_path: Path) -> None:
     async with Agent.open(home=home, workspace=tmp_path, environ={}) as agent:
         given = loaded(package()).for_client(client_of(agent))
-        assert await given.tools(TurnContext(session="s", options=TurnOptions(model="offline", workspace="/w"))) == [("shelf", [])]
+        assert await given.tools(TurnContext(session="s", options=TurnOptions(model="offline", workspace="/w"))) == [
+            ("shelf", "neuralclaw-shelf", (), f"ZeroDivisionError: no tools today ({shelf.__file__}:48)")
+        ]
         found = [check async for check in given.checks()]
     assert [(check.check, check.ok) for check in found] == [("shelf", False)]
     assert found[0].text.startswith("its check failed: KeyError"), "this home's settings have no such section"

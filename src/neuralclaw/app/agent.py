@@ -8,6 +8,7 @@ import anyio
 import msgspec
 
 from .. import config
+from ..capability import TurnContext
 from ..config import process_environment
 from ..errors import AgentError, UsageError, no_result
 from ..plugins import load
@@ -272,6 +273,11 @@ class Agent:
             days = self.settings.settings.approvals.expire_days
             told.append(f"Approvals: ask, and no one can answer here. A question waits up to {days:g} days for its answer: neuralclaw approvals answer.")
         return tuple(told)
+
+    async def notices_at_start(self) -> tuple[str, ...]:
+        """The same, and which tools of capabilities cannot be used. Asks those capabilities for their tools."""
+        problems = await self._home.tool_problems(TurnContext(session="", options=self._defaults))
+        return (*self.notices, *(problem.notice for problem in problems))
 
     async def leave(self, session: str) -> None:
         """Nobody is there any more for this session: its open questions are answered no, by nobody."""

@@ -3,7 +3,6 @@
 A broken one stops nothing: it is left out, and `left_out` says which and why.
 """
 
-import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
@@ -22,11 +21,11 @@ from ..types.events import Body
 from ..types.sentences import sentence
 from ..types.suggestions import did_you_mean
 from .capability_context import CapabilityClient, ClientContext
+from .capability_tools import BroughtTools
 from .capability_verbs import BoundVerb, LazyVerb
 from .lazy_parts import LazyChannel
 from .reading_client import READING_VERBS
 
-log = logging.getLogger(__name__)
 BUILT_IN = "built in"
 Packages = Callable[[], Sequence[InstalledCapability]]
 """What packages bring, enabled or not."""
@@ -228,6 +227,11 @@ class ClientCapabilities:
             self._contexts[name] = ClientContext(there.capability, self._client)
         return self._contexts[name]
 
+    def tell(self, text: str) -> None:
+        """Tell the person who gave the command a sentence beside the value of a verb."""
+        if self._client.tell is not None:
+            self._client.tell(text)
+
     def verbs(self, *, reading: bool = False) -> dict[str, LazyVerb]:
         """Their commands by name, to be called with the arguments. `reading`: only those that write nothing of the record."""
         found = {verb: LazyVerb(partial(self._bound, one, verb)) for one in self.capabilities.loaded for verb in one.verbs}
@@ -246,21 +250,19 @@ class ClientCapabilities:
         """What tells the model something, each with the context that its `read` takes."""
         return [(source, self.context(one.name)) for one in self.capabilities.bringing("sources") for source in one.sources]
 
-    async def tools(self, turn: TurnContext) -> list[tuple[str, Sequence[Any]]]:
-        """The tools of a turn by capability. One whose function raises brings none to this turn, which is logged."""
-        asked = [(one.name, one.tools) for one in self.capabilities.bringing("tools") if one.tools is not None]
-        return [(name, await self._tools_of(name, partial(tools, self.context(name), turn))) for name, tools in asked]
+    async def tools(self, turn: TurnContext) -> list[BroughtTools]:
+        """The tools of a turn by capability. One whose function raises brings none to this turn, and says why."""
+        return [await self._tools_of(one, tools, turn) for one in self.capabilities.loaded if one.brings("tools") and (tools := one.capability.tools)]
 
-    async def _tools_of(self, name: str, ask: Callable[[], Awaitable[Sequence[Any]]]) -> Sequence[Any]:
-        """The tools that a capability gives; none, and a line in the log, where its code fails or gives no list."""
+    async def _tools_of(self, one: LoadedCapability, ask: Callable[..., Awaitable[Sequence[Any]]], turn: TurnContext) -> BroughtTools:
+        """The tools that a capability gives; none where its code fails or gives no list."""
         try:
-            brought = await run_foreign(f"the capability {name}", ask)
-            if not isinstance(brought, list | tuple):
-                raise AgentError(f"the capability {name} gave {type(brought).__name__} in place of a list of tools")
+            brought = await run_foreign("it", partial(ask, self.context(one.name), turn))
         except AgentError as error:
-            log.warning("the capability %s brings no tools to this turn: %s", name, error.text)
-            return []
-        return brought
+            return BroughtTools(one.name, one.origin, problem=reason_with_place(error.__cause__ or error))
+        if not isinstance(brought, list | tuple):
+            return BroughtTools(one.name, one.origin, problem=f"it gave {type(brought).__name__} in place of a list of tools")
+        return BroughtTools(one.name, one.origin, tuple(brought))
 
     def wrap(self, turn: TurnContext, provider: Provider) -> Provider:
         """The turn's provider inside those of the capabilities; the first is the innermost. Raises `AgentError` where one fails."""

@@ -18,6 +18,7 @@ from ..types.options import ApprovalsMode, TurnOptions
 from ..types.risk import Trust
 from ..types.tools import ToolSpec
 from .capabilities import ClientCapabilities
+from .capability_tools import ToolProblem
 from .config_verbs import config_verbs
 from .defaults import turn_options
 from .home import Home
@@ -51,7 +52,13 @@ class Verbs:
         self._home, self._desk, self._defaults, self._given = home, desk, defaults, given
 
     async def tools(self) -> list[dict[str, Any]]:
-        return [as_dict(spec) for spec in (await self._tools()).tools()]
+        found = (await self._tools()).tools()
+        for problem in await self._tool_problems():
+            self._given.tell(problem.notice)
+        return [as_dict(spec) for spec in found]
+
+    async def _tool_problems(self) -> list[ToolProblem]:
+        return await self._home.tool_problems(TurnContext(session="", options=self._defaults))
 
     async def tool(self, *, name: str) -> dict[str, Any]:
         return as_dict(await self._spec(name))
@@ -114,6 +121,7 @@ class Verbs:
         if rebuild:
             await self._home.store.rebuild()
         checks: list[dict[str, Any]] = await load("doctor")(self._home, self._given, rebuilt=rebuild, call=call)
+        checks += [as_dict(problem.check()) for problem in await self._tool_problems()]
         shown = [check | {"fix": None} if check["ok"] else check for check in checks]
         return shown if needed else [{name: value for name, value in check.items() if name != "needed"} for check in shown]
 

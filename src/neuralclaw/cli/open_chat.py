@@ -48,7 +48,7 @@ async def open_chat(args: argparse.Namespace, run: CommandRun, lines: LineReader
             chat.commands = commands_of(agent)
             if live is not None:
                 await live.agent_opened(chat, agent)
-            for notice in agent.notices:
+            for notice in await agent.notices_at_start():
                 interface.say(notice, "yellow")
             await tell_unfinished(agent, interface.screen, chat.session)
             chat.pick_up(resume)

@@ -140,7 +140,7 @@ async def _open(args: argparse.Namespace, text: str | None, run: CommandRun) -> 
         session = args.resume or args.session
         if args.newest:
             session = await newest(agent)
-        for notice in agent.notices:
+        for notice in await agent.notices_at_start():
             err.line(notice, "yellow")
         await tell_unfinished(agent, err, session)
         if args.input == "stream-json":
