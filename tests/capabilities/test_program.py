@@ -20,6 +20,7 @@ pytestmark = pytest.mark.anyio
 CODE = '''
 """A list of things to read."""
 from collections.abc import AsyncIterator, Callable
+from datetime import date
 from typing import Annotated, Literal
 import msgspec
 from neuralclaw import UsageError
@@ -40,7 +41,7 @@ class Added(Body, frozen=True, kw_only=True, tag="reading_list.added"):
 
 async def add(
     context: CapabilityContext, url: Annotated[str, msgspec.Meta(max_length=30)], *, tags: list[str] = [], level: Literal["easy", "hard"] = "easy",
-    count: Annotated[int, msgspec.Meta(ge=1)] = 1, urgent: bool = False
+    count: Annotated[int, msgspec.Meta(ge=1)] = 1, urgent: bool = False, due: date | None = None
 ):
     await context.record(Added(url=url))
     return {"url": url, "tags": tags, "level": level, "count": count, "urgent": urgent, "most": context.settings.most, "who": context.who}
@@ -206,6 +207,7 @@ async def test_the_command_takes_what_its_signature_says(reading: Claw) -> None:
         (("add", "u" * 31), "cannot be 'uuuuuuuuuuuuuuuuuuuuuuuuuuuuuuu': expected `str` of length <= 30"),
         (("add", "u", "--count", "1", "--count", "2"), "--count: it is given twice"),
         (("sum", "1", "x"), "NUMBERS: 'x' is not a whole number"),
+        (("add", "u", "--due", "tomorrow"), "--due: 'tomorrow' is not a date such as 2026-03-01"),
         (("lsit",), "neuralclaw reading has no 'lsit'; did you mean 'list'?"),
         ((), "neuralclaw reading requires a verb: add, list, stored, sum"),
     ],

@@ -13,7 +13,7 @@ from neuralclaw.app.capabilities import Capabilities
 from neuralclaw.app.capability_context import CapabilityClient
 from neuralclaw.app.capability_problems import claims
 from neuralclaw.app.reader import reader
-from neuralclaw.capability import Capability, EventKind, FileFormat, Service, Table, TurnContext, Verb
+from neuralclaw.capability import Capability, ContextSource, EventKind, FileFormat, Service, Table, TurnContext, Verb
 from neuralclaw.errors import UsageError
 from neuralclaw.plugins import CAPABILITIES, BuiltInCapability, load_target
 from neuralclaw.testing import FunctionProvider, Reply
@@ -87,6 +87,26 @@ async def starred(context: Any, *titles: str) -> None:
     return None
 
 
+class Untagged(Body, frozen=True, kw_only=True):
+    pass
+
+
+def plain(*arguments: Any) -> Any:
+    return ()
+
+
+async def bare() -> None:
+    return None
+
+
+async def of_path(context: Any, place: Path) -> None:
+    return None
+
+
+async def of_bool(context: Any, on: bool) -> None:
+    return None
+
+
 async def untyped(context: Any, title) -> None:  # type: ignore[no-untyped-def]
     return None
 
@@ -123,7 +143,26 @@ def verb(name: str, run: Any = nothing) -> Verb:
             Capability(name="other", summary="x", formats=(FileFormat(name="x", title="x", suffixes=(".XY",), recognise=bool, reader="x"),)),
             "the file format x cannot have the ending '.XY'",
         ),
-        (Capability(name="other", summary="x", verbs=3), "it cannot be loaded (TypeError"),  # type: ignore[arg-type]
+        (Capability(name="other", summary="x", verbs=3), "verbs is int, not a list of Verb"),  # type: ignore[arg-type]
+        (Capability(name="other", summary="x", verbs=verb("o.a")), "verbs is one Verb, not a list of them: write (verb,) with a comma"),  # type: ignore[arg-type]
+        (Capability(name="other", summary="x", events=(Other,)), "events has the class Other, which is not an EventKind"),  # type: ignore[arg-type]
+        (Capability(name="other", summary="x", events=(EventKind(body=Untagged, sentence=str),)), "the event kind 'Untagged' of"),
+        (Capability(name="other", summary="x", tools=plain), "tools is not an async function"),
+        (Capability(name="other", summary="x", tools=[]), "tools is list, not a function"),  # type: ignore[arg-type]
+        (Capability(name="other", summary="x", wrap=nothing), "wrap is an async function"),  # type: ignore[arg-type]
+        (Capability(name="other", summary="x", checks=nothing), "checks yields nothing: it is an async function that must yield"),  # type: ignore[arg-type]
+        (Capability(name="other", summary="x", services=(Service(name="o", run=plain),)), "run of the service o is not an async function"),
+        (Capability(name="other", summary="x", channels={"o": nothing}), "the channel o is an async function"),  # type: ignore[dict-item]
+        (Capability(name="other", summary="x", channels=[nothing]), "channels is list, not a mapping from a name"),  # type: ignore[arg-type]
+        (Capability(name="other", summary="x", sources=(ContextSource(name="o", read=plain),)), "read of the source o is not an async function"),
+        (
+            Capability(name="other", summary="x", sources=(ContextSource(name="o", read=shelf.tell, place="first"),)),  # type: ignore[arg-type]
+            "the source o has the place 'first', which is none of system, before_last",
+        ),
+        (Capability(name="other", summary="x", sources=(ContextSource(name="o", read=shelf.tell, share=12),)), "the source o has the share 12"),
+        (Capability(name="other", summary="x", verbs=(verb("o.a", bare),)), "the verb o.a cannot be a command: its first parameter must be the context"),
+        (Capability(name="other", summary="x", verbs=(verb("o.a", of_path),)), "the parameter place of the verb o.a has a type that is not JSON"),
+        (Capability(name="other", summary="x", verbs=(verb("o.a", of_bool),)), "the parameter on of the verb o.a is a bool without a default"),
     ],
 )
 def test_a_capability_that_does_not_fit_is_left_out_with_its_reason_and_the_others_stay(value: Any, why: str) -> None:

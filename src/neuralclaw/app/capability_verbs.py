@@ -28,12 +28,12 @@ class VerbParameter(typing.NamedTuple):
 
 def parameters_of(run: Callable[..., Any]) -> list[VerbParameter]:
     """The arguments of a verb's function behind the context. Raises `TypeError` for a signature that no command line can have."""
-    first, *rest = inspect.signature(run).parameters.values()
-    if first.kind not in (first.POSITIONAL_ONLY, first.POSITIONAL_OR_KEYWORD):
+    signed = list(inspect.signature(run).parameters.values())
+    if not signed or signed[0].kind not in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD):
         raise TypeError("its first parameter must be the context")
     hints = typing.get_type_hints(run, include_extras=True)
     found = []
-    for each in rest:
+    for each in signed[1:]:
         if each.kind not in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY):
             raise TypeError(f"the parameter {each.name} must have a name: *, ** and / are not supported")
         if each.name not in hints:

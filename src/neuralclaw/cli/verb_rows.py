@@ -1,6 +1,7 @@
 """A command made from the row of a verb: its arguments from the signature, its help, and the text that people read of its value."""
 
 import argparse
+import datetime
 import enum
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,6 +18,15 @@ from . import output
 from .parsing import clean, with_json
 
 LISTS = (list, tuple, set, frozenset)
+_KINDS = {
+    int: "a whole number",
+    float: "a number",
+    datetime.date: "a date such as 2026-03-01",
+    datetime.time: "a time such as 07:30:00",
+    datetime.datetime: "a date and time such as 2026-03-01T07:30:00",
+    datetime.timedelta: "a duration such as PT1H30M",
+}
+"""Types in words, for an argument that does not fit."""
 
 
 def stripped(kind: Any) -> Any:
@@ -106,7 +116,7 @@ def _one(kind: Any) -> Callable[[str], Any]:
 
 def _converted(word: str, kind: Any) -> Any:
     plain = stripped(kind)
-    wanted = {int: "a whole number", float: "a number"}.get(plain, "JSON that fits" if word[:1] in "{[" else "of the type that it takes")
+    wanted = _KINDS.get(plain, "JSON that fits" if word[:1] in "{[" else "of the type that it takes")
     try:
         value = msgspec.json.decode(word) if word[:1] in ("{", "[") else word
         msgspec.convert(value, kind, strict=False)  # its type; what it is given as is decided by the verb

@@ -82,7 +82,7 @@ class Codec:
 
     def _check(self, kind: EventKind) -> None:
         if not (isinstance(kind.body, type) and issubclass(kind.body, Body)):
-            raise ConfigError(f"the event kind {kind.body!r} is no subclass of neuralclaw.types.events.Body")
+            raise ConfigError(f"the event kind {kind.body!r} is no subclass of neuralclaw.capability.Body")
         name, place = kind.kind, _place(kind.body)
         if name in _BUILT_IN:
             raise ConfigError(f"the event kind {name} of {place} has the name of a built-in one, {_place(_BUILT_IN[name])}")
