@@ -14,7 +14,7 @@ CATCH_ALL: dict[str, str] = {
     "agent/loop.py:stream": "a provider is foreign code: one that raises fails its own turn",
     "agent/foreign_code.py:run_foreign": "code that others wrote: whatever it raises becomes one error that names it",
     "agent/foreign_code.py:call_foreign": "the same for a plain function",
-    "agent/foreign_code.py:_text": "an error that others wrote may not be able to say what it is",
+    "types/error_text.py:_text": "an error that others wrote may not be able to say what it is",
     "types/codec.py:Codec.decode": "a capability's body and upcast are foreign code: what they raise makes one entry unreadable",
     "agent/sources.py:read_sources": "a source of context is foreign code: one that raises is left out, and the person is told",
     "providers/local.py:Generation._run": "a model library is foreign code in a thread: whatever it raises is the end of its generation",

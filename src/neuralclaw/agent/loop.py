@@ -7,6 +7,7 @@ import msgspec
 
 from ..errors import NeuralClawError, StoreError
 from ..types.entries import blob_digest
+from ..types.error_text import reason_with_place
 from ..types.events import Debug, Durable, ErrorEvent, ErrorInfo, Message, Nudge, Passing, RetryEvent, StatusEvent, TextDelta, TurnFinished, TurnStatus
 from ..types.labels import AGENT, Labels, join
 from ..types.messages import Failure, Finished, ModelReply, Notice, ReasoningPart, Request, Retrying, TextPart, ToolCall, Usage
@@ -182,7 +183,7 @@ async def stream(turn: Turn, request: Request) -> ModelReply:
         raise
     except BaseException as error:
         log.error("the provider of %s failed", turn.options.model, exc_info=True)
-        return ModelReply(stop="error", failure=Failure("LLMError", f"the provider failed: {type(error).__name__}: {error}"))
+        return ModelReply(stop="error", failure=Failure("LLMError", f"the provider failed: {reason_with_place(error)}"))
     return reply
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from ..agent.foreign_code import call_foreign, place_of, reason, reason_with_place, run_foreign
+from ..agent.foreign_code import call_foreign, run_foreign
 from ..capability import Capability, CapabilityContext, ContextSource, DoctorCheck, EventKind, FileFormat, Service, Table, TurnContext, Verb
 from ..config import LeftOut, LoadedSettings, SettingsRequest, enabled_names
 from ..errors import AgentError
@@ -17,6 +17,7 @@ from ..plugins import CAPABILITIES, BuiltInCapability, InstalledCapability, inst
 from ..ports import Channel, Provider
 from ..types.codec import BUILT_IN as BUILT_IN_KINDS
 from ..types.codec import Codec
+from ..types.error_text import place_of, reason, reason_with_place
 from ..types.events import Body
 from ..types.sentences import sentence
 from ..types.suggestions import did_you_mean

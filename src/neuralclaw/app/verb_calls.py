@@ -28,7 +28,7 @@ async def call_verb(verbs: Mapping[str, VerbFunction], name: str, arguments: Map
         if is_later(noun, word):
             raise UsageError(f"{name} is not available yet", hint=f"there are: {', '.join(sorted(verbs))}")
         raise UsageError(f"there is no command {name!r:.80}{did_you_mean(str(name), verbs)}", hint=f"there are: {', '.join(sorted(verbs))}")
-    return plain(await verb(**fitted(name, verb, arguments)))
+    return plain(await verb(**fitted(name, verb, arguments)), f"the command {name}")
 
 
 def fitted(name: str, verb: VerbFunction, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -83,9 +83,12 @@ def _lower(text: str) -> str:
     return text[:1].lower() + text[1:]
 
 
-def plain(value: Any) -> Any:
-    """A value as JSON has it, exactly as it is printed with `--json`."""
+def plain(value: Any, what: str = "the command") -> Any:
+    """A value as JSON has it, exactly as it is printed with `--json`. `what`: who gave it, for the error."""
     try:
         return msgspec.json.decode(msgspec.json.encode(value))
     except (TypeError, ValueError, RecursionError) as error:
-        raise AgentError(f"the command gave a value that is not JSON: {error}") from error
+        hint = "an await is missing before what it returns" if inspect.iscoroutine(value) else "it returns a msgspec struct, a list of them, or plain values"
+        if inspect.iscoroutine(value):
+            value.close()
+        raise AgentError(f"{what} gave a value that is not JSON: {error}", hint=hint) from error

@@ -8,7 +8,6 @@ from typing import Any, cast
 
 import anyio
 
-from ..agent.foreign_code import reason_with_place
 from ..app import Agent
 from ..channels import text_layout
 from ..channels.command_hints import typed
@@ -16,6 +15,7 @@ from ..channels.nonblocking_output import NonblockingOutput
 from ..channels.question_prompts import LETTERS
 from ..errors import AgentError, AlreadyAnswered, NeuralClawError, SessionNotFound, TurnSetAside, UsageError
 from ..types.entries import Event
+from ..types.error_text import reason_with_place
 from ..types.events import ApprovalRequested, ApprovalResolved, Message, TurnFinished, TurnStarted
 from ..types.ids import new_id
 from ..types.suggestions import did_you_mean

@@ -11,10 +11,10 @@ from typing import TypeVar
 import anyio
 from anyio.abc import TaskGroup
 
-from ..agent.foreign_code import reason
 from ..agent.journal import RECORD_SECONDS
 from ..errors import AgentError, NeuralClawError, SessionBusy, StoreError
 from ..types.entries import Entry
+from ..types.error_text import reason
 from ..types.logcontext import about
 from ..types.options import StartOptions
 from ..types.records import Lease

@@ -14,6 +14,7 @@ import msgspec
 from ..errors import StoreError
 from ..types.codec import Codec
 from ..types.entries import Entry
+from ..types.error_text import place_of, reason
 from ..types.events import Unreadable
 from . import dialect
 from .bodies import ENTRY, entry_of
@@ -79,9 +80,11 @@ class _TableProjection:
         except BaseException as error:  # an exit too: the thread of the writer must not end with it
             if isinstance(error, sqlite3.Error) and not is_refusal(error):
                 raise
+            place = place_of(error)
             raise StoreError(
-                f"the table {self._table.name} of a capability cannot process an entry of kind {entry.header.kind} ({type(error).__name__}: {error});"
-                " nothing of this step was recorded"
+                f"the table {self._table.name} of a capability cannot process an entry of kind {entry.header.kind} ({reason(error)});"
+                " nothing of this step was recorded",
+                hint=f"its fold failed at {place}" if place else "",
             ) from error
 
 
