@@ -8,7 +8,7 @@ from ._version import __version__
 TYPE_CHECKING = False  # typing itself would cost `--version` as much as all the rest
 if TYPE_CHECKING:
     from . import errors
-    from .app import Agent
+    from .app.agent import Agent
     from .app.approver import Approver, Ask
     from .app.option_types import AgentOptions, AskOptions, RunOptions
     from .app.script import run
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from .types.tools import ToolContext, ToolResult
 
 _NAMES = {
-    "app": "Agent",
+    "app.agent": "Agent",
     "app.approver": "Approver Ask",
     "app.script": "run",
     "app.option_types": "AgentOptions AskOptions RunOptions",

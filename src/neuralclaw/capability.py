@@ -60,6 +60,7 @@ from .types.records import (
     VerifyReport,
 )
 from .types.risk import Trust
+from .types.signals import Undeliverable
 from .types.tools import FileChange, ToolContext, ToolResult
 
 __all__ = [
@@ -135,6 +136,7 @@ __all__ = [
     "TurnContext",
     "TurnEvents",
     "TurnOptions",
+    "Undeliverable",
     "Usage",
     "UserMessage",
     "Verb",

@@ -31,7 +31,18 @@ class TurnEvents(Protocol):
     async def __anext__(self) -> Event: ...
 
 
-class Desk(Protocol):
+class VerbCaller(Protocol):
+    """What runs commands by their names: the desk, and a home of which only a part is open."""
+
+    async def do(self, verb: str, /, **arguments: Any) -> Any:
+        """Run a command by its name. Its value in plain JSON types, as `--json` prints it.
+
+        Raises `UsageError` for a command that is not there and for arguments that it does not take.
+        """
+        ...
+
+
+class Desk(VerbCaller, Protocol):
     """The one door: all that a person or program can do, wherever they sit. `by` and `Inbound.by` say for whom it is done; it goes on record.
 
     A message whose `options` are None runs under those of the session's last turn, that of a new session under the desk's own; in options that are
@@ -99,13 +110,6 @@ class Desk(Protocol):
 
     def events(self, session: str, *, after: int | None = None) -> AbstractAsyncContextManager[Subscriber]:
         """The events of a session: recorded ones with an entry number above `after` (None: all), passing ones from now on."""
-        ...
-
-    async def do(self, verb: str, /, **arguments: Any) -> Any:
-        """Run a command by its name. Its value in plain JSON types, as `--json` prints it.
-
-        Raises `UsageError` for a command that is not there and for arguments that it does not take.
-        """
         ...
 
 

@@ -51,6 +51,12 @@ async def start_turn(store: Store, lease: Lease, session: str, turn: int) -> int
     return starts
 
 
+async def holds(store: Store, lease: Lease) -> bool:
+    """Whether the lease is held as it was given. False: another process has taken over, or it was given back."""
+    rows = await store.rows("leases", {"name": lease.name})
+    return any((row["holder"], row["epoch"]) == (lease.holder, lease.epoch) for row in rows)
+
+
 async def blobs(store: Store, digests: Sequence[str]) -> dict[str, bytes]:
     """The kept bytes of these names. Those that are not there (any more), or were changed since they were kept, are left out."""
     rows = await store.rows("blobs", {"digest": list(digests)}) if digests else []
@@ -86,9 +92,10 @@ def record_of(row: Mapping[str, Any]) -> Record:
     return Record(row["space"], row["key"], value, row["version"], rfc3339(row["updated"]))
 
 
-async def outbox(store: Store, *, pending: bool = True) -> list[OutboxRow]:
-    """What is to be delivered, oldest first; without `pending` also what was delivered or given up."""
-    return [_outbox_row(row) for row in await store.rows("outbox", {"state": "pending"} if pending else {}, order=("id",))]
+async def outbox(store: Store, *, pending: bool = True, channel: str | None = None) -> list[OutboxRow]:
+    """What is to be delivered, by this channel or by all, oldest first; without `pending` also what was delivered or given up."""
+    where = ({"state": "pending"} if pending else {}) | ({"channel": channel} if channel is not None else {})
+    return [_outbox_row(row) for row in await store.rows("outbox", where, order=("id",))]
 
 
 async def delivered(store: Store, item: int, *, error: str = "", retry_at: float | None = None) -> OutboxRow:

@@ -8,6 +8,7 @@ from .desk_ports import Channel as Channel
 from .desk_ports import Desk as Desk
 from .desk_ports import Subscriber as Subscriber
 from .desk_ports import TurnEvents as TurnEvents
+from .desk_ports import VerbCaller as VerbCaller
 from .types.actions import Action
 from .types.entries import Draft, Entry
 from .types.facts import FactSheet, Wants

@@ -79,3 +79,41 @@ async def test_a_standing_yes_to_a_tool_is_none_to_another_one_of_its_name(home:
         refused = await events(a, session="s", approvals="none")
     assert not refused.one("tool.finished").ok
     assert ran == ["x", "x"]
+
+
+async def test_a_yes_to_a_directory_holds_in_later_processes_for_the_tool_that_it_was_given_to(home: Path) -> None:
+    """Of a tool that a program or a capability brings; of a built-in one it holds as long as its name does."""
+
+    def stamp(words: str) -> Any:
+        async def run(path: str) -> str:
+            return words
+
+        run.__doc__ = words
+        return tool(name="stamp", risk="HIGH", effect="idempotent", touches=[{"argument": "path", "kind": "write"}])(run)
+
+    first, other = stamp("Stamp a file."), stamp("Shred a file.")
+    works: list[tuple[dict[str, Any], list[Any]]] = [(call("stamp", path="a"), [first]), (call("delete_file", path="a"), [])]
+    (home.parent / "work").mkdir()
+    for wanted, own in works:
+        (home.parent / "work" / "a").write_text("a")
+        async with agent(home, calls(wanted), tools=own) as a:
+            question = (await events(a, session=wanted["name"], approvals="park")).one("approval.requested")
+            await a.answer(question.approval_id, "session")
+
+    async def again(wanted: dict[str, Any], own: list[Any]) -> bool:
+        (home.parent / "work" / "a").write_text("a")
+        async with agent(home, calls(wanted), "done", tools=own) as a:
+            assert (await a._home.store.grants(wanted["name"], str(home.parent / "work"))) != []
+            return bool((await events(a, session=wanted["name"], approvals="none")).one("tool.finished").ok)
+
+    for wanted, own in works:
+        async with agent(home, "done", tools=own) as a, a.resume(wanted["name"]) as stream:
+            assert [event.ok async for event in stream if event.type == "tool.finished"] == [True]
+        assert await again(wanted, own)
+    assert not await again(works[0][0], [other])
+    assert not await again(works[1][0], [tool(name="delete_file", risk="HIGH", touches=[{"argument": "path", "kind": "delete"}])(own_delete)])
+
+
+async def own_delete(path: str) -> str:
+    "Delete a file of one's own."
+    return "gone"

@@ -169,6 +169,16 @@ async def test_an_interrupted_call_that_may_be_repeated_is_run_again_without_ask
 
 
 @pytest.mark.invariant("journal.unfinished-asked")
+@pytest.mark.parametrize("effects", [("once", "pure"), ("once", "idempotent"), ("idempotent", "once"), ("reconcilable", "idempotent")])
+async def test_an_interrupted_call_of_a_tool_that_is_declared_otherwise_now_is_asked_about_by_the_stricter(home: Path, effects: tuple[str, str]) -> None:
+    crash(home, "inside", effects[0])
+    async with again(home, effects[1], approvals="none") as a, a.resume("s") as stream:
+        seen = await EventCapture().drain(stream)
+    assert seen.one("tool.finished").error.startswith("may have happened")
+    assert ran(home) == ["first", "second"]
+
+
+@pytest.mark.invariant("journal.unfinished-asked")
 @pytest.mark.parametrize("mode", ["none", "auto"])
 async def test_an_interrupted_once_call_is_never_run_again_by_a_mode(home: Path, mode: str) -> None:
     crash(home, "inside", "once")

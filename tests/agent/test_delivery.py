@@ -149,14 +149,20 @@ class Stuck(QueueChannel):
         print("begun", flush=True)
         await anyio.sleep_forever()
 
+class Returned(Stuck):
+    async def serve(self, desk):
+        async for session, inbound in self._said:
+            await desk.send(session, inbound)
+            return
+
 async def work(context):
     print("begun", flush=True)
     await anyio.sleep_forever()
 
 async def main():
-    post = Stuck("post")
+    post = Returned("post") if sys.argv[3] == "returned" else Stuck("post")
     async with agent(Path(sys.argv[2]), "the answer") as a, anyio.create_task_group() as tasks:
-        if sys.argv[3] == "channel":
+        if sys.argv[3] != "service":
             a._home.capability_parts = Background(channels={"post": post})
             post.say("hello", session="s", key="1", address="room 7")
         else:
@@ -195,6 +201,25 @@ async def test_an_answer_is_delivered_by_the_next_process_when_the_first_dies_be
             await settled(a, "delivered")
         tasks.cancel_scope.cancel()
     assert (address, event.text) == ("room 7", "the answer")
+
+
+async def test_another_process_takes_over_a_channel_that_has_returned_and_its_delivery_together(home: Path, post: QueueChannel) -> None:
+    with other_process(home, "returned") as first:
+        async with agent(home, "here too") as a, anyio.create_task_group() as tasks:
+            a._home.capability_parts = Background(channels={"post": post})
+            tasks.start_soon(run_services, a._home, a.desk)
+            post.say("and here?", session="t", key="2", address="room 8")
+            store = a._home.store
+            assert str(first.pid) in str(await store.holder("channel:post"))
+            assert await store.holder("delivery:post") is None
+            assert (post.delivered, post._said.statistics().current_buffer_used) == ([], 1), "it serves and delivers in one process"
+            os.kill(first.pid, signal.SIGKILL)
+            first.wait()
+            with anyio.fail_after(5):
+                await post.arrived(2)
+                await settled(a, "delivered")
+            tasks.cancel_scope.cancel()
+    assert {(address, event.text) for address, event in post.delivered} == {("room 7", "the answer"), ("room 8", "here too")}
 
 
 async def test_a_service_runs_in_one_process_and_another_takes_over_when_that_dies(home: Path) -> None:

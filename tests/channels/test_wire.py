@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from neuralclaw import Agent
+from neuralclaw.app.desk_client import open_client
 from neuralclaw.channels.wire import AnswerIn, CancelIn, MessageIn, WireRenderer, decode, decoded
 from neuralclaw.channels.wire_conversation import WireConversation
 from neuralclaw.errors import UsageError
@@ -86,12 +86,12 @@ def talk() -> Iterator[Talk]:
 
 
 async def test_a_conversation_goes_from_message_to_message_and_ends_with_its_objects(tmp_path: Path, talk: Talk) -> None:
-    async with Agent.open(home=tmp_path / "home", workspace=tmp_path, model="offline") as agent, anyio.create_task_group() as group:
-        conversation = WireConversation(talk.objects(), talk.renderer, session="s", options={})
+    async with open_client(home=tmp_path / "home", workspace=tmp_path, model="offline") as client, anyio.create_task_group() as group:
+        conversation = WireConversation(talk.objects(), talk.renderer, client.defaults, session="s", options={})
         ended = []
 
         async def serve() -> None:
-            ended.append(await conversation.serve(agent))
+            ended.append(await conversation.serve(client.desk))
 
         group.start_soon(serve)
         talk.say(type="message", text="calculate 6 * 7", key="first")
@@ -106,8 +106,8 @@ async def test_a_conversation_goes_from_message_to_message_and_ends_with_its_obj
 
 
 async def test_a_message_that_comes_again_with_its_key_is_not_a_second_turn(tmp_path: Path, talk: Talk) -> None:
-    async with Agent.open(home=tmp_path / "home", workspace=tmp_path, model="offline") as agent, anyio.create_task_group() as group:
-        group.start_soon(WireConversation(talk.objects(), talk.renderer, session="s", options={}).serve, agent)
+    async with open_client(home=tmp_path / "home", workspace=tmp_path, model="offline") as client, anyio.create_task_group() as group:
+        group.start_soon(WireConversation(talk.objects(), talk.renderer, client.defaults, session="s", options={}).serve, client.desk)
         for count in (1, 2):
             talk.say(type="message", text="calculate 6 * 7", key="once")
             assert (await talk.until("turn.finished", count))["turn"] == 1
@@ -116,12 +116,12 @@ async def test_a_message_that_comes_again_with_its_key_is_not_a_second_turn(tmp_
 
 
 async def test_a_conversation_that_is_stopped_while_nothing_runs_ends_without_a_result(tmp_path: Path, talk: Talk) -> None:
-    async with Agent.open(home=tmp_path / "home", workspace=tmp_path, model="offline") as agent, anyio.create_task_group() as group:
-        conversation = WireConversation(talk.objects(), talk.renderer, session="s", options={})
+    async with open_client(home=tmp_path / "home", workspace=tmp_path, model="offline") as client, anyio.create_task_group() as group:
+        conversation = WireConversation(talk.objects(), talk.renderer, client.defaults, session="s", options={})
         ended = []
 
         async def serve() -> None:
-            ended.append(await conversation.serve(agent))
+            ended.append(await conversation.serve(client.desk))
 
         group.start_soon(serve)
         talk.say(type="message", text="calculate 6 * 7")

@@ -103,3 +103,29 @@ def test_questions_and_results_of_calls_are_values_only() -> None:
         nodes = list(ast.walk(module.tree))
         assert [node.lineno for node in nodes if isinstance(node, ast.AsyncFunctionDef | ast.Await)] == [], module.path
         assert {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.level == 1} <= {"redaction", "state"}, module.path
+
+
+OPENS = "cli/opening.py"
+"""The one file of the command line that opens a home."""
+BEHIND_THE_DESK = frozenset({"agent", "runtime", "store", "sandbox", "safety", "providers", "tools"})
+OPENING = ("app.Agent", "app.agent", "app.assembly", "app.desk_client", "app.home", "app.reader")
+A_CLIENT = f"{PACKAGE}.app.desk_client.DeskClient"
+"""The value that the commands get: a desk, and what is said through it."""
+
+
+def is_behind_the_desk(target: str, path: str) -> bool:
+    """Whether a client of the desk has no business with what is imported there."""
+    opening = any(f"{target}.".startswith(f"{PACKAGE}.{name}.") for name in OPENING)
+    return room(own(target) or "") in BEHIND_THE_DESK or (opening and target != A_CLIENT and path != OPENS)
+
+
+def test_the_command_line_is_a_client_of_the_desk_and_knows_nothing_behind_it() -> None:
+    clients = [module for module in modules() if module.room == "cli"]
+    assert OPENS in {module.path for module in clients}
+    assert [f"{found.where}: {found.target}" for module in clients for found in imports(module) if is_behind_the_desk(found.target, module.path)] == []
+
+
+@pytest.mark.parametrize("name", ["app.Agent", "app.agent.Agent", "app.reader.reader", "store.sqlite.SqliteStore", "runtime.desk.SessionDesk"])
+def test_what_stands_behind_the_desk_is_noticed(name: str) -> None:
+    assert is_behind_the_desk(f"{PACKAGE}.{name}", "cli/run.py")
+    assert not is_behind_the_desk(A_CLIENT, "cli/run.py")

@@ -19,7 +19,6 @@ CATCH_ALL: dict[str, str] = {
     "agent/sources.py:read_sources": "a source of context is foreign code: one that raises is left out, and the person is told",
     "providers/local.py:Generation._run": "a model library is foreign code in a thread: whatever it raises is the end of its generation",
     "runtime/asker.py:JournalAsker._decided": "an approver is foreign code: one that fails is nobody, and nobody means no",
-    "runtime/delivery.py:Delivery._deliver": "a channel is foreign code: one that fails is tried again, and other answers are delivered",
     "runtime/sessions.py:Sessions._drive": "a defect in one session's turn reaches its followers and no other session",
     "app/trials/trial_runner.py:judged": "a check reads what a model left, which may be anything: what it raises is why that task failed, and no other",
     "cli/main.py:main": "the program's top: every failure becomes one clear line and an exit code",

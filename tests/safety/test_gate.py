@@ -106,7 +106,7 @@ async def test_a_question_shows_what_it_is_about_and_when_it_ends() -> None:
     asked = await question(action(DELETE, path="b.txt"))
     assert (asked.approval_id, asked.call_id, asked.action.show, asked.risk) == ("Q123456789", "c1", "b.txt", Risk.HIGH)
     assert asked.expires == 1000.0 + 7 * 86400
-    assert asked.scopes == (Scope("directory", WORKSPACE, "delete_file"),)
+    assert asked.scopes == (Scope("directory", WORKSPACE, "delete_file", DELETE.digest),)
     assert asked.auto
     assert asked.reasons
 

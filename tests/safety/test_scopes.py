@@ -6,10 +6,12 @@ import msgspec
 import pytest
 
 from neuralclaw.types.actions import Action
+from neuralclaw.types.grants import Scope
 from neuralclaw.types.options import Policy
 from neuralclaw.types.questions import Answers, Question
-from neuralclaw.types.risk import Decision, Power, Risk
+from neuralclaw.types.risk import Decision, Effect, Power, Risk
 from neuralclaw.types.signals import Parked
+from neuralclaw.types.tools import ToolSpec
 
 from .parts import DELETE, FETCH, LISTED, POLICY, TERMINAL, WORKSPACE, WRITE, FakeFacts, action, gate, spec, standing
 
@@ -187,6 +189,43 @@ async def test_a_yes_to_an_address_covers_its_host_and_port() -> None:
     for url in ("https://example.com:8443/a", "http://example.com/a", "https://www.example.com/a"):
         with pytest.raises(Parked):
             await judged.authorize(action(FETCH, url=url), answers)
+
+
+OTHER: list[dict[str, Any]] = [
+    {"risk": Risk.CRITICAL},
+    {"description": "Another one."},
+    {"powers": (Power.WRITE, Power.DELETE, Power.NETWORK)},
+    {"effect": Effect.ONCE},
+    {"input_schema": {"type": "object"}},
+]
+
+
+@pytest.mark.invariant("gate.covers")
+@pytest.mark.parametrize("other", OTHER, ids=lambda change: "".join(change))
+@pytest.mark.parametrize(
+    ("tool", "arguments", "kind"),
+    [(DELETE, {"path": "sub/b.txt"}, "directory"), (FETCH, {"url": "https://example.com/a"}, "host"), (TERMINAL, {"command": "make"}, "program")],
+)
+async def test_a_standing_yes_to_a_tool_is_none_to_another_one_of_its_name(tool: ToolSpec, arguments: dict[str, Any], kind: str, other: dict[str, Any]) -> None:
+    facts = FakeFacts(addresses={"example.com": ("93.184.216.34",)})
+    judged = gate(ASKS_ALWAYS, facts)
+    asked = await question(action(tool, **arguments), ASKS_ALWAYS, facts)
+    assert [scope.kind for scope in asked.scopes] == [kind]
+    await judged.authorize(action(tool, **arguments), standing(asked))
+    with pytest.raises(Parked):
+        await judged.authorize(action(msgspec.structs.replace(tool, **other), **arguments), standing(asked))
+
+
+async def test_a_standing_yes_of_an_earlier_version_counts_for_built_in_tools_alone() -> None:
+    for tool, arguments in ((DELETE, {"path": "sub/b.txt"}), (TERMINAL, {"command": "make"})):
+        built_in = msgspec.structs.replace(tool, built_in=True)
+        asked = await question(action(built_in, **arguments), ASKS_ALWAYS)
+        earlier = msgspec.structs.replace(asked, scopes=tuple(Scope(scope.kind, scope.value, scope.tool) for scope in asked.scopes))
+        changed = msgspec.structs.replace(built_in, description="The same in other words.")
+        for now in (built_in, changed):
+            await gate(ASKS_ALWAYS).authorize(action(now, **arguments), standing(earlier))
+        with pytest.raises(Parked):
+            await gate(ASKS_ALWAYS).authorize(action(tool, **arguments), standing(earlier))
 
 
 async def test_a_yes_to_a_tool_of_ones_own_covers_the_same_arguments() -> None:

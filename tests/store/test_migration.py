@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from neuralclaw import lookups
+from neuralclaw.errors import StoreError
 from neuralclaw.store.migrations import VERSION
 
 from . import kit, readings
@@ -55,7 +56,7 @@ async def test_a_migrated_home_is_as_one_that_was_made_today(old: Path, tmp_path
     def shape(home: Path) -> set[tuple[object, ...]]:
         c = kit.raw(home)
         columns = "SELECT m.name, p.name, p.type, p.\"notnull\", p.dflt_value, p.pk FROM sqlite_master m, pragma_table_info(m.name) p WHERE m.type = 'table'"
-        return {*c.execute(columns), *c.execute("SELECT name, sql FROM sqlite_master WHERE type = 'index'")}
+        return {*c.execute(columns), *c.execute("SELECT name, sql FROM sqlite_master WHERE type IN ('index', 'trigger')")}
 
     assert shape(old) == shape(tmp_path / "new")
 
@@ -121,3 +122,63 @@ async def test_many_processes_may_migrate_one_home_at_once(old: Path) -> None:
         report = await store.verify()
     assert report.ok
     assert len(everything(old)["entries"]) == report.records
+
+
+class OlderWriter:
+    """A process of schema 2 that was open before the migration, by the statements that it writes an entry with."""
+
+    def __init__(self, home: Path) -> None:
+        self._connection = kit.raw(home)
+
+    def append(self, session: str) -> None:
+        c = self._connection
+        c.execute("BEGIN IMMEDIATE")
+        record, moment, number = c.execute(
+            "SELECT max(record) + 1, max(time) + 1, (SELECT count(*) FROM entries WHERE session = ?) FROM entries", (session,)
+        ).fetchone()
+        place = (record, session, number + 1, 1, "error", 1, moment, "[]", b"digest", b"hash")
+        c.execute("INSERT INTO entries (record, session, entry, turn, kind, version, time, labels, digest, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", place)
+        c.execute("INSERT INTO bodies (record, key, data) VALUES (?, ?, ?)", (record, b"", b"{}"))
+        values = (session, "owner", "/w", "", "", "", "", moment)
+        c.execute(
+            "INSERT INTO sessions (session, origin, workspace, title, model, parent, soul, created) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT (session) DO UPDATE SET origin = iif(origin = '', excluded.origin, origin)",
+            values,
+        )
+        columns = "session, entries, last_turn, turns, started, open_turn, steering, waiting, labels, first_text, model, updated, usd, unpriced"
+        row = (session, number + 1, 1, 0, 0, 0, 0, "", "[]", "", "", moment, 0.0, 0)
+        c.execute(f"INSERT OR REPLACE INTO progress ({columns}) VALUES ({', '.join('?' * len(row))})", row)
+        c.execute("COMMIT")
+
+
+async def test_the_newest_session_is_right_where_a_process_of_an_older_schema_writes_on_after_the_migration(old: Path) -> None:
+    older = OlderWriter(old)
+    async with kit.opened(old) as store:
+
+        async def said(*sessions: str) -> None:
+            for left in range(len(sessions)):
+                assert await lookups.newest(store, "/w", left_out=sessions[:left]) == sessions[left]
+
+        await said("gone", "work")
+        older.append("work")
+        await said("work", "gone")
+        older.append("new")
+        await said("new", "work", "gone")
+        await store.append("gone", [kit.message()])
+        await said("gone", "new", "work")
+        older.append("work")
+        older.append("work")
+        await said("work", "gone", "new")
+    async with kit.opened(old, readonly=True) as store:
+        assert await lookups.newest(store, "/w") == "work"
+
+
+async def test_a_program_whose_home_a_newer_one_migrates_writes_nothing_more(home: Path) -> None:
+    async with kit.opened(home) as store:
+        await store.append("work", [kit.message()])
+        kit.raw(home).execute(f"PRAGMA user_version = {VERSION + 1}")
+        for _ in range(2):
+            with pytest.raises(StoreError, match="a newer version of the program has changed the record to schema") as refused:
+                await store.append("work", [kit.message()])
+            assert refused.value.newer
+        assert len(await store.read("work")) == 1

@@ -11,6 +11,7 @@ import msgspec
 
 from ..types.actions import Action
 from ..types.events import ApprovalRequested, ApprovalResolved
+from ..types.grants import Scope
 from ..types.options import ApprovalsMode
 from ..types.questions import Answer, Question, Shown
 from ..types.risk import Decision
@@ -109,5 +110,11 @@ def requested(question: Question) -> ApprovalRequested:
         schema=question.schema,
         expires=expires,
         hash=question.hash,
-        scopes=tuple({"kind": s.kind, "value": s.value, "tool": s.tool} for s in question.scopes),
+        scopes=tuple(_scope(scope) for scope in question.scopes),
     )
+
+
+def _scope(scope: Scope) -> dict[str, str]:
+    """A scope as it stands on record."""
+    stored = {"kind": scope.kind, "value": scope.value, "tool": scope.tool}
+    return {**stored, "definition": scope.definition} if scope.definition else stored

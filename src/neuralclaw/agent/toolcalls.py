@@ -195,10 +195,15 @@ async def authorize(turn: Turn, call: CallState, action: Action) -> AllowedCall 
 
 
 async def allow_repeat(turn: Turn, call: CallState, action: Action) -> str | CallEnd:
-    """Whose word lets a call run again that began in an earlier run and has no result (`policy`, or a person's), else its end. Raises `Parked`."""
-    if action.spec.effect in (Effect.PURE, Effect.IDEMPOTENT):
+    """Whose word lets a call run again that began in an earlier run and has no result (`policy`, or a person's), else its end. Raises `Parked`.
+
+    What ran then may have been declared otherwise than the tool is now: the stricter effect counts.
+    """
+    assert call.started is not None, "only a call that began runs again"
+    effect = max(action.spec.effect, call.started.effect)
+    if effect <= Effect.IDEMPOTENT:
         return "policy"
-    if action.spec.effect is Effect.RECONCILABLE:
+    if effect is Effect.RECONCILABLE:
         happened = await probe(turn, call, action)
         if isinstance(happened, ToolResult):
             return end_of(turn, Outcome(call, action.spec, happened))

@@ -4,42 +4,28 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Unpack, cast
 
-import anyio
-import msgspec
-
-from .. import config
-from ..capability import TurnContext
-from ..config import process_environment
 from ..errors import AgentError, UsageError, no_result
-from ..plugins import load
 from ..ports import TurnEvents
 from ..runtime.desk import SessionDesk
 from ..runtime.record_verbs import find_session
-from ..runtime.turn_follower import leaf
 from ..types.entries import Event
-from ..types.events import Inbound, TurnFinished
-from ..types.ids import new_id
-from ..types.messages import Image
-from ..types.options import ApprovalsMode, StartOptions, TurnOptions
+from ..types.events import TurnFinished
+from ..types.options import ApprovalsMode
 from .agent_task import AgentTask
-from .assembly import open_desk
-from .defaults import defaults_of, start_options, turn_options
-from .eventlog import ErrorLogging
+from .defaults import ClientDefaults
+from .desk_client import notices_of, opened_desk
 from .home import Home
-from .option_checks import checked_name, checked_text, continued, load_settings, name_of, new_session
+from .option_checks import checked_name, continued, new_session
 from .option_types import AskOptions, OpeningOptions
-from .pictures import ImageInput, mentioned, pictures
-from .sandbox_selection import refuse_unconfined
-from .section_options import checked_options, opened_with
+from .pictures import ImageInput, pictures
 from .tool_call_turns import call_of, called
-from .toolbox import Toolbox
 
 
 class Agent:
     """An agent over one home. Made by `Agent.open`, an async context manager, or by `Agent.start`, which `aclose` ends."""
 
-    def __init__(self, home: Home, desk: SessionDesk, defaults: TurnOptions, start: StartOptions) -> None:
-        self._home, self._desk, self._defaults, self._start = home, desk, defaults, start
+    def __init__(self, home: Home, desk: SessionDesk, defaults: ClientDefaults) -> None:
+        self._home, self._desk, self._defaults = home, desk, defaults
         self.settings = home.loaded
         self._held: AgentTask[Agent] | None = None
         self._closed = False
@@ -58,37 +44,12 @@ class Agent:
         Raises `UsageError` for an option that cannot be used, `ConfigError` for what is configured wrongly and `StoreError` for a home that
         cannot be used.
         """
-        options = opened_with(given)
-        checked_options(options)
-        environ, approver = options.get("environ"), options.get("approver")
-        loaded = load_settings(options.get("home"), process_environment.environ if environ is None else environ, options.get("settings"))
-        if options.get("thinks", True):
-            config.refuse_caps(loaded)
-        toolbox = Toolbox(given=options.get("tools", ()), builtin=options.get("builtin"))
-        defaults, start = defaults_of(loaded, options)
-        home = await Home.open(loaded, provider=options.get("provider"), tools=toolbox, readonly=options.get("readonly", False))
-        try:
-            if options.get("runs", options.get("thinks", True)):
-                await refuse_unconfined(loaded, lambda: home.sandbox.real, kept="nothing was run")
-            with ErrorLogging(home.log_writer, home.redactor.redact):
-                async with anyio.create_task_group() as tasks:
-                    desk = open_desk(home, defaults, start, tasks, approver, options.get("tell"))
-                    tasks.start_soon(desk.follow)
-                    agent = Agent(home, desk, defaults, start)
-                    if options.get("services"):
-                        tasks.start_soon(load("services.run"), home, desk)
-                    if options.get("recover"):
-                        await desk.take_over()
-                    try:
-                        yield agent
-                    finally:
-                        agent.closing()
-                    tasks.cancel_scope.cancel()
-        except BaseExceptionGroup as group:
-            raise leaf(group) from None
-        finally:
-            with anyio.CancelScope(shield=True):
-                await home.aclose()
+        async with opened_desk(**given) as (home, desk, defaults):
+            agent = Agent(home, desk, defaults)
+            try:
+                yield agent
+            finally:
+                agent.closing()
 
     @staticmethod
     async def start(**options: Unpack[OpeningOptions]) -> "Agent":
@@ -131,7 +92,7 @@ class Agent:
         `UsageError` for an option that cannot be used; nothing is recorded then.
         """
         desk, name = self.desk, new_session(session)
-        inbound = self._inbound(text, self._options(**options), key=key, images=images)
+        inbound = self._defaults.message(text, key=key, images=images, **options)
         async with desk.turn(name, inbound) as events:
             yield events
 
@@ -156,15 +117,13 @@ class Agent:
         desk = self.desk
         name = continued((await find_session(self._home.store, checked_name(session))).session)
         if text is not None:
-            inbound = self._inbound(text, self._options(**options), key=key, images=images)
-            assert inbound.options is not None, "it was made with options"
-            wanted = StartOptions(approvals=inbound.options.approvals, present=inbound.options.origin.present, retry=retry)
-            async with desk.turn(name, inbound, wanted) as events:
+            inbound = self._defaults.message(text, key=key, images=images, **options)
+            async with desk.turn(name, inbound, self._defaults.before(inbound, retry=retry)) as events:
                 yield events
             return
         if pictures(images):
             raise UsageError("pictures need a text to go with; nothing was recorded")
-        async with desk.resume(name, self._starting(retry=retry, one_turn=not stay, **options), by=self._who) as events:
+        async with desk.resume(name, self._defaults.starting(retry=retry, one_turn=not stay, **options), by=self._defaults.who) as events:
             yield events
 
     @asynccontextmanager
@@ -184,13 +143,7 @@ class Agent:
         The arguments are those of the tool; what does not fit is the result of the call.
         """
         name = new_session(session) if session is not None else None
-        async with called(self.desk, name, call_of(tool, arguments, self._options(approvals=approvals, trust=trust)), waits) as events:
-            yield events
-
-    @asynccontextmanager
-    async def go_on(self, session: str, *, retry: bool = False) -> AsyncIterator[AsyncIterator[Event]]:
-        """Finish the one turn of the session that is unfinished, as it was recorded; messages that wait behind it are left."""
-        async with self.desk.resume(session, self._starting(retry=retry, one_turn=True), by=self._who) as events:
+        async with called(self.desk, name, call_of(tool, arguments, self._defaults.options(approvals=approvals, trust=trust)), waits) as events:
             yield events
 
     @asynccontextmanager
@@ -199,7 +152,7 @@ class Agent:
 
         `approvals`: in place of the agent's own. A session that cannot go on is named by a passing `error` event, and the next one follows.
         """
-        yield self.desk.recover(self._starting(approvals=approvals), by=self._who)
+        yield self.desk.recover(self._defaults.starting(approvals=approvals), by=self._defaults.who)
 
     async def ask(
         self, text: str, *, session: str | None = None, key: str | None = None, images: Iterable[ImageInput] = (), **options: Unpack[AskOptions]
@@ -213,7 +166,7 @@ class Agent:
 
     async def steer(self, text: str, *, session: str, key: str | None = None, images: Iterable[ImageInput] = ()) -> int:
         """Say something to a session whose turn runs, here or elsewhere; it is seen before the next model call. `key`: as in `turn`."""
-        return await self.desk.steer(checked_name(session), self._inbound(text, None, key=key, images=images))
+        return await self.desk.steer(checked_name(session), self._defaults.word(text, key=key, images=images))
 
     async def queue(self, text: str, *, session: str, key: str | None = None, images: Iterable[ImageInput] = (), **options: Unpack[AskOptions]) -> int:
         """Send a message that waits for the end of the turn that runs or is parked in the session, in whichever process, and is a turn then.
@@ -221,7 +174,7 @@ class Agent:
         It is on record when this returns, and survives `kill -9`. Gives its entry number; `turn` with the same `key` follows it. `options` as in `turn`.
         """
         desk, name = self.desk, new_session(session)
-        return (await desk.queue(name, self._inbound(text, self._options(**options), key=key, images=images))).entry
+        return (await desk.queue(name, self._defaults.message(text, key=key, images=images, **options))).entry
 
     @property
     def home(self) -> str:
@@ -229,55 +182,26 @@ class Agent:
         return self.settings.home
 
     @property
-    def chosen(self) -> bool:
-        """A model was chosen, when it was opened or in the settings; else it looks for one."""
-        llm = self.settings.settings.llm
-        return bool(self._defaults.model or llm.default_provider or llm.default_model)
-
-    def redact(self, text: str) -> str:
-        """The text without the secrets that it knows."""
-        return self._home.redactor.redact(text)
-
-    @property
     def trust(self) -> str:
         """The trust level of turns that ask for no other."""
-        return str(self._defaults.trust)
-
-    def pictures_in(self, text: str) -> tuple[Image, ...]:
-        """The pictures that a message names as `@path`, relative to the workspace."""
-        return mentioned(text, self._defaults.workspace)
+        return str(self._defaults.turn.trust)
 
     async def cancel(self, session: str) -> None:
         """Stop the session's turn, wherever it runs."""
-        await self.desk.cancel(checked_name(session), by=self._who)
+        await self.desk.cancel(checked_name(session), by=self._defaults.who)
 
     async def stop(self, events: AsyncIterator[Event]) -> None:
         """Stop the turn of these events, which `turn` or `resume` gave; where their message waits, withdraw it and stop what stands before it."""
-        await self.desk.stop(cast(TurnEvents, events), by=self._who)
+        await self.desk.stop(cast(TurnEvents, events), by=self._defaults.who)
 
     async def answer(self, approval_id: str, decision: str, value: Mapping[str, Any] | None = None, *, text: str | None = None) -> None:
         """Answer a question; the model reads the `text` of a no. Raises `UnknownQuestion`, `AlreadyAnswered`, or `UsageError` for what is not offered."""
-        await self.desk.answer(approval_id, decision, by=self._who, value=value, text=text)
+        await self.desk.answer(approval_id, decision, by=self._defaults.who, value=value, text=text)
 
     @property
     def notices(self) -> tuple[str, ...]:
         """What the person should know before the first turn: about the settings, the workspace, and who says yes."""
-        defaults = self._defaults
-        told = [*self.settings.notices, *filter(None, (self._home.log_writer.problem, self._home.models.unheeded(defaults.model or None)))]
-        workspace = defaults.workspace
-        if workspace in self._home.policy.protected_paths:
-            told.append(f"The workspace {workspace} is more than one task should write to: it is read-only. Name another with --workspace DIR.")
-        if defaults.approvals == "auto":
-            told.append("Approvals: auto. What asks for risk up to HIGH, its tier up to execute, or a program off the list runs without asking in this run.")
-        if defaults.approvals == "ask" and not defaults.origin.present and not process_environment.ours:  # the program tells each question on stderr
-            days = self.settings.settings.approvals.expire_days
-            told.append(f"Approvals: ask, and no one can answer here. A question waits up to {days:g} days for its answer: neuralclaw approvals answer.")
-        return tuple(told)
-
-    async def notices_at_start(self) -> tuple[str, ...]:
-        """The same, and which tools of capabilities cannot be used. Asks those capabilities for their tools."""
-        problems = await self._home.tool_problems(TurnContext(session="", options=self._defaults))
-        return (*self.notices, *(problem.notice for problem in problems))
+        return notices_of(self._home, self._defaults)
 
     async def leave(self, session: str) -> None:
         """Nobody is there any more for this session: its open questions are answered no, by nobody."""
@@ -289,22 +213,6 @@ class Agent:
         Raises `UsageError` for a command that is not there and for arguments that it does not take.
         """
         return await self.desk.do(verb, **arguments)
-
-    @property
-    def _who(self) -> str:
-        return self._defaults.origin.who
-
-    def _inbound(self, text: str, options: TurnOptions | None, *, key: str | None = None, images: Iterable[ImageInput] = ()) -> Inbound:
-        given = pictures(images)
-        return Inbound(text=checked_text(text, given), key=name_of("key", key) or new_id(16), by=self._who, images=given, options=options)
-
-    def _options(self, **asked: Any) -> TurnOptions:
-        """The options of a turn: the agent's own, with what this call says, checked."""
-        return turn_options(self._defaults, asked)
-
-    def _starting(self, *, retry: bool = False, one_turn: bool = False, **asked: Any) -> StartOptions:
-        """What is wanted of a turn that was begun before, checked."""
-        return msgspec.structs.replace(start_options(self._start, asked), retry=retry, one_turn=one_turn)
 
     def closing(self) -> None:
         """The program ends: turns that nobody cancelled stop and stay unfinished, and nobody waits for them any more."""

@@ -284,8 +284,14 @@ class ClientCapabilities:
     def channels(self) -> dict[str, Channel]:
         """The channels by name, each made when it is first used."""
         return {
-            name: LazyChannel(partial(make, self.context(one.name))) for one in self.capabilities.bringing("channels") for name, make in one.channels.items()
+            name: LazyChannel(partial(self._channel_of, one, make)) for one in self.capabilities.bringing("channels") for name, make in one.channels.items()
         }
+
+    def _channel_of(self, one: Capability, make: Callable[[CapabilityContext], Channel]) -> Channel:
+        """A channel, made with a context whose desk returns when what it is told is on the disk, as that of `serve` does."""
+        desk, store = self._client.desk, self._client.store
+        client = self._client if desk is None or store is None else self._client._replace(desk=load("channel.desk")(desk, store))
+        return make(ClientContext(one, client))
 
     async def checks(self) -> AsyncIterator[DoctorCheck]:
         """What their checks find. One that raises is a failed check that names its capability."""

@@ -1,19 +1,73 @@
 """For whom an agent works, and what its turns run under unless they say otherwise: options of a turn, and what is wanted of one that is gone on with."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 import msgspec
 
 from .. import config
-from ..types.actions import Origin
+from ..types.actions import Origin, Who
+from ..types.events import Inbound
+from ..types.ids import new_id
 from ..types.options import ApprovalsMode, StartOptions, TurnOptions
-from .option_checks import checked_who, count, known_only, mode_of, name_of, of_new_turns, real_directory, refusals_of, seconds, tool_names, trust_of
+from .option_checks import (
+    checked_text,
+    checked_who,
+    count,
+    known_only,
+    mode_of,
+    name_of,
+    of_new_turns,
+    real_directory,
+    refusals_of,
+    seconds,
+    tool_names,
+    trust_of,
+)
 from .option_types import OpeningOptions
+from .pictures import ImageInput, pictures
 
 
-def defaults_of(loaded: config.LoadedSettings, options: OpeningOptions) -> tuple[TurnOptions, StartOptions]:
-    """The options of an agent's turns, and of turns that it goes on with, checked. A model that nobody named is "". Raises `UsageError` and `AgentError`.
+class ClientDefaults(NamedTuple):
+    """Who a client is, and what it makes of what is said there for the desk. All of it is checked: raises `UsageError`, with nothing recorded.
+
+    `turn`: the options of turns that it begins; `start`: what it wants of turns that it goes on with.
+    """
+
+    turn: TurnOptions
+    start: StartOptions
+
+    @property
+    def who(self) -> Who:
+        """For whom it works."""
+        return self.turn.origin.who
+
+    def message(self, text: str, *, key: str | None = None, images: Iterable[ImageInput] = (), **asked: Any) -> Inbound:
+        """A message that begins a turn, under the client's options with those that are asked for by the names of `AskOptions`."""
+        options = self.options(**asked)
+        return msgspec.structs.replace(self.word(text, key=key, images=images), options=options)
+
+    def word(self, text: str, *, key: str | None = None, images: Iterable[ImageInput] = ()) -> Inbound:
+        """A message to a turn that runs: its options stay as they are. `key`: of its own, else a new one."""
+        given = pictures(images)
+        return Inbound(text=checked_text(text, given), key=name_of("key", key) or new_id(16), by=self.who, images=given)
+
+    def options(self, **asked: Any) -> TurnOptions:
+        """The options of a turn: the client's own, with what is asked for."""
+        return turn_options(self.turn, asked)
+
+    def starting(self, *, retry: bool = False, one_turn: bool = False, **asked: Any) -> StartOptions:
+        """What is wanted of a turn that is gone on with."""
+        return msgspec.structs.replace(start_options(self.start, asked), retry=retry, one_turn=one_turn)
+
+    def before(self, message: Inbound, *, retry: bool = False) -> StartOptions:
+        """What is wanted of an older turn that goes on before this message's: that it is treated as the message is."""
+        options = message.options or self.turn
+        return StartOptions(approvals=options.approvals, present=options.origin.present, retry=retry)
+
+
+def defaults_of(loaded: config.LoadedSettings, options: OpeningOptions) -> ClientDefaults:
+    """The options of a client's turns, and of turns that it goes on with. A model that nobody named is "". Raises `UsageError` and `AgentError`.
 
     Nobody's approvals mode takes the place of a recorded one unless it was asked for, or somebody is there.
     """
@@ -29,7 +83,7 @@ def defaults_of(loaded: config.LoadedSettings, options: OpeningOptions) -> tuple
         limits=config.limits(loaded.settings),
         origin=Origin(who=checked_who(options.get("who", "program")), present=present),
     )
-    return defaults, StartOptions(approvals=mode if asked else None, present=present)
+    return ClientDefaults(defaults, StartOptions(approvals=mode if asked else None, present=present))
 
 
 def turn_options(defaults: TurnOptions, asked: Mapping[str, Any]) -> TurnOptions:

@@ -36,6 +36,7 @@ FETCH = ToolSpec(
     powers=(Power.NETWORK,),
     touches=(Touch("url", "url"),),
     source="external",
+    built_in=True,
 )
 
 

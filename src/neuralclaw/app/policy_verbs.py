@@ -2,13 +2,14 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, Protocol
+from typing import Any
 
 import anyio
 import msgspec
 
 from ..config import process_environment
 from ..plugins import load
+from ..ports import VerbCaller
 from ..runtime.desk import VerbFunction
 from ..types.risk import Trust
 from .capabilities import capabilities_of
@@ -44,12 +45,6 @@ class PolicyVerbs:
         return {"ok": not errors, "errors": errors}
 
 
-class VerbCaller(Protocol):
-    """Runs verbs by their names."""
-
-    async def do(self, verb: str, /, **arguments: Any) -> Any: ...
-
-
 @asynccontextmanager
 async def policy_desk(
     home: str | None = None, *, workspace: str | None = None, trust: str | None = None, environ: Mapping[str, str] | None = None
@@ -57,8 +52,8 @@ async def policy_desk(
     """The policy verbs of a home that is opened for reading alone. Where capabilities bring tools, with the desk that their code may want."""
     loaded = load_settings(home, process_environment.environ if environ is None else environ, None)
     if any(one.tools is not None for one in capabilities_of(loaded).bringing("tools")):
-        async with load("agent").open(home=home, workspace=workspace, trust=trust, environ=environ, readonly=True, thinks=False) as agent:
-            yield agent
+        async with load("open.client")(home=home, workspace=workspace, trust=trust, environ=environ, readonly=True, thinks=False) as client:
+            yield client.desk
         return
     level = trust_of(trust if trust is not None else loaded.settings.agent.default_trust_level)
     directory = real_directory(workspace)

@@ -69,6 +69,8 @@ def checked_options(options: OpeningOptions) -> None:
         if not isinstance(value, kind):
             wanted = {"settings": "a Settings value, or values by key", "environ": "names with their values"}
             raise refused(name, value, wanted.get(name, "true or false" if name in kinds else "a path"))
+    if options.get("services") and options.get("readonly"):
+        raise UsageError("services write to the home, and it is opened with readonly; nothing was run", hint="leave services out, or readonly")
     checked_approver(options.get("approver"))
     if options.get("approver") is not None and options.get("approvals") not in (None, "ask"):
         raise UsageError(

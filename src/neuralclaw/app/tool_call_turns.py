@@ -8,8 +8,8 @@ import anyio
 import msgspec
 
 from ..errors import SessionBusy, UsageError
-from ..ports import Desk
-from ..types.entries import CALLS, Event
+from ..ports import Desk, TurnEvents
+from ..types.entries import CALLS
 from ..types.events import Inbound
 from ..types.ids import new_id
 from ..types.options import TurnOptions
@@ -34,7 +34,7 @@ def call_of(tool: str, arguments: Mapping[str, Any], options: TurnOptions) -> In
 
 
 @asynccontextmanager
-async def called(desk: Desk, session: str | None, inbound: Inbound, waits: Callable[[str], None] = lambda _: None) -> AsyncIterator[AsyncIterator[Event]]:
+async def called(desk: Desk, session: str | None, inbound: Inbound, waits: Callable[[str], None] = lambda _: None) -> AsyncIterator[TurnEvents]:
     """The events of a call. Without `session` it is recorded in the one that keeps calls, where each waits its turn; `waits` is told of a longer wait.
 
     Raises `UsageError` for a call that would wait there for an answer: nothing goes on with it.

@@ -1,11 +1,10 @@
 """The one pair for whoever sees events and gives answers: a renderer shows what happens, an input says what shall happen."""
 
 from collections.abc import Awaitable
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
+from ..ports import Desk
 from ..types.entries import Event
-
-Client_contra = TypeVar("Client_contra", contravariant=True)
 
 
 class Renderer(Protocol):
@@ -25,12 +24,12 @@ class Renderer(Protocol):
         """The turn is over; another one may follow."""
 
 
-class Input(Protocol[Client_contra]):
+class Input(Protocol):
     """Where messages and answers come from: a person at a terminal, a program behind a pipe or a socket."""
 
     async def saw(self, event: Event) -> None:
         """Learn what has happened, after it was shown: which question waits, and that a turn has ended."""
 
-    async def serve(self, client: Client_contra) -> Any:
-        """Give messages and answers to the client of a desk, until there will be none any more or until it is cancelled."""
+    async def serve(self, desk: Desk) -> Any:
+        """Give messages and answers to the desk, until there will be none any more or until it is cancelled."""
         ...

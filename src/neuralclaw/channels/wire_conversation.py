@@ -1,7 +1,7 @@
 """A conversation with a program that gives one object after the other, until it gives none any more."""
 
 from collections import deque
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterable, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import Any, Protocol
 
@@ -9,29 +9,37 @@ import anyio
 import msgspec
 
 from ..errors import NeuralClawError, SessionBusy, UsageError, no_result
+from ..ports import Desk, TurnEvents
 from ..types.entries import Event
 from ..types.events import ApprovalRequested, Inbound, Message, TurnFinished
 from ..types.ids import new_id
+from ..types.options import StartOptions
 from .renderer import Renderer
 from .wire import AnswerIn, AnyObject, CancelIn, MessageIn
 
-FollowedTurn = AbstractAsyncContextManager[AsyncIterator[Event]]
+FollowedTurn = AbstractAsyncContextManager[TurnEvents]
 
 
-class TurnClient(Protocol):
-    """What a conversation needs of the desk: `Agent` gives it."""
+class MessageDefaults(Protocol):
+    """Who sends, and what the desk takes of what they say, checked: raises `UsageError`."""
 
     @property
-    def turn(self) -> Callable[..., FollowedTurn]: ...
-    @property
-    def resume(self) -> Callable[..., FollowedTurn]: ...
-    @property
-    def steer(self) -> Callable[..., Awaitable[int]]: ...
-    @property
-    def queue(self) -> Callable[..., Awaitable[int]]: ...
-    async def answer(self, approval_id: str, decision: str, value: Mapping[str, Any] | None = None, *, text: str | None = None) -> None: ...
-    async def leave(self, session: str) -> None: ...
-    async def stop(self, events: AsyncIterator[Event]) -> None: ...
+    def who(self) -> str: ...
+    def message(self, text: str, *, key: str | None = None, images: Iterable[Any] = (), **asked: Any) -> Inbound:
+        """A message that begins a turn, under the sender's options with those that are asked for."""
+        ...
+
+    def word(self, text: str, *, key: str | None = None) -> Inbound:
+        """A message to a turn that runs."""
+        ...
+
+    def starting(self, *, retry: bool = False, **asked: Any) -> StartOptions:
+        """What is wanted of a turn that is gone on with."""
+        ...
+
+    def before(self, message: Inbound, *, retry: bool = False) -> StartOptions:
+        """What is wanted of an older turn that goes on before this message's."""
+        ...
 
 
 class TurnRequest(msgspec.Struct):
@@ -52,21 +60,29 @@ class TurnRequest(msgspec.Struct):
 class WireConversation:
     """The input that objects are: messages, answers, cancel. One that cannot be used is an `error` event and changes nothing.
 
-    `first` is the turn it begins with, if any; `options` are those of each turn, but for `images`, which belong to the first message.
+    `defaults` say who sends the messages; `options` are those of each turn, but for `images`, which belong to the first message. `first` is the turn
+    it begins with, if any.
     """
 
     def __init__(
-        self, objects: AsyncIterable[AnyObject | UsageError], renderer: Renderer, *, session: str, options: Mapping[str, Any], first: TurnRequest | None = None
+        self,
+        objects: AsyncIterable[AnyObject | UsageError],
+        renderer: Renderer,
+        defaults: MessageDefaults,
+        *,
+        session: str,
+        options: Mapping[str, Any],
+        first: TurnRequest | None = None,
     ) -> None:
-        self._objects, self._renderer, self._session = objects, renderer, session
+        self._objects, self._renderer, self._defaults, self._session = objects, renderer, defaults, session
         self._options = {name: value for name, value in options.items() if name != "images"}
         self._images = options.get("images", ())
-        self._client: TurnClient
+        self._desk: Desk
         self._jobs = deque([first] if first is not None else [])
         self._news = anyio.Event()
         self._scope = anyio.CancelScope()
         self._ended = self._stopped = False
-        self._events: AsyncIterator[Event] | None = None
+        self._events: TurnEvents | None = None
         """Those of the turn that runs."""
         self._begun = anyio.Event()
         self._moved = anyio.Event()
@@ -83,10 +99,10 @@ class WireConversation:
         """The messages that were shown."""
         self._last: TurnFinished | None = None
 
-    async def serve(self, client: TurnClient) -> TurnFinished | NeuralClawError | None:
+    async def serve(self, desk: Desk) -> TurnFinished | NeuralClawError | None:
         """Follow one turn after the other until the objects end; the end of the last, or what kept it from beginning. None where there was none, and
         where `stop` found none running. Raises what keeps the first turn from beginning."""
-        self._client = client
+        self._desk = desk
         ended: TurnFinished | NeuralClawError | None = None
         with self._scope:
             async with anyio.create_task_group() as group:
@@ -100,7 +116,7 @@ class WireConversation:
         """Stop the turn that runs, and begin no other."""
         self._stopped = True
         if self._events is not None:
-            await self._client.stop(self._events)
+            await self._desk.stop(self._events, by=self._defaults.who)
         else:
             self._scope.cancel()
 
@@ -159,11 +175,10 @@ class WireConversation:
 
     def _turn(self, job: TurnRequest) -> FollowedTurn:
         if job.text is None:
-            return self._client.resume(self._session, retry=job.retry, **self._options)
+            return self._desk.resume(self._session, self._defaults.starting(retry=job.retry, **self._options), by=self._defaults.who)
         images, self._images = self._images, ()
-        if job.resume:
-            return self._client.resume(self._session, text=job.text, key=job.key, images=images, retry=job.retry, **self._options)
-        return self._client.turn(job.text, session=self._session, key=job.key, images=images, **self._options)
+        message = self._defaults.message(job.text, key=job.key, images=images, **self._options)
+        return self._desk.turn(self._session, message, self._defaults.before(message, retry=job.retry) if job.resume else None)
 
     def _is_new(self, event: Event, job: TurnRequest) -> bool:
         """Whether to show the event: one with an entry is shown once, in the order of the record, unless the turn of a message that was sent before is."""
@@ -183,7 +198,7 @@ class WireConversation:
             self._begun.set()
             self._moved.set()
             if self._ended:
-                await self._client.leave(self._session)  # whoever sent this message has gone
+                await self._desk.leave(self._session)  # whoever sent this message has gone
         if isinstance(event.body, Message):
             self._seen = max(self._seen, event.body.seen)
         elif isinstance(event.body, TurnFinished):
@@ -196,7 +211,7 @@ class WireConversation:
             except NeuralClawError as error:
                 await self._trouble(error)
         self._ended = True
-        await self._client.leave(self._session)
+        await self._desk.leave(self._session)
         self._news.set()
 
     async def _trouble(self, error: NeuralClawError) -> None:
@@ -216,7 +231,7 @@ class WireConversation:
                     await self._begun.wait()
                 if not self._running or self._events is None:
                     raise UsageError("nothing runs that could be cancelled; nothing was changed")
-                await self._client.stop(self._events)
+                await self._desk.stop(self._events, by=self._defaults.who)
 
     async def _say(self, job: TurnRequest, *, queue: bool) -> None:
         """A word to the running turn, else the next turn; with `queue` always a turn of its own. What waits behind another message is on record at once."""
@@ -224,12 +239,13 @@ class WireConversation:
         await self._begin_first()
         if queue and (self._running or self._jobs):
             before = max(self._entry, self._queued)
-            entry = await self._client.queue(job.text or "", session=self._session, key=job.key, **self._options)
+            message = self._defaults.message(job.text or "", key=job.key, **self._options)
+            entry = (await self._desk.queue(self._session, message)).entry
             job.recorded, job.again, self._queued = True, entry <= before, max(entry, before)
         elif self._running:
             async with self._speaking:
                 if self._running:
-                    entry = await self._client.steer(job.text or "", session=self._session, key=job.key)
+                    entry = await self._desk.steer(self._session, self._defaults.word(job.text or "", key=job.key))
                     job.recorded, job.again = True, False
                     self._late.append((entry, job))
                     return
@@ -243,7 +259,7 @@ class WireConversation:
             await self._moved.wait()
 
     async def _answer(self, said: AnswerIn) -> None:
-        await self._client.answer(said.approval_id, said.decision or "once", value=said.value, text=said.text)
+        await self._desk.answer(said.approval_id, said.decision or "once", by=self._defaults.who, value=said.value, text=said.text)
         if not self._running and self._last is not None and said.approval_id in self._last.waiting:
             self._jobs.appendleft(TurnRequest(None, again=False))  # the turn was parked: it goes on
             self._news.set()

@@ -8,7 +8,6 @@ from typing import Any
 
 import anyio
 
-from ..app import Agent
 from ..app.capabilities import Capabilities, capabilities_of
 from ..app.option_checks import load_settings
 from ..app.settings_verbs import settings_desk
@@ -17,8 +16,8 @@ from ..config import SettingsRequest, process_environment
 from ..errors import NeuralClawError
 from ..plugins import CAPABILITIES, load, load_target
 from . import capability_nouns, output, verb_rows, verbs
+from .opening import opened
 from .parsing import Command, unknown_noun
-from .parsing import run as run_command
 
 
 def loaded(home: str | None) -> Capabilities:
@@ -72,15 +71,15 @@ def built_in_commands(noun: str | None = None) -> list[Command]:
     return [command_of(row) for one in values for row in one.verbs if noun is None or row.name.partition(".")[0] == noun]
 
 
-def run(noun: str, arguments: list[str], home: str | None, built_in: tuple[str, ...]) -> int:
-    """Run the command of a capability that is not built in. Raises `UsageError` for a noun that none brings, with the notices that say why."""
+def installed_commands(noun: str, home: str | None, built_in: tuple[str, ...]) -> list[Command]:
+    """The commands of a noun of a capability that is not built in. Raises `UsageError` for a noun that none brings, with the notices that say why."""
     found = loaded(home)
     rows = [verb for one in found.enabled for verb in one.capability.verbs if verb.name.partition(".")[0] == noun]
     if not rows:
         for left in found.left_out:
             output.err().line(left.told(), "yellow")
         raise unknown_noun(noun, (*built_in, *(noun for one in found.enabled for noun in nouns_of(one.capability))))
-    return run_command(noun, [command_of(row) for row in rows], arguments, home)
+    return [command_of(row) for row in rows]
 
 
 def command_of(row: Verb) -> Command:
@@ -126,6 +125,5 @@ async def _value(row: Verb, args: argparse.Namespace, given: Mapping[str, Any], 
             return await desk.do(row, **given)
     options = {"readonly": True, "thinks": False} if row.reads else {"who": verbs.at_terminal()}
     place = argparse.Namespace(home=args.home)
-    async with verbs.opened(place, tell=notice, **options) as agent:
-        assert isinstance(agent, Agent)
-        return output.plain(await agent.do(row.name, **given))
+    async with opened(place, tell=notice, **options) as client:
+        return output.plain(await client.desk.do(row.name, **given))

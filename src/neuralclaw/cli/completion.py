@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import anyio
 
 from .. import config
-from ..app import reader
 from ..app.capabilities import Capabilities
 from ..config.process_environment import environ
 from ..errors import NeuralClawError
@@ -18,6 +17,7 @@ from .capability_nouns import perhaps
 from .capability_rows import built_in_commands, command_of, loaded
 from .completion_scripts import SCRIPTS
 from .main import GROUPS, nouns
+from .opening import opened_record
 from .parsing import Command, choice
 
 _WORDS = re.compile(r"[a-z][a-z-]*(\|[a-z-]+)*")
@@ -136,7 +136,7 @@ def values(home: str | None, kind: str) -> list[str]:
 
 async def _recorded(home: str | None, kind: str) -> list[str]:
     """Sessions, questions that wait, or standing grants, as they stand in the record."""
-    async with reader(home) as desk:
+    async with opened_record(home) as desk:
         rows: list[dict[str, Any]] = await desk.do(f"{kind}.list")
     return [row[_RECORDED[kind]] for row in rows]
 

@@ -91,7 +91,11 @@ COMMANDS = (
         "config show", "Every setting in effect and where it comes from; secrets are masked.", example="neuralclaw config show", run=_show, options=with_json
     ),
     Command(
-        "config check", "Read the configuration; 78 and file, line and key where it is wrong.", example="neuralclaw config check", run=_check, options=with_json
+        "config check",
+        "Read the configuration; 78 and file, line and key where it is wrong.",
+        example="neuralclaw config check",
+        run=_check,
+        options=with_json,
     ),
     Command(
         "config set",

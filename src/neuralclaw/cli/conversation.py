@@ -4,28 +4,33 @@ import math
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import anyio
 
-from ..app import Agent
+from ..app.desk_client import DeskClient
+from ..app.option_checks import new_session
+from ..app.pictures import mentioned
 from ..channels import text_layout
 from ..channels.command_hints import typed
 from ..channels.nonblocking_output import NonblockingOutput
 from ..channels.question_prompts import LETTERS
-from ..errors import AgentError, AlreadyAnswered, NeuralClawError, SessionNotFound, TurnSetAside, UsageError
+from ..errors import AlreadyAnswered, NeuralClawError, SessionNotFound, TurnSetAside, UsageError
+from ..ports import Desk
 from ..types.entries import Event
-from ..types.error_text import reason_with_place
-from ..types.events import ApprovalRequested, ApprovalResolved, Message, TurnFinished, TurnStarted
+from ..types.events import ApprovalRequested, ApprovalResolved, Inbound, Message, TurnFinished, TurnStarted
 from ..types.ids import new_id
+from ..types.messages import Image
 from ..types.suggestions import did_you_mean
 from . import setup_offer
 from .chat_interface import ChatInterface
+from .continued_session import continued_session
 from .failure import code_of
 from .interrupts import leave_at_once
 from .output import plain
 from .parsing import clean
 from .status_text import first_line
+from .turn_failure import error_of_turn
 
 LATER = frozenset("fork soul personality mode mcp memory compact plan undo diff tasks schedule export".split())
 """Commands that are promised and not there yet."""
@@ -57,7 +62,7 @@ class Chat:
 
     def __init__(self, interface: ChatInterface, flow: NonblockingOutput, *, asks: bool, commands: Mapping[str, SlashCommand]) -> None:
         self.interface, self._flow, self.asks, self.commands = interface, flow, asks, commands
-        self.agent: Agent
+        self.client: DeskClient
         self.session: str | None = None
         self.options: dict[str, Any] = {}
         self.model: str | None = None
@@ -75,9 +80,19 @@ class Chat:
         self._steered = self._seen = 0
         self._presses = 0
 
-    async def serve(self, client: Agent) -> None:
+    @property
+    def desk(self) -> Desk:
+        """What the conversation goes through."""
+        return self.client.desk
+
+    @property
+    def who(self) -> str:
+        """For whom it is done, as the record says it."""
+        return self.client.defaults.who
+
+    async def serve(self, client: DeskClient) -> None:
         """Until the person leaves or input ends."""
-        self.agent = client
+        self.client = client
         state = await self._state() if self._pick_up and not self.interface.person else ""
         if self.interface.person:
             await self._greet()
@@ -100,7 +115,7 @@ class Chat:
     async def _resume(self, session: str) -> None:
         self._pick_up = False
         try:
-            await self._turn(self.agent.resume(session))
+            await self._turn(self.desk.resume(await continued_session(self.desk, session), self.client.defaults.starting(), by=self.who))
         except TurnSetAside as error:
             self.show_error(error)
 
@@ -111,19 +126,19 @@ class Chat:
 
     async def _offer(self) -> None:
         """Name `init` where no model was chosen and none was found; at a terminal offer it, once."""
-        if self.agent.chosen:
+        if self.client.chosen:
             return
-        told = await self.agent.do("models.show", model=None)
+        told = await self.desk.do("models.show", model=None)
         if told["model"].startswith("offline:"):
             self.interface.say(typed(setup_offer.NAMED), "yellow")
-            self._offered = self.interface.person and not setup_offer.asked_before(self.agent.home)
+            self._offered = self.interface.person and not setup_offer.asked_before(self.client.settings.home)
             if self._offered:
                 self.interface.say(setup_offer.QUESTION, "bold")
 
     async def _accepts(self, text: str) -> bool:
         """Whether the text is the answer to the offer; a yes sets up a model, here and now."""
         self._offered = False
-        word, home = text.strip().lower(), self.agent.home
+        word, home = text.strip().lower(), self.client.settings.home
         setup_offer.remember(home)
         if word in ("y", "yes"):
             self._deaf = math.inf
@@ -150,7 +165,7 @@ class Chat:
     async def _state(self) -> str:
         """Whether something is unfinished in the session, "" where there is no such session. Over a pipe no old answer is shown."""
         try:
-            return str((await self.agent.do("sessions.show", session=self.session, after=sys.maxsize))["state"])
+            return str((await self.desk.do("sessions.show", session=self.session, after=sys.maxsize))["state"])
         except SessionNotFound:
             return ""
 
@@ -158,13 +173,13 @@ class Chat:
         """Stop the turn that runs, if one does."""
         if self.running and self.session is not None:
             try:
-                await (self.agent.stop(self._events) if self._events is not None else self.agent.cancel(self.session))
+                await (self.desk.stop(self._events, by=self.who) if self._events is not None else self.desk.cancel(self.session, by=self.who))
             except NeuralClawError as error:
                 self.show_error(error)
 
     async def _greet(self) -> None:
         """Say where it works, how freely, and what confines its commands."""
-        told = plain(await self.agent.do("status"))
+        told = plain(await self.desk.do("status"))
         self.interface.say(first_line(told), "dim")
         if told["warning"]:
             self.interface.say(typed(told["warning"]), "yellow")
@@ -173,7 +188,7 @@ class Chat:
         """The model that answers, and what the session's record tells; its state, "" for a new one."""
         state = await self.look(self.session) if self.session is not None else ""
         try:
-            told = await self.agent.do("models.show", model=self.options.get("model") or self.model, usable=True)
+            told = await self.desk.do("models.show", model=self.options.get("model") or self.model, usable=True)
         except NeuralClawError as error:
             self.show_error(error)
         else:
@@ -183,7 +198,7 @@ class Chat:
     async def look(self, session: str) -> str:
         """Take up what the record of a session says about its context and its costs, and show its last turns; its state, "" where there is no such session."""
         try:
-            shown = plain(await self.agent.do("sessions.show", session=session))
+            shown = plain(await self.desk.do("sessions.show", session=session))
         except SessionNotFound:
             return ""
         self._begun = True
@@ -215,9 +230,16 @@ class Chat:
             else:
                 if self.session is None:
                     self.session = new_id()
-                await self._turn(self.agent.turn(line, session=self.session, key=key or None, images=self.agent.pictures_in(line), **self.options))
+                await self._turn(self.desk.turn(new_session(self.session), self._message(line, key or None)))
         except NeuralClawError as error:
             self.show_error(error)
+
+    def _message(self, text: str, key: str | None) -> Inbound:
+        """The message that begins a turn, with the pictures that it names."""
+        return self.client.defaults.message(text, key=key, images=self._pictures(text), **self.options)
+
+    def _pictures(self, text: str) -> tuple[Image, ...]:
+        return mentioned(text, self.client.defaults.turn.workspace)
 
     def show_error(self, error: NeuralClawError) -> None:
         """Show an error that ended a turn; the chat goes on."""
@@ -226,7 +248,9 @@ class Chat:
     async def _turn(self, turn: Any) -> None:
         await self._follow(turn)
         if self._steered > self._seen and not self.leaving and self.session is not None:
-            await self._follow(self.agent.resume(self.session))  # said too late for the turn: it began the next one
+            await self._follow(
+                self.desk.resume(self.session, self.client.defaults.starting(), by=self.who)
+            )  # said too late for the turn: it began the next one
 
     async def _follow(self, turn: Any) -> None:
         self.running, self._presses, self._steered = True, 0, 0
@@ -242,7 +266,7 @@ class Chat:
                     await self.interface.room()
                 group.cancel_scope.cancel()
         except BaseExceptionGroup as several:
-            self.show_error(_told(several))
+            self.show_error(error_of_turn(several))
         finally:
             self.running, self._events = False, None
             self.interface.session_status.since = None
@@ -285,8 +309,8 @@ class Chat:
         """Nobody is there any more, or wants to be: a running turn is stopped, its questions are answered by nobody."""
         self.leaving = True
         if self.running and self.session is not None:
-            await self.agent.leave(self.session)
-            await self.agent.cancel(self.session)
+            await self.desk.leave(self.session)
+            await self.desk.cancel(self.session, by=self.who)
 
     async def _meanwhile(self, line: str) -> None:
         questions = self.interface.questions
@@ -303,7 +327,8 @@ class Chat:
 
     async def _steer(self, line: str) -> None:
         try:
-            self._steered = await self.agent.steer(line, session=self.session or "", images=self.agent.pictures_in(line))
+            word = self.client.defaults.word(line, images=self._pictures(line))
+            self._steered = await self.desk.steer(self.session or "", word)
         except SessionNotFound:  # the turn is about to begin
             self._wait_with(line)
 
@@ -316,7 +341,7 @@ class Chat:
         key = ""
         if self._events is not None and self.session is not None and not text.startswith("/"):
             key = new_id(16)
-            await self.agent.queue(text, session=self.session, key=key, images=self.agent.pictures_in(text), **self.options)
+            await self.desk.queue(new_session(self.session), self._message(text, key))
         self._wait_with(text, key)
 
     def _wait_with(self, text: str, key: str = "") -> None:
@@ -333,7 +358,7 @@ class Chat:
             raise UsageError(f"this question takes one of {', '.join(question.choices)}")
         self.interface.questions.mine.add(question.approval_id)
         try:
-            await self.agent.answer(question.approval_id, decision, text=text)
+            await self.desk.answer(question.approval_id, decision, by=self.who, text=text)
         except AlreadyAnswered:
             self.interface.questions.mine.discard(question.approval_id)
             raise
@@ -360,18 +385,3 @@ class Chat:
     def table(self, rows: Sequence[Sequence[str]], *, drop: Sequence[int] = ()) -> None:
         """Show rows as wide as the screen; where it is narrow without the columns `drop`, the first of them first."""
         self.interface.say("\n".join(text_layout.table(rows, self.interface.screen.width, drop=drop)))
-
-
-def _told(group: BaseExceptionGroup[BaseException]) -> NeuralClawError:
-    """What ended a turn, for the person: an error of ours before any other. Raises the group again where the chat cannot go on."""
-    if (ours := group.subgroup(NeuralClawError)) is not None:
-        return cast(NeuralClawError, _first(ours))
-    if group.subgroup((OSError, KeyboardInterrupt, SystemExit, anyio.get_cancelled_exc_class())) is not None:  # OSError: the screen is gone
-        raise group
-    return AgentError(f"the turn stopped on a defect: {reason_with_place(_first(group))}", hint="what was recorded is kept; /resume goes on with it")
-
-
-def _first(error: BaseException) -> BaseException:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error

@@ -9,16 +9,16 @@ from typing import Any
 
 from anyio.abc import TaskGroup
 
-from ..agent.foreign_code import run_foreign
-from ..app import Agent
 from ..app.capabilities import Capabilities, capabilities_of
+from ..app.capability_verbs import run_foreign_command
+from ..app.desk_client import DeskClient
 from ..channels.console import TerminalKind
 from ..channels.input_completion import InputCompleter, Values
 from ..channels.input_history import InputHistory
 from ..channels.live_interface import LiveInterface
 from ..channels.nonblocking_output import NonblockingOutput
 from ..config.process_environment import environ
-from ..errors import AgentError
+from ..errors import NeuralClawError
 from ..plugins import load
 from . import output
 from .option_choices import TRUST
@@ -52,18 +52,18 @@ class LiveChat:
         self.interface.console.interrupt, self.interface.console.halt = interrupt, halt
         await self.interface.console.run()
 
-    async def agent_opened(self, chat: Any, agent: Agent) -> None:
-        """The agent is open: what only it knows stands on the screen and is completed from now on."""
+    async def desk_opened(self, chat: Any, client: DeskClient) -> None:
+        """The desk is open: what only it knows stands on the screen and is completed from now on."""
         self._chat = chat
-        self.history.begin(posixpath.join(agent.home, "chat_history"), agent.redact)
+        self.history.begin(posixpath.join(client.settings.home, "chat_history"), client.redact)
         self.words.commands.update({name: f"{command.takes}  {command.does}".strip() for name, command in chat.commands.items()})
 
         async def sessions() -> Iterable[tuple[str, str]]:
-            rows = output.plain(await agent.do("sessions.list"))
+            rows = output.plain(await client.desk.do("sessions.list"))
             return [(row["session"], row["title"]) for row in sorted(rows, key=lambda row: str(row["updated"]), reverse=True)]
 
         async def models() -> Iterable[tuple[str, str]]:
-            return [(row["model"], f"{row['context']:,} tokens") for row in output.plain(await agent.do("models.list"))]
+            return [(row["model"], f"{row['context']:,} tokens") for row in output.plain(await client.desk.do("models.list"))]
 
         async def levels() -> Iterable[tuple[str, str]]:
             return [(level, "") for level in TRUST]
@@ -73,7 +73,7 @@ class LiveChat:
             return [(choice, "") for choice in question.choices if choice != "no"] if question is not None else []
 
         values: dict[str, Values] = {"resume": sessions, "new": sessions, "model": models, "trust": levels, "approve": answers}
-        values |= _verbs_and_options(capabilities_of(agent.settings))
+        values |= _verbs_and_options(capabilities_of(client.settings))
         self.words.values.update({name: _guarded(found) for name, found in values.items()})
 
     def farewell(self) -> None:
@@ -89,8 +89,8 @@ def _guarded(values: Values) -> Values:
 
     async def found() -> Iterable[tuple[str, str]]:
         try:
-            return await run_foreign("the completion", values)
-        except AgentError as error:
+            return await run_foreign_command("the completion", values)
+        except NeuralClawError as error:
             log.warning("%s", error.text)
             return ()
 

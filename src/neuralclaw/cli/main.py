@@ -66,8 +66,6 @@ def _dispatch(arguments: list[str]) -> int:
         return _help(rest[1] if len(rest) == 2 and first == "help" else "", _any_home(rest[1:]) or home)
     if first is None or first.startswith("-"):
         return _run("run" if "-p" in rest else "chat", rest, home)
-    if first not in GROUPS and first not in _built_in():
-        return _of_capability(first, rest[1:], _any_home(rest[1:]) or home)
     return _run(first, rest[1:], home)
 
 
@@ -84,18 +82,21 @@ def _help(noun: str, home: str | None) -> int:
         return _run(noun, ["--help"], home)
     more = _part("capability_rows").nouns(home) if _part("capability_nouns").perhaps(home) else {}
     if noun in more:
-        return _of_capability(noun, ["--help"], home)
+        return _run(noun, ["--help"], home)
     print(_part("usage").page(built_in, more))
     return 0
 
 
-def _of_capability(noun: str, rest: list[str], home: str | None) -> int:
-    """Run a command that is not built in. Raises `UsageError` where no capability brings it either."""
+def _commands(noun: str, home: str | None):  # type: ignore[no-untyped-def]  # the commands of this noun
+    """Raises `UsageError` for a noun that is not built in and that no capability of the home brings."""
+    if noun in GROUPS:
+        return _part(GROUPS[noun]).COMMANDS
+    if noun in _built_in():
+        return _part("capability_rows").built_in_commands(noun)
     there = tuple(name for name in nouns() if name != "chat")
     if not _part("capability_nouns").perhaps(home):
         raise _part("parsing").unknown_noun(noun, there)
-    import_module("..config.process_environment", __package__).ours = _program  # type: ignore[attr-defined]
-    return int(_part("capability_rows").run(noun, rest, home, there))
+    return _part("capability_rows").installed_commands(noun, home, there)
 
 
 def nouns() -> tuple[str, ...]:
@@ -122,13 +123,20 @@ def _any_home(arguments: list[str]) -> str | None:
 
 
 def _run(noun: str, rest: list[str], home: str | None) -> int:
+    """Find the command, and run it: from here on it is its own."""
     gc.disable()  # what is loaded now stays to the end: to look through it again and again costs 10 ms
     import_module("..config.process_environment", __package__).ours = _program  # type: ignore[attr-defined]
-    commands = _part(GROUPS[noun]).COMMANDS if noun in GROUPS else _part("capability_rows").built_in_commands(noun)
-    run = _part("parsing").run
+    commands = _commands(noun, _any_home(rest) or home)
+    chosen = _part("parsing").chosen
     gc.freeze()
     gc.enable()
-    return int(run(noun, commands, rest, home))
+    found = chosen(noun, commands, rest, home)
+    if found is None:  # its help was printed
+        return 0
+    command, given = found
+    if command.prepare is not None:
+        command.prepare(given)
+    return int(_part("interrupts").run_command(lambda run: command.run(given, run)) if command.takes_time else command.run(given))
 
 
 def _leading_home(arguments: list[str]) -> tuple[str | None, list[str]]:

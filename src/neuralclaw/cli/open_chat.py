@@ -1,23 +1,25 @@
-"""Opens the agent for a chat and lets the conversation run."""
+"""Opens the desk for a chat and lets the conversation run."""
 
 import argparse
 from typing import Any
 
-from ..app import Agent
 from ..app.capabilities import capabilities_of
 from ..channels.line_reader import LineReader
+from ..config import LoadedSettings
 from ..plugins import load
 from . import output
+from .continued_session import newest_session
 from .conversation import Chat, SlashCommand
 from .interrupts import CommandRun
 from .line_interface import LineInterface
-from .run import mode, newest, tell_unfinished
+from .opening import opened, who_sits
+from .run import mode, tell_unfinished
 from .slash import SLASH
 
 
-def commands_of(agent: Agent) -> dict[str, SlashCommand]:
+def commands_of(settings: LoadedSettings) -> dict[str, SlashCommand]:
     """The slash commands of the chat: its own, and those of the capabilities that take part."""
-    capabilities = capabilities_of(agent.settings)
+    capabilities = capabilities_of(settings)
     nouns = [noun for noun in capabilities.nouns() if noun not in SLASH]
     more = load("chat.rows")(capabilities, nouns) if nouns else {}
     return {**SLASH, **more}
@@ -33,26 +35,17 @@ async def open_chat(args: argparse.Namespace, run: CommandRun, lines: LineReader
     run.interrupt = chat.interrupted
     resume = bool(args.resume or args.newest)
     while True:
-        async with Agent.open(
-            home=args.home,
-            workspace=args.workspace,
-            model=args.model,
-            trust=args.trust,
-            approvals=approvals,
-            present=present,
-            who="owner" if present else "program",
-            tell=interface.say,
-        ) as agent:
+        async with opened(args, works=True, approvals=approvals, present=present, who=who_sits(present), tell=interface.say) as client:
             if args.newest and chat.session is None:
-                chat.session = await newest(agent)
-            chat.commands = commands_of(agent)
+                chat.session = await newest_session(client.desk)
+            chat.commands = commands_of(client.settings)
             if live is not None:
-                await live.agent_opened(chat, agent)
-            for notice in await agent.notices_at_start():
+                await live.desk_opened(chat, client)
+            for notice in await client.notices():
                 interface.say(notice, "yellow")
-            await tell_unfinished(agent, interface.screen, chat.session)
+            await tell_unfinished(client.desk, interface.screen, chat.session)
             chat.pick_up(resume)
-            await chat.serve(agent)
+            await chat.serve(client)
         if not chat.again:
             break
         chat.again = resume = False

@@ -3,9 +3,10 @@
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any, NoReturn
+from inspect import iscoroutinefunction
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..channels import command_hints as printed
 from ..errors import UsageError
@@ -13,17 +14,19 @@ from ..types.planned_commands import NOUNS, is_later
 from ..types.suggestions import did_you_mean
 from .main import is_noun
 
-CommandFunction = Callable[[argparse.Namespace], int]
-Options = Callable[[argparse.ArgumentParser], None]
+if TYPE_CHECKING:
+    from .interrupts import CommandRun  # a command that is over at once does not load it
 
 
 class Command:
-    """One command: how it is called, what it does, an example, its options, and the function that runs it and gives the exit code.
+    """One command: how it is called, what it does, an example, its options, and the function that does it and gives the exit code.
 
-    `name` is the noun and the verb (`sessions list`), or the noun alone.
+    `name` is the noun and the verb (`sessions list`), or the noun alone. `run` is an async function where the command takes its time: then
+    `interrupts.run_command` runs it. A plain one is for what is over at once or has the terminal for itself. `prepare` comes before: it checks the
+    arguments, and may wait for standard input.
     """
 
-    __slots__ = ("example", "name", "options", "run", "summary")
+    __slots__ = ("example", "name", "options", "prepare", "run", "summary")
 
     def __init__(
         self,
@@ -31,10 +34,16 @@ class Command:
         summary: str,
         *,
         example: str,
-        run: Callable[[argparse.Namespace], int],
+        run: Callable[[argparse.Namespace], int] | Callable[[argparse.Namespace, "CommandRun"], Awaitable[int]],
+        prepare: Callable[[argparse.Namespace], None] | None = None,
         options: Callable[[argparse.ArgumentParser], None] | None = None,
     ) -> None:
-        self.name, self.summary, self.example, self.run, self.options = name, summary, example, run, options
+        self.name, self.summary, self.example, self.run, self.prepare, self.options = name, summary, example, run, prepare, options
+
+    @property
+    def takes_time(self) -> bool:
+        """Whether `run` is an async function."""
+        return iscoroutinefunction(self.run)
 
 
 class _Once(argparse._StoreAction):
@@ -87,12 +96,12 @@ def _reworded(prog: str, message: str) -> str:
     return f"{name}: {what}"
 
 
-def run(noun: str, commands: Sequence[Command], arguments: list[str], home: str | None) -> int:
-    """Choose the command of this noun, parse the arguments and run it."""
+def chosen(noun: str, commands: Sequence[Command], arguments: list[str], home: str | None) -> tuple[Command, argparse.Namespace] | None:
+    """The command of this noun that is meant, and its arguments; None where help was asked for, which is printed. Raises `UsageError`."""
     printed.opened(home, partial(is_noun, home))
     single = commands[0] if len(commands) == 1 and " " not in commands[0].name else None
     if single is not None:
-        return _invoke(single, arguments, home)
+        return _parsed(single, arguments, home)
     verbs = {c.name.split(" ", 1)[1]: c for c in commands}
     while arguments and (arguments[0] == "--home" or arguments[0].startswith("--home=")):
         taken = 2 if arguments[0] == "--home" else 1
@@ -101,15 +110,15 @@ def run(noun: str, commands: Sequence[Command], arguments: list[str], home: str 
         raise UsageError(f"neuralclaw {noun} requires a verb: {', '.join(verbs)}", hint=f"neuralclaw {noun} --help")
     if arguments[0] in ("--help", "-h"):
         print(_group_help(noun, commands))
-        return 0
+        return None
     if is_later(noun, arguments[0]):
         raise not_yet(f"neuralclaw {noun} {arguments[0]}")
     if arguments[0] not in verbs:
         raise UsageError(f"neuralclaw {noun} has no {arguments[0]!r}{did_you_mean(arguments[0], verbs)}", hint=f"it has: {', '.join(verbs)}")
-    return _invoke(verbs[arguments[0]], arguments[1:], home)
+    return _parsed(verbs[arguments[0]], arguments[1:], home)
 
 
-def _invoke(command: Command, arguments: list[str], home: str | None) -> int:
+def _parsed(command: Command, arguments: list[str], home: str | None) -> tuple[Command, argparse.Namespace] | None:
     parser = _parser(command, f"neuralclaw {command.name}", command.example)
     parser.add_argument("-h", "--help", action="store_true", help="show this")
     parser.add_argument("--home", metavar="DIR", default=home, help="the data directory (else NEURALCLAW_HOME, else the XDG directories)")
@@ -118,12 +127,12 @@ def _invoke(command: Command, arguments: list[str], home: str | None) -> int:
         command.options(parser)
     if asks_for_help(arguments):
         print(parser.format_help(), end="")
-        return 0
+        return None
     given, extra = parser.parse_known_args(arguments)
     if extra:
         raise _extra(parser, extra[0])
     printed.opened(given.home, partial(is_noun, given.home))
-    return command.run(given)
+    return command, given
 
 
 def _parser(command: Command, prog: str, example: str = "") -> _Parser:

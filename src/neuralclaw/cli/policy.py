@@ -10,10 +10,12 @@ from typing import Any
 import anyio
 import msgspec
 
-from ..app.policy_verbs import VerbCaller, policy_desk
+from ..app.policy_verbs import policy_desk
 from ..channels.line_reader import LineReader
 from ..errors import NeuralClawError, UsageError
-from . import output, verbs
+from ..ports import VerbCaller
+from . import output
+from .opening import NO_WORKSPACE, workspace_of
 from .option_choices import TRUST
 from .parsing import Command, choice, clean, not_yet, with_json
 
@@ -68,8 +70,8 @@ def _explain(args: argparse.Namespace) -> int:
 def _judging(args: argparse.Namespace) -> AbstractAsyncContextManager[VerbCaller]:
     """The policy verbs of the home, which is only read."""
     workspace = getattr(args, "workspace", None)
-    if workspace is None and not verbs.workspace_of(args):
-        workspace = verbs.NO_WORKSPACE
+    if workspace is None and not workspace_of(args):
+        workspace = NO_WORKSPACE
         if hasattr(args, "workspace"):
             output.err().line(f"The current directory was deleted: this is judged as in {workspace}, which is read-only.", "yellow")
     return policy_desk(args.home, workspace=workspace, trust=getattr(args, "trust", None))

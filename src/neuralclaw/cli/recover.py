@@ -3,9 +3,10 @@
 import argparse
 
 from ..types.events import ErrorEvent
-from . import output, verbs
+from . import output
 from .event_output import TextRenderer, renderer
-from .interrupts import CommandRun, run_command
+from .interrupts import CommandRun
+from .opening import opened
 from .parsing import Command, choice
 
 
@@ -18,10 +19,10 @@ async def _recover(args: argparse.Namespace, run: CommandRun) -> int:
     """0 when each turn ended or parked; 1 when one was left: it runs elsewhere, or was set aside."""
     err, ended = output.screen(run.flow.err), True
     view = TextRenderer(run.flow, verbose=args.verbose, named=True) if args.output == "text" else renderer(args.output, run.flow, verbose=args.verbose)
-    async with verbs.opened(args) as agent, agent.recover() as events:
-        for notice in agent.settings.notices:
+    async with opened(args) as client:
+        for notice in client.settings.notices:
             err.line(notice, "yellow")
-        async for event in events:
+        async for event in client.desk.recover(client.defaults.starting(), by=client.defaults.who):
             view.show(event)
             await view.room()
             if isinstance(event.body, ErrorEvent) and (event.entry is None or event.body.kind == "TurnSetAside"):
@@ -34,7 +35,7 @@ COMMANDS = (
         "recover",
         "Finish every turn that was interrupted, and show what happens. 0 when each ended or waits for an answer.",
         example="neuralclaw recover --output stream-json",
-        run=lambda args: run_command(lambda run: _recover(args, run)),
+        run=_recover,
         options=_options,
     ),
 )

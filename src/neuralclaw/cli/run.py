@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 
-from ..app import Agent
+from ..app.desk_client import DeskClient
 from ..app.option_checks import new_session
 from ..channels.command_hints import typed
 from ..channels.line_reader import LineReader
@@ -20,12 +20,15 @@ from ..channels.screen import Screen
 from ..channels.wire import decoded
 from ..channels.wire_conversation import TurnRequest, WireConversation
 from ..errors import SessionBusy, UsageError, no_result
+from ..ports import Desk, TurnEvents
 from ..types.events import TurnFinished
 from ..types.options import ApprovalsMode
 from . import output
+from .continued_session import continued_session, newest_session
 from .event_output import TextRenderer, renderer
 from .failure import code_of, exit_code
-from .interrupts import CANCELLED, CommandRun, run_command
+from .interrupts import CANCELLED, CommandRun
+from .opening import opened, who_sits
 from .option_choices import APPROVALS, TRUST
 from .parsing import Command, choice, clean, count, directory, input_bytes, names, not_yet, positive
 from .piped_input import attached, attachment, readable
@@ -63,12 +66,12 @@ def _options(parser: argparse.ArgumentParser) -> None:
         add(option, help=argparse.SUPPRESS)
 
 
-def _run(args: argparse.Namespace) -> int:
+def _read(args: argparse.Namespace) -> None:
+    """Check what was asked for, and read the task."""
     _check(args)
-    text = _task(args)
-    if text is None and args.input != "stream-json":
+    args.text = _task(args)
+    if args.text is None and args.input != "stream-json":
         _check_resumed(args)
-    return run_command(lambda run: _open(args, text, run))
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -123,62 +126,54 @@ def _not_empty(text: str) -> str:
     return text
 
 
-async def _open(args: argparse.Namespace, text: str | None, run: CommandRun) -> int:
+async def _run(args: argparse.Namespace, run: CommandRun) -> int:
     flow, shown = run.flow, renderer(args.output, run.flow, verbose=args.verbose)
     err, at_terminal = output.screen(flow.err), present(flow)
     there = at_terminal or args.input == "stream-json"
     approvals = mode(args.approvals, present=there)
-    async with Agent.open(
-        home=args.home,
-        workspace=args.workspace,
-        model=args.model,
-        approvals=approvals,
-        trust=args.trust,
-        present=there,
-        who="owner" if at_terminal else "program",
-    ) as agent:
+    async with opened(args, works=True, approvals=approvals, present=there, who=who_sits(at_terminal)) as client:
         session = args.resume or args.session
         if args.newest:
-            session = await newest(agent)
-        for notice in await agent.notices_at_start():
+            session = await newest_session(client.desk)
+        for notice in await client.notices():
             err.line(notice, "yellow")
-        await tell_unfinished(agent, err, session)
+        await tell_unfinished(client.desk, err, session)
         if args.input == "stream-json":
-            return await _converse(agent, args, (text, session), shown, run)
+            return await _converse(client, args, session, shown, run)
         user = user_for(err, flow, approvals, at_terminal)
-        ended = await follow(agent, _turn(agent, args, text, session), shown, user, run)
-        if text is None and session is not None and not ended.waiting:
+        if session is not None and (args.resume or args.newest):
+            session = await continued_session(client.desk, session)
+        ended = await follow(client, _turn(client, args, session), shown, user, run)
+        if args.text is None and session is not None and not ended.waiting:
             if args.output == "json":  # standard output has one object: the others are told on standard error alone
                 shown = TextRenderer(flow, verbose=args.verbose, answer=False)
-            await _take_up_waiting(agent, session, shown, user, run)
+            await _take_up_waiting(client, session, shown, user, run)
         return exit_code(ended)
 
 
-async def _take_up_waiting(agent: Agent, session: str, shown: Renderer, user: Input[Agent] | None, run: CommandRun) -> None:
+async def _take_up_waiting(client: DeskClient, session: str, shown: Renderer, user: Input | None, run: CommandRun) -> None:
     """Messages that waited behind the turn that was resumed begin turns of their own, one after the other."""
     # `running`: this process is about to let the session go
-    while not run.stopped and (await agent.do("sessions.show", session=session, after=sys.maxsize))["state"] in ("unfinished", "running"):
+    while not run.stopped and (await client.desk.do("sessions.show", session=session, after=sys.maxsize))["state"] in ("unfinished", "running"):
+        next_turn = client.desk.resume(session, client.defaults.starting(one_turn=True), by=client.defaults.who)
         try:
-            if (await follow(agent, agent.go_on(session), shown, user, run)).waiting:
+            if (await follow(client, next_turn, shown, user, run)).waiting:
                 return
         except SessionBusy:
             return  # another process was faster
 
 
-async def _converse(agent: Agent, args: argparse.Namespace, task: tuple[str | None, str | None], shown: Renderer, run: CommandRun) -> int:
-    """Turns with a program that speaks JSON lines; the exit code of the last. Of a session with nothing unfinished no old answer is shown.
-
-    `task`: the text that was given, and the session.
-    """
-    (text, session), resume = task, bool(args.resume or args.newest)
-    row = await agent.do("sessions.show", session=session, after=sys.maxsize) if resume else {"session": new_session(session), "state": "idle"}
+async def _converse(client: DeskClient, args: argparse.Namespace, session: str | None, shown: Renderer, run: CommandRun) -> int:
+    """Turns with a program that speaks JSON lines; the exit code of the last. Of a session with nothing unfinished no old answer is shown."""
+    text, resume = args.text, bool(args.resume or args.newest)
+    row = await client.desk.do("sessions.show", session=session, after=sys.maxsize) if resume else {"session": new_session(session), "state": "idle"}
     first = TurnRequest(text, resume=resume and text is not None, retry=args.retry, given=True) if text is not None or row["state"] != "idle" else None
     lines = LineReader(sys.stdin.fileno() if sys.stdin is not None else os.open(os.devnull, os.O_RDONLY))
     options = {**_options_given(args), "images": tuple(args.image)}
     objects = decoded(lines, source="a line on standard input")
-    conversation = WireConversation(objects, shown, session=row["session"], options=options, first=first)
+    conversation = WireConversation(objects, shown, client.defaults, session=row["session"], options=options, first=first)
     run.how = conversation.stop
-    ended = await conversation.serve(agent)
+    ended = await conversation.serve(client.desk)
     if ended is None and not run.stopped:
         raise UsageError("standard input ended without a message; nothing was run", hint='a line is an object: {"type": "message", "text": "list ."}')
     return CANCELLED if ended is None else exit_code(ended) if isinstance(ended, TurnFinished) else code_of(ended)
@@ -189,21 +184,25 @@ def _options_given(args: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _turn(agent: Agent, args: argparse.Namespace, text: str | None, session: str | None) -> AbstractAsyncContextManager[Any]:
-    given = _options_given(args)
-    if session is not None and (args.resume or args.newest):
-        return agent.resume(session, text=text, images=args.image, retry=args.retry, stay=False, **given)
-    return agent.turn(text or "", session=session, images=args.image, **given)
+def _turn(client: DeskClient, args: argparse.Namespace, session: str | None) -> AbstractAsyncContextManager[TurnEvents]:
+    """The turn of the task, or without one that which is unfinished in the session."""
+    defaults, given = client.defaults, _options_given(args)
+    if args.text is None and session is not None:
+        return client.desk.resume(session, defaults.starting(retry=args.retry, one_turn=True, **given), by=defaults.who)
+    message = defaults.message(args.text or "", images=args.image, **given)
+    if args.resume or args.newest:
+        return client.desk.turn(session or "", message, defaults.before(message, retry=args.retry))
+    return client.desk.turn(new_session(session), message)
 
 
-async def follow(agent: Agent, turn: AbstractAsyncContextManager[Any], shown: Renderer, user: Input[Agent] | None, run: CommandRun) -> TurnFinished:
+async def follow(client: DeskClient, turn: AbstractAsyncContextManager[TurnEvents], shown: Renderer, user: Input | None, run: CommandRun) -> TurnFinished:
     """Show a turn and let the user take part in it, until it ends or parks; its last `turn.finished`."""
     last: TurnFinished | None = None
     async with turn as events, anyio.create_task_group() as group:
         if user is not None:
-            group.start_soon(user.serve, agent)
+            group.start_soon(user.serve, client.desk)
         async for event in events:
-            run.how = partial(agent.stop, events)
+            run.how = partial(client.desk.stop, events, by=client.defaults.who)
             shown.show(event)
             if user is not None:
                 await user.saw(event)
@@ -228,14 +227,9 @@ def mode(given: ApprovalsMode | None, *, present: bool) -> ApprovalsMode | None:
     return given or ("ask" if present else None)
 
 
-async def newest(agent: Agent) -> str:
-    """The session of the agent's workspace that was used last. Raises `SessionNotFound`."""
-    return str((await agent.do("sessions.show", after=sys.maxsize))["session"])
-
-
-async def tell_unfinished(agent: Agent, err: Screen, session: str | None) -> None:
+async def tell_unfinished(desk: Desk, err: Screen, session: str | None) -> None:
     """Say how many turns of other sessions were interrupted and wait for somebody to finish them."""
-    rows = output.plain(await agent.do("sessions.list", unfinished=True))
+    rows = output.plain(await desk.do("sessions.list", unfinished=True))
     others = sum(1 for row in rows if row["state"] in ("unfinished", "set_aside") and row["session"] != session)
     if others:
         told = f"{others} unfinished turn{'s' if others > 1 else ''}: neuralclaw sessions list --unfinished (neuralclaw recover finishes them)"
@@ -247,6 +241,7 @@ COMMANDS = (
         "run",
         "Do one task and print the answer on standard output; everything else goes to standard error.",
         example='neuralclaw run "read notes.md then calculate 6 * 7"',
+        prepare=_read,
         run=_run,
         options=_options,
     ),

@@ -5,6 +5,7 @@ from typing import Any
 
 from ..plugins import load
 from . import output, table_text, verbs
+from .interrupts import CommandRun
 from .option_choices import APPROVALS
 from .parsing import Command, choice, whole, with_json
 
@@ -58,6 +59,10 @@ def _send_options(parser: argparse.ArgumentParser) -> None:
     with_json(parser)
 
 
+async def _send(args: argparse.Namespace, run: CommandRun) -> int:
+    return int(await load("sessions.send")(args, run))
+
+
 def event_line(event: dict[str, Any]) -> str:
     """One event on one line; a text of several lines goes on indented."""
     told = event["sentence"].rstrip("\n").replace("\n", "\n    ")
@@ -71,7 +76,7 @@ COMMANDS = (
         "sessions send",
         "Say something to the turn that runs, in whichever process; where none runs, it begins one here, shown as run shows it.",
         example='neuralclaw sessions send work "only the files of this year"',
-        run=lambda args: int(load("sessions.send")(args)),
+        run=_send,
         options=_send_options,
     ),
     Command(

@@ -67,7 +67,7 @@ async def _new(chat: Chat, rest: str) -> None:
 
 
 async def _sessions(chat: Chat, rest: str) -> None:
-    rows = output.plain(await chat.agent.do("sessions.list"))
+    rows = output.plain(await chat.desk.do("sessions.list"))
     if rows:
         seen = [table_text.value_text(row) for row in rows]
         chat.table([_HEADING, *([str(row[name] or "-") for name in _COLUMNS] for row in seen)], drop=_LEAST)
@@ -80,7 +80,7 @@ async def _resume(chat: Chat, rest: str) -> None:
     if not rest:
         await _sessions(chat, rest)
         return
-    shown = output.plain(await chat.agent.do("sessions.show", session=rest))
+    shown = output.plain(await chat.desk.do("sessions.show", session=rest))
     chat.session = str(shown["session"])
     await chat.look(chat.session)
     chat.say(f"session {chat.session}: {shown['title']}")
@@ -90,7 +90,7 @@ async def _resume(chat: Chat, rest: str) -> None:
 
 async def _trust(chat: Chat, rest: str) -> None:
     if not rest:
-        chat.say(f"trust {chat.options.get('trust') or chat.agent.trust}; /trust {'|'.join(TRUST)} changes it")
+        chat.say(f"trust {chat.options.get('trust') or chat.client.defaults.turn.trust}; /trust {'|'.join(TRUST)} changes it")
         return
     if rest not in TRUST:
         raise UsageError(f"/trust requires one of {', '.join(TRUST)}{did_you_mean(rest, TRUST)}")
@@ -100,9 +100,9 @@ async def _trust(chat: Chat, rest: str) -> None:
 
 async def _models(chat: Chat, rest: str) -> None:
     if rest:
-        await load("chat.rows")(capabilities_of(chat.agent.settings), ["models"])["models"].run(chat, rest)
+        await load("chat.rows")(capabilities_of(chat.client.settings), ["models"])["models"].run(chat, rest)
         return
-    found = output.plain(await chat.agent.do("models.list"))
+    found = output.plain(await chat.desk.do("models.list"))
     now = chat.interface.session_status.model
     chat.table([(f"{'*' if row['model'] == now else ' '} {row['model']}", f"{row['context']:>11,} tokens") for row in found])
     chat.say("/model P:M changes the model")
@@ -112,14 +112,14 @@ async def _model(chat: Chat, rest: str) -> None:
     if not rest:
         await _models(chat, rest)
         return
-    told = output.plain(await chat.agent.do("models.show", model=rest, usable=True))
+    told = output.plain(await chat.desk.do("models.show", model=rest, usable=True))
     chat.options["model"] = told["model"]
     chat.interface.session_status.model, chat.interface.session_status.window = told["model"], told["context"]
     chat.say(f"model {told['model']} from the next message on")
 
 
 async def _tools(chat: Chat, rest: str) -> None:
-    rows = output.plain(await chat.agent.do("tools.list"))
+    rows = output.plain(await chat.desk.do("tools.list"))
     chat.table([(row["name"], row["risk"], table_text.sentence(row["description"])) for row in rows])
 
 
@@ -128,7 +128,7 @@ async def _cost(chat: Chat, rest: str) -> None:
 
 
 async def _status(chat: Chat, rest: str) -> None:
-    told = output.plain(await chat.agent.do("status", session=chat.session))
+    told = output.plain(await chat.desk.do("status", session=chat.session))
     told["trust"] = chat.options.get("trust") or told["trust"]
     session_status = chat.interface.session_status
     chat.table(status_rows(told, model=session_status.model, used=session_status.summary(), queued=session_status.queued))

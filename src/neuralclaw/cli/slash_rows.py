@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from ..agent.foreign_code import run_foreign_command
 from ..app.capabilities import Capabilities
+from ..app.capability_verbs import run_foreign_command
 from ..capability import Verb
 from ..errors import UsageError
 from ..types.suggestions import did_you_mean
@@ -51,7 +51,7 @@ async def _run(chat: Chat, noun: str, verbs: Mapping[str, Verb], rest: str) -> N
         row, words = verbs[words[0]], words[1:]
     args = arguments_of(command_of(row), words)
     given = verb_rows.arguments_given(row, args)
-    value = await chat.agent.do(row.name, **given, **_progress(chat, row))
+    value = await chat.desk.do(row.name, **given, **_progress(chat, row))
     show(chat, row, value, given, as_json=args.json)
 
 

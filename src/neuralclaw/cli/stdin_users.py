@@ -4,7 +4,6 @@ import sys
 
 import anyio
 
-from ..app import Agent
 from ..channels.command_hints import answer_command
 from ..channels.line_reader import LineReader
 from ..channels.nonblocking_output import NonblockingOutput
@@ -12,11 +11,12 @@ from ..channels.question_prompts import QuestionPrompts
 from ..channels.renderer import Input
 from ..channels.screen import Screen, exact
 from ..errors import AlreadyAnswered
+from ..ports import Desk
 from ..types.entries import Event
 from ..types.events import ApprovalRequested, ApprovalResolved, TurnFinished
 
 
-def user_for(err: Screen, flow: NonblockingOutput, approvals: str | None, at_terminal: bool) -> Input[Agent] | None:
+def user_for(err: Screen, flow: NonblockingOutput, approvals: str | None, at_terminal: bool) -> Input | None:
     """Who may answer: the person at the terminal, somebody elsewhere, or nobody where nothing is asked. `err` writes to `flow`."""
     if approvals != "ask":
         return None
@@ -45,13 +45,13 @@ class RemoteUser:
             case _:
                 pass
 
-    async def serve(self, client: Agent) -> None:
+    async def serve(self, desk: Desk) -> None:
         if self._stays:
             return
         while self._lines is not None and await self._lines.next() is not None:
             pass
         await self._begun.wait()
-        await client.leave(self._session)
+        await desk.leave(self._session)
 
 
 class TerminalUser:
@@ -86,17 +86,17 @@ class TerminalUser:
             case _:
                 pass
 
-    async def serve(self, client: Agent) -> None:
+    async def serve(self, desk: Desk) -> None:
         while True:
             await self._asked.wait()
             self._asked = anyio.Event()
             while self._questions.current is not None:
-                await self._answer(client)
+                await self._answer(desk)
                 if self._lines.ended:
-                    await client.leave(self._session)
+                    await desk.leave(self._session)
                     return
 
-    async def _answer(self, agent: Agent) -> None:
+    async def _answer(self, desk: Desk) -> None:
         line, question = None, self._questions.current
         with anyio.CancelScope() as self._reading:
             line = await self._lines.next()
@@ -107,7 +107,7 @@ class TerminalUser:
             return
         self._questions.mine.add(question.approval_id)
         try:
-            await agent.answer(question.approval_id, reply.decision, text=reply.text)
+            await desk.answer(question.approval_id, reply.decision, by="owner", text=reply.text)
         except AlreadyAnswered as error:
             self._err.line(error.text, "dim")
         self._lines.forget()

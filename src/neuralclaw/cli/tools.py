@@ -5,17 +5,17 @@ from typing import Any
 
 import msgspec
 
-from ..app import Agent
 from ..app.option_checks import new_session
+from ..app.tool_call_turns import call_of, called
 from ..channels.screen import Screen
 from ..errors import ToolValidationError
-from ..types.actions import Who
 from ..types.entries import Event
 from ..types.events import ToolFinished
 from . import output, policy, table_text, verbs
 from .event_output import TextRenderer
 from .failure import exit_code
-from .interrupts import CANCELLED, CommandRun, run_command
+from .interrupts import CANCELLED, CommandRun
+from .opening import opened, who_sits
 from .option_choices import APPROVALS, TRUST
 from .parsing import Command, choice, directory, input_text, with_json
 from .run import follow, mode, present
@@ -89,13 +89,17 @@ def _call_options(parser: argparse.ArgumentParser) -> None:
     with_json(parser)
 
 
-def _call(args: argparse.Namespace) -> int:
+def _read(args: argparse.Namespace) -> None:
+    """Check the name of the session, and read the arguments of the tool."""
     if args.session is not None:
         new_session(args.session)
-    arguments = _arguments(args.arguments)
-    if not args.dry_run:
-        return run_command(lambda run: _one(args, arguments, run))
-    verdict = verbs.look(args, "tools.call", name=args.name, arguments=arguments, session=args.session, dry_run=True)
+    args.arguments = _arguments(args.arguments)
+
+
+async def _judge(args: argparse.Namespace) -> int:
+    """The verdict alone, on a home that may be read-only."""
+    async with opened(args, works=True, readonly=True, thinks=False) as client:
+        verdict = await client.desk.do("tools.call", name=args.name, arguments=args.arguments, session=args.session, dry_run=True)
     if args.json:
         output.json_line(verdict)
     else:
@@ -104,19 +108,18 @@ def _call(args: argparse.Namespace) -> int:
     return 0 if runs else _REFUSED.get(verdict["decision"], 0)
 
 
-async def _one(args: argparse.Namespace, arguments: dict[str, Any], run: CommandRun) -> int:
+async def _call(args: argparse.Namespace, run: CommandRun) -> int:
     """The call as a turn of its own, so that everything on the way of a call holds for it too."""
+    if args.dry_run:
+        return await _judge(args)
     flow = run.flow
     err, here = output.screen(flow.err), present(flow)
     approvals = mode(args.approvals, present=here)
-    who: Who = "owner" if here else "program"
-    async with Agent.open(
-        home=args.home, workspace=args.workspace, trust=args.trust, approvals=approvals, present=here, who=who, thinks=False, runs=True
-    ) as agent:
-        tool = await agent.do("tools.show", name=args.name)
+    async with opened(args, works=True, approvals=approvals, present=here, who=who_sits(here), thinks=False, runs=True) as client:
+        tool = await client.desk.do("tools.show", name=args.name)
         shown = _FinishedCall(flow, verbose=False)
-        call = agent.call(tool["name"], arguments, session=args.session, waits=lambda text: err.line(text, "dim"))
-        ended = await follow(agent, call, shown, user_for(err, flow, approvals, here), run)
+        call = called(client.desk, args.session, call_of(tool["name"], args.arguments, client.defaults.turn), lambda text: err.line(text, "dim"))
+        ended = await follow(client, call, shown, user_for(err, flow, approvals, here), run)
     if shown.finished is None:
         shown.end(shown.session, ended)
         return exit_code(ended)
@@ -180,6 +183,7 @@ COMMANDS = (
         "tools call",
         "Call one tool. 0 ok, 1 failed or arguments that do not fit, 2 unknown tool, 3 approval is needed and no one can give it, 5 forbidden.",
         example="""neuralclaw tools call calculate '{"expression": "6 * 7"}'""",
+        prepare=_read,
         run=_call,
         options=_call_options,
     ),

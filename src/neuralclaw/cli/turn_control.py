@@ -4,43 +4,38 @@ import argparse
 import sys
 from typing import Any
 
-from ..app import Agent
+from ..app.option_checks import continued
 from ..channels.command_hints import typed
 from ..channels.nonblocking_output import NonblockingOutput
 from ..errors import SessionBusy, UsageError
 from . import output, verbs
 from .event_output import TextRenderer
 from .failure import CODES, exit_code
-from .interrupts import CommandRun, run_command
+from .interrupts import CommandRun
+from .opening import opened, who_sits
 from .parsing import clean
 from .run import follow, mode, present
 from .stdin_users import user_for
 
 
-def send(args: argparse.Namespace) -> int:
+async def send(args: argparse.Namespace, run: CommandRun) -> int:
     """Steer the turn that runs, else begin one here and show it as `run` does; the exit code is then that of the turn."""
     if not (text := clean(args.text)).strip():
         raise UsageError("there is nothing to say: the text is empty", hint=f'neuralclaw sessions send {args.session} "TEXT"')
-    row = verbs.read(args, "sessions.show", session=args.session, after=sys.maxsize)
-    return run_command(lambda run: _send(args, row, text, run))
-
-
-async def _send(args: argparse.Namespace, row: dict[str, Any], text: str, run: CommandRun) -> int:
-    flow = run.flow
+    row, flow = await verbs.recorded(args, "sessions.show", session=args.session, after=sys.maxsize), run.flow
     err, here = output.screen(flow.err), present(flow)
     approvals = mode(args.approvals, present=here)
     model = row["model"] if ":" in row["model"] else None
-    async with Agent.open(
-        home=args.home, workspace=row["workspace"] or None, model=model, approvals=approvals, present=here, who="owner" if here else "program"
-    ) as agent:
+    async with opened(args, works=True, workspace=row["workspace"] or None, model=model, approvals=approvals, present=here, who=who_sits(here)) as client:
         if not args.json and row["state"] != "running":
-            turn = agent.resume(row["session"], text=text)
+            message = client.defaults.message(text)
+            turn = client.desk.turn(continued(row["session"]), message, client.defaults.before(message))
             try:
-                return exit_code(await follow(agent, turn, TextRenderer(flow, verbose=args.verbose), user_for(err, flow, approvals, here), run))
+                return exit_code(await follow(client, turn, TextRenderer(flow, verbose=args.verbose), user_for(err, flow, approvals, here), run))
             except SessionBusy:  # another process was faster: its turn is told
                 pass
-        told = output.plain(await agent.do("sessions.send", session=row["session"], text=text))
-        asked = output.plain(await agent.do("approvals.list", session=row["session"])) if told["finished"] is None else []
+        told = output.plain(await client.desk.do("sessions.send", session=row["session"], text=text))
+        asked = output.plain(await client.desk.do("approvals.list", session=row["session"])) if told["finished"] is None else []
         return _told(args, told, asked, flow)
 
 

@@ -1,23 +1,25 @@
 """The way from a command to a verb of the desk: read-only ones without writing a byte, the others through an agent."""
 
 import argparse
-import os
 import sys
+from functools import partial
 from typing import Any
 
 import anyio
 
-from ..app import Agent, reader
+from ..types.actions import Who
 from . import output
+from .opening import opened, opened_record, who_sits, workspace_of
 
 
 def read(args: argparse.Namespace, verb: str, /, **arguments: Any) -> Any:
     """The value of a verb that only reads: works on a full disk, a read-only home and beside running processes."""
-    return anyio.run(_read, args, verb, arguments)
+    return anyio.run(partial(recorded, args, verb, **arguments))
 
 
-async def _read(args: argparse.Namespace, verb: str, arguments: dict[str, Any]) -> Any:
-    async with reader(args.home, workspace=workspace_of(args)) as desk:
+async def recorded(args: argparse.Namespace, verb: str, /, **arguments: Any) -> Any:
+    """The same, where a loop runs."""
+    async with opened_record(args.home, workspace_of(args)) as desk:
         return output.plain(await desk.do(verb, **arguments))
 
 
@@ -44,30 +46,10 @@ def ask(args: argparse.Namespace, verb: str, /, *, who: str = "program", **argum
 
 
 async def _ask(args: argparse.Namespace, verb: str, options: dict[str, Any], arguments: dict[str, Any]) -> Any:
-    async with opened(args, works=verb == "tools.call", thinks=False, **options) as agent:
-        return output.plain(await agent.do(verb, **arguments))
+    async with opened(args, works=verb == "tools.call", thinks=False, **options) as client:
+        return output.plain(await client.desk.do(verb, **arguments))
 
 
-def at_terminal() -> str:
+def at_terminal() -> Who:
     """Who types this command: the owner at a terminal, else a program."""
-    return "owner" if sys.stdin is not None and sys.stdin.isatty() else "program"
-
-
-def workspace_of(args: argparse.Namespace) -> str:
-    """The workspace that the options mean, as a real path; "" where the current directory was deleted."""
-    try:
-        return os.path.realpath(getattr(args, "workspace", None) or os.getcwd())  # noqa: PTH109  # pathlib costs start-up time
-    except FileNotFoundError:
-        return ""
-
-
-NO_WORKSPACE = "/"
-"""The workspace of a command that works in none, where the current directory was deleted: nothing may be written there."""
-
-
-def opened(args: argparse.Namespace, *, works: bool = False, **more: Any) -> Any:
-    """The agent that the options of this command describe. `works`: it does something in the workspace, which must be there."""
-    wanted = {name: getattr(args, name, None) for name in ("workspace", "trust", "approvals", "model")}
-    if not works and not workspace_of(args):
-        wanted["workspace"] = NO_WORKSPACE
-    return Agent.open(home=args.home, **{name: value for name, value in wanted.items() if value is not None}, **more)
+    return who_sits(sys.stdin is not None and sys.stdin.isatty())

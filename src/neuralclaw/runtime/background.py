@@ -2,29 +2,43 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 import anyio
 import msgspec
 
-from ..agent.foreign_code import run_foreign
+from .. import lookups
+from ..agent.foreign_code import run_foreign_task
 from ..agent.journal import RECORD_SECONDS
 from ..errors import AgentError, StoreError
 from ..ports import Clock, Store
 from ..types.records import Lease
+from .backoff import Backoff
 
 log = logging.getLogger(__name__)
 
 TAKE_OVER = 1.0
 """Seconds between two looks at a lease that another process holds: when that dies, this one takes over."""
-START_AGAIN = (1.0, 300.0)
+LEASE_AGAIN = Backoff(first=1.0, longest=30.0)
+"""Seconds until a lease that could not be taken or given back, because the store failed, is tried again: the first time, and at most."""
+STILL_HELD = 10.0
+"""Seconds between two looks whether the lease is still held here. It passes on only where the file that says that this process lives was removed."""
+START_AGAIN = Backoff(first=1.0, longest=300.0)
 """Seconds until work that failed is started again: the first time, and at most; each time twice as long, until it has run for as long as that."""
 
 
+class BackgroundTask(msgspec.Struct, frozen=True, kw_only=True):
+    """Work that runs until it is cancelled or returns. `name`: whose it is, for the log."""
+
+    name: str
+    run: Callable[[Lease], Awaitable[None]]
+
+
 class BackgroundJob(msgspec.Struct, frozen=True, kw_only=True):
-    """Work that runs until it is cancelled or returns. `lease`: what makes it the only one."""
+    """Tasks with one life: they run in the process that holds `lease`, all of them, until the last has returned."""
 
     lease: str
-    run: Callable[[], Awaitable[None]]
+    tasks: Sequence[BackgroundTask]
 
 
 class BackgroundJobs:
@@ -40,41 +54,78 @@ class BackgroundJobs:
                 tasks.start_soon(self._keep, job)
 
     async def _keep(self, job: BackgroundJob) -> None:
-        lease = await self._acquired(job.lease)
-        try:
-            await self._work(job)
-        finally:
-            await self._release(lease)
+        returned = False
+        while not returned:
+            lease = await self._acquired(job.lease)
+            try:
+                returned = await self._run_under(lease, job)
+            finally:
+                await self._release(lease)
 
     async def _acquired(self, name: str) -> Lease:
         """The lease, as soon as no living process has it."""
+        failures = 0
         while True:
             try:
                 if (lease := await self._store.acquire(name)) is not None:
                     return lease
+                failures = 0
             except StoreError as error:
+                failures += 1
                 log.warning("the lease %s cannot be taken and is tried again: %s", name, error.text)
-            await self._clock.sleep(TAKE_OVER)
+            await self._clock.sleep(LEASE_AGAIN.after(failures) if failures else TAKE_OVER)
 
     async def _release(self, lease: Lease) -> None:
-        try:
-            with anyio.move_on_after(RECORD_SECONDS, shield=True):
-                await self._store.release(lease)
-        except StoreError as error:
-            log.warning("the lease %s could not be given back: %s", lease.name, error.text)
+        """Give the lease back; while it is being cancelled it is tried once: when the process ends the lease is free."""
+        for wait in LEASE_AGAIN.waits():
+            try:
+                with anyio.move_on_after(RECORD_SECONDS, shield=True):
+                    await self._store.release(lease)
+                    return
+            except StoreError as error:
+                log.warning("the lease %s could not be given back and is tried again: %s", lease.name, error.text)
+            await self._clock.sleep(wait)
 
-    async def _work(self, job: BackgroundJob) -> None:
+    async def _run_under(self, lease: Lease, job: BackgroundJob) -> bool:
+        """The tasks of a job, until all have returned. False: the lease has passed on, and they were stopped."""
+        async with anyio.create_task_group() as group:
+            stop = group.cancel_scope.cancel
+            group.start_soon(self._watch, lease, stop)
+            async with anyio.create_task_group() as tasks:
+                for task in job.tasks:
+                    tasks.start_soon(self._keep_running, task, lease, stop)
+            stop()
+            return True
+        return False
+
+    async def _watch(self, lease: Lease, stop: Callable[[], None]) -> None:
+        while not await self._passed_on(lease):
+            await self._clock.sleep(STILL_HELD)
+        stop()
+
+    async def _keep_running(self, task: BackgroundTask, lease: Lease, stop: Callable[[], None]) -> None:
         """The guard around work in the background: what it fails with is in the log, and it is started again."""
-        wait, longest = START_AGAIN
+        failures = 0
         while True:
             began = self._clock.monotonic()
             try:
-                await run_foreign(job.lease, job.run)
+                await run_foreign_task(task.name, partial(task.run, lease))
             except AgentError as error:
-                if self._clock.monotonic() - began >= longest:
-                    wait = START_AGAIN[0]
-                log.warning("%s; it is started again in %g s", error.text, wait, exc_info=True)
+                failures = 1 if self._clock.monotonic() - began >= START_AGAIN.longest else failures + 1
+                if await self._passed_on(lease):
+                    return stop()
+                log.warning("%s; it is started again in %g s", error.text, START_AGAIN.after(failures), exc_info=True)
             else:
-                return
-            await self._clock.sleep(wait)
-            wait = min(2 * wait, longest)
+                return None
+            await self._clock.sleep(START_AGAIN.after(failures))
+
+    async def _passed_on(self, lease: Lease) -> bool:
+        """Whether another process has the lease now. What cannot be read is looked at again later."""
+        try:
+            held = await lookups.holds(self._store, lease)
+        except StoreError as error:
+            log.warning("whether the lease %s is still held cannot be read: %s", lease.name, error.text)
+            return False
+        if not held:
+            log.warning("the lease %s has passed on to another process; its work is stopped here until the lease is free", lease.name)
+        return not held

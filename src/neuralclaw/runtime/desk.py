@@ -18,6 +18,7 @@ from ..types.labels import AGENT, OWNER
 from ..types.options import StartOptions
 from ..types.questions import AnswerDecision
 from ..types.records import Accepted, Lease, SessionRow, expired
+from .backoff import Backoff
 from .bus import Subscription
 from .message_acceptance import Acceptance
 from .recovery import recovered
@@ -32,7 +33,7 @@ VerbFunction = Callable[..., Awaitable[Any]]
 RunVerb = Callable[[str, Mapping[str, Any]], Awaitable[Any]]
 """Runs the command of a name with these arguments."""
 DECISIONS: tuple[str, ...] = get_args(AnswerDecision)
-FOLLOW_AGAIN = (0.2, 10.0)
+FOLLOW_AGAIN = Backoff(first=0.2, longest=10.0)
 """Seconds until a journal that could not be read is read again: the first time, and at most."""
 WAITS = "the session waits for an answer; this message is kept and runs after it"
 
@@ -236,16 +237,16 @@ class SessionDesk:
     async def follow(self) -> None:
         """Take part in what other processes write, until cancelled. What cannot be read now is read again later: it stops nobody's turn."""
         position: int | None = None
-        wait, longest = FOLLOW_AGAIN
+        failures = 0
         while True:
+            failures += 1
             try:
                 async for entries in self._store.changes(position):
-                    position, wait = entries[-1].header.record, FOLLOW_AGAIN[0]
+                    position, failures = entries[-1].header.record, 1
                     self.notify(entries)
             except StoreError as error:
-                log.warning("what other processes write cannot be read and is tried again in %g s: %s", wait, error.text)
-            await self._ports.clock.sleep(wait)
-            wait = min(2 * wait, longest)
+                log.warning("what other processes write cannot be read and is tried again in %g s: %s", FOLLOW_AGAIN.after(failures), error.text)
+            await self._ports.clock.sleep(FOLLOW_AGAIN.after(failures))
 
     def close(self) -> None:
         """The program ends: turns that nobody cancelled stop and stay unfinished, and nobody waits for them any more."""

@@ -18,6 +18,7 @@ from ..types.error_text import reason
 from ..types.logcontext import about
 from ..types.options import StartOptions
 from ..types.records import Lease
+from .backoff import Backoff
 from .runtime_ports import RuntimePorts
 from .session_run import SessionRun
 
@@ -25,7 +26,7 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-RELEASE_AGAIN = (1.0, 30.0)
+RELEASE_AGAIN = Backoff(first=1.0, longest=30.0)
 """Seconds until a lease that could not be given back is tried again: the first time, and at most."""
 
 
@@ -140,8 +141,7 @@ class Sessions:
         return False
 
     async def _give_back_later(self, session: str, lease: Lease) -> None:
-        wait, longest = RELEASE_AGAIN
-        while True:
+        for wait in RELEASE_AGAIN.waits():
             await anyio.sleep(wait)
             if self._kept.get(session) is not lease:
                 return  # it was taken up again
@@ -153,7 +153,6 @@ class Sessions:
             self._unclaim(session)
             if released:
                 return
-            wait = min(2 * wait, longest)
 
     def start(self, session: str, lease: Lease, start: StartOptions, message: int | None = None) -> None:
         """Drive the session in the background until nothing is left to do, then give the lease back. `message`: as in `SessionRun`."""

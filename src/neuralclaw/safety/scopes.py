@@ -51,12 +51,12 @@ def parts_of(action: Action, policy: Policy, analysis: Analysis, verdict: Verdic
         return ()
     if analysis.line is not None:
         return _commands(action, policy, analysis.line.commands, sheet)
-    tool = action.spec.name
+    tool, definition = action.spec.name, definition_of(action)
     ever = not NOT_ALWAYS & {*action.spec.powers, *verdict.powers}
     if analysis.urls:
         hosts = dict.fromkeys((u.host, u.port or PORTS[u.text.partition(":")[0].lower()]) for u in analysis.urls)
         plain = Power.EXECUTE not in action.spec.powers and not action.spec.sinks
-        return tuple(ScopePart(Scope("host", f"{host}:{port}", tool), f"{tool} from {host}, port {port}", plain) for host, port in hosts)
+        return tuple(ScopePart(Scope("host", f"{host}:{port}", tool, definition), f"{tool} from {host}, port {port}", plain) for host, port in hosts)
     if analysis.paths:
         return _directories(action, policy, sheet, ever)
     value = msgspec.json.encode((action.workspace, action.arguments, action.spec.digest), order="deterministic").decode()
@@ -85,14 +85,19 @@ def used(parts: Sequence[ScopePart], standing: Sequence[StandingGrant]) -> tuple
     return tuple(dict.fromkeys(found))
 
 
+def definition_of(action: Action) -> str:
+    """What a scope names the tool by beside its name, as `Scope.definition` says."""
+    return "" if action.spec.built_in else action.spec.digest
+
+
 def _directories(action: Action, policy: Policy, sheet: FactSheet, ever: bool) -> tuple[ScopePart, ...]:
     """The directory of each path: what lies in it, not what lies in directories below."""
     places = dict.fromkeys(fact.resolved if fact.op == "list" else dirname(fact.resolved) for fact in sheet.paths)
     home = person_home(policy)
     if not places or any(p in ("/", home) or is_system(p) or in_data_home(p, policy, action.workspace) for p in places):
         return ()
-    tool = action.spec.name
-    return tuple(ScopePart(Scope("directory", place, tool), f"{tool} directly in {place}", ever) for place in places)
+    tool, definition = action.spec.name, definition_of(action)
+    return tuple(ScopePart(Scope("directory", place, tool, definition), f"{tool} directly in {place}", ever) for place in places)
 
 
 def _commands(action: Action, policy: Policy, commands: Sequence[SimpleCommand], sheet: FactSheet) -> tuple[ScopePart, ...]:
@@ -140,7 +145,7 @@ def _command(action: Action, policy: Policy, command: SimpleCommand, sheet: Fact
     elif Power.EXECUTE in command.powers:
         held = " (whatever the workspace's files hold then)"
     ever = not {*NOT_ALWAYS, Power.EXECUTE} & command.powers
-    return ScopePart(Scope("program", value, action.spec.name), f"{_short(words)} in {place}{held}", ever)
+    return ScopePart(Scope("program", value, action.spec.name, definition_of(action)), f"{_short(words)} in {place}{held}", ever)
 
 
 def _short(words: str) -> str:

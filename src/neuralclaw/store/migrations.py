@@ -3,6 +3,8 @@
 import sqlite3
 from collections.abc import Callable
 
+from ..errors import StoreError
+
 
 def _first(c: sqlite3.Connection) -> None:
     """Journal, what is derived from it, and state of its own."""
@@ -126,10 +128,27 @@ _THIRD = (
     "DROP INDEX sessions_workspace",
     "CREATE INDEX sessions_front ON sessions (workspace, front)",
 )
+# A process of the schemas 2 and 3 that is open while this one migrates goes on writing, and the older one knows nothing of `front`. Every writer writes a
+# row of `progress` for a session that changed; `by_schema` of that row is 0 when its writer is older than the fourth schema.
+_FOURTH = (
+    "ALTER TABLE progress ADD COLUMN by_schema INTEGER NOT NULL DEFAULT 0",
+    "UPDATE sessions SET front = max(front, coalesce((SELECT p.updated FROM progress p WHERE p.session = sessions.session), 0))",
+    "UPDATE progress SET by_schema = 4",
+    """CREATE TRIGGER progress_of_older_writers AFTER INSERT ON progress WHEN new.by_schema < 4
+        BEGIN UPDATE sessions SET front = max(front, new.updated) WHERE session = new.session; END""",
+)
+
+
+def _fourth(c: sqlite3.Connection) -> None:
+    """The order of the last changes also holds for what processes of older schemas write after the migration."""
+    for statement in _FOURTH:
+        c.execute(statement)
+
+
 _IN_PLACE_OF_THIRD = """CREATE TEMP VIEW sessions AS SELECT s.session, s.origin, s.workspace, s.title, s.model, s.parent, s.soul, s.created, s.aside,
     max(s.created, coalesce(p.updated, 0)) AS front FROM main.sessions s LEFT JOIN main.progress p ON p.session = s.session"""
 
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first, _second, _third)
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first, _second, _third, _fourth)
 VERSION = len(MIGRATIONS)
 
 
@@ -140,6 +159,17 @@ def stand_in(c: sqlite3.Connection) -> None:
         c.execute("PRAGMA temp_store = MEMORY")
         for statement in (*(_IN_PLACE_OF_SECOND if version < 2 else ()), _IN_PLACE_OF_THIRD):
             c.execute(statement)
+
+
+def check_schema(c: sqlite3.Connection) -> None:
+    """Raises `StoreError` where the schema is newer than this program's: what it would write might lack what newer programs rely on."""
+    version: int = c.execute("PRAGMA user_version").fetchone()[0]
+    if version > VERSION:
+        raise StoreError(
+            f"a newer version of the program has changed the record to schema {version}, and this one knows {VERSION}; this step was not recorded",
+            hint="end this program and start the newer version; reading commands still work",
+            newer=True,
+        )
 
 
 def migrate(c: sqlite3.Connection) -> None:

@@ -257,5 +257,5 @@ def _grant(row: Sequence[Any]) -> StandingGrant | None:
         covers=covers,
         by=found.answer.by,
         since=rfc3339(since),
-        scopes=tuple(Scope(s.get("kind", ""), s.get("value", ""), s.get("tool", "")) for s in question.scopes),  # type: ignore[arg-type]  # as it was written
+        scopes=tuple(Scope(s.get("kind", ""), s.get("value", ""), s.get("tool", ""), s.get("definition", "")) for s in question.scopes),  # type: ignore[arg-type]  # as it was written
     )

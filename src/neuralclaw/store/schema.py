@@ -6,7 +6,7 @@ COLUMNS = {
     "bodies": "record, key, data",
     "results": "session, call_id, record, key, digest, data",
     "blobs": "digest, data",
-    "progress": "session, entries, last_turn, turns, started, open_turn, steering, waiting, labels, first_text, model, updated, usd, unpriced",
+    "progress": "session, entries, last_turn, turns, started, open_turn, steering, waiting, labels, first_text, model, updated, usd, unpriced, by_schema",
     "inbox": "session, entry, turn, queued",
     "turns": "session, turn, started, finished, status, inbound",
     "questions": "id, session, turn, record, answer",
@@ -20,9 +20,12 @@ COLUMNS = {
     "records": "space, key, value, version, updated",
 }
 """The order in which a row of each table is added."""
-PROGRESS, USAGE, LEASES, QUESTIONS, RECORDS = (COLUMNS[name] for name in ("progress", "usage", "leases", "questions", "records"))
+USAGE, LEASES, QUESTIONS, RECORDS = (COLUMNS[name] for name in ("usage", "leases", "questions", "records"))
+PROGRESS = COLUMNS["progress"].removesuffix(", by_schema")
+"""What a session's row says; the last column says who wrote it."""
 
 READABLE = COLUMNS | {
+    "progress": PROGRESS,
     "sessions": f"{COLUMNS['sessions']}, aside",
     "outbox": "id, session, record, channel, address, text, state, attempts, next_try, error, tried",
 }

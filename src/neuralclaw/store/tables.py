@@ -16,6 +16,7 @@ from ..types.entries import HOME, Entry
 from . import dialect
 from .bodies import labels_of
 from .derived_tables import DerivedTables
+from .migrations import VERSION, check_schema
 from .schema import LEASES, PROGRESS, QUESTIONS, RECORDS
 
 _KEPT = 8192
@@ -55,10 +56,10 @@ class Progress(msgspec.Struct):
     unpriced: int = 0
 
     def row(self) -> tuple[Any, ...]:
-        """The columns `PROGRESS`."""
+        """The columns `PROGRESS`, and the schema that its writer knows."""
         waiting = msgspec.json.encode(self.waiting).decode() if self.waiting else ""
         head = (self.session, self.entries, self.last_turn, self.turns, self.started, self.open_turn, self.steering)
-        return (*head, waiting, self.labels, self.first_text, self.model, self.updated, self.usd, self.unpriced)
+        return (*head, waiting, self.labels, self.first_text, self.model, self.updated, self.usd, self.unpriced, VERSION)
 
     @classmethod
     def of(cls, row: Iterable[Any]) -> "Progress":
@@ -155,12 +156,13 @@ class Tables:
         self._questions: set[str] = set()
 
     def begin(self, needs: Needs) -> None:
-        """Open the transaction and look up what is needed and not known."""
+        """Open the transaction and look up what is needed and not known. Raises `StoreError` where a newer program has migrated the home meanwhile."""
         c = self.connection
         dialect.begin(c, self._patience)
         version = dialect.foreign_version(c)
         if version != self.version or len(self.progress) > _KEPT or len(self.leases) > _KEPT:
             self.forget()
+            check_schema(c)
             self.version = version
         if not self._headed:
             for record, link, moment in c.execute("SELECT record, hash, time FROM entries ORDER BY record DESC LIMIT 1"):
@@ -252,8 +254,10 @@ class Tables:
         return row
 
     def put_attempt(self, item: int, state: str, error: str, next_try: int, now: int) -> None:
-        """Record what became of an attempt to deliver something. What was delivered stays delivered, whatever a second process says later."""
-        sql = "UPDATE outbox SET state = ?, attempts = attempts + 1, next_try = ?, error = ?, tried = ? WHERE id = ? AND state <> 'delivered'"
+        """Record what became of an attempt to deliver something. What was delivered stays delivered, whatever a second process says later; what was given
+        up stays so, unless it has arrived after all: an attempt that was under way while its answer was erased brings nothing back."""
+        settled = "state <> 'delivered'" if state == "delivered" else "state = 'pending'"
+        sql = f"UPDATE outbox SET state = ?, attempts = attempts + 1, next_try = ?, error = ?, tried = ? WHERE id = ? AND {settled}"
         self.statements.append((sql, (state, next_try, error, now, item)))
 
     def come_to_front(self, session: str, time: int) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..errors import SessionNotFound
 from ..types.entries import Draft, Entry, Header
-from ..types.events import Erased, Unreadable
+from ..types.events import Erased, Inbound, Unreadable
 from .bodies import labels_of
 from .folding import derive, forget_erased, refold, stored
 from .journal import prepare, write
@@ -14,6 +14,12 @@ from .projections import RetainedFacts, project
 from .schema import BUILT_IN_TABLES, QUESTIONS, USAGE
 from .tables import Needs, Progress, QuestionRow, Tables
 from .writer import Job
+
+_ANSWERS_ERASED = """UPDATE outbox SET text = '', address = '', next_try = 0,
+    error = CASE state WHEN 'pending' THEN 'the answer was erased before it was delivered' WHEN 'failed' THEN 'the answer was erased' ELSE '' END,
+    state = CASE state WHEN 'pending' THEN 'failed' ELSE state END
+    WHERE (text <> '' OR address <> '') AND NOT EXISTS (SELECT 1 FROM bodies b WHERE b.record = outbox.record)"""
+"""Takes out of the outbox what is erased: the text, its address, and what a channel said of it. What waits to be delivered is given up."""
 
 
 class Rebuild(Job):
@@ -49,10 +55,12 @@ class Erase(Job):
         if not found:
             return None
         records = [(record,) for _, record, _ in found]
+        if self._entries is None or _names_session(tables, self._session, found):
+            c.execute("UPDATE sessions SET title = '' WHERE session = ?", (self._session,))
         digests = {digest for record in records for (digest,) in c.execute("SELECT digest FROM blob_refs WHERE record = ?", record)}
         c.executemany("DELETE FROM bodies WHERE record = ?", records)
         c.executemany("DELETE FROM results WHERE record = ?", records)
-        c.executemany("UPDATE outbox SET text = '' WHERE record = ? AND state <> 'pending'", records)
+        c.execute(_ANSWERS_ERASED)
         draft = Draft(progress.last_turn, Erased(entries=tuple(entry for entry, _, _ in found), by=self._by))
         erased = write(tables, self._session, prepare(draft, tables.derived.codec), self._now())
         tables.flush()
@@ -68,6 +76,18 @@ def _erasable(c: sqlite3.Connection, session: str, entries: Sequence[int] | None
     sql = "SELECT e.entry, e.record, e.kind FROM entries e JOIN bodies b ON b.record = e.record WHERE e.session = ? AND e.kind <> 'erased' ORDER BY e.entry"
     wanted = None if entries is None else set(entries)
     return [row for row in c.execute(sql, (session,)).fetchall() if wanted is None or row[0] in wanted]
+
+
+def _names_session(tables: Tables, session: str, erased: Sequence[tuple[int, int, str]]) -> bool:
+    """Whether the session's title is the beginning of a message that is erased, or of one that cannot be read. Without it the next message names it."""
+    titles = tables.connection.execute("SELECT title FROM sessions WHERE session = ?", (session,)).fetchall()
+    beginning = titles[0][0].removesuffix("…") if titles else ""
+    messages = {record for _, record, kind in erased if kind == "inbound"}
+    if not beginning or not messages:
+        return False
+    said = stored(tables.connection, tables.derived.codec, session=session, kinds=frozenset({"inbound"}))
+    bodies = [entry.body for entry in said if entry.header.record in messages]
+    return any(not isinstance(body, Inbound) or " ".join(body.text.split()).startswith(beginning) for body in bodies)
 
 
 def rebuild(tables: Tables, session: str | None = None) -> None:

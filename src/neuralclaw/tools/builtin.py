@@ -1,6 +1,8 @@
 """The built-in tools, put together from what they work on."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+
+import msgspec
 
 from ..ports import Files, Sandbox
 from ..tool import FunctionTool
@@ -21,7 +23,7 @@ def workspace_tools(
 ) -> list[FunctionTool]:
     """Tools on files and programs. `clean_env` is the whole environment of commands; `formats` takes text out of documents."""
     files = NamingFiles(files)
-    return [
+    made = (
         file_tools.read_file(files, formats),
         file_tools.list_files(files),
         search.find_files(files),
@@ -30,19 +32,30 @@ def workspace_tools(
         file_tools.edit_file(files, formats),
         file_tools.delete_file(files),
         terminal(sandbox, clean_env, settings),
-    ]
+    )
+    return _built_in(made)
 
 
 def own_tools(source: ResultSource, about: About, result_chars: int = 40_000) -> list[FunctionTool]:
     """Tools about the agent and its machine. `source` has shortened results; `result_chars` is `agent.max_tool_result_chars`."""
-    return [
-        system_info,
-        disk_info,
-        network_info,
-        process_list,
-        process_signal,
-        read_result(source, result_chars),
-        calculate,
-        echo,
-        about_me(about),
-    ]
+    return _built_in(
+        (
+            system_info,
+            disk_info,
+            network_info,
+            process_list,
+            process_signal,
+            read_result(source, result_chars),
+            calculate,
+            echo,
+            about_me(about),
+        )
+    )
+
+
+def _built_in(tools: Iterable[FunctionTool]) -> list[FunctionTool]:
+    """The tools, each marked as built in."""
+    found = list(tools)
+    for one in found:
+        one.spec = msgspec.structs.replace(one.spec, built_in=True)
+    return found

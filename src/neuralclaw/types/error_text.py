@@ -17,7 +17,7 @@ def reason_with_place(error: BaseException) -> str:
 
 def place_of(error: BaseException) -> str:
     """`file:line` in the foreign code that an error came from: the innermost line of its own package, not of a library that it called; "" for none."""
-    error = _single(error)
+    error = innermost(error)
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno or 1}"
     package, place, trace = "", "", error.__traceback__
@@ -33,7 +33,7 @@ def place_of(error: BaseException) -> str:
 
 def reason(error: BaseException) -> str:
     """An error of foreign code in one line: its class and what it says."""
-    error = _single(error)
+    error = innermost(error)
     if isinstance(error, asyncio.CancelledError):
         return "it was cancelled from within"
     text = " ".join((error.msg if isinstance(error, SyntaxError) and error.filename else _text(error)).split())
@@ -41,7 +41,7 @@ def reason(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def _single(error: BaseException) -> BaseException:
+def innermost(error: BaseException) -> BaseException:
     """The error itself where it is the only one of its groups."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]

@@ -13,11 +13,15 @@ class Scope(msgspec.Struct, frozen=True):
 
     A scope covers what has the same `value` and nothing else. `value`: of a directory its real path, of a host `HOST:PORT`, of a command and of
     arguments all that makes it the same one, as JSON (`safety.scopes`).
+
+    `definition`: the digest of the tool (`ToolSpec.digest`), so that another tool of its name is not covered. "" for a built-in tool, which its name
+    identifies, and for arguments, whose value holds the digest. Scopes of earlier versions have none: they cover built-in tools alone.
     """
 
     kind: Literal["program", "directory", "host", "tool"]
     value: str
     tool: str
+    definition: str = ""
 
 
 class StandingGrant(msgspec.Struct, frozen=True, kw_only=True):

@@ -65,16 +65,13 @@ class Power(Scale):
     PRIVILEGE = "privilege"
 
 
-class Effect(str, Enum):
-    """What recovery may do with a call that began and did not finish."""
+class Effect(Scale):
+    """What recovery may do with a call that began and did not finish; the greater is the stricter."""
 
     PURE = "pure"  # run it again freely
     IDEMPOTENT = "idempotent"  # run it again with the same key
     RECONCILABLE = "reconcilable"  # the tool's probe can tell whether it happened
     ONCE = "once"  # never run again without asking
-
-    def __str__(self) -> str:
-        return str(self.value)
 
 
 class Sink(str, Enum):

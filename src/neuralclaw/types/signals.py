@@ -30,3 +30,11 @@ class Retry(Signal):
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.text = text
+
+
+class Undeliverable(Signal):
+    """A channel can never bring this answer to this address: it is given up at once. `text` says why."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text

@@ -48,6 +48,8 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Characters of a result that the model sees, where that is less than `agent.max_tool_result_chars`."""
     keep: Literal["begin", "ends"] = "begin"
     """What is kept of a result that is longer: its beginning, or a short beginning and the end, where a log says what went wrong."""
+    built_in: bool = False
+    """It comes with the program. A standing answer to such a tool holds in later versions too; one to any other tool holds for its `digest`."""
 
     @property
     def digest(self) -> str:
