@@ -298,8 +298,8 @@ class FileFormat(msgspec.Struct, frozen=True, kw_only=True):
 
     `reader` and `writer` name modules with `main(parent: int)`, which loads all that it needs and then calls `neuralclaw.conversion.answer(parent,
     convert)`. `convert` gets the whole file (the UTF-8 text), and gives facts for the result's metadata and the UTF-8 text (the file); a `ToolError`
-    that it raises is read behind the file's name. They run in a process of their own, for one conversion: without files, network, programs and
-    environment, for 25 s, in 1 GB. Other processes import nothing of them.
+    that it raises is read behind the file's name. They run in a process of their own, for one conversion: it can open no file and no connection,
+    has no environment, 25 s and 1 GB; it is no sandbox for hostile code (`docs/capabilities.md`). Other processes import nothing of them.
     """
 
     name: str

@@ -8,6 +8,8 @@ from typing import Any
 import neuralclaw
 from neuralclaw import capability
 
+from ..docs.pages import ROOT
+
 
 def parts(kind: Any) -> Iterator[type]:
     """The classes of this package that a type is made of."""
@@ -43,3 +45,12 @@ def test_what_the_example_and_a_wrapper_need_is_among_them() -> None:
         assert name in capability.__all__
     assert sorted(set(capability.__all__)) == sorted(capability.__all__)
     assert all(hasattr(capability, name) for name in capability.__all__)
+
+
+def test_the_verb_of_the_page_is_that_of_the_example() -> None:
+    page, code = ((ROOT / name).read_text(encoding="utf-8") for name in ("docs/capabilities.md", "examples/habits/neuralclaw_habits.py"))
+    section = page.partition("## A verb from its function to the screen")[2].partition("\n## ")[0]
+    shown = [block.partition("```")[0] for block in section.split("```python\n")[1:]]
+    assert len(shown) == 2
+    for block in shown:
+        assert block.strip() in code
