@@ -49,6 +49,9 @@ class Desk(VerbCaller, Protocol):
     given an empty `model` or `workspace` is the desk's own. `start` None: the turn that the message begins runs as its options say, and an older turn that
     is unfinished goes on before it as it was recorded, with nobody there; in `resume` and `recover`, as the desk's owner is there.
     What cannot be used raises `UsageError` or `ConfigError` before anything is recorded; a turn that fails raises nothing.
+
+    What a call has written survives `kill -9` when it returns. The desk that a channel is given, in `serve` and in the context that it is made with, waits
+    until it is on the disk: it survives a power cut too, and may be acknowledged to where it came from.
     """
 
     def turn(self, session: str, inbound: Inbound, start: StartOptions | None = None) -> AbstractAsyncContextManager[TurnEvents]:
@@ -60,7 +63,11 @@ class Desk(VerbCaller, Protocol):
         ...
 
     async def send(self, session: str, inbound: Inbound, start: StartOptions | None = None) -> Accepted:
-        """The same without following: returns when the message is on record. It survives `kill -9`; the turn runs in the background."""
+        """The same without following: returns when the message is on record; the turn runs in the background.
+
+        It survives `kill -9`, and from a channel's desk a power cut: a channel acknowledges it then, and not before. That desk raises `StoreError` where
+        the message is on record and could not be brought to the disk; sent again with its key, it is the same message.
+        """
         ...
 
     async def queue(self, session: str, inbound: Inbound) -> Accepted:
@@ -114,12 +121,21 @@ class Desk(VerbCaller, Protocol):
 
 
 class Channel(Protocol):
-    """A place where a person sits. `serve` runs in one process of a home at a time, until it is cancelled or returns."""
+    """A place where a person sits. One process of a home at a time has it, under the lease `channel:NAME`: it serves and delivers there.
 
-    async def serve(self, desk: Desk) -> None: ...
+    Neither method may block the event loop or shield itself from a cancellation.
+    """
+
+    async def serve(self, desk: Desk) -> None:
+        """Hand over what people write, until cancelled. After an error it is started again a while later; where it returns, answers are delivered still."""
+        ...
+
     async def deliver(self, address: str, event: Event) -> None:
-        """Bring the end of a turn, whose text may be empty, to this address. Returns when it has arrived; whatever it raises, it is tried again later.
+        """Bring the end of a turn, whose text may be empty, to this address. Returns when it has arrived, within 60 s.
 
-        It may come twice. A turn that waits for an answer has not ended.
+        Whatever it raises, it is tried again later, and so it is where it was cancelled because its time was up: whether it arrived is not known then.
+        So it may come twice; `event.session` and `event.entry` are the same each time, and belong to no other answer. The answers to one address come
+        one after the other, in their order; those to several addresses at the same time. `Undeliverable` (in `types.signals`): it is given up at once.
+        A turn that waits for an answer has not ended.
         """
         ...

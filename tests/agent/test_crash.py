@@ -310,7 +310,7 @@ from neuralclaw.testing import FunctionProvider
 
 async def think(request):
     for text in ("two", "three", "four"):
-        await agents[0].desk.send("s", agents[0]._inbound(text, agents[0]._options()))
+        await agents[0].desk.send("s", agents[0]._defaults.message(text))
     os.kill(os.getpid(), signal.SIGKILL)
 
 agents = []

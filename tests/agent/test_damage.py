@@ -40,7 +40,7 @@ async def stopped_behind_first(home: Path, session: str = "s") -> None:
         return steps(request)
 
     async with agent(home, provider=FunctionProvider(think), tools=tools(str(home.parent), "pure")) as a, anyio.create_task_group() as tasks:
-        tasks.start_soon(a.desk.send, session, a._inbound("go", a._options()))
+        tasks.start_soon(a.desk.send, session, a._defaults.message("go"))
         await waits.wait()
         a.closing()
         tasks.cancel_scope.cancel()
@@ -135,7 +135,7 @@ async def test_a_new_message_ends_a_turn_that_cannot_be_read_and_goes_on(home: P
 async def test_a_waiting_message_that_is_damaged_is_named_and_stops_no_other(home: Path) -> None:
     async with agent(home) as a:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(a.desk.send, "s", a._inbound("lost", a._options()))
+            tasks.start_soon(a.desk.send, "s", a._defaults.message("lost"))
             await anyio.lowlevel.checkpoint()
             a.closing()
         await a._home.store.barrier()

@@ -156,7 +156,7 @@ async def test_a_turn_that_is_gone_on_with_is_told_what_it_began_with(home: Path
 
     first, second = FunctionProvider(wait), ScriptedProvider("done", "done")
     async with agent(home, provider=first) as a, anyio.create_task_group() as tasks:
-        tasks.start_soon(a.desk.send, "s", a._inbound("go", a._options()))
+        tasks.start_soon(a.desk.send, "s", a._defaults.message("go"))
         await waits.wait()
         a.closing()
         tasks.cancel_scope.cancel()
@@ -296,7 +296,7 @@ async def test_a_model_with_a_small_window_is_told_an_eighth_of_it(home: Path, w
 
 async def test_a_turn_whose_prompt_was_not_kept_goes_on(home: Path, work: Path) -> None:
     async with agent(home, "done") as a:
-        options = await resolve(a._home, a._defaults, "s", None)
+        options = await resolve(a._home, a._defaults.turn, "s", None)
         lost = TurnStarted(
             text="go", model=options.model, soul="", origin="program", options=options, inbound=1, stored={"system": "0" * 64, "tools": "1" * 64}
         )

@@ -42,7 +42,7 @@ class Danger:
 
 
 def message(a: Agent, text: str, **options: str) -> Inbound:
-    return a._inbound(text, a._options(**options))
+    return a._defaults.message(text, **options)
 
 
 async def left_unfinished(home: Path, *, begun: bool) -> None:

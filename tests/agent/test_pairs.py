@@ -122,7 +122,7 @@ async def test_leaving_a_turn_that_has_just_ended_stops_nobody_else(home: Path) 
 async def test_a_withdrawn_message_stays_withdrawn_in_the_next_process(home: Path) -> None:
     model = Held()
     async with agent(home, provider=model.provider) as a, anyio.create_task_group() as tasks:
-        tasks.start_soon(a.desk.send, "s", a._inbound("hold on", a._options()))
+        tasks.start_soon(a.desk.send, "s", a._defaults.message("hold on"))
         await model.holds.wait()
         await a.steer("first word", session="s")
         async with a.turn("never mind", session="s") as stream:
@@ -262,7 +262,7 @@ async def test_a_steering_message_for_an_idle_session_begins_a_turn(home: Path) 
 async def test_a_task_that_fails_because_the_turn_before_it_is_set_aside_is_withdrawn(home: Path) -> None:
     model = Held()
     async with agent(home, provider=model.provider) as a, anyio.create_task_group() as tasks:
-        tasks.start_soon(a.desk.send, "s", a._inbound("hold on", a._options()))
+        tasks.start_soon(a.desk.send, "s", a._defaults.message("hold on"))
         await model.holds.wait()
         a.closing()
         tasks.cancel_scope.cancel()
@@ -298,7 +298,7 @@ async def test_who_waits_behind_a_turn_is_shown_its_question_and_may_answer(home
     (home.parent / "work" / "a").write_text("x")
     model = Held()
     async with agent(home, provider=model.provider, approvals="ask") as a, anyio.create_task_group() as tasks:
-        tasks.start_soon(a.desk.send, "s", a._inbound("hold on", a._options()))
+        tasks.start_soon(a.desk.send, "s", a._defaults.message("hold on"))
         await model.holds.wait()
         a.closing()
         tasks.cancel_scope.cancel()

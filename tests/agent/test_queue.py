@@ -41,7 +41,7 @@ async def record(opened: Any, session: str = "s") -> list[tuple[str, int]]:
 async def test_a_queued_message_is_on_record_while_the_turn_runs_and_begins_the_next_one(home: Path) -> None:
     held = Held()
     async with agent(home, provider=held.provider) as a, anyio.create_task_group() as tasks:
-        tasks.start_soon(a.desk.send, "s", a._inbound("first", a._options()))
+        tasks.start_soon(a.desk.send, "s", a._defaults.message("first"))
         await held.asked.wait()
         entry = await a.queue("second", session="s", key="k2")
         (waits,) = [e.body for e in await a._home.store.read("s", kinds=("inbound",)) if e.entry == entry]
@@ -70,7 +70,7 @@ async def test_a_message_queued_where_nothing_runs_begins_its_turn_at_once(home:
 async def test_the_same_key_queues_one_message(home: Path) -> None:
     held = Held()
     async with agent(home, provider=held.provider) as a, anyio.create_task_group() as tasks:
-        tasks.start_soon(a.desk.send, "s", a._inbound("first", a._options()))
+        tasks.start_soon(a.desk.send, "s", a._defaults.message("first"))
         await held.asked.wait()
         assert await a.queue("second", session="s", key="k") == await a.queue("second", session="s", key="k")
         held.let.set()
@@ -109,7 +109,7 @@ async def main():
         await anyio.sleep_forever()
     async with agent(Path(sys.argv[2]), provider=FunctionProvider(forever)) as a:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(a.desk.send, "s", a._inbound("first", a._options()))
+            tasks.start_soon(a.desk.send, "s", a._defaults.message("first"))
             await anyio.sleep_forever()
 
 anyio.run(main)
@@ -148,8 +148,8 @@ async def test_a_queued_message_survives_the_death_of_the_process_that_runs_the_
 
 async def test_a_message_says_who_sent_it_through_which_channel_and_events_show_that_only_then(home: Path) -> None:
     async with agent(home, "one", "two") as a:
-        plain = Inbound(text="a", key="1", by="program", options=a._options())
-        told = Inbound(text="b", key="2", by="owner", options=a._options(), sender="7", channel="post", address="room", reply_to="room/7")
+        plain = Inbound(text="a", key="1", by="program", options=a._defaults.options())
+        told = Inbound(text="b", key="2", by="owner", options=a._defaults.options(), sender="7", channel="post", address="room", reply_to="room/7")
         for one in (plain, told):
             async with a.desk.turn("s", one) as events:
                 assert [event.status async for event in events if isinstance(event.body, TurnFinished)] == ["done"]

@@ -149,7 +149,7 @@ async def test_a_turn_goes_on_with_the_tools_and_the_prompt_that_it_began_with(h
         return Reply()
 
     async with agent(home, provider=first, tools=[gone]) as a, anyio.create_task_group() as tasks:
-        tasks.start_soon(a.desk.send, "s", a._inbound("go", a._options()))
+        tasks.start_soon(a.desk.send, "s", a._defaults.message("go"))
         await waits.wait()
         a.closing()
         tasks.cancel_scope.cancel()
@@ -230,9 +230,9 @@ def test_small_windows_hold_the_running_turn(window: int) -> None:
 
 async def test_a_session_names_its_soul_and_the_session_that_started_it(home: Path) -> None:
     async with agent(home, "done") as a:
-        options = a._options()
+        options = a._defaults.options()
         options = msgspec.structs.replace(options, soul="watcher", origin=msgspec.structs.replace(options.origin, who="agent", parent="boss"))
-        await a.desk.send("s", a._inbound("go", options))
+        await a.desk.send("s", msgspec.structs.replace(a._defaults.word("go"), options=options))
         await a._desk._sessions.idle("s")
         (row,) = await a.do("sessions.list")
     assert (row["parent"], row["soul"], row["origin"]) == ("boss", "watcher", "agent")

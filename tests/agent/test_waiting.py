@@ -51,7 +51,7 @@ async def unfinished(home: Path) -> None:
     """Leave a session whose turn was interrupted."""
     model = Held()
     async with agent(home, provider=model.provider) as a, anyio.create_task_group() as tasks:
-        tasks.start_soon(a.desk.send, "s", a._inbound("hold on", a._options()))
+        tasks.start_soon(a.desk.send, "s", a._defaults.message("hold on"))
         await model.holds.wait()
         a.closing()
         tasks.cancel_scope.cancel()

@@ -44,17 +44,17 @@ class Client:
 
     async def send(self, session: str, text: str, key: str, by: Who, mode: ApprovalsMode) -> bool:
         """Whether the message was accepted now, and not before."""
-        options = self._agent._options(approvals=mode)
+        options = self._agent._defaults.options(approvals=mode)
         accepted = await self._desk.send(session, Inbound(text=text, key=key, by=by, options=options), StartOptions())
         return accepted.before is None
 
     async def queue(self, session: str, text: str, key: str, by: Who, mode: ApprovalsMode) -> None:
-        options = self._agent._options(approvals=mode)
+        options = self._agent._defaults.options(approvals=mode)
         await self._desk.queue(session, Inbound(text=text, key=key, by=by, options=options))
 
     async def turn(self, session: str, text: str, key: str, by: Who, mode: ApprovalsMode) -> None:
         """Send a message and follow its turn in the background, to its end."""
-        options = self._agent._options(approvals=mode)
+        options = self._agent._defaults.options(approvals=mode)
         inbound = Inbound(text=text, key=key, by=by, options=options)
         await self._followed(self._desk.turn(session, inbound, StartOptions()))
 

@@ -54,29 +54,3 @@ def call_foreign(what: str, work: Callable[[], T]) -> T:
         raise
     except BaseException as error:
         raise AgentError(f"{what} failed: {reason_with_place(error)}") from error
-
-
-async def run_foreign_task(what: str, work: Callable[[], Awaitable[None]]) -> None:
-    """The same in a task of its own, for work in the background. A cancellation of that task, and cancel scopes that the work leaves open, end it alone.
-
-    Raises `AgentError` as `run_foreign` does. It is cancelled from outside as anything else is, and waits until the work has ended.
-    """
-    failure: AgentError | None = AgentError(f"{what} failed: it was cancelled from within")
-
-    async def run() -> None:
-        nonlocal failure
-        try:
-            await run_foreign(what, work)
-            failure = None
-        except AgentError as error:
-            failure = error
-        except GeneratorExit as error:
-            failure = AgentError(f"{what} failed: {reason(error)}")
-
-    try:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(run)
-    except BaseExceptionGroup as error:  # `run` raises nothing: the task could not end, because a scope in it is open
-        failure = failure or AgentError(f"{what} failed: {reason(error)}")
-    if failure is not None:
-        raise failure

@@ -8,12 +8,12 @@ import anyio
 import msgspec
 
 from .. import lookups
-from ..agent.foreign_code import run_foreign_task
 from ..agent.journal import RECORD_SECONDS
 from ..errors import AgentError, StoreError
 from ..ports import Clock, Store
 from ..types.records import Lease
 from .backoff import Backoff
+from .foreign_task import run_foreign_task
 
 log = logging.getLogger(__name__)
 

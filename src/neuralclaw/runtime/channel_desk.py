@@ -13,7 +13,7 @@ from ..types.records import Accepted
 
 class ChannelDesk:
     """The port `Desk` over another one. A call that writes returns behind a barrier of the store; where that fails it raises `StoreError`, and what was
-    recorded stays: the same message sent again, with its key, is not a second one.
+    recorded stays: the same message sent again, with its key, is not a second one. `turn` withdraws its message then, as leaving it does.
     """
 
     def __init__(self, desk: Desk, store: Store) -> None:
