@@ -28,6 +28,7 @@ CATCH_ALL: dict[str, str] = {
     "store/writer.py:Writer._guard": "the writer thread: a failed batch is told to those who wait for it",
     "store/folding.py:_TableProjection.take": "a capability's fold is foreign code: what it raises refuses its own append",
     "store/sqlite.py:SqliteStore._attach": "closes the store, then raises again",
+    "tools/file_formats.py:_recognises": "a capability's format is foreign code: what it raises is an error of the call that read the file",
     "tools/registry.py:_guarded": "a tool is foreign code: whatever it raises becomes the result of its call",
 }
 LOOSE_TASKS = {"create_task", "gather", "ensure_future"}
