@@ -224,20 +224,35 @@ class Verb(msgspec.Struct, frozen=True, kw_only=True):
     """Columns that a narrow screen does without, the first one first; where it is None, all but the first column, the last one first."""
     display: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
     """Makes of a listed row, or of the object, as `--json` prints it, what people see in its place: field -> text or number."""
-    empty: str = "there is none"
-    """What people are told of an empty list, on standard error. `{argument}` is replaced by what was given."""
+    empty: str | Callable[[Mapping[str, Any]], str] = "there is none"
+    """What people are told of an empty list, on standard error: a text in which `{argument}` is replaced by what was given, or made of the arguments
+    that were given."""
     hint: Callable[[Any, Mapping[str, Any]], str] | None = None
     """A sentence of advice for people, on standard error behind the value: made of the value and the arguments that were given, "" for none."""
-    render: Callable[[Any], str] | None = None
-    """Makes the text that people read, in place of a table, of the value as `--json` prints it."""
+    render: Callable[[Any], str | Sequence[tuple[str, str]]] | None = None
+    """Makes what people read, in place of a table, of the value as `--json` prints it: a text, or lines, each with its style (`bold`, `dim`, `yellow`,
+    "" for none). A list that is empty is told by `empty`."""
+    for_people: Mapping[str, Any] = {}
+    """Arguments that are given where a person reads the value, and have no option on the command line."""
+    json_lines: bool = False
+    """The value is a list for programs: printed as JSON lines, one for each, with no `--json`."""
     progress: Callable[[Any], str] | None = None
     """For a verb that takes long: makes of the value so far, as `--json` prints it, one line for standard error, "" for none. `run` takes a keyword
     `progress: Callable[[T], None] | None = None` and calls it with its value so far, from the event loop; it must not raise. People at a terminal see
     the line. Where the command is stopped, and where it fails after a line, the value so far is shown as a whole one is."""
     failures: Callable[[Any], Sequence[NeuralClawError]] | None = None
     """What of the value, as `--json` prints it, failed: told on standard error behind the value, and the exit code of the command is 1."""
+    succeeded: Callable[[Any], bool] | None = None
+    """Whether the value, as `--json` prints it, is the good case; else the exit code of the command is 1."""
+    begins_turns: bool = True
+    """It may begin turns or go on with them: it is not run where a cap of the settings, or the sandbox that they want, cannot hold."""
+    in_chat: bool = True
+    """It is a slash command too. One that follows a turn of its own is not: nobody in the chat would see a question of that turn."""
     reads: bool = False
     """It writes nothing of the record: it works on a full disk and on a read-only home."""
+    record_only: bool = False
+    """It needs the store and nothing else of the home, and only reads: its command works where the configuration cannot be read, and has no settings and
+    no desk."""
     settings_only: bool = False
     """It needs the settings and nothing else of the home: its command works where the home cannot be opened, and has no desk and no store."""
 

@@ -54,6 +54,7 @@ PARTS = {
     "channel.desk": "neuralclaw.runtime.channel_desk:ChannelDesk",
     "services.run": "neuralclaw.app.background_work:run_services",
     "open.client": "neuralclaw.app.desk_client:open_client",
+    "open.settings": "neuralclaw.app.settings_verbs:settings_desk",
     "open.record": "neuralclaw.app.reader:reader",
     "status": "neuralclaw.app.status:Status",
     "doctor": "neuralclaw.app.health_checks:checks",
@@ -61,6 +62,20 @@ PARTS = {
     "models.trial_text": "neuralclaw.app.trials.trial_text:text_of",
     "models.trial_line": "neuralclaw.app.trials.trial_text:progress_line",
     "models.trial_failures": "neuralclaw.app.trials.trial_text:failures_of",
+    "record.verbs": "neuralclaw.app.session_verbs:session_verbs",
+    "record.answering": "neuralclaw.app.record.answering_verbs:AnsweringVerbs",
+    "record.session": "neuralclaw.app.record.record_text:session_lines",
+    "record.cancelled": "neuralclaw.app.record.record_text:cancelled_lines",
+    "record.waiting": "neuralclaw.app.record.record_text:waiting_row",
+    "record.question": "neuralclaw.app.record.record_text:question_lines",
+    "record.answered": "neuralclaw.app.record.record_text:answered_lines",
+    "record.grants": "neuralclaw.app.record.record_text:grant_lines",
+    "record.revoked": "neuralclaw.app.record.record_text:revoked_lines",
+    "record.verified": "neuralclaw.app.record.record_text:verified_lines",
+    "record.header": "neuralclaw.app.record.record_text:header_row",
+    "tools.verbs": "neuralclaw.app.tool_commands.tool_verbs:ToolVerbs",
+    "tools.row": "neuralclaw.app.tool_commands.tool_text:tool_row",
+    "tools.described": "neuralclaw.app.tool_commands.tool_text:tool_lines",
     "verbs.progress": "neuralclaw.cli.verb_progress:run_verb",
     "models.try": "neuralclaw.app.trials.trial_verb:try_models",
     "models.trial_request": "neuralclaw.app.trials.trial_verb:trial_request",
@@ -70,7 +85,6 @@ PARTS = {
     "chat.options": "neuralclaw.cli.slash_rows:options_of",
     "chat.live": "neuralclaw.cli.livechat:LiveChat",
     "sessions.send": "neuralclaw.cli.turn_control:send",
-    "sessions.cancel": "neuralclaw.cli.turn_control:cancel",
     "chat.open": "neuralclaw.cli.open_chat:open_chat",
 }
 
@@ -93,12 +107,43 @@ class BuiltInCapability:
         return self.parts is None or known.get(part, part in self.parts)
 
 
+_RECORD = "neuralclaw.app.record.record_capabilities"
 CAPABILITIES: dict[str, BuiltInCapability] = {
     "documents": BuiltInCapability("neuralclaw.documents.document_formats:DOCUMENTS", parts=frozenset({"formats"})),
     "models": BuiltInCapability(
         "neuralclaw.app.models.models_capability:MODELS",
         {"models": "list, show, try: which models there are, and what one achieves before you trust it"},
         verbs=("models.list", "models.show", "models.try"),
+        parts=frozenset(),
+    ),
+    "sessions": BuiltInCapability(
+        f"{_RECORD}:SESSIONS",
+        {"sessions": "list, show, send, cancel: what was said and done, and a word to it"},
+        verbs=("sessions.list", "sessions.show", "sessions.send", "sessions.cancel"),
+        parts=frozenset(),
+    ),
+    "approvals": BuiltInCapability(
+        f"{_RECORD}:APPROVALS",
+        {"approvals": "list, show, answer: questions that wait for you"},
+        verbs=("approvals.list", "approvals.show", "approvals.answer"),
+        parts=frozenset(),
+    ),
+    "grants": BuiltInCapability(
+        f"{_RECORD}:GRANTS",
+        {"grants": "list, revoke: the answers that hold for a session or a workspace"},
+        verbs=("grants.list", "grants.revoke"),
+        parts=frozenset(),
+    ),
+    "tools": BuiltInCapability(
+        "neuralclaw.app.tool_commands.tools_capability:TOOLS",
+        {"tools": "list, show, call: what the agent can do, each call through the gate"},
+        verbs=("tools.list", "tools.show", "tools.call"),
+        parts=frozenset(),
+    ),
+    "audit": BuiltInCapability(
+        f"{_RECORD}:AUDIT",
+        {"audit": "verify, show, export: the record of everything"},
+        verbs=("audit.verify", "audit.show", "audit.export"),
         parts=frozenset(),
     ),
 }

@@ -19,6 +19,7 @@ from ..cli.program import Claw
 from . import shelf
 from .shelf import package
 
+RECORD = "neuralclaw.app.record.record_capabilities"
 PARTS = frozenset(Capability.__struct_fields__) - {"name", "summary", "version", "settings", "verbs"}
 
 
@@ -39,11 +40,17 @@ async def imported(home: Path, *words: str) -> set[str]:
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("words", [("--help",), ("run", "calculate 6*7"), ("sessions", "list")])
-async def test_no_code_of_a_built_in_capability_is_imported_before_it_is_used(home: Path, words: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(("words", "used"), [(("--help",), set()), (("run", "calculate 6*7"), {RECORD}), (("sessions", "list"), {RECORD})])
+async def test_no_code_of_a_built_in_capability_is_imported_before_it_is_used(home: Path, words: tuple[str, ...], used: set[str]) -> None:
     found = await imported(home, *words)
     assert "neuralclaw.plugins" in found
-    assert not {row.target.partition(":")[0] for row in CAPABILITIES.values() if row.parts == frozenset()} & found
+    assert {row.target.partition(":")[0] for row in CAPABILITIES.values() if row.parts == frozenset()} & found == used
+
+
+@pytest.mark.anyio
+async def test_a_command_that_reads_the_record_loads_neither_the_agent_nor_a_model(home: Path) -> None:
+    found = await imported(home, "sessions", "list")
+    assert not {"neuralclaw.app.agent", "neuralclaw.app.home", "neuralclaw.agent.loop", "neuralclaw.safety.gate", "neuralclaw.tools.builtin"} & found
 
 
 @pytest.mark.anyio

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 from pathlib import Path
 from typing import Any
@@ -186,6 +187,59 @@ async def test_without_being_enabled_it_brings_no_command_and_doctor_names_it(re
     assert "reading_list.room" not in checks
 
 
+def upgrade(packages: Path, code: str, version: str) -> None:
+    """What pip does with another version of the package."""
+    for there in packages.iterdir():
+        shutil.rmtree(there) if there.is_dir() else there.unlink()
+    install(packages, "reading_list", code, version=version)
+
+
+async def test_a_reading_command_after_an_upgrade_sees_the_table_made_anew(reading: Claw, tmp_path: Path) -> None:
+    assert (await reading("reading", "add", "a", "--json")).code == 0
+    assert (await reading("reading", "stored", "--json")).json == [{"url": "a"}]
+    later = CODE.replace('columns={"url": "text"}', 'columns={"url": "text", "length": "integer"}').replace(
+        "url=entry.body.url)\n", "url=entry.body.url, length=1)\n"
+    )
+    upgrade(tmp_path / "packages", later, "2.0")
+    for ran in (
+        readonly(reading, "reading", "stored", "--json"),
+        await reading("reading", "stored", "--json"),
+        readonly(reading, "reading", "stored", "--json"),
+    ):
+        assert (ran.code, ran.err, ran.json) == (0, "", [{"url": "a", "length": 1}])
+    upgrade(tmp_path / "packages", CODE, "1.3")
+    assert (await reading("reading", "stored", "--json")).json == [{"url": "a"}], "and after going back"
+
+
+async def test_doctor_names_the_capability_and_the_version_whose_table_cannot_be_derived(reading: Claw, tmp_path: Path) -> None:
+    await reading("run", "calculate 6 * 7")
+    await reading("reading", "add", "a", "--json")
+    broken = CODE.replace("    rows.put(url=entry.body.url)", '    raise LookupError("no such shelf")')
+    upgrade(tmp_path / "packages", broken, "2.0")
+    ran = await reading("doctor", "--rebuild", "--json")
+    checks = {one["check"]: one for one in ran.json}
+    assert ran.code == 1
+    assert checks["home"]["ok"]
+    assert "derived tables rebuilt but reading_list" in checks["home"]["text"]
+    failed = checks["capability.reading_list.reading_list"]
+    assert failed["ok"] is False
+    assert failed["text"] == (
+        "reading_list 2.0 from neuralclaw-reading-list, cannot derive its table reading_list, which is empty: "
+        "the table reading_list of a capability cannot process an entry of kind reading_list.added (LookupError: no such shelf)"
+    )
+    assert failed["fix"] == "fix or update neuralclaw-reading-list, then: neuralclaw doctor --rebuild"
+    plain = await reading("doctor", "--json")
+    assert "capability.reading_list.reading_list" in {one["check"] for one in plain.json if not one["ok"]}
+    assert plain.code == 0, "the rest of the program works"
+    stored = await reading("reading", "stored", "--json")
+    assert stored.code == 1
+    assert "LookupError: no such shelf" in stored.err
+    upgrade(tmp_path / "packages", CODE, "2.1")
+    assert (await reading("reading", "stored", "--json")).json == [{"url": "a"}]
+    mended = await reading("doctor", "--rebuild", "--json")
+    assert "capability.reading_list.reading_list" not in {one["check"] for one in mended.json}
+
+
 async def test_the_command_takes_what_its_signature_says(reading: Claw) -> None:
     plain = await reading("reading", "add", "https://a.example", "--json")
     assert plain.json == {"url": "https://a.example", "tags": [], "level": "easy", "count": 1, "urgent": False, "most": 20, "who": "program"}
@@ -203,7 +257,7 @@ async def test_the_command_takes_what_its_signature_says(reading: Claw) -> None:
         (("add", "u", "--levle", "hard"), "has no option --levle; did you mean '--level'?"),
         (("add", "u", "--level", "hrad"), "--level: 'hrad' is not one of easy, hard; did you mean 'hard'?"),
         (("add", "u", "--count", "many"), "--count: 'many' is not a whole number"),
-        (("add", "u", "--count", "-1"), "--count: '-1' is not a whole number >= 1"),
+        (("add", "u", "--count", "-1"), "--count: '-1' is not a whole number from 1"),
         (("add", "u" * 31), "cannot be 'uuuuuuuuuuuuuuuuuuuuuuuuuuuuuuu': expected `str` of length <= 30"),
         (("add", "u", "--count", "1", "--count", "2"), "--count: it is given twice"),
         (("sum", "1", "x"), "NUMBERS: 'x' is not a whole number"),
@@ -346,7 +400,7 @@ async def test_installed_and_not_enabled_its_section_is_a_notice_and_an_unknown_
         ("import neuralclaw_nowhere\n", "it cannot be loaded (ModuleNotFoundError: No module named 'neuralclaw_nowhere', {file}:1)"),
         ("capability = 3\n", "its entry point gives int, which is not a Capability"),
         (PLAIN.format(name="other", noun="other"), "its entry point is named broken and the capability other: both must be the same"),
-        (PLAIN.format(name="broken", noun="sessions"), "the command sessions is taken: it is built in"),
+        (PLAIN.format(name="broken", noun="sessions"), "the command sessions is taken: the capability sessions has it"),
         (PLAIN.format(name="broken", noun="reading"), "the command reading is taken: the capability reading_list has it"),
     ],
 )
@@ -418,7 +472,7 @@ async def test_its_commands_are_slash_commands_of_the_chat(reading: Claw) -> Non
     assert "/reading add|list|stored|sum|pages What waits to be read." in re.sub(" +", " ", text)
     assert "the sum is 9" in text
     assert "--level: 'hrad' is not one of easy, hard; did you mean 'hard'?" in text
-    assert "--count: '0' is not a whole number >= 1" in text
+    assert "--count: '0' is not a whole number from 1" in text
     assert re.search(r"https://b\.example +1", text)
     assert "/reading has no 'lsit'; did you mean 'list'?" in text
     assert '"count":2' in text

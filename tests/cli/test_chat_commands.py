@@ -65,7 +65,7 @@ async def test_every_promised_command_is_there_or_says_that_it_is_not_yet_and_he
     for name in LATER:
         assert f"/{name} is not available yet" in ran.err
     listed = set(re.findall(r"^  /(\w+)", ran.err, re.MULTILINE))
-    assert listed == set(PROMISED) - set(LATER)
+    assert listed == {*PROMISED, "approvals", "grants", "audit"} - set(LATER)
     assert "Ctrl-O" not in ran.err  # no keys over a pipe
     with served(claw.home), Screen(claw, rows=50) as chat:
         chat.until(READY)
@@ -261,7 +261,7 @@ async def test_a_name_that_no_session_can_have_is_refused_at_once_and_the_chat_s
 
 
 async def test_what_a_command_does_not_take_is_said_and_nothing_is_done(claw: Claw) -> None:
-    for line in ("/tools x", "/exit now", "/clear now", "/status x", "/sessions 3", "/cost all", "/stop it", "/quit now"):
+    for line in ("/exit now", "/clear now", "/status x", "/cost all", "/stop it", "/quit now"):
         ran = await claw("--model", "offline", stdin=f"{line}\ncalculate 6 * 7\n".encode())
         assert f"{line.split()[0]} takes no argument; nothing was done" in ran.err, ran
         assert "42" in ran.out
@@ -271,6 +271,25 @@ async def test_what_a_command_does_not_take_is_said_and_nothing_is_done(claw: Cl
     assert "there is no /nothing" in ran.err
     assert "there is no /foo\n" in ran.err
     assert "there is no /sesions; did you mean '/sessions'?" in ran.err
+
+
+async def test_the_commands_about_the_record_are_slash_commands_too(claw: Claw) -> None:
+    assert (await claw("run", "calculate 6 * 7", "--session", "first")).code == 0
+    assert (await claw("run", "run touch made.txt", "--session", "asks", "--approvals", "park")).code == 3
+    [asked] = (await claw("approvals", "list", "--json")).json
+    said = "/sessions\n/sessions list --unfinished\n/sessions show first\n/sessions x\n/sessions send first hello\n/approvals list\n"
+    said += f"/approvals answer {asked['approval_id']} y\n/approvals list\n/grants list\n/audit verify\n/audit export --session first\n/help audit\n"
+    ran = await claw("--model", "offline", stdin=said.encode())
+    assert ran.code == 0, ran
+    lines = [" ".join(line.split()) for line in ran.err.splitlines()]
+    assert ran.err.count("calculate 6 * 7\n") > 2  # both lists, and the message of the session
+    assert any(re.fullmatch(r"8 turn 1 \S+ turn.finished .*", line) for line in lines), ran
+    assert {"❌ /sessions has no 'x'", "❌ /sessions has no 'send'", "no question waits", "no answer holds for a session or for ever"} <= set(lines)
+    assert f"{asked['approval_id']} asks 1" in " ".join(lines)
+    assert "answered; no process is running this session; continue with:" in lines
+    assert any(line.startswith("whole: ") for line in lines)
+    assert sum(line.startswith("{") and '"session":"first"' in line and line.endswith('"erased":false}') for line in lines) == 8, ran
+    assert "/audit verify|show|export the record of everything" in lines
 
 
 async def test_the_verbs_about_models_are_slash_commands_too(claw: Claw) -> None:

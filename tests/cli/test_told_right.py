@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from neuralclaw.cli.output import money
+from neuralclaw.channels.value_text import money
 
 from .program import Claw
 from .test_readonly_home import readonly

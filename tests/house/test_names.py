@@ -10,7 +10,6 @@ from .source import Module, modules
 # File names that stand in several rooms: {"file": "why"}.
 SHARED_FILE_NAMES = {
     "facts": "the values of what was looked up, and the look-up",
-    "grants": "`neuralclaw grants`, and the values of grants",
     "journal": "the journal as a turn sees it, and as the store writes it",
     "patterns": "patterns of a search, and those of the shell's analysis",
     "questions": "the values of questions, and how the gate words one",

@@ -5,10 +5,9 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
+from ..foreign_code import reason, run_foreign
 from ..ports import Redaction
-from ..types.error_text import reason
 from ..types.labels import NONE, Labels, checked_labels, join
-from .foreign_code import run_foreign
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from anyio.abc import TaskGroup
 from ..agent.redaction import Searched
 from ..runtime.asker import JournalAsker
 from ..runtime.bus import Bus
-from ..runtime.desk import SessionDesk, VerbFunction
+from ..runtime.desk import SessionDesk
 from ..runtime.runtime_ports import RuntimePorts
 from ..runtime.sessions import Sessions
 from ..types.options import StartOptions, TurnOptions
@@ -18,9 +18,8 @@ from .capability_context import CapabilityClient
 from .equip import equip, resolve
 from .eventlog import EventLog
 from .home import Home
-from .session_verbs import session_verbs
 from .turn_verbs import turn_verbs
-from .verb_calls import call_verb
+from .verb_calls import VerbFunction, call_verb
 from .verbs import agent_verbs
 
 
@@ -31,7 +30,8 @@ def open_desk(
 
     `tell` shows a person a sentence that a verb says beside its value.
     """
-    bus = Bus(home.store, home.clock)
+    sentence_of = capabilities_of(home.loaded).sentence_of
+    bus = Bus(home.store, home.clock, sentence_of)
     asker = JournalAsker(home.store, home.clock, lambda entries: desk.notify(entries), approver=asked(approver) if approver else None, redaction=home.redactor)
     ports = RuntimePorts(
         store=home.store,
@@ -44,12 +44,13 @@ def open_desk(
         searched=Searched(home.redactor),
     )
     sessions = Sessions(ports, tasks, max_sessions=home.loaded.settings.agent.max_sessions, ended=asker.arrive)
-    bus.listen(EventLog(home.log_writer, sessions.here, capabilities_of(home.loaded).sentence_of).entries)
+    bus.listen(EventLog(home.log_writer, sessions.here, sentence_of).entries)
     verbs: dict[str, VerbFunction] = {}
     desk = SessionDesk(ports, sessions, partial(resolve, home, defaults), partial(call_verb, verbs), start)
     verbs.update(turn_verbs(desk, defaults, start))
-    verbs.update(session_verbs(home.store, desk, defaults, start))
     client = CapabilityClient(home.loaded, desk, home.store, home.clock, desk.notify, defaults.workspace, defaults.origin.who, home.redactor)
-    given = home.capability_parts = capabilities_of(home.loaded).for_client(client._replace(models=home.models, tell=tell))
-    verbs.update(agent_verbs(home, desk, defaults, given))
+    given = home.capability_parts = capabilities_of(home.loaded).for_client(
+        client._replace(home=home, models=home.models, tell=tell, options=(defaults, start))
+    )
+    verbs.update(agent_verbs(home, defaults, given))
     return desk

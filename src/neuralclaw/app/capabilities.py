@@ -9,15 +9,14 @@ from typing import Any
 
 import msgspec
 
-from ..agent.foreign_code import call_foreign, run_foreign
 from ..capability import Capability, CapabilityContext, ContextSource, DoctorCheck, EventKind, FileFormat, Service, Table, TurnContext, Verb
 from ..config import LeftOut, LoadedSettings, SettingsRequest, enabled_names
 from ..errors import AgentError
+from ..foreign_code import call_foreign, place_of, reason, reason_with_place, run_foreign
 from ..plugins import CAPABILITIES, BuiltInCapability, InstalledCapability, installed, load, load_target
 from ..ports import Channel, Provider
 from ..types.codec import BUILT_IN as BUILT_IN_KINDS
 from ..types.codec import Codec
-from ..types.error_text import place_of, reason, reason_with_place
 from ..types.events import Body
 from ..types.sentences import sentence
 from ..types.suggestions import did_you_mean
@@ -216,7 +215,7 @@ class ClientCapabilities:
     """What the capabilities bring, for one client."""
 
     def __init__(self, capabilities: Capabilities, client: CapabilityClient) -> None:
-        self.capabilities, self._client = capabilities, client._replace(reads=self._reads)
+        self.capabilities, self._client = capabilities, client._replace(told=capabilities.sentence_of, reads=self._reads)
         self._contexts: dict[str, ClientContext] = {}
 
     def context(self, name: str) -> CapabilityContext:

@@ -1,35 +1,53 @@
 """What the code of one capability works with: its settings, and the desk and store of the home, for one client."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from .. import lookups
 from ..agent.redaction import NO_REDACTION, redacted
-from ..capability import PRIVATE, Capability
+from ..capability import PRIVATE, Capability, TurnContext
 from ..config import LoadedSettings
 from ..errors import AgentError, UsageError
-from ..ports import Clock, Desk, Redaction, Store
+from ..ports import Clock, Desk, Gate, Redaction, Store, Toolset
 from ..types.actions import Who
 from ..types.entries import HOME, Draft, Entry
 from ..types.events import Body
 from ..types.labels import AGENT, Labels, checked_labels, join
+from ..types.options import StartOptions, TurnOptions
+from ..types.sentences import sentence
 from .reading_client import READING_VERBS, ReadingClientDesk, ReadingStore
 
 if TYPE_CHECKING:
+    from .capability_tools import ToolProblem
     from .models.model_resolver import ModelResolver  # what only reads the record does not load it
 
 Part = TypeVar("Part")
+
+
+class OpenHome(Protocol):
+    """What the verbs of built-in capabilities use of a home that is open, besides its store."""
+
+    @property
+    def gate(self) -> Gate: ...
+    async def turn_tools(self, turn: TurnContext) -> Toolset:
+        """The tools that a turn has."""
+        ...
+
+    async def tool_problems(self, turn: TurnContext) -> "Sequence[ToolProblem]":
+        """Tools that capabilities bring to this turn and that cannot be used."""
+        ...
 
 
 class CapabilityClient(NamedTuple):
     """For whom capabilities work, and over what. `notify` tells this process's subscribers of entries that were written.
 
     `workspace`: absolute and real, "" where there is none. `desk` and `store` None: the home is not open, and verbs that need the settings alone are
-    all there is. `models`: those of the home; `tell` shows a person a sentence beside the value of a verb. `reads`: whether the verb of that name writes
-    nothing of the record.
+    all there is; `loaded` and `desk` None: the record alone is. `models`: those of the home; `tell` shows a person a sentence beside the value of a
+    verb. `told`: an event in words. `options`: those of turns that the client begins, and of turns that it goes on with. `reads`: whether the verb of that
+    name writes nothing of the record.
     """
 
-    loaded: LoadedSettings
+    loaded: LoadedSettings | None
     desk: Desk | None
     store: Store | None
     clock: Clock
@@ -38,7 +56,10 @@ class CapabilityClient(NamedTuple):
     who: Who = "program"
     redaction: Redaction = NO_REDACTION
     models: "ModelResolver | None" = None
+    home: OpenHome | None = None
     tell: Callable[[str], None] | None = None
+    told: Callable[[Body], str] = sentence
+    options: tuple[TurnOptions, StartOptions] | None = None
     reads: Callable[[str], bool] = READING_VERBS.__contains__
 
     def only_reading(self, command: str) -> "CapabilityClient":
@@ -51,7 +72,7 @@ class CapabilityClient(NamedTuple):
 class ClientContext:
     """The `CapabilityContext` of one capability and one client.
 
-    `loaded` and `models` stand in no protocol: a built-in capability, which is part of `app`, may use them.
+    `client`, `home`, `loaded`, `models` and `options` stand in no protocol: a built-in capability, which is part of `app`, may use them.
     """
 
     def __init__(self, capability: Capability, client: CapabilityClient) -> None:
@@ -61,17 +82,32 @@ class ClientContext:
     @property
     def settings(self) -> Any:
         """The section as its struct, decoded when it is first asked for. Raises `ConfigError` that names every problem with file, line and key."""
-        return self._client.loaded.section(self._capability.name)
+        return self.loaded.section(self._capability.name)
 
     @property
     def loaded(self) -> LoadedSettings:
-        """All settings of the home."""
-        return self._client.loaded
+        """All settings of the home. Raises `AgentError` where the client has none."""
+        return self._there(self._client.loaded, "settings")
+
+    @property
+    def client(self) -> CapabilityClient:
+        """For whom it works, and over what."""
+        return self._client
+
+    @property
+    def options(self) -> tuple[TurnOptions, StartOptions]:
+        """Those of turns that the client begins, and of turns that it goes on with. Raises `AgentError` where it runs none."""
+        return self._there(self._client.options, "turn")
 
     @property
     def models(self) -> "ModelResolver":
         """The models of the home. Raises `AgentError` where the client has none."""
         return self._there(self._client.models, "models")
+
+    @property
+    def home(self) -> OpenHome:
+        """The home. Raises `AgentError` where it is not open."""
+        return self._there(self._client.home, "home")
 
     @property
     def desk(self) -> Desk:
@@ -84,9 +120,14 @@ class ClientContext:
     def _there(self, part: Part | None, name: str) -> Part:
         if part is None:
             raise AgentError(
-                f"{self._capability.name} works with the settings alone here: there is no {name}", hint="a verb that needs it is not settings_only"
+                f"{self._capability.name} works with the {self._only} alone here: there is no {name}", hint=f"a verb that needs it is not {self._only}_only"
             )
         return part
+
+    @property
+    def _only(self) -> str:
+        """The one part of the home that is open, where it is no more."""
+        return "record" if self._client.loaded is None else "settings"
 
     def notice(self, text: str) -> None:
         """See `CapabilityContext`."""

@@ -4,12 +4,11 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from ..agent.foreign_code import call_foreign
 from ..capability import DoctorCheck
 from ..errors import AgentError, ConfigError
+from ..foreign_code import call_foreign, reason
 from ..tool import AnyTool, FunctionTool, as_tool
 from ..tools.registry import Registry
-from ..types.error_text import reason
 from .toolbox import names
 
 

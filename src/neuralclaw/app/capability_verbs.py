@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from typing import Any
 
-from ..agent.foreign_code import run_foreign_command as run_foreign_command  # the clients of the desk guard their own part of a command with it
 from ..capability import CapabilityContext, Verb
+from ..foreign_code import run_foreign_command as run_foreign_command  # the clients of the desk guard their own part of a command with it
 
 
 class VerbParameter(typing.NamedTuple):

@@ -10,13 +10,12 @@ import msgspec
 from ..config import process_environment
 from ..plugins import load
 from ..ports import VerbCaller
-from ..runtime.desk import VerbFunction
 from ..types.risk import Trust
 from .capabilities import capabilities_of
 from .home import Home
 from .option_checks import load_settings, real_directory, trust_of
-from .reader import ReadingDesk
 from .toolbox import Toolbox
+from .verb_calls import VerbFunction, call_verb
 
 
 class PolicyVerbs:
@@ -45,6 +44,17 @@ class PolicyVerbs:
         return {"ok": not errors, "errors": errors}
 
 
+class PolicyDesk:
+    """The policy verbs by their names."""
+
+    def __init__(self, verbs: PolicyVerbs) -> None:
+        self._table = verbs.table()
+
+    async def do(self, verb: str, /, **arguments: Any) -> Any:
+        """The value of a verb, as `--json` prints it."""
+        return await call_verb(self._table, verb, arguments)
+
+
 @asynccontextmanager
 async def policy_desk(
     home: str | None = None, *, workspace: str | None = None, trust: str | None = None, environ: Mapping[str, str] | None = None
@@ -59,7 +69,7 @@ async def policy_desk(
     directory = real_directory(workspace)
     opened = await Home.open(loaded, provider=None, tools=Toolbox(), readonly=True)
     try:
-        yield ReadingDesk(PolicyVerbs(opened, directory, level).table())
+        yield PolicyDesk(PolicyVerbs(opened, directory, level))
     finally:
         with anyio.CancelScope(shield=True):
             await opened.aclose()

@@ -13,8 +13,7 @@ from ..types.options import StartOptions
 from ..types.records import Accepted, Lease, OpenQuestion, Record, SessionRow, StateRow, VerifyReport
 
 READING_VERBS = frozenset(
-    "sessions.list sessions.show approvals.list approvals.show grants.list audit.verify audit.show audit.export tools.list tools.show config.show"
-    " config.check config.path config.schema config.example instructions.list policy.explain policy.rules policy.check status".split()
+    "config.show config.check config.path config.schema config.example instructions.list policy.explain policy.rules policy.check status".split()
 )
 """The built-in verbs, besides those of capabilities, that write nothing of the record."""
 

@@ -6,17 +6,17 @@ from typing import Any
 import anyio
 import msgspec
 
+from .. import lookups
 from ..agent.inbox import Inbox
 from ..errors import ConfigError, SessionBusy, no_result
 from ..ports import Desk, Store, TurnEvents
-from ..runtime.desk import VerbFunction
-from ..runtime.record_verbs import find_session
 from ..runtime.sessions import lease_name
 from ..types.entries import Event
 from ..types.events import Cancel, Inbound, TurnFinished
 from ..types.ids import new_id
 from ..types.options import StartOptions, TurnOptions
 from ..types.records import SessionRow
+from .defaults import ClientDefaults
 from .option_checks import checked_name, checked_text, continued
 
 PATIENCE = 5.0
@@ -48,22 +48,20 @@ class StopReceipt(msgspec.Struct, frozen=True, kw_only=True):
     holder: str | None = None
 
 
-def session_verbs(store: Store, desk: Desk, defaults: TurnOptions, start: StartOptions) -> dict[str, VerbFunction]:
-    """The verbs of a client; `defaults` are the options of turns that it begins, `start` those of turns that it goes on with."""
-    verbs = SessionVerbs(store, desk, defaults, start)
-    return {"sessions.send": verbs.send, "sessions.cancel": verbs.cancel}
+def session_verbs(store: Store, desk: Desk, turn: TurnOptions, start: StartOptions) -> "SessionVerbs":
+    """The verbs of a client; `turn` are the options of turns that it begins, `start` those of turns that it goes on with."""
+    return SessionVerbs(store, desk, ClientDefaults(turn, start))
 
 
 class SessionVerbs:
-    """See `session_verbs`."""
+    """The verbs of a client, under its defaults."""
 
-    def __init__(self, store: Store, desk: Desk, defaults: TurnOptions, start: StartOptions) -> None:
-        self._store, self._desk, self._defaults, self._start = store, desk, defaults, start
-        self._who = defaults.origin.who
+    def __init__(self, store: Store, desk: Desk, defaults: ClientDefaults) -> None:
+        self._store, self._desk, self._defaults, self._who = store, desk, defaults, defaults.who
 
     async def send(self, *, session: str, text: str) -> dict[str, Any]:
         """Steer the turn that runs in the session, in whichever process; where none does, begin one here and bring it to its end."""
-        name, key = continued((await find_session(self._store, checked_name(session))).session), new_id(16)
+        name, key = continued((await lookups.find_session(self._store, checked_name(session))).session), new_id(16)
         checked_text(text)
         tries = round(PATIENCE / _LOOK)
         while True:
@@ -94,7 +92,7 @@ class SessionVerbs:
         return MessageReceipt(session=name, turn=stands, steered=True, holder=await self._holder(name))
 
     def _turn(self, name: str, text: str, key: str) -> AbstractAsyncContextManager[TurnEvents]:
-        return self._desk.turn(name, Inbound(text=text, key=key, by=self._who, options=self._defaults))
+        return self._desk.turn(name, Inbound(text=text, key=key, by=self._who, options=self._defaults.turn))
 
     async def _ended(self, name: str, turn: AbstractAsyncContextManager[TurnEvents]) -> MessageReceipt:
         last: Event | None = None
@@ -107,7 +105,7 @@ class SessionVerbs:
 
     async def cancel(self, *, session: str) -> dict[str, Any]:
         """Stop the session's turn, wherever it runs; one that is parked or was interrupted ends here, and what waits behind it is withdrawn."""
-        row = await find_session(self._store, checked_name(session))
+        row = await lookups.find_session(self._store, checked_name(session))
         if not row.open_turn and not row.pending:
             return plain(StopReceipt(session=row.session))
         turn = row.open_turn or row.last_turn + 1
@@ -115,7 +113,7 @@ class SessionVerbs:
             await self._withdraw_waiting(row)
         await self._desk.cancel(row.session, by=self._who, turn=row.open_turn or None)
         try:
-            wanted = msgspec.structs.replace(self._start, retry=True, one_turn=True)
+            wanted = self._defaults.starting(retry=True, one_turn=True)
             await self._ended(row.session, self._desk.resume(row.session, wanted, by=self._who))
         except ConfigError:  # its model is not there now: it ends when it is taken up
             pass
@@ -144,7 +142,7 @@ class SessionVerbs:
             await anyio.sleep(_LOOK)
 
     async def _row(self, name: str) -> SessionRow:
-        return await find_session(self._store, name)
+        return await lookups.find_session(self._store, name)
 
     async def _holder(self, name: str) -> str | None:
         return await self._store.holder(lease_name(name))

@@ -7,7 +7,6 @@ from typing import Any
 import anyio
 
 from .. import config
-from ..capability import Verb
 from ..plugins import load
 from .capabilities import capabilities_of
 from .capability_context import CapabilityClient
@@ -20,13 +19,13 @@ from .verb_calls import call_verb
 class SettingsDesk:
     """The verbs that need the settings alone. `loaded`: the settings; `models`: those of the home."""
 
-    def __init__(self, client: CapabilityClient, models: ModelResolver) -> None:
-        self.loaded, self.models = client.loaded, models
-        self._given = capabilities_of(client.loaded).for_client(client)
+    def __init__(self, loaded: config.LoadedSettings, client: CapabilityClient, models: ModelResolver) -> None:
+        self.loaded, self.models = loaded, models
+        self._given = capabilities_of(loaded).for_client(client)
 
-    async def do(self, row: Verb, /, **arguments: Any) -> Any:
+    async def do(self, verb: str, /, **arguments: Any) -> Any:
         """The value of a verb, as `--json` prints it."""
-        return await call_verb({row.name: self._given.verbs()[row.name]}, row.name, arguments)
+        return await call_verb(self._given.verbs(), verb, arguments)
 
 
 @asynccontextmanager
@@ -36,7 +35,7 @@ async def settings_desk(asked: config.SettingsRequest, tell: Callable[[str], Non
     clock = SystemClock()
     models = ModelResolver(loaded, load("gate.for_settings")(loaded), clock, given=None)
     try:
-        yield SettingsDesk(CapabilityClient(loaded, None, None, clock, lambda entries: None, models=models, tell=tell), models)
+        yield SettingsDesk(loaded, CapabilityClient(loaded, None, None, clock, lambda entries: None, models=models, tell=tell), models)
     finally:
         with anyio.CancelScope(shield=True):
             await models.aclose()

@@ -4,7 +4,6 @@ from typing import Any, Unpack
 
 from ..errors import no_result
 from ..ports import Desk
-from ..runtime.desk import VerbFunction
 from ..types.events import Debug, Inbound, TurnFinished
 from ..types.ids import new_id
 from ..types.options import ApprovalsMode, StartOptions, TurnOptions
@@ -12,6 +11,7 @@ from .defaults import start_options, turn_options
 from .option_checks import checked_text, new_session
 from .option_types import AskOptions
 from .pictures import pictures
+from .verb_calls import VerbFunction
 
 
 def turn_verbs(desk: Desk, defaults: TurnOptions, start: StartOptions) -> dict[str, VerbFunction]:

@@ -6,15 +6,16 @@ import inspect
 import os
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import msgspec
 
 from ..errors import AgentError, UsageError
-from ..runtime.desk import VerbFunction
 from ..types.planned_commands import is_later
 from ..types.suggestions import did_you_mean
+
+VerbFunction = Callable[..., Awaitable[Any]]
 
 
 async def call_verb(verbs: Mapping[str, VerbFunction], name: str, arguments: Mapping[str, Any]) -> Any:

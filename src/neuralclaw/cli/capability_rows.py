@@ -10,13 +10,12 @@ import anyio
 
 from ..app.capabilities import Capabilities, capabilities_of
 from ..app.option_checks import load_settings
-from ..app.settings_verbs import settings_desk
 from ..capability import Capability, Verb
-from ..config import SettingsRequest, process_environment
+from ..config import process_environment
 from ..errors import NeuralClawError
 from ..plugins import CAPABILITIES, load, load_target
-from . import capability_nouns, output, verb_rows, verbs
-from .opening import opened
+from . import capability_nouns, output, verb_rows
+from .opening import opened_for
 from .parsing import Command, unknown_noun
 
 
@@ -96,13 +95,16 @@ def command_of(row: Verb) -> Command:
 def _run(row: Verb, args: argparse.Namespace) -> int:
     given = verb_rows.arguments_given(row, args)
     if row.progress is not None:
-        return int(load("verbs.progress")(row, given, partial(_value, row, args), partial(_show, row, args, given)))
-    return _show(row, args, given, anyio.run(_value, row, args, given, _notice))
+        return int(load("verbs.progress")(row, given, partial(_value, row, args), partial(shown_value, row, args, given)))
+    return shown_value(row, args, given, anyio.run(_value, row, args, given, _notice))
 
 
-def _show(row: Verb, args: argparse.Namespace, given: Mapping[str, Any], value: Any) -> int:
+def shown_value(row: Verb, args: argparse.Namespace, given: Mapping[str, Any], value: Any) -> int:
     """Show the value, and what of it failed; the exit code."""
-    if args.json:
+    if row.json_lines:
+        for one in value:
+            output.json_line(one)
+    elif verb_rows.as_json(args):
         output.json_line(value)
     else:
         verb_rows.show(row, value, given)
@@ -111,7 +113,7 @@ def _show(row: Verb, args: argparse.Namespace, given: Mapping[str, Any], value: 
         err.trouble(failure.kind, failure.text)
         if failure.hint:
             err.line(f"   {failure.hint}", "dim")
-    return 1 if failures else 0
+    return 1 if failures or not (row.succeeded is None or row.succeeded(value)) else 0
 
 
 def _notice(text: str) -> None:
@@ -119,11 +121,6 @@ def _notice(text: str) -> None:
 
 
 async def _value(row: Verb, args: argparse.Namespace, given: Mapping[str, Any], notice: Callable[[str], None]) -> Any:
-    """What the verb gives. One that only reads works on a read-only home; any other may begin turns, so that caps and the sandbox must hold."""
-    if row.settings_only:
-        async with settings_desk(SettingsRequest(args.home, process_environment.environ), notice) as desk:
-            return await desk.do(row, **given)
-    options = {"readonly": True, "thinks": False} if row.reads else {"who": verbs.at_terminal()}
-    place = argparse.Namespace(home=args.home)
-    async with opened(place, tell=notice, **options) as client:
-        return output.plain(await client.desk.do(row.name, **given))
+    """What the verb gives."""
+    async with opened_for(row, args, notice) as desk:
+        return output.plain(await desk.do(row.name, **given))

@@ -30,13 +30,16 @@ class CommandRun:
         self.interrupt: Callable[[], Coroutine[Any, Any, None]] | None = None
         self.stopped = False
 
-    async def serve(self, work: Callable[["CommandRun"], Awaitable[int]]) -> int:
-        """Do the work, which the signals stop; its exit code. Raises the `OSError` of output that cannot be written."""
+    async def serve(self, work: Callable[..., Awaitable[int]], *given: object) -> int:
+        """Do the work, which is called with what is given and this run, and which the signals stop; its exit code.
+
+        Raises the `OSError` of output that cannot be written.
+        """
         code = CANCELLED
         async with anyio.create_task_group() as group:
             await group.start(self._watch, group.cancel_scope)
             group.start_soon(self.flow.watch)
-            code = await work(self)
+            code = await work(*given, self)
             group.cancel_scope.cancel()
         return CANCELLED if self.stopped and self.flow.given_up else code
 
@@ -62,10 +65,13 @@ class CommandRun:
                         group.start_soon(self.how)
 
 
-def run_command(work: Callable[[CommandRun], Awaitable[int]], *, hang_up: bool = False) -> int:
-    """The one way of a command that takes its time: opens the output, does the work, writes what is left of the output, gives the exit code."""
+def run_command(work: Callable[..., Awaitable[int]], *given: object, hang_up: bool = False) -> int:
+    """The one way of a command that takes its time: opens the output, does the work, writes what is left of the output, gives the exit code.
+
+    `work` is called with what is given, and behind it its `CommandRun`.
+    """
     with NonblockingOutput(sys.stdout, sys.stderr) as flow:
-        return anyio.run(CommandRun(flow, hang_up=hang_up).serve, work)
+        return anyio.run(CommandRun(flow, hang_up=hang_up).serve, work, *given)
 
 
 def leave_at_once(flow: NonblockingOutput) -> None:

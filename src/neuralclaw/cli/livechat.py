@@ -104,7 +104,7 @@ def _verbs_and_options(capabilities: Capabilities) -> dict[str, Values]:
     def verbs(noun: str) -> Values:
         async def found() -> Iterable[tuple[str, str]]:
             rows = capabilities.verbs()
-            return [(name.partition(".")[2], rows[name].summary) for name in names if name.startswith(f"{noun}.")]
+            return [(name.partition(".")[2], rows[name].summary) for name in names if name.startswith(f"{noun}.") and rows[name].in_chat]
 
         return found
 

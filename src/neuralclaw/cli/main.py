@@ -13,16 +13,13 @@ GROUPS = {
     "doctor": "doctor",
     "config": "config",
     "sessions": "sessions",
-    "approvals": "approvals",
-    "grants": "grants",
     "tools": "tools",
     "policy": "policy",
-    "audit": "audit",
     "completion": "completion",
 }
-"""Noun -> the file of this package that has its commands."""
-AFTER = "config"
-"""The command behind which those of built-in capabilities stand in the help."""
+"""Noun -> the file of this package that has its commands. Those of other nouns are the rows of their capabilities."""
+ORDER = ("run", "chat", "recover", "init", "doctor", "config", "models", "sessions", "approvals", "grants", "tools", "policy", "audit", "completion")
+"""The first words of all built-in commands, in the order of the help."""
 
 _program = False
 """Whether this process was started as `neuralclaw`: then it is ours, with every library's logging in it."""
@@ -83,7 +80,7 @@ def _help(noun: str, home: str | None) -> int:
     more = _part("capability_rows").nouns(home) if _part("capability_nouns").perhaps(home) else {}
     if noun in more:
         return _run(noun, ["--help"], home)
-    print(_part("usage").page(built_in, more))
+    print(_part("usage").page(ORDER, built_in, more))
     return 0
 
 
@@ -93,22 +90,15 @@ def _commands(noun: str, home: str | None):  # type: ignore[no-untyped-def]  # t
         return _part(GROUPS[noun]).COMMANDS
     if noun in _built_in():
         return _part("capability_rows").built_in_commands(noun)
-    there = tuple(name for name in nouns() if name != "chat")
+    there = tuple(name for name in ORDER if name != "chat")
     if not _part("capability_nouns").perhaps(home):
         raise _part("parsing").unknown_noun(noun, there)
     return _part("capability_rows").installed_commands(noun, home, there)
 
 
-def nouns() -> tuple[str, ...]:
-    """The first words of all built-in commands, in the order of the help."""
-    names = tuple(GROUPS)
-    place = names.index(AFTER) + 1
-    return (*names[:place], *_built_in(), *names[place:])
-
-
 def is_noun(home: str | None, word: str) -> bool:
     """Whether the word begins a command in this home: a built-in one, or one of an enabled capability."""
-    return word in nouns() or bool(_part("capability_nouns").perhaps(home) and _part("capability_rows").brings(home, word))
+    return word in ORDER or bool(_part("capability_nouns").perhaps(home) and _part("capability_rows").brings(home, word))
 
 
 def _any_home(arguments: list[str]) -> str | None:
@@ -136,7 +126,7 @@ def _run(noun: str, rest: list[str], home: str | None) -> int:
     command, given = found
     if command.prepare is not None:
         command.prepare(given)
-    return int(_part("interrupts").run_command(lambda run: command.run(given, run)) if command.takes_time else command.run(given))
+    return int(_part("interrupts").run_command(command.run, given) if command.takes_time else command.run(given))
 
 
 def _leading_home(arguments: list[str]) -> tuple[str | None, list[str]]:

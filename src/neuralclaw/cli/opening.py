@@ -2,9 +2,14 @@
 
 import argparse
 import os
-from contextlib import AbstractAsyncContextManager
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from ..capability import Verb
+from ..config import SettingsRequest
+from ..config.process_environment import environ
 from ..plugins import load
 from ..types.actions import Who
 
@@ -23,6 +28,23 @@ def opened(args: argparse.Namespace, *, works: bool = False, **more: Any) -> "Ab
         wanted["workspace"] = NO_WORKSPACE
     client: AbstractAsyncContextManager[DeskClient] = load("open.client")(home=args.home, **{k: v for k, v in wanted.items() if v is not None})
     return client
+
+
+@asynccontextmanager
+async def opened_for(row: Verb, args: argparse.Namespace, tell: Callable[[str], None]) -> "AsyncIterator[VerbCaller]":
+    """What this verb needs of the home and no more: the settings, the record, a home that is only read, or all of it. `tell` shows what it says beside
+    its value."""
+    if row.settings_only:
+        async with load("open.settings")(SettingsRequest(args.home, environ), tell) as desk:
+            yield desk
+    elif row.record_only:
+        async with opened_record(args.home, workspace_of(args)) as desk:
+            yield desk
+    else:
+        options = {"readonly": True} if row.reads else {"who": who_sits(sys.stdin is not None and sys.stdin.isatty())}
+        place = argparse.Namespace(home=args.home)  # an argument of the verb is no option of the client
+        async with opened(place, tell=tell, thinks=row.begins_turns and not row.reads, **options) as client:
+            yield client.desk
 
 
 def opened_record(home: str | None, workspace: str = "") -> "AbstractAsyncContextManager[VerbCaller]":

@@ -9,8 +9,10 @@ import msgspec
 from ..channels import text_layout
 from ..channels.control_characters import visible
 from ..channels.screen import Screen
+from ..channels.value_text import compact as compact
+from ..channels.value_text import field_lines, value_text
+from ..channels.value_text import worded as worded
 from ..config.process_environment import environ
-from . import table_text
 
 # The two variables say what the person's screen can show; they are no settings of the agent.
 _TERM = environ.get("TERM", "")
@@ -51,7 +53,7 @@ def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, empty: s
     if not rows:
         err().line(empty)
         return
-    cells = [[_cell(row.get(c)) for c in columns] for row in map(table_text.value_text, rows)]
+    cells = [[_cell(row.get(c)) for c in columns] for row in map(value_text, rows)]
     shown = out()
     heading, *lines = text_layout.table([[c.upper() for c in columns], *cells], shown.width, drop=[columns.index(name) for name in drop])
     shown.line(heading, "bold")
@@ -68,33 +70,10 @@ def _cell(value: Any) -> str:
 
 
 def fields(value: Mapping[str, Any]) -> None:
-    """An object as lines `name: value`, in words; what is nested deeper than a list stands as JSON."""
+    """An object as lines `name: value`."""
     shown = out()
-    for name, one in value.items():
-        shown.line(f"{name}: {money(one) if name == 'usd' and isinstance(one, int | float) else worded(one)}")
-
-
-def worded(value: Any) -> str:
-    """A plain value as a person reads it: lists with commas, numbers to six digits."""
-    if value is None:
-        return "none"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:g}"
-    if isinstance(value, list) and not any(isinstance(one, list | dict) for one in value):
-        return ", ".join(map(worded, value)) or "none"
-    return value if isinstance(value, str) else compact(value)
-
-
-def money(usd: float) -> str:
-    """An amount in US dollars, rounded to what a person can use."""
-    return "less than 0.0001" if 0 < usd < 0.0001 else f"{usd:.4f}" if usd else "0"
-
-
-def compact(value: Any) -> str:
-    """A value as JSON on one line."""
-    return msgspec.json.encode(value).decode()
+    for line in field_lines(value):
+        shown.line(line)
 
 
 def plain(value: Any) -> Any:

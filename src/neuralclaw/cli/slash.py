@@ -2,10 +2,11 @@
 
 from ..app.capabilities import capabilities_of
 from ..app.option_checks import new_session
+from ..channels.value_text import sentence, value_text
 from ..errors import NeuralClawError, UsageError
 from ..plugins import CAPABILITIES, load
 from ..types.suggestions import did_you_mean
-from . import output, table_text
+from . import output
 from .conversation import Chat, SlashCommand
 from .option_choices import TRUST
 from .status_text import status_rows
@@ -66,10 +67,18 @@ async def _new(chat: Chat, rest: str) -> None:
     chat.say(f"session {rest}" if rest else "a new session begins with the next message")
 
 
+async def _row(chat: Chat, noun: str, rest: str) -> None:
+    """A command of the noun that a capability brings."""
+    await load("chat.rows")(capabilities_of(chat.client.settings), [noun])[noun].run(chat, rest)
+
+
 async def _sessions(chat: Chat, rest: str) -> None:
+    if rest:
+        await _row(chat, "sessions", rest)
+        return
     rows = output.plain(await chat.desk.do("sessions.list"))
     if rows:
-        seen = [table_text.value_text(row) for row in rows]
+        seen = [value_text(row) for row in rows]
         chat.table([_HEADING, *([str(row[name] or "-") for name in _COLUMNS] for row in seen)], drop=_LEAST)
     else:
         chat.say("there is no session yet")
@@ -78,7 +87,7 @@ async def _sessions(chat: Chat, rest: str) -> None:
 async def _resume(chat: Chat, rest: str) -> None:
     _idle(chat)
     if not rest:
-        await _sessions(chat, rest)
+        await _sessions(chat, "")
         return
     shown = output.plain(await chat.desk.do("sessions.show", session=rest))
     chat.session = str(shown["session"])
@@ -100,7 +109,7 @@ async def _trust(chat: Chat, rest: str) -> None:
 
 async def _models(chat: Chat, rest: str) -> None:
     if rest:
-        await load("chat.rows")(capabilities_of(chat.client.settings), ["models"])["models"].run(chat, rest)
+        await _row(chat, "models", rest)
         return
     found = output.plain(await chat.desk.do("models.list"))
     now = chat.interface.session_status.model
@@ -119,8 +128,11 @@ async def _model(chat: Chat, rest: str) -> None:
 
 
 async def _tools(chat: Chat, rest: str) -> None:
+    if rest:
+        await _row(chat, "tools", rest)
+        return
     rows = output.plain(await chat.desk.do("tools.list"))
-    chat.table([(row["name"], row["risk"], table_text.sentence(row["description"])) for row in rows])
+    chat.table([(row["name"], row["risk"], sentence(row["description"])) for row in rows])
 
 
 async def _cost(chat: Chat, rest: str) -> None:
@@ -171,7 +183,7 @@ _SESSION, _TURN, _AGENT, _CHAT = "Sessions", "The running turn", "The agent", "T
 
 SLASH = {
     "new": SlashCommand(_SESSION, "[ID]", "begin another session", _new),
-    "sessions": SlashCommand(_SESSION, "", "the sessions", _sessions),
+    "sessions": SlashCommand(_SESSION, "[list|show|cancel]", "the sessions", _sessions),
     "resume": SlashCommand(_SESSION, "ID", "resume a session", _resume),
     "approve": SlashCommand(_TURN, "[session|always]", "yes to the question on the screen", _approve),
     "deny": SlashCommand(_TURN, "[TEXT]", "no to the question; the model reads TEXT", _deny),
@@ -180,7 +192,7 @@ SLASH = {
     "models": SlashCommand(_AGENT, f"[{_MODELS}]", "the models there are", _models),
     "model": SlashCommand(_AGENT, "P:M", "change the model", _model),
     "trust": SlashCommand(_AGENT, "low|medium|high", "how much runs without asking", _trust),
-    "tools": SlashCommand(_AGENT, "", "what the agent can do", _tools),
+    "tools": SlashCommand(_AGENT, "[list|show]", "what the agent can do", _tools),
     "cost": SlashCommand(_AGENT, "", "tokens and money of this session", _cost),
     "status": SlashCommand(_CHAT, "", "session, model, workspace, sandbox and what was used", _status),
     "clear": SlashCommand(_CHAT, "", "clear the screen", _clear),

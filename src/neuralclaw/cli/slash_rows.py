@@ -16,17 +16,23 @@ from .capability_rows import command_of
 from .conversation import Chat, SlashCommand
 from .parsing import arguments_of, asks_for_help, slash_help
 
-_GROUP = "Capabilities"
+_INSTALLED, _BUILT_IN = "Capabilities", "The record"
+"""Groups in `/help`."""
 
 
 def slash_commands(capabilities: Capabilities, nouns: Sequence[str]) -> dict[str, SlashCommand]:
     """A command for each of these nouns: `/reading add URL` for `reading.add`."""
-    brought = capabilities.nouns()
-    told = {noun: brought[noun].capability for noun in nouns}
-    return {noun: _command(noun, one.summary, [row for row in one.verbs if row.name.partition(".")[0] == noun]) for noun, one in told.items()}
+    brought, found = capabilities.nouns(), {}
+    for noun in nouns:
+        one = brought[noun].capability
+        rows = [row for row in one.verbs if row.in_chat and row.name.partition(".")[0] == noun]
+        if rows:
+            group, summary = (_INSTALLED, one.summary) if brought[noun].row is None else (_BUILT_IN, one.summary)
+            found[noun] = _command(noun, group, summary, rows)
+    return found
 
 
-def _command(noun: str, summary: str, rows: Sequence[Verb]) -> SlashCommand:
+def _command(noun: str, group: str, summary: str, rows: Sequence[Verb]) -> SlashCommand:
     verbs = {row.name.partition(".")[2]: row for row in rows}
     summary = verbs[""].summary if "" in verbs else summary
 
@@ -34,7 +40,7 @@ def _command(noun: str, summary: str, rows: Sequence[Verb]) -> SlashCommand:
         await run_foreign_command(f"the command /{noun}", partial(_run, chat, noun, verbs, rest))
 
     takes = "|".join(name for name in verbs if name) or " ".join(verb_rows.example(rows[0]).split()[2:]) or "[--json]"
-    return SlashCommand(_GROUP, takes, summary, run, help=partial(_help_text, noun, verbs, ()))
+    return SlashCommand(group, takes, summary, run, help=partial(_help_text, noun, verbs, ()))
 
 
 async def _run(chat: Chat, noun: str, verbs: Mapping[str, Verb], rest: str) -> None:
@@ -52,7 +58,7 @@ async def _run(chat: Chat, noun: str, verbs: Mapping[str, Verb], rest: str) -> N
     args = arguments_of(command_of(row), words)
     given = verb_rows.arguments_given(row, args)
     value = await chat.desk.do(row.name, **given, **_progress(chat, row))
-    show(chat, row, value, given, as_json=args.json)
+    show(chat, row, value, given, as_json=verb_rows.as_json(args))
 
 
 def _help_text(noun: str, verbs: Mapping[str, Verb], words: Sequence[str]) -> str:
@@ -93,7 +99,9 @@ def _words(noun: str, rest: str) -> list[str]:
 
 def show(chat: Chat, row: Verb, value: Any, given: Mapping[str, Any], *, as_json: bool) -> None:
     """Show what a verb gave in the chat."""
-    if as_json:
+    if row.json_lines:
+        chat.say("\n".join(map(output.compact, value)))
+    elif as_json:
         chat.say(output.compact(value))
     else:
         _show(chat, row, verb_rows.displayed(row, value), given)
@@ -104,8 +112,8 @@ def show(chat: Chat, row: Verb, value: Any, given: Mapping[str, Any], *, as_json
 
 
 def _show(chat: Chat, row: Verb, value: Any, given: Mapping[str, Any]) -> None:
-    if row.render is not None:
-        chat.say(verb_rows.shown(row.render(value)))
+    if row.render is not None and value != []:
+        chat.say("\n".join(line for line, _ in verb_rows.rendered(row.render, value)))
     elif isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
         columns = verb_rows.columns_of(row, value)
         cells = [[verb_rows.shown(output.worded(one.get(name))) for name in columns] for one in value]

@@ -1,4 +1,4 @@
-"""`neuralclaw tools`: what the agent can do; a call goes through the whole pipeline, gate included."""
+"""`neuralclaw tools`: the rows about tools, and `call`, which goes through the whole pipeline, gate included."""
 
 import argparse
 from typing import Any
@@ -11,7 +11,8 @@ from ..channels.screen import Screen
 from ..errors import ToolValidationError
 from ..types.entries import Event
 from ..types.events import ToolFinished
-from . import output, policy, table_text, verbs
+from . import output, policy
+from .capability_rows import built_in_commands
 from .event_output import TextRenderer
 from .failure import exit_code
 from .interrupts import CANCELLED, CommandRun
@@ -22,59 +23,6 @@ from .run import follow, mode, present
 from .stdin_users import user_for
 
 _REFUSED = {"ask": 3, "forbid": 5}
-
-
-def _list(args: argparse.Namespace) -> int:
-    rows = verbs.ask(args, "tools.list")
-    if args.json:
-        output.json_line(rows)
-    else:
-        output.table(
-            [row | {"description": table_text.sentence(row["description"])} for row in rows],
-            ("name", "risk", "effect", "aliases", "description"),
-            drop=("aliases", "effect"),
-            empty="there are no tools",
-        )
-    return 0
-
-
-def _show_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME")
-    with_json(parser)
-
-
-def _show(args: argparse.Namespace) -> int:
-    tool = verbs.ask(args, "tools.show", name=args.name)
-    if args.json:
-        output.json_line(tool)
-    else:
-        _describe(tool)
-    return 0
-
-
-def _describe(tool: dict[str, Any]) -> None:
-    """A tool in words, with a line for each argument."""
-    schema, touches = tool.pop("input_schema"), tool.pop("touches")
-    output.fields({name: tool.pop(name) for name in ("name", "description")})
-    screen, required = output.out(), schema.get("required", ())
-    screen.line("arguments:" if schema.get("properties") else "arguments: none")
-    for name, one in schema.get("properties", {}).items():
-        default = one.get("default")
-        needed = "required" if name in required else f"optional{'' if default is None else f', else {output.compact(default)}'}"
-        screen.line(f"  {name} ({_type(one)}, {needed}){': ' if one.get('description') else ''}{one.get('description', '')}")
-    output.fields({**tool, "touches": [f"{one['argument']} ({one['kind']})" for one in touches]})
-
-
-def _type(schema: dict[str, Any]) -> str:
-    """The type of an argument in words; that it may be null is what `optional` says."""
-    if "enum" in schema:
-        return "one of " + ", ".join(map(output.worded, schema["enum"]))
-    if "anyOf" in schema:
-        return " or ".join(_type(one) for one in schema["anyOf"] if one.get("type") != "null")
-    if schema.get("type") == "array":
-        return f"list of {_type(schema.get('items', {}))}"
-    kind = schema.get("type", "any value")
-    return " or ".join(kind) if isinstance(kind, list) else str(kind)
 
 
 def _call_options(parser: argparse.ArgumentParser) -> None:
@@ -176,15 +124,9 @@ def _code(finished: dict[str, Any]) -> int:
     return _REFUSED.get(finished.get("refused") or "", 1)
 
 
-COMMANDS = (
-    Command("tools list", "The tools and their risk.", example="neuralclaw tools list --json", run=_list, options=with_json),
-    Command("tools show", "One tool with its arguments.", example="neuralclaw tools show terminal", run=_show, options=_show_options),
-    Command(
-        "tools call",
-        "Call one tool. 0 ok, 1 failed or arguments that do not fit, 2 unknown tool, 3 approval is needed and no one can give it, 5 forbidden.",
-        example="""neuralclaw tools call calculate '{"expression": "6 * 7"}'""",
-        prepare=_read,
-        run=_call,
-        options=_call_options,
-    ),
-)
+def _called(row: Command) -> Command:
+    """The command of the row, with the call as a turn that a person can take part in, and an exit code for each end."""
+    return Command(row.name, row.summary, example=row.example, prepare=_read, run=_call, options=_call_options)
+
+
+COMMANDS = tuple(_called(command) if command.name == "tools call" else command for command in built_in_commands("tools"))

@@ -1,11 +1,10 @@
-"""`neuralclaw sessions send` and `sessions cancel`: steer a turn, begin one or stop it, whichever process runs it."""
+"""`neuralclaw sessions send`: steer a turn, or begin one and show it, whichever process runs it."""
 
 import argparse
 import sys
 from typing import Any
 
 from ..app.option_checks import continued
-from ..channels.command_hints import typed
 from ..channels.nonblocking_output import NonblockingOutput
 from ..errors import SessionBusy, UsageError
 from . import output, verbs
@@ -52,21 +51,3 @@ def _told(args: argparse.Namespace, told: dict[str, Any], asked: list[dict[str, 
         for question in asked:
             err.line(f"   neuralclaw approvals answer {question['approval_id']} {'|'.join(question['choices'])}", "dim")
     return 0 if finished is None else CODES[finished["status"]]
-
-
-def cancel(args: argparse.Namespace) -> int:
-    """Stop the turn; 0 also where nothing runs, which is said."""
-    stopped = verbs.ask(args, "sessions.cancel", who=verbs.at_terminal(), session=args.session)
-    if args.json:
-        output.json_line(stopped)
-        return 0
-    screen, turn = output.out(), f"turn {stopped['turn']} of {stopped['session']}"
-    if not stopped["cancelled"]:
-        screen.line(f"nothing runs in {stopped['session']}")
-    elif stopped["ended"]:
-        screen.line(f"cancelled {turn}")
-    elif stopped["holder"]:
-        screen.line(f"{turn} was asked to stop; {stopped['holder']} has not ended it yet")
-    else:
-        screen.line(typed(f"{turn} is cancelled and ends when the session is resumed: neuralclaw run --resume {stopped['session']}"))
-    return 0

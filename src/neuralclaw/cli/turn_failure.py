@@ -5,7 +5,7 @@ from typing import cast
 import anyio
 
 from ..errors import AgentError, NeuralClawError
-from ..types.error_text import reason_with_place
+from ..foreign_code import reason_with_place
 
 
 def error_of_turn(group: BaseExceptionGroup[BaseException]) -> NeuralClawError:

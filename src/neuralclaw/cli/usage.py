@@ -1,24 +1,22 @@
 """The page that `neuralclaw --help` prints."""
 
-TOP = """\
+HEAD = """\
 usage: neuralclaw [--home DIR] [COMMAND …]
 
 NeuralClaw is a personal agent: every action passes one gate, is on record, and survives a crash.
 Without a command it opens the chat.
-
-  run [TASK]          do one task and print the answer; without TASK it is read from standard input
-  recover             finish every turn that was interrupted
-  init                choose a model: finds what is there, asks, checks with a real call
-  doctor              what works here, what is missing and how to get it
-  config              show, check, set, schema, path: the settings and where they come from
-  sessions            list, show, send, cancel: what was said and done, and a word to it
-  approvals           list, show, answer: questions that wait for you
-  grants              list, revoke: the answers that hold for a session or a workspace
-  tools               list, show, call: what the agent can do, each call through the gate
-  policy              explain, check, rules: what is allowed, asked about or forbidden, and why
-  audit               verify, show, export: the record of everything
-  completion SHELL    print the script that completes commands in bash, zsh or fish
-
+"""
+OWN = {
+    "run": ("run [TASK]", "do one task and print the answer; without TASK it is read from standard input"),
+    "recover": ("recover", "finish every turn that was interrupted"),
+    "init": ("init", "choose a model: finds what is there, asks, checks with a real call"),
+    "doctor": ("doctor", "what works here, what is missing and how to get it"),
+    "config": ("config", "show, check, set, schema, path: the settings and where they come from"),
+    "policy": ("policy", "explain, check, rules: what is allowed, asked about or forbidden, and why"),
+    "completion": ("completion SHELL", "print the script that completes commands in bash, zsh or fish"),
+}
+"""Noun -> how it is written, and what it does. The rows of capabilities say that of theirs; the chat is what there is without a command."""
+REST = """\
   --home DIR          the data directory (else NEURALCLAW_HOME, else the XDG directories)
   --version           print the version
   COMMAND --help      options and an example
@@ -31,9 +29,9 @@ example:
 """
 
 
-def page(built_in: dict[str, str], more: dict[str, str]) -> str:
-    """The page with the commands of built-in capabilities and of the enabled ones: noun -> summary."""
+def page(order: tuple[str, ...], built_in: dict[str, str], more: dict[str, str]) -> str:
+    """The page: built-in commands in their order, those of built-in capabilities among them, and then those of the enabled ones: noun -> summary."""
+    own = OWN | {noun: (noun, summary) for noun, summary in built_in.items()}
+    first = [f"  {written:18}  {summary}" for written, summary in (own[noun] for noun in order if noun in own)]
     width = max(18, *map(len, more)) if more else 18
-    first = "".join(f"  {noun:18}  {summary}\n" for noun, summary in built_in.items())
-    last = "".join(f"  {noun:{width}}  {summary}\n" for noun, summary in more.items())
-    return TOP.replace("  sessions ", f"{first}  sessions ", 1).replace("\n  --home DIR ", f"{last}\n  --home DIR ", 1)
+    return "\n".join([HEAD, *first, *(f"  {noun:{width}}  {summary}" for noun, summary in more.items()), "", REST])

@@ -42,9 +42,10 @@ def stripped(kind: Any) -> Any:
 def add_arguments(parser: argparse.ArgumentParser, row: Verb) -> None:
     """The arguments of the row. What is not given is not in the namespace: the verb's own default holds."""
     for each in parameters_of(row.run):
-        if not each.in_process:
+        if not each.in_process and each.name not in row.for_people:
             _add(parser, each, row.help.get(each.name, ""), row.spelled.get(each.name, ""))
-    with_json(parser)
+    if not row.json_lines:
+        with_json(parser)
 
 
 def _add(parser: argparse.ArgumentParser, each: VerbParameter, told: str, spelled: str) -> None:
@@ -116,17 +117,28 @@ def _one(kind: Any) -> Callable[[str], Any]:
 
 def _converted(word: str, kind: Any) -> Any:
     plain = stripped(kind)
-    wanted = _KINDS.get(plain, "JSON that fits" if word[:1] in "{[" else "of the type that it takes")
+    words = _KINDS | {int: f"a whole number{_range(kind)}"}
+    wanted = words.get(plain, "JSON that fits" if word[:1] in "{[" else "of the type that it takes")
     try:
         value = msgspec.json.decode(word) if word[:1] in ("{", "[") else word
         msgspec.convert(value, kind, strict=False)  # its type; what it is given as is decided by the verb
         return msgspec.convert(value, plain, strict=False) if plain in (int, float) else value
     except msgspec.ValidationError as error:
         said = str(error)
-        bound = f" {said.partition('` ')[2]}" if any(sign in said for sign in ("<", ">")) else ""
+        bound = f" {said.partition('` ')[2]}" if plain is not int and any(sign in said for sign in ("<", ">")) else ""
         raise argparse.ArgumentTypeError(f"{word!r} is not {wanted}{bound}") from None
     except msgspec.DecodeError:
         raise argparse.ArgumentTypeError(f"{word!r} is not {wanted}") from None
+
+
+def _range(kind: Any) -> str:
+    """The bounds of a whole number: ` from 0`, ` from 1 to 100`, "" for none."""
+    if get_origin(kind) is not Annotated:
+        return next(filter(None, map(_range, get_args(kind))), "")
+    bounds = [meta for meta in get_args(kind)[1:] if isinstance(meta, msgspec.Meta)]
+    least = [meta.ge if meta.gt is None else meta.gt + 1 for meta in bounds if (meta.ge, meta.gt) != (None, None)]
+    most = [meta.le if meta.lt is None else meta.lt - 1 for meta in bounds if (meta.le, meta.lt) != (None, None)]
+    return "".join((*(f" from {number}" for number in least), *(f" to {number}" for number in most)))
 
 
 def _several(kind: Any) -> Callable[[str], list[Any]]:
@@ -140,8 +152,14 @@ def _several(kind: Any) -> Callable[[str], list[Any]]:
 
 
 def arguments_given(row: Verb, args: argparse.Namespace) -> dict[str, Any]:
-    """The arguments that the command line named."""
-    return {each.name: getattr(args, each.name) for each in parameters_of(row.run) if hasattr(args, each.name)}
+    """The arguments that the command line named, and those that a value for people is made with."""
+    given = {each.name: getattr(args, each.name) for each in parameters_of(row.run) if hasattr(args, each.name)}
+    return given if as_json(args) else {**given, **row.for_people}
+
+
+def as_json(args: argparse.Namespace) -> bool:
+    """Whether a program reads the value."""
+    return bool(getattr(args, "json", True))
 
 
 def example(row: Verb) -> str:
@@ -171,6 +189,8 @@ def displayed(row: Verb, value: Any) -> Any:
 
 def empty_text(row: Verb, given: Mapping[str, Any]) -> str:
     """What is said of an empty list."""
+    if not isinstance(row.empty, str):
+        return row.empty(given)
     text = row.empty
     for name, value in given.items():
         text = text.replace(f"{{{name}}}", str(value))
@@ -191,8 +211,9 @@ def show(row: Verb, value: Any, given: Mapping[str, Any]) -> None:
 
 def _show(row: Verb, value: Any, given: Mapping[str, Any]) -> None:
     screen = output.out()
-    if row.render is not None:
-        screen.line(shown(row.render(value)))
+    if row.render is not None and value != []:
+        for line, style in rendered(row.render, value):
+            screen.line(line, style)
     elif isinstance(value, list) and all(isinstance(one, dict) for one in value):
         columns = columns_of(row, value)
         output.table(value, columns, drop=dropped(row, columns), empty=empty_text(row, given))
@@ -204,6 +225,12 @@ def _show(row: Verb, value: Any, given: Mapping[str, Any]) -> None:
         output.fields({name: value.get(name) for name in wanted})
     elif value is not None:
         screen.line(shown(output.worded(value)))
+
+
+def rendered(render: Callable[[Any], str | Sequence[tuple[str, str]]], value: Any) -> Sequence[tuple[str, str]]:
+    """What a row makes of a value, as lines with their styles."""
+    made = render(value)
+    return [(shown(made), "")] if isinstance(made, str) else made
 
 
 def shown(text: str) -> str:

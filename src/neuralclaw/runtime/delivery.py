@@ -14,9 +14,9 @@ from anyio.abc import TaskGroup
 from .. import lookups
 from ..agent.journal import RECORD_SECONDS
 from ..errors import AgentError, LeaseLost, StoreError
+from ..foreign_code import innermost, reason
 from ..ports import Channel, Clock, Redaction, Store
 from ..types.entries import Entry, Event, event_of
-from ..types.error_text import innermost, reason
 from ..types.events import TurnFinished
 from ..types.records import DeliveryAttempt, Lease, OutboxRow
 from ..types.signals import Undeliverable

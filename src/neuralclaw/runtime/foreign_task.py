@@ -4,9 +4,8 @@ from collections.abc import Awaitable, Callable
 
 import anyio
 
-from ..agent.foreign_code import run_foreign
 from ..errors import AgentError
-from ..types.error_text import reason
+from ..foreign_code import reason, run_foreign
 
 
 async def run_foreign_task(what: str, work: Callable[[], Awaitable[None]]) -> None:

@@ -1,4 +1,4 @@
-"""What can be asked about sessions, questions, grants and the record: verbs that only read, the answer to a question, and taking one back."""
+"""What can be asked about sessions, questions, grants and the record; nothing is written."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -6,77 +6,23 @@ from typing import Any
 import msgspec
 
 from .. import lookups
-from ..errors import SessionNotFound, UnknownQuestion, UsageError
+from ..errors import SessionNotFound, UnknownQuestion
 from ..ports import Store
-from ..types.entries import HOME, Draft, Entry, event_of, rfc3339
-from ..types.events import Body, GrantRevoked
+from ..types.entries import HOME, Entry, event_of, rfc3339
+from ..types.events import Body
 from ..types.grants import StandingGrant
-from ..types.labels import OWNER, join
+from ..types.labels import join
 from ..types.records import OpenQuestion, SessionRow, VerifyReport
 from ..types.sentences import sentence
-from .desk import SessionDesk, VerbFunction
-from .sessions import lease_name
-
-
-def reading_verbs(store: Store, workspace: str = "", *, left_out: Sequence[str] = (), told: Callable[[Body], str] = sentence) -> dict[str, VerbFunction]:
-    """Verbs that write nothing; they work over a store that was opened for reading.
-
-    Where no session is named, the newest of `workspace` is meant, those of `left_out` never. `told`: an event in words.
-    """
-    verbs = ReadingVerbs(store, workspace, left_out, told)
-    return {
-        "sessions.list": verbs.sessions,
-        "sessions.show": verbs.session,
-        "approvals.list": verbs.approvals,
-        "approvals.show": verbs.approval,
-        "grants.list": verbs.grants,
-        "audit.verify": verbs.verify,
-        "audit.show": verbs.record,
-        "audit.export": verbs.record,
-    }
-
-
-def answering_verbs(store: Store, desk: SessionDesk, who: str) -> dict[str, VerbFunction]:
-    """The verbs by which `who` answers questions and takes answers back."""
-    verbs = AnsweringVerbs(store, desk, who)
-    return {"approvals.answer": verbs.answer, "grants.revoke": verbs.revoke}
-
-
-class AnsweringVerbs:
-    """Answers, and their revocation, on record as the word of who gave them."""
-
-    def __init__(self, store: Store, desk: SessionDesk, who: str) -> None:
-        self._store, self._desk, self._who = store, desk, who
-
-    async def answer(self, *, approval_id: str, decision: str, text: str | None = None) -> dict[str, Any]:
-        """Answer a question; `holder` says who goes on with the session now, or is None. `text` goes with a no, for the model."""
-        await self._desk.answer(approval_id, decision, by=self._who, text=text)
-        found = await lookups.question(self._store, approval_id)
-        assert found is not None, "it was answered just now"
-        holder = await self._store.holder(lease_name(found.session))
-        return {"approval_id": approval_id, "session": found.session, "turn": found.turn, "decision": decision, "holder": holder}
-
-    async def revoke(self, *, grant_id: str) -> dict[str, Any]:
-        """Take a grant back, by its id or a unique prefix: it counts at no later decision, in no process. Raises `UsageError`."""
-        grant = _chosen(await self._store.grants(), grant_id)
-        draft = Draft(grant.turn, GrantRevoked(grant_id=grant.grant_id, by=self._who), OWNER)
-        self._desk.notify(await self._store.append(grant.session, [draft]))
-        return granted(grant)
-
-
-def _chosen(grants: Sequence[StandingGrant], name: str) -> StandingGrant:
-    """The grant of that id, or of that unique prefix."""
-    found = [g for g in grants if g.grant_id == name] or [g for g in grants if name and g.grant_id.startswith(name)]
-    if len(found) == 1:
-        return found[0]
-    several = f"several grants begin with {name}: {', '.join(g.grant_id for g in found[:5])}"
-    raise UsageError(f"{several if found else f'there is no grant {name}'}; nothing was revoked", hint="neuralclaw grants list")
 
 
 class ReadingVerbs:
-    """The reading verbs of one home."""
+    """What can be asked of the record of one home; nothing is written.
 
-    def __init__(self, store: Store, workspace: str, left_out: Sequence[str], told: Callable[[Body], str]) -> None:
+    Where no session is named, the newest of `workspace` is meant, those of `left_out` never. `told`: an event in words.
+    """
+
+    def __init__(self, store: Store, workspace: str, left_out: Sequence[str] = (), told: Callable[[Body], str] = sentence) -> None:
         self._store, self._workspace, self._left_out, self._told = store, workspace, left_out, told
 
     async def sessions(self, *, unfinished: bool = False) -> list[dict[str, Any]]:
@@ -95,7 +41,7 @@ class ReadingVerbs:
         """The session of that id or prefix; `home` too, which holds what belongs to no session, once there is something."""
         entries = await self._store.read(HOME) if name == HOME else []
         if not entries:
-            return await find_session(self._store, name)
+            return await lookups.find_session(self._store, name)
         created, updated = (rfc3339(entry.header.time) for entry in (entries[0], entries[-1]))
         labels = join(*(entry.header.labels for entry in entries))
         return SessionRow(
@@ -135,14 +81,6 @@ class ReadingVerbs:
         entries = [entry for name in names for entry in await self._store.read(name)]
         entries.sort(key=lambda e: e.header.record)
         return [{**msgspec.to_builtins(e.header), "erased": e.body is None} for e in entries if e.header.record > after]
-
-
-async def find_session(store: Store, name: str) -> SessionRow:
-    """The session of that id, or of that unique prefix. Raises `SessionNotFound`."""
-    row = await lookups.session(store, name) or await lookups.session(store, await lookups.resolve(store, name))
-    if row is None:
-        raise SessionNotFound(f"there is no session {name}", hint="neuralclaw sessions list")
-    return row
 
 
 def listed(row: SessionRow) -> dict[str, Any]:

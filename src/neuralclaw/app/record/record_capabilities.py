@@ -1,0 +1,264 @@
+"""`SESSIONS`, `APPROVALS`, `GRANTS` and `AUDIT`: the capabilities that bring the commands about the record."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import msgspec
+
+from ...capability import Capability, Verb
+from ...plugins import load
+from ...runtime.record_verbs import ReadingVerbs
+from ...types.records import VerifyReport
+from ..capability_context import ClientContext
+from ..option_checks import RESERVED
+
+if TYPE_CHECKING:
+    from .answering_verbs import AnsweringVerbs  # what only reads the record does not load it
+
+RecordNumber = Annotated[int, msgspec.Meta(ge=0)]
+"""The number of an entry of a session, or of a record of the chain; 0 is before the first."""
+SpokenDecision = Literal["once", "session", "always", "no", "y", "s", "a", "n"]
+"""An answer, or its letter."""
+_LETTERS = {"y": "once", "s": "session", "a": "always", "n": "no"}
+
+
+def _record(context: ClientContext) -> ReadingVerbs:
+    return ReadingVerbs(context.store, context.workspace, RESERVED, context.client.told)
+
+
+def _answers(context: ClientContext) -> "AnsweringVerbs":
+    verbs: AnsweringVerbs = load("record.answering")(context.store, context.desk, context.client.notify, context.who)
+    return verbs
+
+
+def _text(name: str) -> Callable[[Any], Any]:
+    """What makes a value into what people read, loaded when it is needed."""
+    return lambda value: load(f"record.{name}")(value)
+
+
+async def list_sessions(context: ClientContext, *, unfinished: bool = False) -> list[dict[str, Any]]:
+    """The sessions, the newest first."""
+    return await _record(context).sessions(unfinished=unfinished)
+
+
+async def show_session(context: ClientContext, session: str | None = None, *, after: RecordNumber | None = None, sentences: bool = False) -> dict[str, Any]:
+    """One line of `sessions list` with the durable events after entry `after`. Without `session`: the newest of the workspace.
+
+    `sentences`: each event says too, as `sentence`, what happened in words.
+    """
+    return await _record(context).session(session=session, after=after or 0, sentences=sentences)
+
+
+async def send_message(context: ClientContext, session: str, text: str) -> dict[str, Any]:
+    """Steer the turn that runs in the session, in whichever process; where none does, begin one here and bring it to its end."""
+    done: dict[str, Any] = await load("record.verbs")(context.store, context.desk, *context.options).send(session=session, text=text)
+    return done
+
+
+async def cancel_turn(context: ClientContext, session: str) -> dict[str, Any]:
+    """Stop the session's turn, wherever it runs; one that is parked or was interrupted ends here, and what waits behind it is withdrawn."""
+    done: dict[str, Any] = await load("record.verbs")(context.store, context.desk, *context.options).cancel(session=session)
+    return done
+
+
+async def list_approvals(context: ClientContext, *, session: str | None = None) -> list[dict[str, Any]]:
+    """The questions that wait."""
+    return await _record(context).approvals(session=session)
+
+
+async def show_approval(context: ClientContext, approval_id: str) -> dict[str, Any]:
+    """A question, and its answer where it has one."""
+    return await _record(context).approval(approval_id=approval_id)
+
+
+async def answer_approval(context: ClientContext, approval_id: str, decision: SpokenDecision, *, text: str | None = None) -> dict[str, Any]:
+    """Answer a question; `holder` says who goes on with the session now, or is None. `text` goes with a no, for the model."""
+    return await _answers(context).answer(approval_id=approval_id, decision=_LETTERS.get(decision, decision), text=text)
+
+
+async def list_grants(context: ClientContext) -> list[dict[str, Any]]:
+    """The answers for a session or for ever that are in force, oldest first."""
+    return await _record(context).grants()
+
+
+async def revoke_grant(context: ClientContext, grant_id: str) -> dict[str, Any]:
+    """Take a grant back: it counts at no later decision, in no process. Raises `UsageError`."""
+    return await _answers(context).revoke(grant_id=grant_id)
+
+
+async def verify_record(context: ClientContext) -> VerifyReport:
+    """Whether the record is whole."""
+    return await _record(context).verify()
+
+
+async def show_record(context: ClientContext, *, session: str | None = None, after: RecordNumber | None = None) -> list[dict[str, Any]]:
+    """Headers of the record, oldest first, with their kind and digest; of one session or of all."""
+    return await _record(context).record(session=session, after=after or 0)
+
+
+def _no_session(given: Mapping[str, Any]) -> str:
+    return "there is no unfinished turn" if given.get("unfinished") else "there is no session yet"
+
+
+_SESSION = "the session, or a unique beginning of its name"
+_RECORDS = {"session": "only this session", "after": "only what came after this record"}
+
+SESSIONS = Capability(
+    name="sessions",
+    summary="what was said and done, and a word to it",
+    verbs=(
+        Verb(
+            name="sessions.list",
+            summary="The sessions, the newest first.",
+            run=list_sessions,
+            example="neuralclaw sessions list --unfinished",
+            help={"unfinished": "only those with a turn that was interrupted"},
+            columns=("session", "state", "turns", "updated", "model", "origin", "workspace", "title"),
+            drop=("origin", "workspace", "model", "turns", "state", "updated"),
+            empty=_no_session,
+            record_only=True,
+            reads=True,
+        ),
+        Verb(
+            name="sessions.show",
+            summary="A session with all that was recorded in it.",
+            run=show_session,
+            example="neuralclaw sessions show work --json",
+            help={"session": f"{_SESSION}; else the newest of this workspace", "after": "only what came after this entry"},
+            spelled={"session": "ID", "after": "--after ENTRY"},
+            for_people={"sentences": True},
+            render=_text("session"),
+            record_only=True,
+            reads=True,
+        ),
+        Verb(
+            name="sessions.send",
+            summary="Say something to the turn that runs, in whichever process; where none runs, it begins one here, shown as run shows it.",
+            run=send_message,
+            example='neuralclaw sessions send work "only the files of this year"',
+            help={"session": _SESSION, "text": "what to say"},
+            spelled={"session": "ID"},
+            in_chat=False,
+        ),
+        Verb(
+            name="sessions.cancel",
+            summary="Stop the turn of a session, in whichever process it runs. 0 also when nothing runs, which is said.",
+            run=cancel_turn,
+            example="neuralclaw sessions cancel work",
+            help={"session": _SESSION},
+            spelled={"session": "ID"},
+            render=_text("cancelled"),
+            begins_turns=False,
+        ),
+    ),
+)
+
+APPROVALS = Capability(
+    name="approvals",
+    summary="questions that wait for you",
+    verbs=(
+        Verb(
+            name="approvals.list",
+            summary="The questions that wait, of every session.",
+            run=list_approvals,
+            example="neuralclaw approvals list --json",
+            help={"session": "only those of this session"},
+            spelled={"session": "--session ID"},
+            display=_text("waiting"),
+            columns=("approval_id", "session", "turn", "since", "risk", "question"),
+            drop=(),
+            empty="no question waits",
+            record_only=True,
+            reads=True,
+        ),
+        Verb(
+            name="approvals.show",
+            summary="A question with the exact command or change.",
+            run=show_approval,
+            example="neuralclaw approvals show 4kq0z81xwm",
+            spelled={"approval_id": "ID"},
+            render=_text("question"),
+            record_only=True,
+            reads=True,
+        ),
+        Verb(
+            name="approvals.answer",
+            summary="Answer a question: once, session, always or no. Whoever holds the session goes on at once.",
+            run=answer_approval,
+            example="neuralclaw approvals answer 4kq0z81xwm once",
+            help={"text": "what the model reads with a no"},
+            spelled={"approval_id": "ID", "decision": "once|session|always|no"},
+            render=_text("answered"),
+            begins_turns=False,
+        ),
+    ),
+)
+
+GRANTS = Capability(
+    name="grants",
+    summary="the answers that hold for a session or a workspace",
+    verbs=(
+        Verb(
+            name="grants.list",
+            summary="The answers that hold for a session or for ever, with what they cover.",
+            run=list_grants,
+            example="neuralclaw grants list",
+            render=_text("grants"),
+            empty="no answer holds for a session or for ever",
+            record_only=True,
+            reads=True,
+        ),
+        Verb(
+            name="grants.revoke",
+            summary="Take an answer back: from the next decision on it is asked again, in every process.",
+            run=revoke_grant,
+            example="neuralclaw grants revoke 4kq0z81xwm",
+            help={"grant_id": "as in grants list; the beginning is enough where it is the only one"},
+            spelled={"grant_id": "ID"},
+            render=_text("revoked"),
+            begins_turns=False,
+        ),
+    ),
+)
+
+AUDIT = Capability(
+    name="audit",
+    summary="the record of everything",
+    verbs=(
+        Verb(
+            name="audit.verify",
+            summary="Check the whole record; exit 1 names the first bad one.",
+            run=verify_record,
+            example="neuralclaw audit verify --json",
+            render=_text("verified"),
+            succeeded=lambda report: bool(report["ok"]),
+            record_only=True,
+            reads=True,
+        ),
+        Verb(
+            name="audit.show",
+            summary="The records in their order.",
+            run=show_record,
+            example="neuralclaw audit show --session work",
+            help=_RECORDS,
+            spelled={"session": "--session ID", "after": "--after RECORD"},
+            display=_text("header"),
+            columns=("record", "session", "entry", "turn", "kind", "time", "digest", "erased"),
+            drop=(),
+            empty="the record is empty",
+            record_only=True,
+            reads=True,
+        ),
+        Verb(
+            name="audit.export",
+            summary="The records as JSON lines.",
+            run=show_record,
+            example="neuralclaw audit export > audit.jsonl",
+            help=_RECORDS,
+            spelled={"session": "--session ID", "after": "--after RECORD"},
+            json_lines=True,
+            record_only=True,
+            reads=True,
+        ),
+    ),
+)

@@ -1,0 +1,1 @@
+"""The commands about tools: which there are, and a call of one."""

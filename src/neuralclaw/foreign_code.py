@@ -1,0 +1,123 @@
+"""The guard around code that others wrote: whatever it raises is an error of its own, and ends nothing around it."""
+
+import asyncio
+import math
+import sys
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import anyio
+
+from .errors import AgentError, NeuralClawError
+
+T = TypeVar("T")
+
+LONGEST_REASON = 500
+"""Characters of what foreign code failed with that are told."""
+_OURS = frozenset({"neuralclaw", "anyio", "msgspec", "_frozen_importlib", "_frozen_importlib_external"})
+"""Packages that stand between the program and foreign code, besides the standard library."""
+
+
+def cancelled() -> bool:
+    """Whether what runs here is being cancelled by somebody, or its time is up; false where only something that it waited for was cancelled."""
+    task = asyncio.current_task()
+    return anyio.current_effective_deadline() == -math.inf or (task is not None and task.cancelling() > 0)
+
+
+async def run_foreign(
+    what: str,
+    work: Callable[[], Awaitable[T]],
+    *,
+    passes: tuple[type[Exception], ...] = (),
+    failure: Callable[[str, BaseException], NeuralClawError] | None = None,
+) -> T:
+    """What `work` gives. `what` names it and whose it is, for the error.
+
+    Raises an `AgentError`, or what `failure` makes of `what` and the cause, for whatever it raises: an exception of any class, an exit of the program,
+    a cancellation that nobody here asked for. Errors of the classes `passes` are raised as they are, also out of a group that holds one alone.
+    """
+    try:
+        return await work()
+    except GeneratorExit:
+        raise
+    except passes:
+        raise
+    except BaseException as error:
+        if isinstance(error, asyncio.CancelledError) and cancelled():
+            raise
+        cause = innermost(error)
+        if isinstance(cause, passes):
+            raise cause from error
+        raise (failure or _agent_error)(what, cause) from error
+
+
+def _agent_error(what: str, cause: BaseException) -> AgentError:
+    return AgentError(f"{what} failed: {reason_with_place(cause)}")
+
+
+async def run_foreign_command(what: str, work: Callable[[], Awaitable[T]]) -> T:
+    """The same as `run_foreign` for code that speaks to a person: an error of ours that it raises is meant for them, and stays as it is."""
+    try:
+        return await run_foreign(what, work)
+    except AgentError as error:
+        if isinstance(error.__cause__, NeuralClawError):
+            raise error.__cause__ from None
+        raise
+
+
+def call_foreign(what: str, work: Callable[[], T]) -> T:
+    """The same as `run_foreign` for a plain function. A Ctrl-C of the person passes."""
+    try:
+        return work()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise AgentError(f"{what} failed: {reason_with_place(error)}") from error
+
+
+def reason_with_place(error: BaseException) -> str:
+    """The same as `reason`, and behind it the file and line of foreign code where it happened, where that is known."""
+    place = place_of(error)
+    return f"{reason(error)} ({place})" if place else reason(error)
+
+
+def place_of(error: BaseException) -> str:
+    """`file:line` in the foreign code that an error came from: the innermost line of its own package, not of a library that it called; "" for none."""
+    error = innermost(error)
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}:{error.lineno or 1}"
+    package, place, trace = "", "", error.__traceback__
+    while trace is not None:
+        root = str(trace.tb_frame.f_globals.get("__name__", "")).partition(".")[0]
+        if not package and root not in _OURS and root not in sys.stdlib_module_names:
+            package = root
+        if package and root == package:
+            place = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return place
+
+
+def reason(error: BaseException, *, longest: int = LONGEST_REASON, lines: bool = False) -> str:
+    """An error of foreign code: its class and at most `longest` characters of what it says, in one line unless `lines`."""
+    error = innermost(error)
+    if isinstance(error, asyncio.CancelledError):
+        return "it was cancelled from within"
+    said = error.msg if isinstance(error, SyntaxError) and error.filename else _text(error)
+    text = said.strip() if lines else " ".join(said.split())
+    text = text if len(text) <= longest else text[: longest - 1] + "…"
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def innermost(error: BaseException) -> BaseException:
+    """The error itself where it is the only one of its groups."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
+
+
+def _text(error: BaseException) -> str:
+    """What an error says; one whose own text cannot be made says nothing."""
+    try:
+        return str(error)
+    except Exception:
+        return ""

@@ -1,0 +1,89 @@
+"""What the row of a verb says of its command: what people read, which arguments there are, and the exit code."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neuralclaw.app.capabilities import Capabilities, LoadedCapability
+from neuralclaw.app.capability_context import CapabilityClient
+from neuralclaw.app.clock import SystemClock
+from neuralclaw.capability import Capability, CapabilityContext, Verb
+from neuralclaw.cli import capability_rows, verb_rows
+from neuralclaw.cli.parsing import arguments_of
+from neuralclaw.errors import AgentError, UsageError
+
+from ..cli.program import Claw
+
+
+async def shelf(context: CapabilityContext, name: str = "", *, words: bool = False) -> dict[str, Any]:
+    return {"name": name, "full": words}
+
+
+def row(**parts: Any) -> Verb:
+    return Verb(name="shelf.show", summary="The shelf.", run=shelf, **parts)
+
+
+def told(row: Verb, value: Any, capsys: pytest.CaptureFixture[str], *, as_json: bool = False) -> tuple[int, str, str]:
+    """The exit code of the command, and what it prints."""
+    code = capability_rows.shown_value(row, argparse.Namespace(json=as_json), {"name": "x"}, value)
+    return code, *capsys.readouterr()
+
+
+def test_lines_are_shown_with_their_styles_and_a_text_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert told(row(render=lambda value: [(value["name"], "bold"), ("below", "")]), {"name": "top"}, capsys) == (0, "top\nbelow\n", "")
+    assert told(row(render=lambda value: "one\ntwo"), {"name": "top"}, capsys) == (0, "one\ntwo\n", "")
+
+
+def test_an_empty_list_is_told_by_its_row_also_where_it_renders(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = row(render=lambda value: str(value[0]), empty=lambda given: f"nothing of {given['name']}")
+    assert told(rows, [], capsys) == (0, "", "nothing of x\n")
+    assert told(row(empty="no {name}"), [], capsys) == (0, "", "no x\n")
+
+
+def test_a_value_that_is_not_the_good_case_exits_1(capsys: pytest.CaptureFixture[str]) -> None:
+    checked = row(succeeded=lambda value: value["ok"], render=lambda value: "checked")
+    assert [told(checked, {"ok": ok}, capsys)[0] for ok in (True, False)] == [0, 1]
+    assert told(checked, {"ok": False}, capsys, as_json=True) == (1, '{"ok":false}\n', "")
+
+
+def test_lines_for_programs_are_printed_one_for_each_and_take_no_json(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = row(json_lines=True)
+    assert capability_rows.shown_value(lines, argparse.Namespace(), {}, [1, {"two": 2}]) == 0
+    assert capsys.readouterr().out == '1\n{"two":2}\n'
+    with pytest.raises(UsageError, match="has no option --json"):
+        arguments_of(capability_rows.command_of(lines), ["--json"])
+
+
+def test_what_is_given_for_people_has_no_option_and_is_not_given_for_programs() -> None:
+    worded = row(for_people={"words": True})
+    command = capability_rows.command_of(worded)
+    assert verb_rows.arguments_given(worded, arguments_of(command, ["a"])) == {"name": "a", "words": True}
+    assert verb_rows.arguments_given(worded, arguments_of(command, ["a", "--json"])) == {"name": "a"}
+    with pytest.raises(UsageError, match="has no option --words"):
+        arguments_of(command, ["--words"])
+
+
+@pytest.mark.anyio
+async def test_a_verb_of_the_record_alone_has_neither_settings_nor_a_desk() -> None:
+    async def ask(context: CapabilityContext, part: str) -> str:
+        return str(getattr(context, part))
+
+    value = Capability(name="shelf", summary="x", verbs=(Verb(name="shelf.ask", summary="x", run=ask, record_only=True),))
+    found = Capabilities([LoadedCapability("shelf", "", "built in", value=value)])
+    verbs = found.for_client(CapabilityClient(None, None, None, SystemClock(), lambda entries: None, "/w")).verbs()
+    assert await verbs["shelf.ask"](part="workspace") == "/w"
+    for part in ("settings", "desk"):
+        with pytest.raises(AgentError, match=f"shelf works with the record alone here: there is no {part}"):
+            await verbs["shelf.ask"](part=part)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("words", ["sessions list", "sessions show s", "approvals list", "grants list", "audit verify", "audit show", "audit export"])
+async def test_the_record_is_read_where_the_configuration_cannot_be(home: Path, tmp_path: Path, words: str) -> None:
+    claw = Claw(home, tmp_path / "work")
+    assert (await claw("run", "calculate 6*7", "--session", "s")).code == 0
+    (home / "config.yaml").write_text("llm: {temperature: warm}\n")
+    assert (await claw("run", "calculate 6*7")).code == 78
+    assert (await claw(*words.split())).code == 0
