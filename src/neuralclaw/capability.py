@@ -11,20 +11,65 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from .errors import NeuralClawError
-from .ports import Channel, Clock, Desk, Provider, Rows, Store
-from .types.actions import Who
+from .ports import Channel, Clock, Desk, Provider, Rows, Store, Subscriber, TurnEvents
+from .types.actions import Origin, Who
 from .types.codec import EventKind
-from .types.entries import HOME, Entry, Event
+from .types.entries import HOME, Draft, Entry, Event, Header
 from .types.events import Body, Inbound
+from .types.grants import Scope, StandingGrant
 from .types.labels import AGENT, OWNER, Labels, external
-from .types.options import TurnOptions
+from .types.messages import (
+    AssistantMessage,
+    Failure,
+    Finished,
+    ModelEvent,
+    ModelInfo,
+    ModelReply,
+    Notice,
+    Price,
+    ReasoningPart,
+    ReasoningState,
+    Request,
+    Retrying,
+    TextPart,
+    ToolCall,
+    ToolDef,
+    ToolMessage,
+    Usage,
+    UserMessage,
+)
+from .types.options import Limits, StartOptions, TurnOptions
+from .types.records import (
+    Accepted,
+    BadRecord,
+    DeliveryAttempt,
+    DuplicateInbound,
+    Lease,
+    NewSession,
+    OpenQuestion,
+    OutboxItem,
+    Prefix,
+    PutRecord,
+    Record,
+    RecordConflict,
+    SessionRow,
+    SetAside,
+    StateRow,
+    StoredResult,
+    TurnAttempt,
+    VerifyReport,
+)
+from .types.risk import Trust
 from .types.signals import Undeliverable
-from .types.tools import ToolContext, ToolResult
+from .types.tools import FileChange, ToolContext, ToolResult
 
 __all__ = [
     "HOME",
     "OWNER",
     "PRIVATE",
+    "Accepted",
+    "AssistantMessage",
+    "BadRecord",
     "Body",
     "Capability",
     "CapabilityContext",
@@ -32,26 +77,70 @@ __all__ = [
     "Clock",
     "ColumnType",
     "ContextSource",
+    "DeliveryAttempt",
     "Desk",
     "DoctorCheck",
+    "Draft",
+    "DuplicateInbound",
     "Entry",
     "Event",
     "EventKind",
+    "Failure",
+    "FileChange",
     "FileFormat",
+    "Finished",
+    "Header",
     "Inbound",
     "Labels",
+    "Lease",
+    "Limits",
+    "ModelEvent",
+    "ModelInfo",
+    "ModelReply",
+    "NewSession",
+    "Notice",
+    "OpenQuestion",
+    "Origin",
+    "OutboxItem",
     "Place",
+    "Prefix",
+    "Price",
     "Provider",
+    "PutRecord",
+    "ReasoningPart",
+    "ReasoningState",
+    "Record",
+    "RecordConflict",
+    "Request",
+    "Retrying",
     "Rows",
+    "Scope",
     "Service",
+    "SessionRow",
+    "SetAside",
+    "StandingGrant",
+    "StartOptions",
+    "StateRow",
     "Store",
+    "StoredResult",
+    "Subscriber",
     "Table",
+    "TextPart",
+    "ToolCall",
     "ToolContext",
+    "ToolDef",
+    "ToolMessage",
     "ToolResult",
+    "Trust",
+    "TurnAttempt",
     "TurnContext",
+    "TurnEvents",
     "TurnOptions",
     "Undeliverable",
+    "Usage",
+    "UserMessage",
     "Verb",
+    "VerifyReport",
     "Who",
     "external",
 ]
@@ -224,8 +313,8 @@ class FileFormat(msgspec.Struct, frozen=True, kw_only=True):
 
     `reader` and `writer` name modules with `main(parent: int)`, which loads all that it needs and then calls `neuralclaw.conversion.answer(parent,
     convert)`. `convert` gets the whole file (the UTF-8 text), and gives facts for the result's metadata and the UTF-8 text (the file); a `ToolError`
-    that it raises is read behind the file's name. They run in a process of their own, for one conversion: without files, network, programs and
-    environment, for 25 s, in 1 GB. Other processes import nothing of them.
+    that it raises is read behind the file's name. They run in a process of their own, for one conversion: it can open no file and no connection,
+    has no environment, 25 s and 1 GB; it is no sandbox for hostile code (`docs/capabilities.md`). Other processes import nothing of them.
     """
 
     name: str

@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+import sys
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -13,6 +14,8 @@ T = TypeVar("T")
 
 LONGEST_REASON = 500
 """Characters of what foreign code failed with that are told."""
+_OURS = frozenset({"neuralclaw", "anyio", "msgspec", "_frozen_importlib", "_frozen_importlib_external"})
+"""Packages that stand between the program and foreign code, besides the standard library."""
 
 
 def cancelled() -> bool:
@@ -49,14 +52,49 @@ async def run_foreign(
 
 
 def _agent_error(what: str, cause: BaseException) -> AgentError:
-    return AgentError(f"{what} failed: {reason(cause)}")
+    return AgentError(f"{what} failed: {reason_with_place(cause)}")
 
 
-def innermost(error: BaseException) -> BaseException:
-    """The one error of a group (of the code's own task group), and of a group in it; else the error itself."""
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error
+async def run_foreign_command(what: str, work: Callable[[], Awaitable[T]]) -> T:
+    """The same as `run_foreign` for code that speaks to a person: an error of ours that it raises is meant for them, and stays as it is."""
+    try:
+        return await run_foreign(what, work)
+    except AgentError as error:
+        if isinstance(error.__cause__, NeuralClawError):
+            raise error.__cause__ from None
+        raise
+
+
+def call_foreign(what: str, work: Callable[[], T]) -> T:
+    """The same as `run_foreign` for a plain function. A Ctrl-C of the person passes."""
+    try:
+        return work()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise AgentError(f"{what} failed: {reason_with_place(error)}") from error
+
+
+def reason_with_place(error: BaseException) -> str:
+    """The same as `reason`, and behind it the file and line of foreign code where it happened, where that is known."""
+    place = place_of(error)
+    return f"{reason(error)} ({place})" if place else reason(error)
+
+
+def place_of(error: BaseException) -> str:
+    """`file:line` in the foreign code that an error came from: the innermost line of its own package, not of a library that it called; "" for none."""
+    error = innermost(error)
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}:{error.lineno or 1}"
+    package, place, trace = "", "", error.__traceback__
+    while trace is not None:
+        root = str(trace.tb_frame.f_globals.get("__name__", "")).partition(".")[0]
+        if not package and root not in _OURS and root not in sys.stdlib_module_names:
+            package = root
+        if package and root == package:
+            place = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return place
 
 
 def reason(error: BaseException, *, longest: int = LONGEST_REASON, lines: bool = False) -> str:
@@ -64,6 +102,22 @@ def reason(error: BaseException, *, longest: int = LONGEST_REASON, lines: bool =
     error = innermost(error)
     if isinstance(error, asyncio.CancelledError):
         return "it was cancelled from within"
-    text = str(error).strip() if lines else " ".join(str(error).split())
+    said = error.msg if isinstance(error, SyntaxError) and error.filename else _text(error)
+    text = said.strip() if lines else " ".join(said.split())
     text = text if len(text) <= longest else text[: longest - 1] + "…"
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def innermost(error: BaseException) -> BaseException:
+    """The error itself where it is the only one of its groups."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
+
+
+def _text(error: BaseException) -> str:
+    """What an error says; one whose own text cannot be made says nothing."""
+    try:
+        return str(error)
+    except Exception:
+        return ""

@@ -163,8 +163,9 @@ class Converted(Protocol):
 
 
 class Converter(Protocol):
-    """Runs `main` of a reader or writer module on bytes that nobody vouches for, where they can do no harm: in a process without files and network,
-    bounded in time and memory. Nothing of it is left when `convert` returns or is cancelled."""
+    """Runs `main` of a reader or writer module on bytes that nobody vouches for, in a process that can open no file and no connection,
+    bounded in time and memory. It is no sandbox for hostile code: `sandbox.converter` says what it does not confine. Nothing of it is left when `convert`
+    returns or is cancelled."""
 
     async def convert(self, module: str, data: bytes) -> Converted:
         """Raises `ToolError` when no process can be started."""

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from neuralclaw import Agent, tool
+from neuralclaw.app.capability_tools import BroughtTools
 from neuralclaw.capability import CapabilityContext, ContextSource, Service, TurnContext
 from neuralclaw.errors import ToolNotFoundError
 from neuralclaw.ports import Channel, Provider
@@ -48,8 +49,8 @@ class Brought:
         nobody: Any = None  # these sources ask nothing of it
         return [(source, nobody) for source in self._sources]
 
-    async def tools(self, turn: TurnContext) -> Sequence[tuple[str, Sequence[object]]]:
-        return [("shelf", list(self.now))]
+    async def tools(self, turn: TurnContext) -> Sequence[BroughtTools]:
+        return [BroughtTools("shelf", "a package", tuple(self.now))]
 
     def services(self) -> Sequence[tuple[Service, CapabilityContext]]:
         return ()

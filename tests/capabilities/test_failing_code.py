@@ -25,6 +25,7 @@ from neuralclaw.types.entries import Draft
 from neuralclaw.types.events import ApprovalResolved, Body
 from neuralclaw.types.options import TurnOptions
 
+from .shelf import install
 from .test_registry import client_of, without
 
 pytestmark = pytest.mark.anyio
@@ -133,7 +134,8 @@ async def test_tools_that_cannot_be_asked_for_are_none(fails: Any, home: Path, t
         return await fails()
 
     async with Agent.open(home=home, workspace=tmp_path, environ={}) as agent:
-        assert await capability(tools=tools).for_client(client_of(agent)).tools(TURN) == [("failing", [])]
+        [brought] = await capability(tools=tools).for_client(client_of(agent)).tools(TURN)
+    assert (brought.capability, brought.tools, bool(brought.problem)) == ("failing", (), True)
 
 
 async def test_a_wrapper_that_fails_is_named(home: Path, tmp_path: Path) -> None:
@@ -248,3 +250,25 @@ async def test_a_turn_that_is_not_there_is_refused(home: Path, tmp_path: Path) -
                 await context.record(Noted(text="x"), session=session, turn=turn)
         with pytest.raises(TypeError, match="labels are a set of texts"):
             await context.record(Noted(text="x"), labels="external:web")  # type: ignore[arg-type]
+
+
+async def forgets_await(context: Any) -> Any:
+    return context.store.rows("failing")
+
+
+async def test_a_value_that_is_not_json_names_its_command_and_what_may_be_missing(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = "from neuralclaw.capability import Capability, Verb\nfrom pathlib import Path\nfrom tests.capabilities.test_failing_code import forgets_await\n"
+    code += "async def gives_path(context): return Path('x')\nasync def fails(context): return {}['mood']\n"
+    code += "capability = Capability(name='odd', summary='x', verbs=tuple(Verb(name=f'odd.{f.__name__}', summary='x', run=f)"
+    code += " for f in (forgets_await, gives_path, fails)))\n"
+    packages = install(tmp_path / "packages", "odd", code)
+    monkeypatch.syspath_prepend(str(packages))
+    async with Agent.open(home=home, workspace=tmp_path, environ={}, capabilities={"enabled": ["odd"]}) as agent:
+        with pytest.raises(AgentError, match=r"the command odd\.forgets_await gave a value that is not JSON: .*coroutine") as caught:
+            await agent.do("odd.forgets_await")
+        assert caught.value.hint == "an await is missing before what it returns"
+        with pytest.raises(AgentError, match=r"the command odd\.gives_path gave a value that is not JSON: .*PosixPath"):
+            await agent.do("odd.gives_path")
+        with pytest.raises(AgentError) as caught:
+            await agent.do("odd.fails")
+        assert caught.value.text == f"the command odd.fails failed: KeyError: 'mood' ({packages}/neuralclaw_odd.py:5)"

@@ -21,6 +21,7 @@ pytestmark = pytest.mark.anyio
 CODE = '''
 """A list of things to read."""
 from collections.abc import AsyncIterator, Callable
+from datetime import date
 from typing import Annotated, Literal
 import msgspec
 from neuralclaw import UsageError
@@ -41,7 +42,7 @@ class Added(Body, frozen=True, kw_only=True, tag="reading_list.added"):
 
 async def add(
     context: CapabilityContext, url: Annotated[str, msgspec.Meta(max_length=30)], *, tags: list[str] = [], level: Literal["easy", "hard"] = "easy",
-    count: Annotated[int, msgspec.Meta(ge=1)] = 1, urgent: bool = False
+    count: Annotated[int, msgspec.Meta(ge=1)] = 1, urgent: bool = False, due: date | None = None
 ):
     await context.record(Added(url=url))
     return {"url": url, "tags": tags, "level": level, "count": count, "urgent": urgent, "most": context.settings.most, "who": context.who}
@@ -144,6 +145,8 @@ async def test_an_enabled_capability_stands_in_the_help_with_its_commands(readin
     told = await reading("reading", "add", "--help")
     assert "what to read" in told.out
     assert "--level easy|hard" in told.out
+    assert "usage: neuralclaw reading pages [-h]" in (pages := (await reading("reading", "pages", "--help")).out)
+    assert " PAGES\n" in pages, "a whole number by its place has its name"
     assert "neuralclaw reading add https://a.example" in told.out
 
 
@@ -258,6 +261,7 @@ async def test_the_command_takes_what_its_signature_says(reading: Claw) -> None:
         (("add", "u" * 31), "cannot be 'uuuuuuuuuuuuuuuuuuuuuuuuuuuuuuu': expected `str` of length <= 30"),
         (("add", "u", "--count", "1", "--count", "2"), "--count: it is given twice"),
         (("sum", "1", "x"), "NUMBERS: 'x' is not a whole number"),
+        (("add", "u", "--due", "tomorrow"), "--due: 'tomorrow' is not a date such as 2026-03-01"),
         (("lsit",), "neuralclaw reading has no 'lsit'; did you mean 'list'?"),
         ((), "neuralclaw reading requires a verb: add, list, stored, sum"),
     ],
@@ -391,9 +395,9 @@ async def test_installed_and_not_enabled_its_section_is_a_notice_and_an_unknown_
 @pytest.mark.parametrize(
     ("code", "why"),
     [
-        ("raise RuntimeError('no luck')\n", "it cannot be loaded (RuntimeError: no luck)"),
-        ("raise SystemExit(3)\n", "it cannot be loaded (SystemExit: 3)"),
-        ("import neuralclaw_nowhere\n", "it cannot be loaded (ModuleNotFoundError: No module named 'neuralclaw_nowhere')"),
+        ("raise RuntimeError('no luck')\n", "it cannot be loaded (RuntimeError: no luck, {file}:1)"),
+        ("raise SystemExit(3)\n", "it cannot be loaded (SystemExit: 3, {file}:1)"),
+        ("import neuralclaw_nowhere\n", "it cannot be loaded (ModuleNotFoundError: No module named 'neuralclaw_nowhere', {file}:1)"),
         ("capability = 3\n", "its entry point gives int, which is not a Capability"),
         (PLAIN.format(name="other", noun="other"), "its entry point is named broken and the capability other: both must be the same"),
         (PLAIN.format(name="broken", noun="sessions"), "the command sessions is taken: the capability sessions has it"),
@@ -402,16 +406,29 @@ async def test_installed_and_not_enabled_its_section_is_a_notice_and_an_unknown_
 )
 async def test_a_broken_capability_is_left_out_with_one_notice_and_everything_else_works(reading: Claw, tmp_path: Path, code: str, why: str) -> None:
     install(tmp_path / "packages", "broken", code)
-    enable(reading, "reading_list", "broken")
+    enable(reading, "reading_list", "broken", more="broken: {most: 7}\n")
+    why = why.replace("{file}", str(tmp_path / "packages" / "neuralclaw_broken.py"))
     done = await reading("run", "calculate 6*7")
     assert (done.code, done.out) == (0, "42\n")
     told = [line for line in done.err.splitlines() if "broken" in line]
     assert len(told) == 1
-    assert f"The capability broken is left out: {why}. Fix that, or take it out of capabilities.enabled (" in done.err
+    kept = "What it recorded and its settings are kept. Fix or update neuralclaw-broken, or take it out of capabilities.enabled ("
+    assert f"The capability broken is left out: {why}. {kept}" in done.err
     assert (await reading("reading", "sum", "1", "--json")).json == 1
     checks = {one["check"]: one for one in (await reading("doctor", "--json")).json}
     assert checks["capability.broken"]["ok"] is False
     assert why in checks["capability.broken"]["text"]
+
+
+async def test_a_name_that_is_enabled_twice_or_built_in_is_said_and_changes_nothing(reading: Claw) -> None:
+    enable(reading, "reading_list", "documents", "reading_list")
+    check = await reading("config", "check")
+    assert check.code == 0
+    assert "reading_list stands more than once in capabilities.enabled (" in check.err
+    assert "documents has no effect in capabilities.enabled (" in check.err
+    assert "left out" not in check.err
+    checks = [one for one in (await reading("doctor", "--json")).json if one["check"] == "capability.documents"]
+    assert [(one["ok"], one["text"]) for one in checks] == [(True, "documents, built in")]
 
 
 async def test_the_cache_of_the_help_is_made_anew_when_anything_changed(reading: Claw, tmp_path: Path) -> None:
@@ -452,7 +469,7 @@ async def test_its_commands_are_slash_commands_of_the_chat(reading: Claw) -> Non
     done = await reading(stdin=said)
     assert done.code == 0
     text = done.out + done.err
-    assert "/reading add|list|stored|sum|pages add, list, stored, sum, pages: What waits to be read." in re.sub(" +", " ", text)
+    assert "/reading add|list|stored|sum|pages What waits to be read." in re.sub(" +", " ", text)
     assert "the sum is 9" in text
     assert "--level: 'hrad' is not one of easy, hard; did you mean 'hard'?" in text
     assert "--count: '0' is not a whole number from 1" in text

@@ -1,5 +1,7 @@
 """Which capabilities take part, and what they give to a client."""
 
+import importlib
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ from neuralclaw.app.capabilities import Capabilities
 from neuralclaw.app.capability_context import CapabilityClient
 from neuralclaw.app.capability_problems import claims
 from neuralclaw.app.reader import reader
-from neuralclaw.capability import Capability, EventKind, FileFormat, Service, Table, TurnContext, Verb
+from neuralclaw.capability import Capability, ContextSource, EventKind, FileFormat, Service, Table, TurnContext, Verb
 from neuralclaw.errors import UsageError
 from neuralclaw.plugins import CAPABILITIES, BuiltInCapability, load_target
 from neuralclaw.testing import FunctionProvider, Reply
@@ -85,6 +87,26 @@ async def starred(context: Any, *titles: str) -> None:
     return None
 
 
+class Untagged(Body, frozen=True, kw_only=True):
+    pass
+
+
+def plain(*arguments: Any) -> Any:
+    return ()
+
+
+async def bare() -> None:
+    return None
+
+
+async def of_path(context: Any, place: Path) -> None:
+    return None
+
+
+async def of_bool(context: Any, on: bool) -> None:
+    return None
+
+
 async def untyped(context: Any, title) -> None:  # type: ignore[no-untyped-def]
     return None
 
@@ -121,7 +143,26 @@ def verb(name: str, run: Any = nothing) -> Verb:
             Capability(name="other", summary="x", formats=(FileFormat(name="x", title="x", suffixes=(".XY",), recognise=bool, reader="x"),)),
             "the file format x cannot have the ending '.XY'",
         ),
-        (Capability(name="other", summary="x", verbs=3), "it cannot be loaded (TypeError"),  # type: ignore[arg-type]
+        (Capability(name="other", summary="x", verbs=3), "verbs is int, not a list of Verb"),  # type: ignore[arg-type]
+        (Capability(name="other", summary="x", verbs=verb("o.a")), "verbs is one Verb, not a list of them: write (verb,) with a comma"),  # type: ignore[arg-type]
+        (Capability(name="other", summary="x", events=(Other,)), "events has the class Other, which is not an EventKind"),  # type: ignore[arg-type]
+        (Capability(name="other", summary="x", events=(EventKind(body=Untagged, sentence=str),)), "the event kind 'Untagged' of"),
+        (Capability(name="other", summary="x", tools=plain), "tools is not an async function"),
+        (Capability(name="other", summary="x", tools=[]), "tools is list, not a function"),  # type: ignore[arg-type]
+        (Capability(name="other", summary="x", wrap=nothing), "wrap is an async function"),  # type: ignore[arg-type]
+        (Capability(name="other", summary="x", checks=nothing), "checks yields nothing: it is an async function that must yield"),  # type: ignore[arg-type]
+        (Capability(name="other", summary="x", services=(Service(name="o", run=plain),)), "run of the service o is not an async function"),
+        (Capability(name="other", summary="x", channels={"o": nothing}), "the channel o is an async function"),  # type: ignore[dict-item]
+        (Capability(name="other", summary="x", channels=[nothing]), "channels is list, not a mapping from a name"),  # type: ignore[arg-type]
+        (Capability(name="other", summary="x", sources=(ContextSource(name="o", read=plain),)), "read of the source o is not an async function"),
+        (
+            Capability(name="other", summary="x", sources=(ContextSource(name="o", read=shelf.tell, place="first"),)),  # type: ignore[arg-type]
+            "the source o has the place 'first', which is none of system, before_last",
+        ),
+        (Capability(name="other", summary="x", sources=(ContextSource(name="o", read=shelf.tell, share=12),)), "the source o has the share 12"),
+        (Capability(name="other", summary="x", verbs=(verb("o.a", bare),)), "the verb o.a cannot be a command: its first parameter must be the context"),
+        (Capability(name="other", summary="x", verbs=(verb("o.a", of_path),)), "the parameter place of the verb o.a has a type that is not JSON"),
+        (Capability(name="other", summary="x", verbs=(verb("o.a", of_bool),)), "the parameter on of the verb o.a is a bool without a default"),
     ],
 )
 def test_a_capability_that_does_not_fit_is_left_out_with_its_reason_and_the_others_stay(value: Any, why: str) -> None:
@@ -151,7 +192,47 @@ def test_code_that_raises_when_it_is_imported_and_names_that_nobody_brings_are_l
 
 def test_two_packages_with_one_name_are_both_left_out() -> None:
     found = loaded(package(), package(distribution="neuralclaw-shelf-2"))
-    assert [one.why for one in found.left_out] == ["several packages bring it: neuralclaw-shelf and neuralclaw-shelf-2; remove all but one"]
+    assert [(one.why, one.fix) for one in found.left_out] == [
+        ("several packages bring it: neuralclaw-shelf and neuralclaw-shelf-2", "Uninstall all but one of neuralclaw-shelf and neuralclaw-shelf-2")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("documents", "documents has no effect in capabilities.enabled (config.yaml:1): it is built in and always takes part. Take it out there."),
+        (
+            "shelv",
+            "The capability shelv is left out: no installed package brings it; did you mean 'shelf'?"
+            " Correct the name, or take it out of capabilities.enabled (config.yaml:1).",
+        ),
+        (
+            "weather",
+            "The capability weather is left out: no installed package brings it."
+            " Install the package that brings it, or take it out of capabilities.enabled (config.yaml:1).",
+        ),
+    ],
+)
+def test_an_enabled_name_without_effect_says_why_and_what_to_do(name: str, told: str) -> None:
+    found = Capabilities.load((name,), found=lambda: [package()])
+    assert [one.told("config.yaml:1") for one in found.left_out] == [told]
+
+
+def test_an_error_of_code_that_others_wrote_names_the_line_of_that_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = tmp_path / "neuralclaw_fails_to_load.py"
+    monkeypatch.syspath_prepend(str(tmp_path))
+    broken = package(name="broken", distribution="neuralclaw-broken", module="neuralclaw_fails_to_load")
+    for code, said in (
+        ("import json\n\njson.loads('{')\n", rf"\(JSONDecodeError: .*, {module}:3\)"),
+        ("x = 1\nx = = 2\n", rf"\(SyntaxError: invalid syntax, {module}:2\)"),
+        ("import msgspec\nclass A(msgspec.Struct):\n    x: int = 0\nA(y=1)\n", rf"\(TypeError: .*, {module}:4\)"),
+        ("import neuralclaw_is_not_there\n", rf"\(ModuleNotFoundError: .*, {module}:1\)"),
+    ):
+        module.write_text(code)
+        importlib.invalidate_caches()
+        [left] = loaded(broken, enabled=("broken",)).left_out
+        assert re.fullmatch(f"it cannot be loaded {said}", left.why)
+        assert "What it recorded and its settings are kept. Fix or update neuralclaw-broken, or take it out of" in left.told()
 
 
 def client_of(agent: Agent) -> CapabilityClient:
@@ -174,7 +255,9 @@ async def test_a_client_gets_verbs_sources_and_services_with_the_context_of_thei
 async def test_tools_and_checks_that_raise_stop_nothing(home: Path, tmp_path: Path) -> None:
     async with Agent.open(home=home, workspace=tmp_path, environ={}) as agent:
         given = loaded(package()).for_client(client_of(agent))
-        assert await given.tools(TurnContext(session="s", options=TurnOptions(model="offline", workspace="/w"))) == [("shelf", [])]
+        assert await given.tools(TurnContext(session="s", options=TurnOptions(model="offline", workspace="/w"))) == [
+            ("shelf", "neuralclaw-shelf", (), f"ZeroDivisionError: no tools today ({shelf.__file__}:48)")
+        ]
         found = [check async for check in given.checks()]
     assert [(check.check, check.ok) for check in found] == [("shelf", False)]
     assert found[0].text.startswith("its check failed: KeyError"), "this home's settings have no such section"

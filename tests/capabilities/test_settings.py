@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import msgspec
 import pytest
 
@@ -87,10 +88,54 @@ async def test_arguments_of_its_verbs_are_checked_like_those_of_every_other(inst
         assert await agent.do("shelf.list") == []
 
 
+async def test_a_choice_that_does_not_fit_is_answered_with_the_choices(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(install(tmp_path / "packages", "mood", MOOD)))
+    async with Agent.open(home=home, workspace=tmp_path, environ={}, capabilities={"enabled": ["mood"]}) as agent:
+        for arguments, said in (
+            ({"mood": "goood"}, "mood of mood.set cannot be 'goood': it is one of good, bad; did you mean 'good'?"),
+            ({"mood": "good", "level": "x"}, "level of mood.set cannot be 'x': it is one of easy, hard"),
+            ({"mood": "good", "levels": ["easy", "x"]}, "levels of mood.set cannot be ['easy', 'x']: it is one of easy, hard"),
+        ):
+            with pytest.raises(UsageError) as caught:
+                await agent.do("mood.set", **arguments)
+            assert caught.value.text == said
+        assert await agent.do("mood.set", mood="good", level=None, levels=["hard"]) == "good"
+
+
+MOOD = """
+import enum
+from typing import Literal
+from neuralclaw import capability as nc
+
+class Level(enum.Enum):
+    EASY = "easy"
+    HARD = "hard"
+
+async def set_mood(context: nc.CapabilityContext, mood: Literal["good", "bad"], *, level: Level | None = None, levels: list[Level] = []) -> str:
+    return mood
+
+capability = nc.Capability(name="mood", summary="x", verbs=(nc.Verb(name="mood.set", summary="x", run=set_mood),))
+"""
+
+
+def test_the_schema_refuses_the_keys_that_loading_refuses_whatever_the_struct_is_called() -> None:
+    class Depth(msgspec.Struct):
+        deep: int = 1
+
+    for name in ("Shelf", "Settings", "Agent", "AgentSection", "LLM"):
+        section = msgspec.defstruct(name, [("most", int, 3), ("inner", Depth, msgspec.field(default_factory=Depth))])
+        validator = jsonschema_rs.validator_for(config.schema(config.with_sections({"shelf": section})))
+        assert validator.is_valid({"shelf": {"most": 4, "inner": {"deep": 2}}, "agent": {"name": "Ada"}})
+        for wrong in ({"shelf": {"mots": 4}}, {"shelf": {"inner": {"deeep": 2}}}, {"agent": {"most": 3}}, {"$schemas": "x"}):
+            assert not validator.is_valid(wrong), (name, wrong)
+
+
 def test_secrets_of_a_section_are_taken_out_of_texts_also_where_nobody_reads_it(home: Path) -> None:
-    (home / "config.yaml").write_text("capabilities: {enabled: [nobody]}\nnobody: {api_key: abcdef-0123456789, other: {password: '${PASS}'}}\n")
+    (home / "config.yaml").write_text("capabilities: {enabled: [nobody]}\nnobody: {api_key: abcdef-0123456789, other: {smtp_password: '${PASS}'}}\n")
     loaded = config.load(home=str(home), environ={"PASS": "hunter2-hunter2"})
-    assert Redactor(config.secret_values(loaded)).redact("abcdef-0123456789 hunter2-hunter2") == "[REDACTED:nobody.api_key] [REDACTED:nobody.other.password]"
+    assert (
+        Redactor(config.secret_values(loaded)).redact("abcdef-0123456789 hunter2-hunter2") == "[REDACTED:nobody.api_key] [REDACTED:nobody.other.smtp_password]"
+    )
 
 
 async def test_a_variable_that_is_not_set_counts_when_the_section_is_used(installed: Path, tmp_path: Path) -> None:

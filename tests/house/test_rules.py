@@ -12,13 +12,12 @@ GATE = "safety/gate.py"
 # Top-level guards: {"room/file.py:Class.function": "why everything is caught there"}.
 CATCH_ALL: dict[str, str] = {
     "foreign_code.py:run_foreign": "code that others wrote: whatever it raises becomes one error that names it",
-    "app/capabilities.py:Capabilities.sentence_of": "a capability's sentence is foreign code: one that fails says so in its place",
-    "app/capabilities.py:ClientCapabilities.wrap": "a capability is foreign code: what its wrapper raises becomes one error that names it",
+    "foreign_code.py:call_foreign": "the same for a plain function",
+    "foreign_code.py:_text": "an error that others wrote may not be able to say what it is",
     "types/codec.py:Codec.decode": "a capability's body and upcast are foreign code: what they raise makes one entry unreadable",
     "agent/sources.py:read_sources": "a source of context is foreign code: one that raises is left out, and the person is told",
     "providers/local.py:Generation._run": "a model library is foreign code in a thread: whatever it raises is the end of its generation",
     "runtime/sessions.py:Sessions._drive": "a defect in one session's turn reaches its followers and no other session",
-    "app/capabilities.py:_loaded": "a package is foreign code: what it raises while it is imported is why it is left out",
     "app/trials/trial_runner.py:judged": "a check reads what a model left, which may be anything: what it raises is why that task failed, and no other",
     "cli/main.py:main": "the program's top: every failure becomes one clear line and an exit code",
     "cli/policy.py:_one": "a line of policy explain --batch: any failure inside is forbid",
@@ -27,6 +26,7 @@ CATCH_ALL: dict[str, str] = {
     "store/writer.py:Writer._guard": "the writer thread: a failed batch is told to those who wait for it",
     "store/folding.py:TableProjection.take": "a capability's fold is foreign code: what it raises refuses its own append",
     "store/sqlite.py:SqliteStore._attach": "closes the store, then raises again",
+    "tools/file_formats.py:_recognises": "a capability's format is foreign code: what it raises is an error of the call that read the file",
 }
 LOOSE_TASKS = {"create_task", "gather", "ensure_future"}
 # Where a task stands alone: {"room/file.py": "why"}.

@@ -1,5 +1,6 @@
 """Tables that capabilities derive from entries: kept in their transactions, made anew when they change, emptied of what is erased."""
 
+import re
 import sqlite3
 from collections import Counter
 from contextlib import closing
@@ -129,6 +130,9 @@ async def test_a_fold_that_raises_refuses_its_own_append_and_no_other(home: Path
             "the table reading_books of a capability cannot process an entry of kind reading.added (ValueError: a book has no negative number of pages);"
             " nothing of this step was recorded"
         }
+        assert all(
+            re.fullmatch(r"its fold failed at .*/readings\.py:\d+; neuralclaw doctor names the capability and its version", error.hint) for error in refused
+        )
         assert await titles(store) == [*(f"Book {i}" for i in range(5)), "Emma"]
         report = await store.verify()
         assert (report.ok, report.records) == (True, before.records + 10)

@@ -98,3 +98,17 @@ def test_the_model_is_told_of_every_format(tools: Registry) -> None:
     told: dict[str, Any] = {spec.name: spec.description for spec in tools.tools()}
     assert "the text of a .docx (as Markdown), .pdf (page by page), .diary or .diary.old (as plain text) or .sealed. Use it" in told["read_file"]
     assert "For a .docx path the content is Markdown; for a .diary or .diary.old path the content is text; a .pdf or .sealed cannot be" in told["write_file"]
+
+
+async def test_a_format_that_fails_to_look_at_a_file_is_an_error_of_that_call_alone() -> None:
+    class Halt(BaseException):
+        pass
+
+    def recognise(head: bytes) -> bool:
+        raise Halt("no luck")
+
+    formats = FileFormats([FileFormat(name="odd", title="odd file", suffixes=(".odd",), recognise=recognise, reader="odd")], Turning())
+    with pytest.raises(ToolError, match="the file format odd failed on it: Halt: no luck"):
+        formats.of(b"x", "a.odd")
+    assert await formats.text_of("a.odd", b"x") is None
+    assert formats.of(b"x", "a.txt") is None

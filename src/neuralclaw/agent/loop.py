@@ -7,7 +7,7 @@ import anyio
 import msgspec
 
 from ..errors import LLMError, NeuralClawError, StoreError
-from ..foreign_code import reason, run_foreign
+from ..foreign_code import reason_with_place, run_foreign
 from ..types.entries import blob_digest
 from ..types.events import Debug, Durable, ErrorEvent, ErrorInfo, Message, Nudge, Passing, RetryEvent, StatusEvent, TextDelta
 from ..types.labels import AGENT, Labels, join
@@ -156,7 +156,7 @@ async def stream(turn: Turn, request: Request) -> ModelReply:
 def provider_error(what: str, cause: BaseException) -> LLMError:
     """The failure of a provider that raised what no provider should raise."""
     log.error("%s failed", what, exc_info=cause)
-    return LLMError(f"{what} failed: {reason(cause)}")
+    return LLMError(f"{what} failed: {reason_with_place(cause)}")
 
 
 async def streamed(turn: Turn, request: Request) -> ModelReply:

@@ -3,8 +3,7 @@
 A broken one stops nothing: it is left out, and `left_out` says which and why.
 """
 
-import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
 
@@ -13,18 +12,20 @@ import msgspec
 from ..capability import Capability, CapabilityContext, ContextSource, DoctorCheck, EventKind, FileFormat, Service, Table, TurnContext, Verb
 from ..config import LeftOut, LoadedSettings, SettingsRequest, enabled_names
 from ..errors import AgentError
-from ..foreign_code import reason, run_foreign
+from ..foreign_code import call_foreign, place_of, reason, reason_with_place, run_foreign
 from ..plugins import CAPABILITIES, BuiltInCapability, InstalledCapability, installed, load, load_target
 from ..ports import Channel, Provider
 from ..types.codec import BUILT_IN as BUILT_IN_KINDS
 from ..types.codec import Codec
 from ..types.events import Body
 from ..types.sentences import sentence
+from ..types.suggestions import did_you_mean
 from .capability_context import CapabilityClient, ClientContext
+from .capability_tools import BroughtTools
 from .capability_verbs import BoundVerb, LazyVerb
 from .lazy_parts import LazyChannel
+from .reading_client import READING_VERBS
 
-log = logging.getLogger(__name__)
 BUILT_IN = "built in"
 Packages = Callable[[], Sequence[InstalledCapability]]
 """What packages bring, enabled or not."""
@@ -86,17 +87,13 @@ class Capabilities:
         there = found()
         for name in dict.fromkeys(enabled):
             packages = [one for one in there if one.name == name]
-            if not packages:
-                left.append(LeftOut(name, "it is built in and always there" if name in built_in else "no installed package brings it"))
+            if len(packages) != 1:
+                left.append(_not_one(name, packages, built_in, [one.name for one in there]))
                 continue
-            first, *more = packages
-            if more:
-                brought = " and ".join(one.distribution or "a package without a name" for one in packages)
-                left.append(LeftOut(name, f"several packages bring it: {brought}; remove all but one", *_from(first)))
-                continue
+            first = packages[0]
             value, why = _loaded(first, names)
             if value is None:
-                left.append(LeftOut(name, why, *_from(first)))
+                left.append(LeftOut(name, why, *_from(first), f"Fix or update {_from(first)[0]}"))
             else:
                 ready.append(LoadedCapability(name, value.version or first.version, first.distribution, value=names.taken_by(value)))
         return cls(ready, left, found)
@@ -147,9 +144,9 @@ class Capabilities:
     def sentence_of(self, body: Body) -> str:
         """What happened, in a sentence for a person; theirs for their kinds. One that fails says so in its place."""
         try:
-            told = sentence(body, self._sentences)
-        except (Exception, SystemExit) as error:
-            return f"{body.type} (its capability has no sentence for it: {reason(error)})"
+            told = call_foreign("its sentence", partial(sentence, body, self._sentences))
+        except AgentError as error:
+            return f"{body.type} (its capability has no sentence for it: {reason(error.__cause__ or error)})"
         return told if isinstance(told, str) else f"{body.type} (its capability has no sentence for it: it gave {type(told).__name__})"
 
     @cached_property
@@ -191,13 +188,26 @@ def _from(one: InstalledCapability) -> tuple[str, str]:
     return one.distribution or "a package without a name", one.version
 
 
+def _not_one(name: str, packages: Sequence[InstalledCapability], built_in: Collection[str], there: Sequence[str]) -> LeftOut:
+    """Why an enabled name stands for no capability of a package, or for those of several."""
+    if not packages and name in built_in:
+        return LeftOut(name, "it is built in and always takes part", fix="")
+    if not packages:
+        near = did_you_mean(name, {*there, *built_in}, alike=0.7)
+        return LeftOut(name, f"no installed package brings it{near}", fix="Correct the name" if near else "Install the package that brings it")
+    brought = [_from(one)[0] for one in packages]
+    return LeftOut(name, f"several packages bring it: {' and '.join(brought)}", *_from(packages[0]), f"Uninstall all but one of {' and '.join(brought)}")
+
+
 def _loaded(package: InstalledCapability, names: Any) -> tuple[Capability | None, str]:
     """The capability that an entry point names, or None and why it cannot take part. A package is foreign code: what it raises is the reason."""
     try:
-        value = package.load()
-        why = load("capabilities.problem")(value, package.name, names)
-    except (Exception, SystemExit) as error:
-        return None, f"it cannot be loaded ({reason(error)})"
+        value = call_foreign(package.name, package.load)
+        why = call_foreign(package.name, partial(load("capabilities.problem"), value, package.name, names))
+    except AgentError as failure:
+        error = failure.__cause__ or failure
+        place = place_of(error)
+        return None, f"it cannot be loaded ({reason(error)}{f', {place}' if place else ''})"
     return (None, why) if why else (value, "")
 
 
@@ -205,7 +215,7 @@ class ClientCapabilities:
     """What the capabilities bring, for one client."""
 
     def __init__(self, capabilities: Capabilities, client: CapabilityClient) -> None:
-        self.capabilities, self._client = capabilities, client._replace(told=capabilities.sentence_of)
+        self.capabilities, self._client = capabilities, client._replace(told=capabilities.sentence_of, reads=self._reads)
         self._contexts: dict[str, ClientContext] = {}
 
     def context(self, name: str) -> CapabilityContext:
@@ -217,44 +227,53 @@ class ClientCapabilities:
             self._contexts[name] = ClientContext(there.capability, self._client)
         return self._contexts[name]
 
+    def tell(self, text: str) -> None:
+        """Tell the person who gave the command a sentence beside the value of a verb."""
+        if self._client.tell is not None:
+            self._client.tell(text)
+
     def verbs(self, *, reading: bool = False) -> dict[str, LazyVerb]:
         """Their commands by name, to be called with the arguments. `reading`: only those that write nothing of the record."""
         found = {verb: LazyVerb(partial(self._bound, one, verb)) for one in self.capabilities.loaded for verb in one.verbs}
         return {name: verb for name, verb in found.items() if verb.row.reads} if reading else found
 
     def _bound(self, one: LoadedCapability, name: str) -> BoundVerb:
-        return BoundVerb(next(verb for verb in one.capability.verbs if verb.name == name), self.context(one.name))
+        verb = next(verb for verb in one.capability.verbs if verb.name == name)
+        return BoundVerb(verb, ClientContext(one.capability, self._client.only_reading(name)) if verb.reads else self.context(one.name))
+
+    def _reads(self, name: str) -> bool:
+        """Whether the verb of that name writes nothing of the record; no for one that is not there."""
+        row = self.capabilities.verbs().get(name)
+        return row.reads if row is not None else name in READING_VERBS
 
     def sources(self) -> list[tuple[ContextSource, CapabilityContext]]:
         """What tells the model something, each with the context that its `read` takes."""
         return [(source, self.context(one.name)) for one in self.capabilities.bringing("sources") for source in one.sources]
 
-    async def tools(self, turn: TurnContext) -> list[tuple[str, Sequence[Any]]]:
-        """The tools of a turn by capability. One whose function raises brings none to this turn, which is logged."""
-        asked = [(one.name, one.tools) for one in self.capabilities.bringing("tools") if one.tools is not None]
-        return [(name, await self._tools_of(name, partial(tools, self.context(name), turn))) for name, tools in asked]
+    async def tools(self, turn: TurnContext) -> list[BroughtTools]:
+        """The tools of a turn by capability. One whose function raises brings none to this turn, and says why."""
+        return [await self._tools_of(one, tools, turn) for one in self.capabilities.loaded if one.brings("tools") and (tools := one.capability.tools)]
 
-    async def _tools_of(self, name: str, ask: Callable[[], Awaitable[Sequence[Any]]]) -> Sequence[Any]:
-        """The tools that a capability gives; none, and a line in the log, where its code fails or gives no list."""
+    async def _tools_of(self, one: LoadedCapability, ask: Callable[..., Awaitable[Sequence[Any]]], turn: TurnContext) -> BroughtTools:
+        """The tools that a capability gives; none where its code fails or gives no list."""
         try:
-            brought = await run_foreign(f"the capability {name}", ask)
-            if not isinstance(brought, list | tuple):
-                raise AgentError(f"the capability {name} gave {type(brought).__name__} in place of a list of tools")
+            brought = await run_foreign("it", partial(ask, self.context(one.name), turn))
         except AgentError as error:
-            log.warning("the capability %s brings no tools to this turn: %s", name, error.text)
-            return []
-        return brought
+            return BroughtTools(one.name, one.origin, problem=reason_with_place(error.__cause__ or error))
+        if not isinstance(brought, list | tuple):
+            return BroughtTools(one.name, one.origin, problem=f"it gave {type(brought).__name__} in place of a list of tools")
+        return BroughtTools(one.name, one.origin, tuple(brought))
 
     def wrap(self, turn: TurnContext, provider: Provider) -> Provider:
         """The turn's provider inside those of the capabilities; the first is the innermost. Raises `AgentError` where one fails."""
         for one in self.capabilities.bringing("wrap"):
             if one.wrap is not None:
                 try:
-                    provider = one.wrap(self.context(one.name), turn, provider)
-                except (Exception, SystemExit) as error:
-                    raise AgentError(
-                        f"the capability {one.name} could not wrap the model: {reason(error)}", hint="take it out of capabilities.enabled, or fix it"
-                    ) from error
+                    provider = call_foreign("it", partial(one.wrap, self.context(one.name), turn, provider))
+                except AgentError as error:
+                    cause = error.__cause__ or error
+                    told = f"the capability {one.name} could not wrap the model: {reason_with_place(cause)}"
+                    raise AgentError(told, hint=f"take {one.name} out of capabilities.enabled, or fix it") from cause
         return provider
 
     def services(self) -> list[tuple[Service, CapabilityContext]]:

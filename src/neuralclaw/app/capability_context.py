@@ -15,8 +15,10 @@ from ..types.events import Body
 from ..types.labels import AGENT, Labels, checked_labels, join
 from ..types.options import StartOptions, TurnOptions
 from ..types.sentences import sentence
+from .reading_client import READING_VERBS, ReadingClientDesk, ReadingStore
 
 if TYPE_CHECKING:
+    from .capability_tools import ToolProblem
     from .models.model_resolver import ModelResolver  # what only reads the record does not load it
 
 Part = TypeVar("Part")
@@ -31,13 +33,18 @@ class OpenHome(Protocol):
         """The tools that a turn has."""
         ...
 
+    async def tool_problems(self, turn: TurnContext) -> "Sequence[ToolProblem]":
+        """Tools that capabilities bring to this turn and that cannot be used."""
+        ...
+
 
 class CapabilityClient(NamedTuple):
     """For whom capabilities work, and over what. `notify` tells this process's subscribers of entries that were written.
 
     `workspace`: absolute and real, "" where there is none. `desk` and `store` None: the home is not open, and verbs that need the settings alone are
     all there is; `loaded` and `desk` None: the record alone is. `models`: those of the home; `tell` shows a person a sentence beside the value of a
-    verb. `told`: an event in words. `options`: those of turns that the client begins, and of turns that it goes on with.
+    verb. `told`: an event in words. `options`: those of turns that the client begins, and of turns that it goes on with. `reads`: whether the verb of that
+    name writes nothing of the record.
     """
 
     loaded: LoadedSettings | None
@@ -53,6 +60,13 @@ class CapabilityClient(NamedTuple):
     tell: Callable[[str], None] | None = None
     told: Callable[[Body], str] = sentence
     options: tuple[TurnOptions, StartOptions] | None = None
+    reads: Callable[[str], bool] = READING_VERBS.__contains__
+
+    def only_reading(self, command: str) -> "CapabilityClient":
+        """The same for a verb that only reads: its store and desk refuse what writes. `command`: its name."""
+        store = ReadingStore(self.store, command) if self.store is not None else None
+        desk = ReadingClientDesk(self.desk, command, self.reads) if self.desk is not None else None
+        return self._replace(store=store, desk=desk)
 
 
 class ClientContext:

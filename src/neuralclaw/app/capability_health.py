@@ -22,7 +22,8 @@ async def capability_checks(
                     yield _without_table(one, table.name, failed_tables[table.name], needed=rebuilt)
     place = settings.place("capabilities.enabled")
     for left in capabilities.left_out:
-        yield _left_out(left, place)
+        if left.fix:  # one that is built in takes part, and has its check
+            yield _left_out(left, place)
     for check in _not_enabled(capabilities):
         yield check
     async for check in given.checks():
@@ -55,13 +56,8 @@ def _without_table(one: LoadedCapability, table: str, why: str, *, needed: bool)
 
 
 def _left_out(left: LeftOut, place: str) -> DoctorCheck:
-    off = f"take {left.name} out of capabilities.enabled ({place})"
-    if not left.origin:
-        return DoctorCheck(
-            check=_named(left.name), ok=False, text=f"{left.name} is enabled, and {left.why}", fix=f"install the package that brings it, or {off}"
-        )
-    text = f"{_described(left.name, left.version, left.origin)}, enabled, left out: {left.why}"
-    return DoctorCheck(check=_named(left.name), ok=False, text=text, fix=f"fix or update {left.origin}, or {off}")
+    text = f"{_described(left.name, left.version, left.origin)}, enabled, left out: {left.why}" if left.origin else f"{left.name} is enabled, and {left.why}"
+    return DoctorCheck(check=_named(left.name), ok=False, text=text, fix=f"{left.fix}, or take {left.name} out of capabilities.enabled ({place})")
 
 
 def _not_enabled(capabilities: Capabilities) -> list[DoctorCheck]:

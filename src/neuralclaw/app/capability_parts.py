@@ -1,18 +1,19 @@
 """What capabilities bring to a client of the home: to its turns, and in the background."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from ..capability import CapabilityContext, ContextSource, Service, TurnContext
 from ..ports import Channel, Provider
+from .capability_tools import BroughtTools
 
 
 class CapabilityParts(Protocol):
     """What capabilities bring."""
 
     def sources(self) -> Sequence[tuple[ContextSource, CapabilityContext]]: ...
-    async def tools(self, turn: TurnContext) -> Sequence[tuple[str, Sequence[Any]]]:
-        """The tools of a turn, by the name of their capability. A capability that fails brings none."""
+    async def tools(self, turn: TurnContext) -> Sequence[BroughtTools]:
+        """The tools of a turn, by capability. One that fails brings none, and says why."""
         ...
 
     def wrap(self, turn: TurnContext, provider: Provider) -> Provider:
@@ -31,7 +32,7 @@ class NoCapabilityParts:
     def sources(self) -> Sequence[tuple[ContextSource, CapabilityContext]]:
         return ()
 
-    async def tools(self, turn: TurnContext) -> Sequence[tuple[str, Sequence[Any]]]:
+    async def tools(self, turn: TurnContext) -> Sequence[BroughtTools]:
         return ()
 
     def wrap(self, turn: TurnContext, provider: Provider) -> Provider:

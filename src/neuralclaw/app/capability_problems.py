@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from .. import config
-from ..capability import Capability, ContextSource, FileFormat, Service, Verb
+from ..capability import Capability, Verb
 from ..config.describe import unfit_type
 from ..errors import ConfigError
 from ..plugins import NOUNS, BuiltInCapability
@@ -16,7 +16,8 @@ from ..store.derived_tables import DerivedTables
 from ..types.codec import Codec
 from ..types.events import AnyBody
 from ..types.planned_commands import NOUNS as PLANNED
-from .capability_verbs import parameters_of
+from .capability_shape import of_shape
+from .capability_verbs import VerbParameter, parameters_of
 from .option_types import OpeningOptions
 
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]{0,39}")
@@ -89,8 +90,9 @@ def problem_of(value: Any, name: str, names: TakenNames) -> str:
         return f"its entry point is named {name} and the capability {value.name}: both must be the same"
     if not _IDENTIFIER.fullmatch(name):
         return f"{name!r} cannot be the name of a capability: at most 40 small letters, digits and underscores, a letter first"
-    for found in (*_of_settings(value), *_of_verbs(value), *_of_events(value), *_of_others(value)):
-        return found
+    for part in (of_shape, _of_settings, _of_verbs, _of_events, _of_formats):
+        for found in part(value):  # one after the other: each relies on what those before it have found right
+            return found
     return names.clash(value)
 
 
@@ -112,9 +114,7 @@ def _of_settings(capability: Capability) -> Iterator[str]:
 
 def _of_verbs(capability: Capability) -> Iterator[str]:
     for verb in capability.verbs:
-        if not isinstance(verb, Verb):
-            yield f"verbs has {type(verb).__name__}, which is not a Verb"
-        elif not _VERB.fullmatch(verb.name):
+        if not _VERB.fullmatch(verb.name):
             yield f"{verb.name!r} cannot be the name of a verb: noun.verb, or a noun"
         elif not inspect.iscoroutinefunction(verb.run):
             yield f"the verb {verb.name} is not an async function"
@@ -131,11 +131,26 @@ def _of_signature(verb: Verb) -> Iterator[str]:
         yield f"the verb {verb.name} cannot be a command: {error}"
         return
     names = {each.name for each in parameters}
+    for each in parameters:
+        if not each.in_process and (unfit := _unfit(each)):
+            yield f"the parameter {each.name} of the verb {verb.name} {unfit}"
     if verb.progress is not None and not any(each.name == "progress" and each.in_process for each in parameters):
         yield f"the verb {verb.name} shows its progress, and its function has no parameter progress that takes a function"
     if taken := sorted(names & {"home", "json", "verbose", "help"}):
         yield f"the verb {verb.name} has the parameter {taken[0]}, which every command has already"
-    yield from (f"help of the verb {verb.name} describes {name}, which is none of its parameters" for name in verb.help if name not in names)
+    for told in ("help", "spelled"):
+        yield from (f"{told} of the verb {verb.name} describes {name}, which is none of its parameters" for name in getattr(verb, told) if name not in names)
+
+
+def _unfit(parameter: VerbParameter) -> str:
+    """Why no command line and no JSON can give a parameter; "" where they can."""
+    try:
+        msgspec.json.schema(parameter.kind)
+    except TypeError:
+        return "has a type that is not JSON: take a text, a number, a bool, a date, a list, a choice or a msgspec struct"
+    if parameter.required and parameter.kind is bool:
+        return "is a bool without a default: it becomes a switch, which may be left out"
+    return ""
 
 
 def _of_events(capability: Capability) -> Iterator[str]:
@@ -143,7 +158,7 @@ def _of_events(capability: Capability) -> Iterator[str]:
         codec = Codec(capability.events)
         DerivedTables(codec, capability.tables)
     except ConfigError as error:
-        yield error.text
+        yield f"{error.text}: {error.hint}" if error.hint else error.text
         return
     for kind in capability.events:
         if not kind.kind.startswith(f"{capability.name}."):
@@ -155,12 +170,7 @@ def _of_events(capability: Capability) -> Iterator[str]:
             yield f"the table {table.name} must be named {capability.name}, or begin with {capability.name}_"
 
 
-def _of_others(capability: Capability) -> Iterator[str]:
-    yield from (f"sources has {type(one).__name__}, which is not a ContextSource" for one in capability.sources if not isinstance(one, ContextSource))
-    yield from (f"services has {type(one).__name__}, which is not a Service" for one in capability.services if not isinstance(one, Service))
-    yield from ("a channel has no name" for name in capability.channels if not name)
+def _of_formats(capability: Capability) -> Iterator[str]:
     for one in capability.formats:
-        if not isinstance(one, FileFormat):
-            yield f"formats has {type(one).__name__}, which is not a FileFormat"
-        elif unfit := [suffix for suffix in one.suffixes if not _SUFFIX.fullmatch(suffix)] or ([""] if not one.suffixes else []):
+        if unfit := [suffix for suffix in one.suffixes if not _SUFFIX.fullmatch(suffix)] or ([""] if not one.suffixes else []):
             yield f"the file format {one.name} cannot have the ending {unfit[0]!r}: a dot, then small letters and digits"

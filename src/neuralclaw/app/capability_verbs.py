@@ -8,8 +8,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from ..capability import CapabilityContext, Verb
-from ..errors import AgentError, NeuralClawError
-from ..foreign_code import run_foreign
+from ..foreign_code import run_foreign_command as run_foreign_command  # the clients of the desk guard their own part of a command with it
 
 
 class VerbParameter(typing.NamedTuple):
@@ -29,12 +28,12 @@ class VerbParameter(typing.NamedTuple):
 
 def parameters_of(run: Callable[..., Any]) -> list[VerbParameter]:
     """The arguments of a verb's function behind the context. Raises `TypeError` for a signature that no command line can have."""
-    first, *rest = inspect.signature(run).parameters.values()
-    if first.kind not in (first.POSITIONAL_ONLY, first.POSITIONAL_OR_KEYWORD):
+    signed = list(inspect.signature(run).parameters.values())
+    if not signed or signed[0].kind not in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD):
         raise TypeError("its first parameter must be the context")
     hints = typing.get_type_hints(run, include_extras=True)
     found = []
-    for each in rest:
+    for each in signed[1:]:
         if each.kind not in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY):
             raise TypeError(f"the parameter {each.name} must have a name: *, ** and / are not supported")
         if each.name not in hints:
@@ -56,12 +55,7 @@ class BoundVerb:
 
     async def __call__(self, **arguments: Any) -> Any:
         """The verb's value. Raises `NeuralClawError`: its own, or one that names the command for whatever else its code raises."""
-        try:
-            return await run_foreign(f"the command {self.verb.name}", partial(self.verb.run, self._context, **arguments))
-        except AgentError as error:
-            if isinstance(error.__cause__, NeuralClawError):
-                raise error.__cause__ from None
-            raise
+        return await run_foreign_command(f"the command {self.verb.name}", partial(self.verb.run, self._context, **arguments))
 
 
 class LazyVerb:

@@ -1,12 +1,14 @@
 """Opens a home for one client: its desk, and what the client needs besides to talk to it."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import NamedTuple, Unpack
 
 import anyio
 
 from .. import config
+from ..capability import TurnContext
 from ..config import process_environment
 from ..foreign_code import innermost
 from ..plugins import load
@@ -26,13 +28,13 @@ from .toolbox import Toolbox
 class DeskClient(NamedTuple):
     """What a client has: the one door, and values. `defaults` makes messages for it; `settings` are those in effect.
 
-    `notices`: what the person should know before the first turn. `redact`: a text without the secrets that are known.
+    `notices`: what the person should know before the first turn; asks capabilities for their tools. `redact`: a text without the secrets that are known.
     """
 
     desk: Desk
     defaults: ClientDefaults
     settings: config.LoadedSettings
-    notices: Callable[[], tuple[str, ...]]
+    notices: Callable[[], Awaitable[tuple[str, ...]]]
     redact: Callable[[str], str]
 
     @property
@@ -49,7 +51,7 @@ async def open_client(**given: Unpack[OpeningOptions]) -> AsyncIterator[DeskClie
     Raises `UsageError`, `ConfigError` and `StoreError` as `Agent.open` does.
     """
     async with opened_desk(**given) as (home, desk, defaults):
-        yield DeskClient(desk, defaults, home.loaded, lambda: notices_of(home, defaults), home.redactor.redact)
+        yield DeskClient(desk, defaults, home.loaded, partial(notices_at_start, home, defaults), home.redactor.redact)
 
 
 @asynccontextmanager
@@ -99,3 +101,9 @@ def notices_of(home: Home, defaults: ClientDefaults) -> tuple[str, ...]:
         days = loaded.settings.approvals.expire_days
         told.append(f"Approvals: ask, and no one can answer here. A question waits up to {days:g} days for its answer: neuralclaw approvals answer.")
     return tuple(told)
+
+
+async def notices_at_start(home: Home, defaults: ClientDefaults) -> tuple[str, ...]:
+    """The same, and which tools of capabilities cannot be used. Asks those capabilities for their tools."""
+    problems = await home.tool_problems(TurnContext(session="", options=defaults.turn))
+    return (*notices_of(home, defaults), *(problem.notice for problem in problems))

@@ -5,7 +5,7 @@ import hashlib
 import logging
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +14,7 @@ import msgspec
 
 from .. import config, lookups
 from ..capability import CapabilityContext, ContextSource, TurnContext
-from ..errors import ConfigError, NeuralClawError
+from ..errors import NeuralClawError
 from ..plugins import load
 from ..ports import Clock, Provider
 from ..safety.gate import PolicyGate
@@ -35,6 +35,7 @@ from ..types.tools import ToolContext
 from .builtin_sources import NO_CONTEXT, builtin_sources
 from .capabilities import capabilities_of
 from .capability_parts import NOTHING, CapabilityParts
+from .capability_tools import BroughtTools, ToolProblem, builtin_names, registry_with
 from .clock import SystemClock
 from .eventlog import open_log
 from .lazy_parts import LazyConverter, LazySandbox
@@ -73,9 +74,10 @@ class Home:
             *own_tools(functools.partial(lookups.result, store), self.about, settings.agent.max_tool_result_chars),
         ]
         self._own = tools.chosen(built_in)
+        self._built_in = builtin_names(self._own, built_in)
         self.tools = TurnTools(Registry(self._own), self.redactor)
         """Those that every turn has: the built-in ones and the program's own."""
-        self._more: tuple[list[Any], TurnTools] = ([], self.tools)
+        self._more: tuple[list[BroughtTools], TurnTools, list[ToolProblem]] = ([], self.tools, [])
         self.instructions = WorkspaceInstructions(env.get("HOME", "")) if settings.agent.project_instructions else None
         environment = MachineContext(clock.monotonic) if settings.agent.environment_snapshot else None
         self._sources = [(source, NO_CONTEXT) for source in builtin_sources(self.instructions, environment)]
@@ -107,24 +109,26 @@ class Home:
     async def turn_tools(self, turn: TurnContext) -> TurnTools:
         """The tools of a turn: those that every turn has, and what capabilities bring to this one; of them those that its options name.
 
-        One whose name is taken is left out, which the log says.
+        One whose name is taken is left out: `tool_problems` says which.
         """
-        brought = [(name, one) for name, tools in await self.capability_parts.tools(turn) for one in tools]
-        tools, names = self._with(brought) if brought else self.tools, turn.options.tools
+        brought = await self.capability_parts.tools(turn)
+        tools, names = self._with(brought)[0] if brought else self.tools, turn.options.tools
         return tools if names is None else TurnTools(tools, self.redactor, names)
 
-    def _with(self, brought: list[tuple[str, Any]]) -> TurnTools:
-        before, made = self._more
-        if len(before) == len(brought) and all(a is b for a, (_, b) in zip(before, brought, strict=True)):
-            return made  # the same as in the turn before
-        registry = Registry(self._own)
-        for name, one in brought:
-            try:
-                registry.add(one)
-            except ConfigError as error:
-                log.warning("a tool of the capability %s is left out: %s", name, error.text)
-        self._more = ([one for _, one in brought], TurnTools(registry, self.redactor))
-        return self._more[1]
+    async def tool_problems(self, turn: TurnContext) -> list[ToolProblem]:
+        """Tools that capabilities bring to this turn and that cannot be used."""
+        brought = await self.capability_parts.tools(turn)
+        return self._with(brought)[1] if brought else []
+
+    def _with(self, brought: Sequence[BroughtTools]) -> tuple[TurnTools, list[ToolProblem]]:
+        before, made, problems = self._more
+        if _same(before, brought):
+            return made, problems  # as in the turn before
+        registry, problems = registry_with(self._own, self._built_in, brought)
+        for problem in problems:
+            log.warning("%s", problem.text)
+        self._more = (list(brought), TurnTools(registry, self.redactor), problems)
+        return self._more[1], problems
 
     async def about(self, ctx: ToolContext) -> Mapping[str, Any]:
         """What the agent says of itself: real settings and tools, and what is known by now. Nothing is tried out for it."""
@@ -148,6 +152,14 @@ class Home:
         await self.store.aclose()
         if not self.log_writer.finish(CLOSE_SECONDS):
             await anyio.to_thread.run_sync(self.log_writer.close)
+
+
+def _same(before: Sequence[BroughtTools], now: Sequence[BroughtTools]) -> bool:
+    """Whether the very same tools were brought, by the same capabilities."""
+    return len(before) == len(now) and all(
+        (a.capability, a.problem, len(a.tools)) == (b.capability, b.problem, len(b.tools)) and all(x is y for x, y in zip(a.tools, b.tools, strict=True))
+        for a, b in zip(before, now, strict=True)
+    )
 
 
 def read_command(text: str, **scene: Any) -> Any:

@@ -1,8 +1,10 @@
 """Calls a verb by its name with checked arguments, and gives its value as plain JSON types."""
 
 import collections.abc
+import enum
 import inspect
 import os
+import types
 import typing
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -27,7 +29,7 @@ async def call_verb(verbs: Mapping[str, VerbFunction], name: str, arguments: Map
         if is_later(noun, word):
             raise UsageError(f"{name} is not available yet", hint=f"there are: {', '.join(sorted(verbs))}")
         raise UsageError(f"there is no command {name!r:.80}{did_you_mean(str(name), verbs)}", hint=f"there are: {', '.join(sorted(verbs))}")
-    return plain(await verb(**fitted(name, verb, arguments)))
+    return plain(await verb(**fitted(name, verb, arguments)), f"the command {name}")
 
 
 def fitted(name: str, verb: VerbFunction, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -57,12 +59,37 @@ def _typed(name: str, argument: str, value: Any, kind: Any) -> Any:
     try:
         return msgspec.convert(os.fspath(value) if isinstance(value, os.PathLike) else value, kind)
     except msgspec.ValidationError as error:
-        raise UsageError(f"{argument} of {name} cannot be {value!r:.80}: {str(error).lower()}") from None
+        if words := choices(kind):
+            raise UsageError(f"{argument} of {name} cannot be {value!r:.80}: it is one of {', '.join(words)}{did_you_mean(str(value), words)}") from None
+        raise UsageError(f"{argument} of {name} cannot be {value!r:.80}: {_lower(str(error))}") from None
 
 
-def plain(value: Any) -> Any:
-    """A value as JSON has it, exactly as it is printed with `--json`."""
+def choices(kind: Any) -> list[str]:
+    """The words of an argument that takes one of a closed choice, or a list of them; none for any other type."""
+    origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if origin is typing.Literal:
+        return [str(word) for word in inner]
+    if isinstance(kind, type) and issubclass(kind, enum.Enum):
+        return [str(member.value) for member in kind]
+    if origin is typing.Annotated:
+        return choices(inner[0])
+    if origin in (types.UnionType, typing.Union, list, tuple, set, frozenset):
+        rest = [one for one in inner if one not in (types.NoneType, ...)]
+        return choices(rest[0]) if len(rest) == 1 else []
+    return []
+
+
+def _lower(text: str) -> str:
+    """A sentence with a small first letter; names in it keep theirs."""
+    return text[:1].lower() + text[1:]
+
+
+def plain(value: Any, what: str = "the command") -> Any:
+    """A value as JSON has it, exactly as it is printed with `--json`. `what`: who gave it, for the error."""
     try:
         return msgspec.json.decode(msgspec.json.encode(value))
     except (TypeError, ValueError, RecursionError) as error:
-        raise AgentError(f"the command gave a value that is not JSON: {error}") from error
+        hint = "an await is missing before what it returns" if inspect.iscoroutine(value) else "it returns a msgspec struct, a list of them, or plain values"
+        if inspect.iscoroutine(value):
+            value.close()
+        raise AgentError(f"{what} gave a value that is not JSON: {error}", hint=hint) from error

@@ -4,9 +4,11 @@ from typing import Any
 
 import msgspec
 
+from ..capability import TurnContext
 from ..plugins import load
 from ..types.options import TurnOptions
 from .capabilities import ClientCapabilities
+from .capability_tools import ToolProblem
 from .config_verbs import config_verbs
 from .home import Home
 from .policy_verbs import PolicyVerbs
@@ -32,6 +34,9 @@ class Verbs:
     def __init__(self, home: Home, defaults: TurnOptions, given: ClientCapabilities) -> None:
         self._home, self._defaults, self._given = home, defaults, given
 
+    async def _tool_problems(self) -> list[ToolProblem]:
+        return await self._home.tool_problems(TurnContext(session="", options=self._defaults))
+
     async def instructions(self) -> list[dict[str, Any]]:
         """The `AGENTS.md` files that a turn in the workspace begins with, the nearest last; none where they are switched off.
 
@@ -48,6 +53,7 @@ class Verbs:
         if rebuild:
             await self._home.store.rebuild()
         checks: list[dict[str, Any]] = await load("doctor")(self._home, self._given, rebuilt=rebuild, call=call)
+        checks += [as_dict(problem.check()) for problem in await self._tool_problems()]
         shown = [check | {"fix": None} if check["ok"] else check for check in checks]
         return shown if needed else [{name: value for name, value in check.items() if name != "needed"} for check in shown]
 

@@ -76,7 +76,7 @@ def installed_commands(noun: str, home: str | None, built_in: tuple[str, ...]) -
     rows = [verb for one in found.enabled for verb in one.capability.verbs if verb.name.partition(".")[0] == noun]
     if not rows:
         for left in found.left_out:
-            output.err().line(f"The capability {left.name} is left out: {left.why}.", "yellow")
+            output.err().line(left.told(), "yellow")
         raise unknown_noun(noun, (*built_in, *(noun for one in found.enabled for noun in nouns_of(one.capability))))
     return [command_of(row) for row in rows]
 

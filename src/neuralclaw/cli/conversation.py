@@ -30,6 +30,7 @@ from .interrupts import leave_at_once
 from .output import plain
 from .parsing import clean
 from .status_text import first_line
+from .turn_failure import error_of_turn
 
 LATER = frozenset("fork soul personality mode mcp memory compact plan undo diff tasks schedule export".split())
 """Commands that are promised and not there yet."""
@@ -45,12 +46,15 @@ _PATIENCE = 3
 
 
 class SlashCommand:
-    """A command of the chat: its group in `/help`, what it takes and does, in words, and the function that does it."""
+    """A command of the chat: its group in `/help`, what it takes and does, in words, and the function that does it.
 
-    __slots__ = ("does", "group", "run", "takes")
+    `help`: what `/help COMMAND` shows, where that is more than its line.
+    """
 
-    def __init__(self, group: str, takes: str, does: str, run: Callable[["Chat", str], Awaitable[None]]) -> None:
-        self.group, self.takes, self.does, self.run = group, takes, does, run
+    __slots__ = ("does", "group", "help", "run", "takes")
+
+    def __init__(self, group: str, takes: str, does: str, run: Callable[["Chat", str], Awaitable[None]], *, help: Callable[[], str] | None = None) -> None:
+        self.group, self.takes, self.does, self.run, self.help = group, takes, does, run, help
 
 
 class Chat:
@@ -262,10 +266,7 @@ class Chat:
                     await self.interface.room()
                 group.cancel_scope.cancel()
         except BaseExceptionGroup as several:
-            ours = several.subgroup(NeuralClawError)
-            if ours is None:
-                raise
-            self.show_error(_first(ours))
+            self.show_error(error_of_turn(several))
         finally:
             self.running, self._events = False, None
             self.interface.session_status.since = None
@@ -384,11 +385,3 @@ class Chat:
     def table(self, rows: Sequence[Sequence[str]], *, drop: Sequence[int] = ()) -> None:
         """Show rows as wide as the screen; where it is narrow without the columns `drop`, the first of them first."""
         self.interface.say("\n".join(text_layout.table(rows, self.interface.screen.width, drop=drop)))
-
-
-def _first(group: BaseExceptionGroup[NeuralClawError]) -> NeuralClawError:
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    assert isinstance(error, NeuralClawError)
-    return error

@@ -1,6 +1,7 @@
 """The chat at a terminal that can do it: what stands on the screen before the agent is open, and what it completes afterwards."""
 
 import argparse
+import logging
 import posixpath
 import sys
 from collections.abc import Iterable
@@ -9,6 +10,7 @@ from typing import Any
 from anyio.abc import TaskGroup
 
 from ..app.capabilities import Capabilities, capabilities_of
+from ..app.capability_verbs import run_foreign_command
 from ..app.desk_client import DeskClient
 from ..channels.console import TerminalKind
 from ..channels.input_completion import InputCompleter, Values
@@ -16,9 +18,12 @@ from ..channels.input_history import InputHistory
 from ..channels.live_interface import LiveInterface
 from ..channels.nonblocking_output import NonblockingOutput
 from ..config.process_environment import environ
+from ..errors import NeuralClawError
 from ..plugins import load
 from . import output
 from .option_choices import TRUST
+
+log = logging.getLogger(__name__)
 
 
 class LiveChat:
@@ -67,8 +72,9 @@ class LiveChat:
             question = self.interface.questions.current
             return [(choice, "") for choice in question.choices if choice != "no"] if question is not None else []
 
-        self.words.values.update({"resume": sessions, "new": sessions, "model": models, "trust": levels, "approve": answers})
-        self.words.values.update(_verbs_and_options(capabilities_of(client.settings)))
+        values: dict[str, Values] = {"resume": sessions, "new": sessions, "model": models, "trust": levels, "approve": answers}
+        values |= _verbs_and_options(capabilities_of(client.settings))
+        self.words.values.update({name: _guarded(found) for name, found in values.items()})
 
     def farewell(self) -> None:
         """The terminal is the person's again: show what came last, and how to come back."""
@@ -76,6 +82,19 @@ class LiveChat:
             self._chat.farewell()
         self._flow.out.write(self.interface.console.rest())
         self.history.end()
+
+
+def _guarded(values: Values) -> Values:
+    """The same, and nothing where it fails: a key that is pressed must not end what the person types."""
+
+    async def found() -> Iterable[tuple[str, str]]:
+        try:
+            return await run_foreign_command("the completion", values)
+        except NeuralClawError as error:
+            log.warning("%s", error.text)
+            return ()
+
+    return found
 
 
 def _verbs_and_options(capabilities: Capabilities) -> dict[str, Values]:

@@ -41,7 +41,7 @@ async def open_chat(args: argparse.Namespace, run: CommandRun, lines: LineReader
             chat.commands = commands_of(client.settings)
             if live is not None:
                 await live.desk_opened(chat, client)
-            for notice in client.notices():
+            for notice in await client.notices():
                 interface.say(notice, "yellow")
             await tell_unfinished(client.desk, interface.screen, chat.session)
             chat.pick_up(resume)

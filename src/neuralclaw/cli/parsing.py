@@ -119,20 +119,13 @@ def chosen(noun: str, commands: Sequence[Command], arguments: list[str], home: s
 
 
 def _parsed(command: Command, arguments: list[str], home: str | None) -> tuple[Command, argparse.Namespace] | None:
-    parser = _Parser(
-        prog=f"neuralclaw {command.name}",
-        description=command.summary,
-        epilog=f"example:\n  {command.example}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-        add_help=False,
-    )
+    parser = _parser(command, f"neuralclaw {command.name}", command.example)
     parser.add_argument("-h", "--help", action="store_true", help="show this")
     parser.add_argument("--home", metavar="DIR", default=home, help="the data directory (else NEURALCLAW_HOME, else the XDG directories)")
     parser.add_argument("--verbose", action="store_true", help="say more, tracebacks too")
     if command.options is not None:
         command.options(parser)
-    if any(a in ("-h", "--help") for a in _before_dashes(arguments)):
+    if asks_for_help(arguments):
         print(parser.format_help(), end="")
         return None
     given, extra = parser.parse_known_args(arguments)
@@ -142,15 +135,42 @@ def _parsed(command: Command, arguments: list[str], home: str | None) -> tuple[C
     return command, given
 
 
+def _parser(command: Command, prog: str, example: str = "") -> _Parser:
+    return _Parser(
+        prog=prog,
+        description=command.summary,
+        epilog=f"example:\n  {example}" if example else None,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+        add_help=False,
+    )
+
+
 def arguments_of(command: Command, words: list[str]) -> argparse.Namespace:
     """The arguments of a slash command, parsed as those of its subcommand. Raises `UsageError`."""
-    parser = _Parser(prog=f"/{command.name}", allow_abbrev=False, add_help=False)
-    if command.options is not None:
-        command.options(parser)
+    parser = _slash_parser(command)
     given, extra = parser.parse_known_args(words)
     if extra:
         raise _extra(parser, extra[0])
     return given
+
+
+def slash_help(command: Command) -> str:
+    """What `--help` of a slash command shows."""
+    return _slash_parser(command).format_help().rstrip("\n")
+
+
+def _slash_parser(command: Command) -> _Parser:
+    own = f"neuralclaw {command.name}"
+    parser = _parser(command, f"/{command.name}", f"/{command.example.removeprefix('neuralclaw ')}" if command.example.startswith(own) else "")
+    if command.options is not None:
+        command.options(parser)
+    return parser
+
+
+def asks_for_help(words: list[str]) -> bool:
+    """Whether the words of a command hold `--help`; what stands behind `--` is no option."""
+    return any(word in ("-h", "--help") for word in _before_dashes(words))
 
 
 def _before_dashes(arguments: list[str]) -> list[str]:

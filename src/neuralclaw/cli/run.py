@@ -135,7 +135,7 @@ async def _run(args: argparse.Namespace, run: CommandRun) -> int:
         session = args.resume or args.session
         if args.newest:
             session = await newest_session(client.desk)
-        for notice in client.notices():
+        for notice in await client.notices():
             err.line(notice, "yellow")
         await tell_unfinished(client.desk, err, session)
         if args.input == "stream-json":

@@ -52,7 +52,10 @@ def _help_of(chat: Chat, name: str) -> None:
     command = chat.commands.get(name)
     if command is None:
         raise UsageError(f"there is no /{name}", hint="/help shows the commands")
-    chat.table([(f"/{name} {command.takes}".rstrip(), command.does)])
+    if command.help is not None:
+        chat.say(command.help())
+    else:
+        chat.table([(f"/{name} {command.takes}".rstrip(), command.does)])
 
 
 async def _new(chat: Chat, rest: str) -> None:

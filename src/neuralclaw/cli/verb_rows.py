@@ -1,6 +1,7 @@
 """A command made from the row of a verb: its arguments from the signature, its help, and the text that people read of its value."""
 
 import argparse
+import datetime
 import enum
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,6 +18,15 @@ from . import output
 from .parsing import clean, with_json
 
 LISTS = (list, tuple, set, frozenset)
+_KINDS = {
+    int: "a whole number",
+    float: "a number",
+    datetime.date: "a date such as 2026-03-01",
+    datetime.time: "a time such as 07:30:00",
+    datetime.datetime: "a date and time such as 2026-03-01T07:30:00",
+    datetime.timedelta: "a duration such as PT1H30M",
+}
+"""Types in words, for an argument that does not fit."""
 
 
 def stripped(kind: Any) -> Any:
@@ -48,7 +58,7 @@ def _add(parser: argparse.ArgumentParser, each: VerbParameter, told: str, spelle
         parser.add_argument(name, dest=each.name, action=action, default=argparse.SUPPRESS, help=told or None)
         return
     many = get_origin(kind) in LISTS or kind in LISTS
-    metavar = place or _metavar(each.name, kind)
+    metavar = place or _metavar(each, kind)
     text = _with_default(told, each)
     if each.option:
         action = "extend" if many else "store"
@@ -65,11 +75,11 @@ def _with_default(told: str, each: VerbParameter) -> str | None:
     return f"{told} ({output.worded(each.default)})".strip().replace("%", "%%")
 
 
-def _metavar(name: str, kind: Any) -> str:
+def _metavar(each: VerbParameter, kind: Any) -> str:
     words = _words(_inner(kind) if get_origin(kind) in LISTS else kind)
     if words:
         return "|".join(words)
-    return {int: "N", float: "N"}.get(kind, name.upper().replace("_", "-"))
+    return "N" if each.option and kind in (int, float) else each.name.upper().replace("_", "-")
 
 
 def _words(kind: Any) -> list[str]:
@@ -107,7 +117,8 @@ def _one(kind: Any) -> Callable[[str], Any]:
 
 def _converted(word: str, kind: Any) -> Any:
     plain = stripped(kind)
-    wanted = {int: f"a whole number{_range(kind)}", float: "a number"}.get(plain, "JSON that fits" if word[:1] in "{[" else "of the type that it takes")
+    words = _KINDS | {int: f"a whole number{_range(kind)}"}
+    wanted = words.get(plain, "JSON that fits" if word[:1] in "{[" else "of the type that it takes")
     try:
         value = msgspec.json.decode(word) if word[:1] in ("{", "[") else word
         msgspec.convert(value, kind, strict=False)  # its type; what it is given as is decided by the verb

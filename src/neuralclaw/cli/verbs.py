@@ -21,7 +21,12 @@ READING = ("tools.list", "tools.show", "config.show")
 
 def look(args: argparse.Namespace, verb: str, /, **arguments: Any) -> Any:
     """The value of a verb that needs the parts of an agent and writes nothing of the record: works on a read-only home."""
-    return anyio.run(_ask, args, verb, {"readonly": True}, arguments)
+    return anyio.run(_ask, args, verb, {"readonly": True, "tell": _tell}, arguments)
+
+
+def _tell(text: str) -> None:
+    """Show what a verb says beside its value."""
+    output.err().line(text, "yellow")
 
 
 def ask(args: argparse.Namespace, verb: str, /, **arguments: Any) -> Any:

@@ -16,14 +16,16 @@ FORMER = {
 }
 """Keys of earlier designs, accepted wherever they stand, and what holds instead."""
 
-SECRETS = ("api_key", "bot_token", "token", "password", "secret")
-"""Keys whose value is never shown; so are all values under `env` and `headers`."""
+SECRETS = ("api_key", "token", "password", "passphrase", "secret")
+"""Keys whose value is never shown, alone or behind `_` (`bot_token`); so are all values under `env` and `headers` of an MCP server."""
+
+_SECRET_ENDINGS = tuple(f"_{name}" for name in SECRETS)
 
 
 def is_secret(key: str) -> bool:
     """Whether the value of this key must not be shown."""
     parts = key.split(".")
-    return parts[-1] in SECRETS or (parts[0] == "mcp" and any(part in ("env", "headers") for part in parts[3:-1]))
+    return parts[-1].endswith(_SECRET_ENDINGS) or parts[-1] in SECRETS or (parts[0] == "mcp" and any(part in ("env", "headers") for part in parts[3:-1]))
 
 
 def names_secret(variable: str) -> bool:

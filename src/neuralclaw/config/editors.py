@@ -27,7 +27,7 @@ def schema(root: type[msgspec.Struct] = Settings) -> dict[str, Any]:
             definition["type"] = ["object", "null"]
         elif "enum" in definition:
             definitions[name] = _or_reference(definition)
-    settings = definitions["Settings"]
+    settings = definitions[found["$ref"].rpartition("/")[2]]
     settings["properties"] = {"$schema": {"type": "string", "description": "Where an editor finds this schema; ignored."}} | settings["properties"]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "NeuralClaw: config.yaml"} | found
 

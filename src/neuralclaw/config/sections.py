@@ -15,12 +15,25 @@ from .settings_fitter import ABSENT, SettingsFitter, interpolate
 
 
 class LeftOut(NamedTuple):
-    """A capability that `capabilities.enabled` names and that takes no part, and why. `origin`: the package that brings it, "" where none does."""
+    """A capability that `capabilities.enabled` names without effect, and why. `origin`: the package that brings it, "" where none does.
+
+    `fix`: what a person can do about it; "" for one that is built in: it takes part, and only its name there has no effect.
+    """
 
     name: str
     why: str
     origin: str = ""
     version: str = ""
+    fix: str = "Install the package that brings it"
+
+    def told(self, place: str = "") -> str:
+        """The notice of it. `place`: where `capabilities.enabled` is set."""
+        enabled = f"capabilities.enabled ({place})" if place else "capabilities.enabled"
+        if not self.fix:
+            return f"{self.name} has no effect in {enabled}: {self.why}. Take it out there."
+        kept = " What it recorded and its settings are kept." if self.origin else ""
+        end = "" if self.why.endswith("?") else "."
+        return f"The capability {self.name} is left out: {self.why}{end}{kept} {self.fix}, or take it out of {enabled}."
 
 
 class Extensions(Protocol):
@@ -144,21 +157,27 @@ class TreeReading:
         self.settings: Any = self.fit.fit(Settings, own, "")
         self.sections = {name: ExtraSection(name, kind, self.others.get(name), env) for name, kind in self.extensions.sections.items()}
         self._tell_left_out(place)
+        self._tell_repeated(names, place)
         self._tell_unused(names)
         self.taking_part = tuple(name for name in names if name in self.extensions.names)
 
     def _tell_left_out(self, place: str) -> None:
-        for one in self.extensions.left_out:
-            self.notices.append(f"The capability {one.name} is left out: {one.why}. Fix that, or take it out of capabilities.enabled ({place}).")
+        self.notices.extend(one.told(place) for one in self.extensions.left_out)
+
+    def _tell_repeated(self, names: Sequence[str], place: str) -> None:
+        repeated = dict.fromkeys(name for number, name in enumerate(names) if name in names[:number])
+        self.notices.extend(f"{name} stands more than once in capabilities.enabled ({place}). Once is enough." for name in repeated)
 
     def _tell_unused(self, asked: Sequence[str]) -> None:
         """Sections that nobody reads: of a capability that takes no part, now or since it was removed, which is a notice; of nothing, which is a problem."""
-        unused = []
+        unused, told = [], {one.name for one in self.extensions.left_out if one.origin}  # that they are left out says it already
         for name, node in self.others.items():
             if name in self.sections:
                 continue
             if name in self.extensions.names:
                 self.problems.append(f"{node.place}: the capability {name} takes no settings")
+            elif name in told:
+                continue
             elif name in asked or name in self.extensions.installed() or name in known_capabilities(self._folders):
                 unused.append(f"{name} ({node.place})")
             else:

@@ -269,9 +269,16 @@ def schema(root: type[msgspec.Struct] = Settings) -> dict[str, Any]:
     kinds = list(dict.fromkeys(structs(root)))
     references, definitions = msgspec.json.schema_components(kinds)
     for kind, reference in zip(kinds, references, strict=True):
-        properties = definitions[reference["$ref"].rpartition("/")[2]]["properties"]
+        definition = definitions[reference["$ref"].rpartition("/")[2]]
+        definition["additionalProperties"] = False  # what reads the settings refuses an unknown key, also of a capability's struct that says nothing of it
+        properties = definition["properties"]
         for key, text in descriptions(kind).items():
             properties[key] = {"description": text, **properties[key]}
-    named = msgspec.json.encode({**references[0], "$defs": definitions}).replace(b'Section"', b'"')  # a definition has the name of its section alone
+    named = msgspec.json.encode({**references[0], "$defs": definitions})
+    for name in definitions:  # a definition has the name of its section alone, where nothing else has it
+        if name.endswith("Section") and name.removesuffix("Section") not in definitions:
+            named = named.replace(f'"{name}"'.encode(), f'"{name.removesuffix("Section")}"'.encode()).replace(
+                f'/{name}"'.encode(), f'/{name.removesuffix("Section")}"'.encode()
+            )
     found: dict[str, Any] = msgspec.json.decode(named)
     return found

@@ -14,6 +14,7 @@ from anyio.abc import TaskGroup
 from .. import lookups
 from ..agent.journal import RECORD_SECONDS
 from ..errors import AgentError, NeuralClawError, SessionBusy, StoreError
+from ..foreign_code import reason
 from ..types.entries import Entry
 from ..types.logcontext import about
 from ..types.records import Lease
@@ -201,9 +202,11 @@ class Sessions:
         except NeuralClawError as error:
             failure = error
             log.warning("the turn of session %s stopped: %s", run.session, error.text)
-        except Exception as error:
+        except (KeyboardInterrupt, GeneratorExit, anyio.get_cancelled_exc_class()):
+            raise
+        except BaseException as error:
             log.error("the turn of session %s stopped on a defect of the program (%s) and can be resumed", run.session, type(error).__name__, exc_info=True)
-            failure = error
+            failure = error if isinstance(error, Exception) else AgentError(f"the turn stopped on a defect: {reason(error)}; what was recorded is kept")
         finally:
             run.ending = True
             if run.life.cancel_called:

@@ -1,8 +1,12 @@
 """A conversion of untrusted bytes in a short-lived process of its own: bounded in time, memory and output, and gone when the call returns.
 
 A parser cannot be trusted to end, and a thread cannot be killed. The child gets bytes, never a path: an empty environment, no
-file it could write (`RLIMIT_FSIZE` 0), and it closes the way to open anything itself before it reads the first byte
-(`conversion.py`). It dies with its parent.
+byte it could write into a file (`RLIMIT_FSIZE` 0), no further process (`RLIMIT_NPROC` 0, which does not bind root), and before it reads the first byte it
+takes from itself the right to open anything (`conversion.py`: `RLIMIT_NOFILE` 3). It dies with its parent.
+
+Not confined is what works on a path or a process without opening anything: `unlink`, `rename`, `chmod`, `truncate`, `kill`, and `execve` of a program that
+is linked statically. The child runs as the same user, and as root it may raise its limits again. It stands against faults of a parser, not against code that
+has taken it over.
 """
 
 import os

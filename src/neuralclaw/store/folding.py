@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from ..errors import StoreError
+from ..foreign_code import place_of, reason
 from ..types.codec import Codec
 from ..types.entries import Entry
 from ..types.events import Unreadable
@@ -86,8 +87,11 @@ class TableProjection:
             raise self._rows.failure
 
     def _refused(self, entry: Entry, error: BaseException) -> StoreError:
-        said = f"the table {self._table.name} of a capability cannot process an entry of kind {entry.header.kind} ({type(error).__name__}: {error})"
-        return StoreError(said + self._outcome, hint="neuralclaw doctor names the capability and its version")
+        place = place_of(error)
+        said = f"the table {self._table.name} of a capability cannot process an entry of kind {entry.header.kind} ({reason(error)})"
+        return StoreError(
+            said + self._outcome, hint=f"{f'its fold failed at {place}; ' if place else ''}neuralclaw doctor names the capability and its version"
+        )
 
 
 def refold(tables: Tables, table: CapabilityTable, *, after: int | None = None, outcome: str = "") -> None:

@@ -9,6 +9,7 @@ import msgspec
 from ..capability import FileFormat
 from ..conversion import Head, split
 from ..errors import ToolError, ToolTimeoutError
+from ..foreign_code import reason
 from ..ports import Converter
 from .text import binary_kind
 
@@ -54,7 +55,7 @@ class FileFormats:
     def of(self, data: bytes, path: str) -> FileFormat | None:
         """The format of this file, None for anything that is read as text. Raises `ToolError` when the name promises another one."""
         head, promised = data[:_HEAD], self.named(path)
-        found = next((one for one in self._formats if (one.any_name or one is promised) and one.recognise(head)), None)
+        found = next((one for one in self._formats if (one.any_name or one is promised) and _recognises(one, head)), None)
         if found is not None or promised is None:
             return found
         if not data:
@@ -127,3 +128,13 @@ def _listed(words: Iterable[str]) -> str:
     """`a, b or c`."""
     *first, last = [*words] or [""]
     return f"{', '.join(first)} or {last}" if first else last
+
+
+def _recognises(one: FileFormat, head: bytes) -> bool:
+    """Whether a file that begins so has the format. Raises `ToolError` for whatever its code raises."""
+    try:
+        return bool(one.recognise(head))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise ToolError(f"the file format {one.name} failed on it: {reason(error)}", hint="take its capability out of capabilities.enabled") from error

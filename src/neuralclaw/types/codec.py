@@ -82,7 +82,7 @@ class Codec:
 
     def _check(self, kind: EventKind) -> None:
         if not (isinstance(kind.body, type) and issubclass(kind.body, Body)):
-            raise ConfigError(f"the event kind {kind.body!r} is no subclass of neuralclaw.types.events.Body")
+            raise ConfigError(f"the event kind {kind.body!r} is no subclass of neuralclaw.capability.Body")
         name, place = kind.kind, _place(kind.body)
         if name in _BUILT_IN:
             raise ConfigError(f"the event kind {name} of {place} has the name of a built-in one, {_place(_BUILT_IN[name])}")
@@ -138,9 +138,9 @@ class Codec:
             for older in range(version, reader.version):
                 fields = reader.upcasts[older](fields)
             return msgspec.convert(fields, reader.body)
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError, KeyboardInterrupt):
             raise
-        except (Exception, SystemExit) as error:  # of an upcast or a body that a capability brings: what it raises stops no reader
+        except BaseException as error:  # of an upcast or a body that a capability brings: what it raises stops no reader
             raise ValueError(f"{kind} version {version}: {type(error).__name__}: {error}") from error
 
 

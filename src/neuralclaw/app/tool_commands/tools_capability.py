@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from ...capability import Capability, Verb
+from ...capability import Capability, TurnContext, Verb
 from ...plugins import load
 from ...types.options import ApprovalsMode
 from ..capability_context import ClientContext
@@ -16,6 +16,9 @@ def _verbs(context: ClientContext) -> Any:
 async def list_tools(context: ClientContext) -> list[dict[str, Any]]:
     """The tools that a turn would have."""
     found: list[dict[str, Any]] = await _verbs(context).list()
+    turn, _ = context.options
+    for problem in await context.home.tool_problems(TurnContext(session="", options=turn)):
+        context.notice(problem.notice)
     return found
 
 

@@ -1,0 +1,66 @@
+"""Two tools of one name, and tools that cannot be used, are told wherever a person looks, with the origin of both."""
+
+from pathlib import Path
+
+import pytest
+
+from ..cli.program import Claw
+from .shelf import install
+from .test_program import enable
+
+pytestmark = pytest.mark.anyio
+
+TOOLS = '''
+from neuralclaw import tool
+from neuralclaw.capability import Capability
+
+@tool(name="{name}")
+async def one() -> str:
+    """Do something."""
+    return "from {origin}"
+
+async def tools(context, turn):
+    {before}
+    return [one]
+
+capability = Capability(name="{origin}", summary="x", tools=tools)
+'''
+
+
+@pytest.fixture
+def claw(home: Path, tmp_path: Path) -> Claw:
+    claw, packages = Claw(home, tmp_path / "work"), tmp_path / "packages"
+    for origin, name, before in (("alpha", "ring", ""), ("beta", "ring", ""), ("gamma", "read_file", ""), ("delta", "fine", "raise LookupError('no bell')")):
+        install(packages, origin, TOOLS.format(origin=origin, name=name, before=before))
+    claw.env["PYTHONPATH"] = str(packages)
+    enable(claw, "alpha", "beta", "gamma", "delta")
+    return claw
+
+
+TOLD = (
+    "The tool ring of the capability beta (neuralclaw-beta) is left out: the capability alpha (neuralclaw-alpha) brings a tool that has the name ring. ",
+    "The tool read_file of the capability gamma (neuralclaw-gamma) is left out: a built-in tool has the name read_file. ",
+    "The capability delta (neuralclaw-delta) brings no tools: LookupError: no bell (",
+)
+
+
+async def test_they_are_told_at_the_start_and_with_the_list_of_tools(claw: Claw) -> None:
+    for words, stdin in ((("run", "calculate 6*7"), b""), (("chat",), b"calculate 6*7\n"), (("tools", "list"), b"")):
+        done = await claw(*words, stdin=stdin)
+        assert done.code == 0, done
+        for told in TOLD:
+            assert done.err.count(told) == 1, (words, told, done)
+        assert "neuralclaw_delta.py:11)" in done.err
+    listed = await claw("tools", "list", "--json")
+    assert [row["name"] for row in listed.json].count("ring") == 1
+    assert "fine" not in [row["name"] for row in listed.json]
+
+
+async def test_doctor_names_them_with_what_to_do(claw: Claw) -> None:
+    checks = {one["check"]: one for one in (await claw("doctor", "--json")).json}
+    for origin, told in zip(("beta", "gamma", "delta"), TOLD, strict=True):
+        check = checks[f"capability.{origin}.tools"]
+        assert check["ok"] is False
+        assert check["text"][1:].startswith(told[1:].removesuffix(". "))
+        assert f"take {origin} out of capabilities.enabled" in check["fix"]
+    assert "capability.alpha.tools" not in checks
