@@ -8,8 +8,25 @@ from typing import Any
 from neuralclaw.app.eventlog import EventLog
 from neuralclaw.log import LogWriter
 from neuralclaw.types.entries import Entry, Header
-from neuralclaw.types.events import Body, DecisionMade, GrantRevoked, Inbound, LimitHit, ToolFinished, TurnFinished
-from neuralclaw.types.risk import Decision, Risk, Tier
+from neuralclaw.types.events import (
+    ApprovalRequested,
+    ApprovalResolved,
+    Body,
+    DecisionMade,
+    GrantRevoked,
+    Inbound,
+    LimitHit,
+    Message,
+    Nudge,
+    ToolFinished,
+    ToolStarted,
+    TurnFinished,
+    TurnStarted,
+)
+from neuralclaw.types.messages import ToolCall, Usage
+from neuralclaw.types.options import TurnOptions
+from neuralclaw.types.questions import Shown
+from neuralclaw.types.risk import Decision, Effect, Risk, Tier
 
 
 def entry(session: str, number: int, body: Body) -> Entry:
@@ -76,6 +93,38 @@ def test_a_decision_belongs_to_the_call_of_its_session(tmp_path: Path) -> None:
     log.entries([entry("a", 1, decided("call_1", by="policy")), entry("b", 1, decided("call_1", by="owner"))])
     log.entries([entry("a", 2, done("call_1")), entry("b", 2, done("call_1"))])
     assert [(line["session"], line["by"], line["ms"]) for line in lines(kept)] == [("a", "policy", 0), ("b", "owner", 0)]
+
+
+CONTENTS: list[Body] = [
+    Inbound(text="4711", key="k", by="owner"),
+    TurnStarted(text="4711", model="p:m", soul="", origin="owner", options=TurnOptions(model="p:m", workspace="/w"), inbound=1),
+    Message(text="4711", stop="tools", model="p:m", usage=Usage(), tool_calls=(ToolCall("c", "echo", {"text": "4711"}),), reasoning="4711"),
+    Nudge(text="4711"),
+    DecisionMade(call_id="c", name="echo", decision=Decision.ALLOW, risk=Risk.LOW, tier=Tier.READ, reasons=("4711",)),
+    ApprovalRequested(approval_id="q", action=Shown(tool="echo", show="4711", diff="4711"), summary="4711", reasons=("4711",), expires="2026-01-01T00:00:00Z"),
+    ApprovalResolved(approval_id="q", decision="no", by="owner", text="4711"),
+    ToolStarted(call_id="c", name="echo", arguments={"text": "4711"}, risk=Risk.LOW, tier=Tier.READ, effect=Effect.PURE),
+    ToolFinished(call_id="c", name="echo", ok=True, content="4711", metadata={"stdout": "4711"}),
+    ToolFinished(call_id="d", name="echo", ok=False, content="4711", error="4711", metadata={"kind": "ToolExecutionError"}),
+    TurnFinished(status="done", text="4711", data="4711"),
+]
+
+
+def test_no_contents_stand_in_the_log_at_info_and_every_kind_with_them_has_a_line(tmp_path: Path) -> None:
+    kept = book(tmp_path)
+    EventLog(kept, lambda session: True).entries([entry("s", at, body) for at, body in enumerate(CONTENTS, 1)])
+    told = lines(kept)
+    assert "4711" not in json.dumps(told)
+    assert [line["event"] for line in told] == [
+        "turn.started",
+        "message",
+        "approval.requested",
+        "approval.resolved",
+        "tool.finished",
+        "tool.finished",
+        "turn.finished",
+    ]
+    assert [line["message"] for line in told][2:5] == ["question q is asked", "question q: answered: no", "echo ended well"]
 
 
 class PageAdded(Body, frozen=True, kw_only=True, tag="reading_list.added"):

@@ -225,16 +225,16 @@ async def test_a_turn_is_told_from_its_start_to_its_end_without_its_contents(hom
     told = the_log(home)
     assert [(line["level"], line["message"]) for line in told] == [
         ("INFO", "process started"),
-        ("INFO", "turn started"),
-        ("INFO", "model replied"),
+        ("INFO", "the turn begins with given:model"),
+        ("INFO", "given:model wants to call deep"),
         ("WARNING", "in a task"),
         ("WARNING", "in a thread"),
-        ("INFO", "tool call finished"),
-        ("INFO", "model replied"),
+        ("INFO", "deep ended well"),
+        ("INFO", "given:model wants to call broken"),
         ("WARNING", "the tool broken failed"),
-        ("INFO", "tool call finished"),
-        ("INFO", "model replied"),
-        ("INFO", "turn finished"),
+        ("INFO", "broken failed"),
+        ("INFO", "given:model answers"),
+        ("INFO", "the turn ended, done"),
     ]
     assert {(line["session"], line["turn"]) for line in told[1:]} == {("mine", 1)}
     assert {line["call_id"] for line in told[3:6]} == {told[5]["call_id"]}
@@ -242,7 +242,7 @@ async def test_a_turn_is_told_from_its_start_to_its_end_without_its_contents(hom
     assert told[7]["error"].endswith("RuntimeError: bad luck")
     assert told[7]["call_id"] == told[8]["call_id"]
     assert told[8]["ok"] is False
-    assert (told[-1]["status"], told[-1]["usd"]) == ("done", 0.0)
+    assert (told[-1]["event"], told[-1]["status"], told[-1]["usd"]) == ("turn.finished", "done", 0.0)
     assert "4711" not in (home / "logs" / "neuralclaw.jsonl").read_text().replace(str(tmp_path), "")
 
 
@@ -276,6 +276,6 @@ def test_the_program_has_written_its_log_when_it_ends(home: Path, tmp_path: Path
     command = [sys.executable, "-m", "neuralclaw", "run", "--model", "offline", "calculate 6*7"]
     done = subprocess.run(command, cwd=tmp_path, env={"NEURALCLAW_HOME": str(home), "PATH": os.environ["PATH"]}, capture_output=True, timeout=60)
     assert (done.returncode, done.stdout) == (0, b"42\n")
-    assert [line["message"] for line in the_log(home)][-1] == "turn finished"
+    assert [line["message"] for line in the_log(home)][-1] == "the turn ended, done"
     assert len({line["pid"] for line in the_log(home)}) == 1
     assert threading.active_count() < 20

@@ -59,7 +59,7 @@ TOLD: list[tuple[Body, str]] = [
     (ToolFinished(**CALL, ok=False, content="ERROR: no", error="no", refused=Decision.ASK), "read_file was not run: no"),
     (
         ApprovalRequested(approval_id="q1", action=Shown(tool="terminal", show="make"), expires="2026-01-01T00:00:00Z", choices=("once", "no")),
-        "question q1: terminal wants to run: make (once, no)",
+        "question q1 is asked: terminal wants to run: make (once, no)",
     ),
     (ApprovalResolved(approval_id="q1", decision="no", by="owner", text="not there"), "question q1: answered: no, with the words: not there"),
     (ApprovalResolved(approval_id="q1", decision="no", by="telegram"), "question q1: answered by telegram: no"),

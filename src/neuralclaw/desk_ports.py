@@ -84,6 +84,8 @@ class Desk(VerbCaller, Protocol):
     def resume(self, session: str, start: StartOptions | None = None, *, by: str) -> AbstractAsyncContextManager[TurnEvents]:
         """Go on with what is unfinished or waits in the session and follow that turn; with nothing to do, the last turn's end again.
 
+        A turn that runs in this process already is followed as it was started: `start` holds for what is gone on with, not for what runs.
+
         Raises `SessionBusy`, `SessionNotFound`, and `UsageError` for a session without a turn.
         """
         ...

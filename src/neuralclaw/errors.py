@@ -8,7 +8,7 @@ NeuralClawError
 │   ├── LLMAuthError             the service refuses the key
 │   ├── LLMModelError            the service does not know the model
 │   └── LLMUnavailableError      5xx, connection refused or dropped, stream cut or malformed
-├── ToolError                    goes back to the model as `ERROR: …`; the turn goes on
+├── ToolError                    goes back to the model as `ERROR: …`; the turn continues
 │   ├── ToolValidationError      arguments do not fit the tool's schema
 │   ├── ToolTimeoutError
 │   ├── ToolNotFoundError

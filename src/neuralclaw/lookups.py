@@ -11,10 +11,29 @@ from .types.chain import body_digest
 from .types.entries import HOME, blob_digest, rfc3339
 from .types.records import DeliveryAttempt, Lease, OpenQuestion, OutboxRow, Prefix, Record, SessionRow, TurnAttempt
 
+_LISTED = "neuralclaw sessions list"
+
 
 async def session(store: Store, name: str) -> SessionRow | None:
     """The session, or None when there is none of that id."""
     return next(iter(await store.sessions(session=name)), None)
+
+
+async def existing_session(store: Store, name: str) -> SessionRow:
+    """The session of that id. Raises `SessionNotFound`."""
+    row = await session(store, name)
+    if row is None:
+        raise _no_session(name)
+    return row
+
+
+async def find_session(store: Store, name: str) -> SessionRow:
+    """The session of that id, or of that unique prefix. Raises `SessionNotFound`, which names the candidates."""
+    return await session(store, name) or await existing_session(store, await resolve(store, name))
+
+
+def _no_session(name: str) -> SessionNotFound:
+    return SessionNotFound(f"there is no session {name}", hint=_LISTED)
 
 
 async def resolve(store: Store, prefix: str) -> str:
@@ -25,11 +44,10 @@ async def resolve(store: Store, prefix: str) -> str:
     names: list[str] = [row["session"] for row in rows]
     if len(names) == 1:
         return names[0]
-    hint = "neuralclaw sessions list"
     if not names:
-        raise SessionNotFound(f"there is no session {prefix}", hint=hint)
+        raise _no_session(prefix)
     listed = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
-    raise SessionNotFound(f"several sessions begin with {prefix}: {listed}", hint=hint)
+    raise SessionNotFound(f"several sessions begin with {prefix}: {listed}", hint=_LISTED)
 
 
 async def newest(store: Store, workspace: str, *, left_out: Sequence[str] = ()) -> str | None:

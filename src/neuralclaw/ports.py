@@ -56,7 +56,7 @@ class Toolset(Protocol):
         ...
 
     async def call(self, grant: Grant, ctx: ToolContext) -> ToolResult:
-        """Run the call that the grant is for, with the arguments that stand in it. Raises `ToolError`, `Retry` or `Parked`."""
+        """Run the call that the grant is for, with the arguments that stand in it. Raises `ToolError`, `SecurityError`, `Retry` or `Parked`."""
         ...
 
     async def probe(self, grant: Grant, ctx: ToolContext) -> ToolResult | bool | None:
@@ -248,7 +248,9 @@ class Store(Protocol):
         `types.records`). `order`: columns; `limit`: at most so many.
 
         A capability's table has all that was written through a store that was opened with it; what another program wrote meanwhile is taken up with
-        the next write or opening. Raises `StoreError` for a table or column that is not there, and for a capability's table that could not be derived.
+        the next write or opening. Where the home does not hold the table by its definition (it is only read since an upgrade, or another version of the
+        capability is open too), it is folded in memory from the entries. Raises `StoreError` for a table or column that is not there, and for a
+        capability's table whose fold raises.
         """
         ...
 

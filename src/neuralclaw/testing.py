@@ -130,7 +130,7 @@ class QueueChannel:
 
 
 class FakeClock:
-    """A clock that stands still; `sleep` moves it and returns at once, and remembers what was slept."""
+    """A clock that does not move; `sleep` moves it and returns at once, and remembers what was slept."""
 
     def __init__(self, now: float = 1_800_000_000.0) -> None:
         self._now = now

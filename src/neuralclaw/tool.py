@@ -246,9 +246,9 @@ def _without_bytes(part: ContentPart) -> ContentPart:
     return ImageContent(msgspec.structs.replace(image, data=b""))
 
 
-def _with_bytes(part: ContentPart, given: ContentPart) -> ContentPart:
-    if isinstance(part, ImageContent) and isinstance(given, ImageContent):
-        return ImageContent(msgspec.structs.replace(part.image, data=given.image.data))
+def _with_bytes(part: ContentPart, original: ContentPart) -> ContentPart:
+    if isinstance(part, ImageContent) and isinstance(original, ImageContent):
+        return ImageContent(msgspec.structs.replace(part.image, data=original.image.data))
     return part
 
 
@@ -276,7 +276,7 @@ def _spec(name: str, description: str, schema: dict[str, Any], options: Mapping[
 
 
 def _form(name: str, function: Callable[..., Any]) -> tuple[type[msgspec.Struct], dict[str, Any], dict[str, type], dict[str, str]]:
-    """The parameters as a struct and as JSON Schema, those the pipeline fills in, and the descriptions that stand in `Annotated`."""
+    """The parameters as a struct and as JSON Schema, those the pipeline fills in, and the descriptions that are in `Annotated`."""
     try:
         hints = typing.get_type_hints(function, include_extras=True)
     except NameError as error:

@@ -50,7 +50,8 @@ async def test_a_failure_reaches_the_subscriber_after_all_before_it(home: Path) 
         bus = Bus(store, clock)
         async with bus.subscribe("s", after=0) as events:
             bus.publish(await store.append("s", [Draft(1, Cancel(by="a"))]))
-            bus.fail("s", RuntimeError("over"))
+            for reader in bus.readers("s", None):
+                reader.fail(RuntimeError("over"))
             assert (await anext(events)).by == "a"
             with pytest.raises(RuntimeError, match="over"):
                 await anext(events)

@@ -1,7 +1,9 @@
 """Entries that cannot be read are named and stepped over; they harm no other session, and nothing that they tell of runs again."""
 
 import sqlite3
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -11,9 +13,11 @@ from neuralclaw.app.clock import SystemClock
 from neuralclaw.errors import StoreError
 from neuralclaw.store import SqliteStore
 from neuralclaw.testing import EventCapture, FunctionProvider
+from neuralclaw.types.entries import Entry
 
 from ..store import readings
-from .kit import agent
+from ..waiting import until
+from .kit import agent, agent_over
 from .steps import steps, tools
 
 pytestmark = pytest.mark.anyio
@@ -132,7 +136,8 @@ async def test_a_new_message_ends_a_turn_that_cannot_be_read_and_goes_on(home: P
     assert (home.parent / "ran").read_text() == "first\n"
 
 
-async def test_a_waiting_message_that_is_damaged_is_named_and_stops_no_other(home: Path) -> None:
+async def damaged_message(home: Path) -> None:
+    """A message waits in session `s`, and cannot be read."""
     async with agent(home) as a:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(a.desk.send, "s", a._defaults.message("lost"))
@@ -140,6 +145,83 @@ async def test_a_waiting_message_that_is_damaged_is_named_and_stops_no_other(hom
             a.closing()
         await a._home.store.barrier()
     spoil(home, "inbound", "s")
+
+
+class Keeping(SqliteStore):
+    """The real store, whose leases are given back when they may be."""
+
+    go: anyio.Event
+
+    async def release(self, lease: Any) -> None:
+        await self.go.wait()
+        await super().release(lease)
+
+
+@pytest.mark.parametrize("damaged", [True, False])
+async def test_a_message_that_comes_while_a_failed_run_ends_is_not_failed_with_it(home: Path, damaged: bool) -> None:
+    if damaged:
+        await damaged_message(home)
+    else:  # another failure, told only when the lease is given back
+        await stopped_behind_first(home, "s")
+        (home.parent / "work").rename(home.parent / "moved")
+    store = await Keeping.open(str(home), clock=SystemClock())
+    assert isinstance(store, Keeping)
+    store.go = anyio.Event()
+    ends, told = [], EventCapture()
+
+    async def ask() -> None:
+        ends.append((await a.ask("next", session="s")).status)
+
+    async def recover() -> None:
+        async with a.recover() as stream:
+            await told.drain(stream)
+
+    async with agent_over(store, provider=FunctionProvider(stepper), tools=tools(str(home.parent), "pure")) as a:
+        if not damaged:
+            (home.parent / "work").rmdir()
+        with anyio.fail_after(5):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(recover)
+                await until(lambda: "s" in a._desk._sessions._runs and a._desk._sessions._runs["s"].ending)
+                if not damaged:
+                    (home.parent / "moved").rename(home.parent / "work")
+                tasks.start_soon(ask)
+                await until(lambda: "s" in a._desk._bus._topics and a._desk._bus._topics["s"]._keys)
+                store.go.set()
+        shown = (await a.do("sessions.show", session="s"))["events"]
+    assert told.one("error").kind == ("StoreError" if damaged else "WorkspaceError")
+    assert ends == ["done"]
+    assert not [e for e in shown if e["type"] == "cancel"], "no message was withdrawn"
+
+
+class Late(Keeping):
+    """The same for a process that is not told of what others write."""
+
+    async def changes(self, after: int | None = None) -> AsyncIterator[Sequence[Entry]]:
+        await anyio.sleep_forever()
+        yield []
+
+
+@pytest.mark.parametrize("queued", [True, False])
+async def test_what_another_process_leaves_while_the_lease_is_given_back_is_taken_up(home: Path, queued: bool) -> None:
+    store = await Late.open(str(home), clock=SystemClock())
+    assert isinstance(store, Late)
+    store.go = anyio.Event()
+    async with agent_over(store, "one", "two") as a, agent(home) as other:
+        with anyio.fail_after(5):
+            await a.ask("first", session="s")
+            await until(lambda: a._desk._sessions._runs["s"].ending)
+            await (other.queue("second", session="s") if queued else other.steer("second", session="s"))
+            store.go.set()
+            await until(lambda: _ended(other, 2))
+
+
+async def _ended(a: Agent, count: int) -> bool:
+    return sum(e["type"] == "turn.finished" for e in (await a.do("sessions.show", session="s"))["events"]) == count
+
+
+async def test_a_waiting_message_that_is_damaged_is_named_and_stops_no_other(home: Path) -> None:
+    await damaged_message(home)
     async with agent(home, "two") as a:
         seen = EventCapture()
         with anyio.fail_after(5):

@@ -231,10 +231,11 @@ async def test_what_a_tool_wrote_is_recorded_with_its_image_before(home: Path) -
     assert next((home / "preimages").rglob(f"*{(change.before or '')[2:]}")).read_text() == "old"
 
 
-async def test_a_provider_that_raises_fails_its_own_turn_and_no_other(home: Path) -> None:
+@pytest.mark.parametrize("error", [ValueError("no luck"), SystemExit("no luck")], ids=repr)
+async def test_a_provider_that_raises_fails_its_own_turn_and_no_other(home: Path, error: BaseException) -> None:
     async def broken(request: Request) -> Reply:
         if request.messages[-1].text == "break":
-            raise ValueError("no luck")
+            raise error
         return Reply("fine")
 
     async with agent(home, provider=FunctionProvider(broken)) as a:

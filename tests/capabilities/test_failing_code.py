@@ -9,7 +9,6 @@ import anyio
 import pytest
 
 from neuralclaw import Agent
-from neuralclaw.agent.foreign_code import run_foreign
 from neuralclaw.agent.redaction import NO_REDACTION
 from neuralclaw.agent.sources import TurnSource, read_sources
 from neuralclaw.app.capabilities import Capabilities
@@ -17,6 +16,7 @@ from neuralclaw.app.clock import SystemClock
 from neuralclaw.app.verb_calls import plain
 from neuralclaw.capability import Capability, DoctorCheck, EventKind, Table, TurnContext, Verb
 from neuralclaw.errors import AgentError, ConfigError, StoreError, UsageError
+from neuralclaw.foreign_code import run_foreign
 from neuralclaw.store import SqliteStore
 from neuralclaw.testing import FunctionProvider, Reply
 from neuralclaw.tool import tool
@@ -74,6 +74,22 @@ def capability(**parts: Any) -> Capabilities:
 async def test_whatever_foreign_code_raises_is_one_error_that_names_it(fails: Callable[[], Awaitable[Any]], why: str) -> None:
     with pytest.raises(AgentError, match=f"the probe failed: {why}"):
         await run_foreign("the probe", fails)
+
+
+async def test_errors_that_may_pass_are_raised_as_they_are_also_out_of_a_group_that_holds_one() -> None:
+    async def groups() -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(raises)
+
+    async def groups_another() -> None:
+        raise ExceptionGroup("two", [KeyError("mood"), ValueError("x")])
+
+    with pytest.raises(KeyError, match="mood"):
+        await run_foreign("the probe", groups, passes=(KeyError,))
+    with pytest.raises(AgentError, match="KeyError: 'mood'"):
+        await run_foreign("the probe", groups, passes=(ValueError,))
+    with pytest.raises(AgentError, match="ExceptionGroup"):
+        await run_foreign("the probe", groups_another, passes=(KeyError,))
 
 
 async def test_a_cancellation_from_outside_passes_foreign_code() -> None:

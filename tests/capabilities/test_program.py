@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 from pathlib import Path
 from typing import Any
@@ -181,6 +182,59 @@ async def test_without_being_enabled_it_brings_no_command_and_doctor_names_it(re
     checks = {check["check"]: check for check in (await reading("doctor", "--json")).json}
     assert checks["capability.reading_list"]["text"] == "reading_list 1.2 from neuralclaw-reading-list, not enabled"
     assert "reading_list.room" not in checks
+
+
+def upgrade(packages: Path, code: str, version: str) -> None:
+    """What pip does with another version of the package."""
+    for there in packages.iterdir():
+        shutil.rmtree(there) if there.is_dir() else there.unlink()
+    install(packages, "reading_list", code, version=version)
+
+
+async def test_a_reading_command_after_an_upgrade_sees_the_table_made_anew(reading: Claw, tmp_path: Path) -> None:
+    assert (await reading("reading", "add", "a", "--json")).code == 0
+    assert (await reading("reading", "stored", "--json")).json == [{"url": "a"}]
+    later = CODE.replace('columns={"url": "text"}', 'columns={"url": "text", "length": "integer"}').replace(
+        "url=entry.body.url)\n", "url=entry.body.url, length=1)\n"
+    )
+    upgrade(tmp_path / "packages", later, "2.0")
+    for ran in (
+        readonly(reading, "reading", "stored", "--json"),
+        await reading("reading", "stored", "--json"),
+        readonly(reading, "reading", "stored", "--json"),
+    ):
+        assert (ran.code, ran.err, ran.json) == (0, "", [{"url": "a", "length": 1}])
+    upgrade(tmp_path / "packages", CODE, "1.3")
+    assert (await reading("reading", "stored", "--json")).json == [{"url": "a"}], "and after going back"
+
+
+async def test_doctor_names_the_capability_and_the_version_whose_table_cannot_be_derived(reading: Claw, tmp_path: Path) -> None:
+    await reading("run", "calculate 6 * 7")
+    await reading("reading", "add", "a", "--json")
+    broken = CODE.replace("    rows.put(url=entry.body.url)", '    raise LookupError("no such shelf")')
+    upgrade(tmp_path / "packages", broken, "2.0")
+    ran = await reading("doctor", "--rebuild", "--json")
+    checks = {one["check"]: one for one in ran.json}
+    assert ran.code == 1
+    assert checks["home"]["ok"]
+    assert "derived tables rebuilt but reading_list" in checks["home"]["text"]
+    failed = checks["capability.reading_list.reading_list"]
+    assert failed["ok"] is False
+    assert failed["text"] == (
+        "reading_list 2.0 from neuralclaw-reading-list, cannot derive its table reading_list, which is empty: "
+        "the table reading_list of a capability cannot process an entry of kind reading_list.added (LookupError: no such shelf)"
+    )
+    assert failed["fix"] == "fix or update neuralclaw-reading-list, then: neuralclaw doctor --rebuild"
+    plain = await reading("doctor", "--json")
+    assert "capability.reading_list.reading_list" in {one["check"] for one in plain.json if not one["ok"]}
+    assert plain.code == 0, "the rest of the program works"
+    stored = await reading("reading", "stored", "--json")
+    assert stored.code == 1
+    assert "LookupError: no such shelf" in stored.err
+    upgrade(tmp_path / "packages", CODE, "2.1")
+    assert (await reading("reading", "stored", "--json")).json == [{"url": "a"}]
+    mended = await reading("doctor", "--rebuild", "--json")
+    assert "capability.reading_list.reading_list" not in {one["check"] for one in mended.json}
 
 
 async def test_the_command_takes_what_its_signature_says(reading: Claw) -> None:

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import anyio
+import msgspec
 import pytest
 
 from neuralclaw.channels.line_reader import LineReader
-from neuralclaw.channels.question_prompts import QuestionPrompts, TypedAnswer
+from neuralclaw.channels.question_prompts import QuestionPrompts, TypedAnswer, outcome
 from neuralclaw.channels.screen import Screen, exact, spoken
 from neuralclaw.channels.terminal_view import TerminalView
 from neuralclaw.types.entries import Event
@@ -139,6 +140,26 @@ def test_a_call_is_shown_with_what_the_model_wrote_and_no_default() -> None:
         view.show(event(Message(text="", tool_calls=(call,), stop="tools", model="m", usage=Usage())))
         view.show(event(ToolStarted(call_id="c", name="read_file", arguments=filled, risk=Risk.LOW, tier=Tier.READ, effect="read")))
         assert written(err).strip() == line
+
+
+def test_an_error_that_says_only_what_a_line_said_is_not_shown_again_and_its_words_decide_nothing() -> None:
+    failed = ToolFinished(call_id="c", name="terminal", ok=False, content="ERROR: gone", error="gone")
+    error = ErrorEvent(kind="ToolExecutionError", text="the model says `x` failed")
+    for calls, shown in (((), True), (("c",), False), (("c", "d"), True)):
+        out, err = stream(), stream()
+        view = TerminalView(Screen(out), Screen(err), tools=True, verbose=False)
+        view.show(event(failed))
+        view.show(event(msgspec.structs.replace(error, failed_calls=calls)))
+        assert ("the model says" in written(err)) is shown, calls
+
+
+def test_a_no_of_the_person_at_the_screen_is_told_as_theirs_by_who_said_it() -> None:
+    error = "not run: a person said no to it, with the words: the person said no before"
+    no = ToolFinished(call_id="c", name="terminal", ok=False, content=f"ERROR: {error}", error=error)
+    theirs = msgspec.structs.replace(no, metadata={"no_by": "owner", "no_text": "the person said no before"})
+    assert outcome(theirs) == "not run: you said no, with the words: the person said no before"
+    assert outcome(msgspec.structs.replace(no, metadata={"no_by": "owner"})) == "not run: you said no"
+    assert outcome(msgspec.structs.replace(no, metadata={"no_by": "telegram"})) == error
 
 
 def question(number: int, show: str = "rm x") -> ApprovalRequested:

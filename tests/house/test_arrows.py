@@ -10,18 +10,19 @@ from .source import PACKAGE, Module, imports, modules, own, room
 
 ADAPTERS = frozenset({"providers", "sandbox", "tools", "documents", "memory", "store", "mcp", "channels"})
 ALLOWED: dict[str, frozenset[str]] = {
-    "runtime": frozenset({"agent", "lookups", "ports", "types", "errors"}),
-    "agent": frozenset({"lookups", "ports", "types", "errors"}),
+    "runtime": frozenset({"agent", "foreign_code", "lookups", "ports", "types", "errors"}),
+    "agent": frozenset({"foreign_code", "lookups", "ports", "types", "errors"}),
     "safety": frozenset({"ports", "types", "errors"}),
     "capability": frozenset({"ports", "tool", "types", "errors"}),
     "conversion": frozenset({"errors"}),
+    "foreign_code": frozenset({"errors"}),
     "tool": frozenset({"types", "errors"}),
     "lookups": frozenset({"ports", "types", "errors"}),
     "ports": frozenset({"desk_ports", "types"}),
     "desk_ports": frozenset({"types"}),
     "types": frozenset({"errors"}),
     "errors": frozenset(),
-} | dict.fromkeys(ADAPTERS, frozenset({"capability", "conversion", "tool", "lookups", "ports", "types", "errors"}))
+} | dict.fromkeys(ADAPTERS, frozenset({"capability", "conversion", "foreign_code", "tool", "lookups", "ports", "types", "errors"}))
 # The composition root and what stands on it; the four that only they import know values and nothing above.
 ROOTS = frozenset({"cli", "app", "testing", "__main__", ""})
 SETTINGS = frozenset({"config", "log", "secrets", "plugins", "_version"})

@@ -11,14 +11,12 @@ from .source import ROOT, Module, files_of_tests, functions, imports, modules, n
 GATE = "safety/gate.py"
 # Top-level guards: {"room/file.py:Class.function": "why everything is caught there"}.
 CATCH_ALL: dict[str, str] = {
-    "agent/loop.py:stream": "a provider is foreign code: one that raises fails its own turn",
-    "agent/foreign_code.py:run_foreign": "code that others wrote: whatever it raises becomes one error that names it",
+    "foreign_code.py:run_foreign": "code that others wrote: whatever it raises becomes one error that names it",
     "app/capabilities.py:Capabilities.sentence_of": "a capability's sentence is foreign code: one that fails says so in its place",
     "app/capabilities.py:ClientCapabilities.wrap": "a capability is foreign code: what its wrapper raises becomes one error that names it",
     "types/codec.py:Codec.decode": "a capability's body and upcast are foreign code: what they raise makes one entry unreadable",
     "agent/sources.py:read_sources": "a source of context is foreign code: one that raises is left out, and the person is told",
     "providers/local.py:Generation._run": "a model library is foreign code in a thread: whatever it raises is the end of its generation",
-    "runtime/asker.py:JournalAsker._decided": "an approver is foreign code: one that fails is nobody, and nobody means no",
     "runtime/sessions.py:Sessions._drive": "a defect in one session's turn reaches its followers and no other session",
     "app/capabilities.py:_loaded": "a package is foreign code: what it raises while it is imported is why it is left out",
     "app/trials/trial_runner.py:judged": "a check reads what a model left, which may be anything: what it raises is why that task failed, and no other",
@@ -27,9 +25,8 @@ CATCH_ALL: dict[str, str] = {
     "safety/gate.py:PolicyGate._guarded": "the kernel's guard: whatever fails while judging means no",
     "store/connection.py:open_writer": "closes the connection, then raises again",
     "store/writer.py:Writer._guard": "the writer thread: a failed batch is told to those who wait for it",
-    "store/folding.py:_TableProjection.take": "a capability's fold is foreign code: what it raises refuses its own append",
+    "store/folding.py:TableProjection.take": "a capability's fold is foreign code: what it raises refuses its own append",
     "store/sqlite.py:SqliteStore._attach": "closes the store, then raises again",
-    "tools/registry.py:_guarded": "a tool is foreign code: whatever it raises becomes the result of its call",
 }
 LOOSE_TASKS = {"create_task", "gather", "ensure_future"}
 # Where a task stands alone: {"room/file.py": "why"}.

@@ -50,7 +50,7 @@ async def ask(provider: FallbackProvider) -> tuple[list[m.ModelEvent], m.ModelRe
 async def test_the_next_model_answers_under_its_own_name(kind: str) -> None:
     first, second = model(broken(kind)), model("Hello.")
     seen, reply = await ask(chain(first, second))
-    assert seen[0] == m.Retrying(1, 0, f"{kind} it is; going on with p1:m1", "p1:m1", False)
+    assert seen[0] == m.Retrying(1, 0, f"{kind} it is; continuing with p1:m1", "p1:m1", False)
     assert (reply.text, reply.by, reply.failure) == ("Hello.", "p1:m1", None)
     assert [request.model for request in first.requests + second.requests] == ["m0", "m1"]
 

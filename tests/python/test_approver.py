@@ -61,6 +61,16 @@ async def test_an_approver_that_raises_means_no_and_the_caller_learns_how_it_fai
     assert [event["text"] for event in shown["events"] if event["type"] == "error"] == [error.text]
 
 
+async def test_an_approver_that_wants_to_end_the_program_means_no_and_the_program_goes_on(home: Path, victim: Path) -> None:
+    async def approver(question: Ask) -> Any:
+        raise SystemExit(3)
+
+    async with agent(home, DELETE, "kept", approver=approver) as a:
+        seen = await events(a, session="s")
+    assert victim.exists()
+    assert (seen.one("turn.finished").status, seen.one("error").text) == ("needs_approval", "the approver failed: SystemExit: 3")
+
+
 async def test_what_an_approver_failed_with_is_kept_without_configured_secrets(home: Path, victim: Path) -> None:
     async def approver(question: Ask) -> Any:
         raise ConnectionError("refused the key sk-very-secret-0123456789 \ud800" + "x" * 2000)

@@ -15,7 +15,7 @@ from neuralclaw.errors import NeuralClawError
 from neuralclaw.store import SqliteStore
 from neuralclaw.types.records import RecordConflict
 
-from . import kit
+from . import kit, readings
 
 
 def say(*words: object) -> None:
@@ -71,6 +71,23 @@ async def count(home: str, times: str) -> None:
                     continue
                 break
             say(record.value)
+
+
+async def versions(home: str, version: str) -> None:
+    """Append, read, rebuild and erase with one version of a capability's table, opening the home several times."""
+    table = readings.counted(int(version))
+    ready()
+    for _ in range(3):
+        async with kit.opened(Path(home), codec=readings.CODEC, tables=[table]) as store:
+            for i in range(10):
+                entries = await store.append("home", [readings.added(f"book {i % 4}")])
+                for row in await store.rows("reading_books"):
+                    if set(row) != set(table.columns):
+                        say(row)
+                if i == 5:
+                    await store.rebuild()
+                if i == 7:
+                    await store.erase("home", [entries[0].entry], "owner")
 
 
 async def upkeep(home: str, what: str) -> None:

@@ -1,5 +1,8 @@
 """Tables that capabilities derive from entries: kept in their transactions, made anew when they change, emptied of what is erased."""
 
+import sqlite3
+from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +28,23 @@ async def titles(store: SqliteStore, **where: Any) -> list[str]:
     return [row["title"] for row in await store.rows("reading_books", where, order=("title",))]
 
 
+async def no_fold(entry: Entry, rows: Any) -> None:
+    """What cannot run in a transaction."""
+
+
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
         ({"name": "usage"}, "like the built-in table usage"),
+        ({"name": "entries"}, "like the built-in table entries"),
+        ({"name": "derived_tables"}, "like the built-in table derived_tables"),
+        ({"columns": {f"c{i}": "text" for i in range(3000)}, "key": ("c0",), "indexes": ()}, "has 3,000 columns; it may have 1,000"),
         ({"name": "reading books"}, "cannot have the name 'reading books' in it"),
         ({"name": "x;DROP TABLE entries"}, "not of the form"),
         ({"columns": {"title": "text", 'a" TEXT, "b': "text"}}, "not of the form"),
         ({"columns": {"title": "varchar"}, "indexes": ()}, "has the type 'varchar'"),
         ({"key": ()}, "has no key"),
+        ({"fold": no_fold}, "the fold of the table reading_books of a capability is an async function"),
         ({"key": ("author",)}, "the key of the table reading_books names author, which is not a column of it"),
         ({"key": ("title", "title")}, "or one twice"),
         ({"indexes": (("author",),)}, "the index of the table reading_books names author"),
@@ -230,13 +241,35 @@ async def test_another_version_of_the_capability_beside_this_one_harms_nobody(ho
         await old.append("home", [readings.added("Emma")])
         async with opened(home, wider) as new:
             await old.append("home", [readings.added("Ulysses")])
-            with pytest.raises(StoreError, match="made by another version"):
-                await old.rows("reading_books")
+            assert await titles(old) == ["Emma", "Ulysses"]
             await new.append("home", [readings.added("Dubliners")])
-            assert await titles(new) == ["Dubliners", "Emma", "Ulysses"]
+            for store in (new, old):
+                assert await titles(store) == ["Dubliners", "Emma", "Ulysses"]
             await old.erase("home", [1], "owner")
-            await new.append("home", [readings.added("Middlemarch")])
-            assert await titles(new) == ["Dubliners", "Middlemarch", "Ulysses"]
+            for store in (new, old):
+                assert await titles(store) == ["Dubliners", "Ulysses"]
+            await new.append("home", [readings.added("Middlemarch"), readings.finished("Ulysses")])
+            for store in (new, old):
+                assert await titles(store) == ["Dubliners", "Middlemarch", "Ulysses"]
+                assert await titles(store, finished=None) == ["Dubliners", "Middlemarch"]
+            assert set((await old.rows("reading_books"))[0]) < set((await new.rows("reading_books"))[0]), "each reads its own columns"
+
+
+async def test_an_error_of_another_database_that_a_fold_raises_is_the_folds(home: Path) -> None:
+    """It is none of the record, which is neither damaged nor kept from being opened."""
+    async with opened(home) as store:
+        await store.append("home", [readings.added("Emma")])
+
+    def fold(entry: Entry, rows: Any) -> None:
+        with closing(sqlite3.connect(":memory:")) as other:
+            other.execute("SELECT * FROM books")
+
+    async with opened(home, readings.table(version=2, fold=fold)) as store:
+        assert "OperationalError: no such table: books" in store.failed_tables["reading_books"]
+        for refused in (store.rows("reading_books"), store.append("home", [readings.added("Ulysses")])):
+            with pytest.raises(StoreError, match=r"cannot process an entry of kind reading.added .OperationalError: no such table"):
+                await refused
+        await store.append("a", [kit.message()])
 
 
 async def test_a_fold_that_raises_on_what_is_stored_keeps_nobody_from_opening_the_home(home: Path) -> None:
@@ -248,29 +281,127 @@ async def test_a_fold_that_raises_on_what_is_stored_keeps_nobody_from_opening_th
 
     async with opened(home, readings.table(version=2, fold=fold)) as store:
         await store.append("a", [kit.message()])
-        with pytest.raises(StoreError, match="could not be folded"):
+        with pytest.raises(StoreError, match=r"cannot process an entry of kind reading.added .RuntimeError: a defect.$"):
             await store.rows("reading_books")
-        with pytest.raises(StoreError, match="RuntimeError: a defect"):
+        with pytest.raises(StoreError, match=r"RuntimeError: a defect.; nothing of this step was recorded"):
             await store.append("home", [readings.added("Ulysses")])
-        with pytest.raises(StoreError, match="a defect"):
-            await store.rebuild()
+        assert "RuntimeError: a defect" in store.failed_tables["reading_books"]
         await store.erase("a", None, "owner")
     async with opened(home, readings.table(version=3)) as store:
         assert await titles(store) == ["Emma"]
 
 
-async def test_a_home_that_is_only_read_says_when_a_table_is_not_up_to_date(home: Path) -> None:
+async def test_a_home_that_is_only_read_has_what_another_program_wrote_meanwhile(home: Path) -> None:
     async with opened(home, readonly=True) as store:
         assert await titles(store) == []
     async with kit.opened(home, codec=readings.CODEC) as store:
         await store.append("a", [kit.message()])
     async with opened(home, readonly=True) as store:
         assert await titles(store) == []
-    async with kit.opened(home, codec=readings.CODEC) as store:
+    async with kit.opened(home, codec=readings.CODEC) as other, opened(home, readonly=True) as store:
+        await other.append("home", [readings.added("Emma")])
+        assert await titles(store) == ["Emma"]
+        await other.append("home", [readings.added("Ulysses"), readings.finished("Emma")])
+        assert await titles(store) == ["Emma", "Ulysses"]
+        await other.erase("home", [1], "owner")
+        assert await titles(store) == ["Ulysses"]
+
+
+@pytest.mark.parametrize("written", [True, False], ids=["writable", "read-only"])
+async def test_a_table_that_an_upgrade_changed_is_read_before_anybody_writes(home: Path, written: bool) -> None:
+    first = readings.counted()
+    async with opened(home, first) as store:
+        await store.append("home", [readings.added("Emma"), readings.added("Emma"), readings.finished("Emma")])
+    later = readings.counted(2)
+    before = (home / "neuralclaw.db").read_bytes()
+    if not written:
+        home.chmod(0o500)
+    try:
+        async with opened(home, later, readonly=True) as store:
+            for _ in range(2):
+                assert await store.rows("reading_books", {"title": "Emma"}) == [{"title": "Emma", "times": 3, "more2": None}]
+                assert await store.rows("reading_books", {"times": [3, 4]}, order=("title",), limit=1) == [{"title": "Emma", "times": 3, "more2": None}]
+            with pytest.raises(StoreError, match="has no column pages: title, times, more2"):
+                await store.rows("reading_books", {"pages": 1})
+    finally:
+        home.chmod(0o700)
+    assert (home / "neuralclaw.db").read_bytes() == before
+    async with opened(home, later) as store:
+        assert await store.rows("reading_books") == [{"title": "Emma", "times": 3, "more2": None}]
+
+
+async def test_what_is_folded_in_memory_goes_on_from_what_is_folded_on_disk_and_takes_nothing_twice(home: Path) -> None:
+    table = readings.counted()
+    async with opened(home, table) as store:
+        await store.append("home", [readings.added("Emma"), readings.added("Emma")])
+    async with kit.opened(home, codec=readings.CODEC) as other, opened(home, table, readonly=True) as store:
+        for times in (3, 4, 5):
+            await other.append("home", [readings.added("Emma")])
+            assert await store.rows("reading_books") == [{"title": "Emma", "times": times}]
+            await other.append("a", [kit.message()])
+            assert await store.rows("reading_books") == [{"title": "Emma", "times": times}]
+
+
+async def test_a_rebuild_makes_every_table_that_can_be_made_and_names_the_others(home: Path) -> None:
+    """A fold that raises spoils its own table alone: not the built-in ones, nor those before and behind it."""
+    names = ("reading_a", "reading_books", "reading_c")
+    plain = [readings.table(name=name, fold=readings.count, columns={"title": "text", "times": "integer"}, indexes=()) for name in names]
+    async with opened(home, *plain) as store:
+        await kit.a_life(store)
         await store.append("home", [readings.added("Emma")])
-    async with opened(home, readonly=True) as store:
-        with pytest.raises(StoreError, match="not up to date"):
-            await titles(store)
+        usage = await store.rows("usage")
+
+    def broken(entry: Entry, rows: Any) -> None:
+        rows.put(title="half")
+        raise RuntimeError("a defect")
+
+    tables = [plain[0], readings.table(name=names[1], fold=broken, columns={"title": "text", "times": "integer"}, indexes=()), plain[2]]
+    async with opened(home, *tables) as store:
+        assert store.failed_tables == {}, "its definition did not change"
+        c = kit.raw(home)
+        for name in ("usage", *(f"capability_{name}" for name in names)):
+            c.execute(f"DELETE FROM {name}")
+        c.close()
+        await store.rebuild()
+        assert await store.rows("usage") == usage
+        assert [await store.rows(name) for name in (names[0], names[2])] == [[{"title": "Emma", "times": 1}]] * 2
+        assert list(store.failed_tables) == [names[1]]
+        assert "cannot process an entry of kind reading.added (RuntimeError: a defect)" in store.failed_tables[names[1]]
+        assert kit.raw(home).execute(f"SELECT count(*) FROM capability_{names[1]}").fetchone() == (0,)
+    async with opened(home, *plain) as store:
+        await store.rebuild()
+        assert store.failed_tables == {}
+        assert await store.rows(names[1]) == [{"title": "Emma", "times": 1}]
+
+
+async def test_processes_with_two_versions_of_a_capability_write_read_rebuild_and_erase_at_once(home: Path) -> None:
+    """Each reads the rows of its own definition, with every entry in them once; so does whoever comes later, also without writing."""
+    async with kit.second("versions", str(home), "1") as one, kit.second("versions", str(home), "2") as two:
+        for process in (one, two):
+            assert await process.line() == "ready"
+        for process in (one, two):
+            await process.go()
+        for process in (one, two):
+            assert await process.lines() == []
+    for readonly in (True, False):
+        for version in (1, 2):
+            async with opened(home, readings.counted(version), readonly=readonly) as store:
+                there = [entry.body for entry in await store.read("home", kinds=("reading.added",)) if isinstance(entry.body, readings.Added)]
+                times = {row["title"]: row["times"] for row in await store.rows("reading_books")}
+                assert times == Counter(body.title for body in there)
+                assert sum(times.values()) > 20
+                assert (await store.verify()).ok
+
+
+@pytest.mark.parametrize("titles", [("a\0", "a\0b", "a"), ("\u00e9", "e\u0301"), ("x" * 1_000_000, "x" * 1_000_001), ("\U0010ffff", "\ue000")])
+async def test_a_row_has_the_very_key_that_it_was_put_under(home: Path, titles: tuple[str, ...]) -> None:
+    async with opened(home, readings.counted()) as store:
+        await store.append("home", [readings.added(title) for title in titles])
+        for readonly in (True, False):
+            table = readings.counted(2 if readonly else 1)
+            async with opened(home, table, readonly=readonly) as other:
+                for title in titles:
+                    assert [(row["title"], row["times"]) for row in await other.rows("reading_books", {"title": title})] == [(title, 1)]
 
 
 async def test_opening_a_home_whose_tables_are_as_they_are_defined_writes_nothing(home: Path) -> None:

@@ -95,11 +95,11 @@ async def test_what_is_no_text_is_named_with_its_size(registry: Registry, worksp
 async def test_a_very_large_file_is_read_in_part_and_says_so(registry: Registry, workspace: Path) -> None:
     (workspace / "big.txt").write_text("123456789\n" * 1_000_001)
     result = await call(registry, workspace, "read_file", path="big.txt", offset=1_000_000)
-    assert result.content.startswith("123456789\n[the file goes on")
+    assert result.content.startswith("123456789\n[the file continues")
     assert result.metadata["whole"] is False
     (workspace / "line.txt").write_text("é" * 5_000_001)
     line = await call(registry, workspace, "read_file", path="line.txt")
-    assert line.content.startswith("é" * 5_000_000 + "[the file goes on")
+    assert line.content.startswith("é" * 5_000_000 + "[the file continues")
     with pytest.raises(ToolError, match="larger than"):
         await call(registry, workspace, "edit_file", path="big.txt", old="1", new="2")
 

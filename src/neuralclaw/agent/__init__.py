@@ -1,1 +1,1 @@
-"""The loop: what a turn is and how it goes on. Knows ports and plain values only."""
+"""The loop: what a turn is and how it continues. Knows ports and plain values only."""

@@ -68,10 +68,7 @@ def _ordinal(number: int) -> str:
 
 
 class RunningTime:
-    """Running time of a turn in milliseconds, summed over its runs; waiting for a person does not count.
-
-    `scope` is cancelled when the limit is reached.
-    """
+    """Running time of a turn in milliseconds, summed over its runs; waiting for a person does not count."""
 
     def __init__(self, clock: Clock, before_ms: int, limit_seconds: float) -> None:
         self._clock = clock
@@ -81,23 +78,30 @@ class RunningTime:
         self._pauses = 0
         self._pause_start = 0.0
         self._limit = limit_seconds
-        self.scope = anyio.CancelScope()
-        self._arm()
+        self._scope = anyio.CancelScope()
 
     @property
     def ms(self) -> int:
         now = self._pause_start if self._pauses else self._clock.monotonic()
         return self._before + round((now - self._start - self._paused) * 1000)
 
+    @contextmanager
+    def limited(self) -> Iterator[anyio.CancelScope]:
+        """Cancels what runs inside when the limit is reached, and then ends; the scope says whether it was (`cancelled_caught`). One at a time."""
+        self._scope = anyio.CancelScope()
+        self._arm()
+        with self._scope:
+            yield self._scope
+
     def _arm(self) -> None:
-        self.scope.deadline = anyio.current_time() + max(0.0, self._limit - self.ms / 1000)
+        self._scope.deadline = anyio.current_time() + max(0.0, self._limit - self.ms / 1000)
 
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Stand still inside; several may wait at once."""
         if not self._pauses:
             self._pause_start = self._clock.monotonic()
-            self.scope.deadline = float("inf")
+            self._scope.deadline = float("inf")
         self._pauses += 1
         try:
             yield

@@ -20,7 +20,7 @@ KINDS = ("inbound", "cancel", "turn.started", "message", "tool.finished", "nudge
 
 
 def first_turn(turn: int, window: int) -> int:
-    """The first turn whose messages stand in the requests of turn `turn`, where at most `window` turns may (0: all).
+    """The first turn whose messages are in the requests of turn `turn`, where at most `window` turns may (0: all).
 
     When the window is full, the older half of it leaves at once: in between, each request begins with the same bytes as the one before.
     """
@@ -34,7 +34,7 @@ class Conversation:
     """The chat messages that entries of a session stand for, in the order the model saw them.
 
     A reply is followed by the results of its calls in the order of the calls, whatever order they finished in. A message that a
-    person sent during a turn stands before the first reply whose request held it (`Message.seen`). What was withdrawn before a turn began with it
+    person sent during a turn is before the first reply whose request held it (`Message.seen`). What was withdrawn before a turn began with it
     is left out.
     """
 

@@ -41,7 +41,7 @@ class StartRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Equipment(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run of a turn works with: made for its session, options and soul when the run begins, and the same to its end."""
+    """What a run of a turn works with: made for its session and options when the run begins, and the same to its end."""
 
     model: ChosenModel
     tools: Toolset

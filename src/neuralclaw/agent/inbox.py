@@ -11,9 +11,11 @@ from ..types.labels import Labels
 
 
 class Waiting(msgspec.Struct):
-    """A message that waits, with the place, turn and labels of its entry. `cancelled_by`: it was withdrawn before its turn began."""
+    """A message that waits, with the place of its entry in the session and in the home's record, its turn and labels. `cancelled_by`: it was withdrawn
+    before its turn began."""
 
     entry: int
+    record: int
     turn: int
     labels: Labels
     body: Inbound
@@ -31,19 +33,22 @@ class Inbox:
         self._waiting: deque[Waiting] = deque()
         self._steering: dict[int, Waiting] = {}
         """Those that are not queued, by entry."""
+        self.lost: Inbound | None = None
+        """The message that began the last turn whose beginning cannot be read."""
 
     def apply(self, entry: Entry) -> None:
         """Take in one more entry of the session."""
         body = entry.body
         if isinstance(body, Inbound):
-            message = Waiting(entry.entry, entry.turn, frozenset(entry.header.labels), body)
+            message = Waiting(entry.entry, entry.header.record, entry.turn, frozenset(entry.header.labels), body)
             self._waiting.append(message)
             if not body.queued:
                 self._steering[message.entry] = message
         elif isinstance(body, TurnStarted):
             self._remove(body.inbound)
         elif entry.header.kind == TurnStarted.__struct_config__.tag and self._waiting:
-            self._remove(self._waiting[0].entry)  # it cannot be read, but some message began it: the oldest
+            self.lost = self._waiting[0].body  # it cannot be read, but some message began it: the oldest
+            self._remove(self._waiting[0].entry)
         elif isinstance(body, Message) and self._steering:
             for number in [m.entry for m in self._steering.values() if m.entry <= body.seen and m.turn == entry.turn]:
                 self._remove(number)

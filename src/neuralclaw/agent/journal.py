@@ -16,7 +16,7 @@ from .redaction import Searched, redacted
 from .state import TurnState
 
 RECORD_SECONDS = 15.0
-"""How long a write of a turn is waited for: the store waits 10 s for a lock, and what stands before it in the queue comes on top."""
+"""How long a write of a turn is waited for: the store waits 10 s for a lock, and what is before it in the queue comes on top."""
 
 
 class Journal:
@@ -49,7 +49,7 @@ class Journal:
         """Write the bodies in one transaction, then fold and publish them.
 
         `labels` None: what comes from the agent after all that the session has read. `turn`: another one than the state's. A cancellation waits
-        until the write is known, for at most `RECORD_SECONDS`; then `StoreError` is raised, and nobody may go on from this state.
+        until the write is known, for at most `RECORD_SECONDS`; then `StoreError` is raised, and nobody may continue from this state.
         """
         own = join(self.labels, AGENT) if labels is None else labels
         number = self.state.number if turn is None else turn

@@ -1,31 +1,28 @@
 """A turn: build the request, stream the reply, run the tool calls, repeat. Started again, it goes on from the last finished step."""
 
 import logging
+from functools import partial
 
 import anyio
 import msgspec
 
-from ..errors import NeuralClawError, StoreError
+from ..errors import LLMError, NeuralClawError, StoreError
+from ..foreign_code import reason, run_foreign
 from ..types.entries import blob_digest
-from ..types.events import Debug, Durable, ErrorEvent, ErrorInfo, Message, Nudge, Passing, RetryEvent, StatusEvent, TextDelta, TurnFinished, TurnStatus
+from ..types.events import Debug, Durable, ErrorEvent, ErrorInfo, Message, Nudge, Passing, RetryEvent, StatusEvent, TextDelta
 from ..types.labels import AGENT, Labels, join
 from ..types.messages import Failure, Finished, ModelReply, Notice, ReasoningPart, Request, Retrying, TextPart, ToolCall, Usage
-from ..types.records import OutboxItem
-from ..types.risk import Decision
 from ..types.signals import Parked
 from . import circuit_breakers
 from .context import images_of, with_pictures
-from .foreign_code import cancelled
 from .prompt import GO_ON, promises_work
 from .redaction import SafeDeltas
 from .sources import read_sources
-from .toolcalls import run_calls, stop_calls
+from .toolcalls import run_calls
 from .turn import Turn
+from .turn_end import end_cancelled, end_late, finish, stop_late_calls, time_limit
 
 log = logging.getLogger(__name__)
-
-STATUS_ORDER: tuple[TurnStatus, ...] = ("cancelled", "timed_out", "limit", "needs_approval", "denied", "failed", "done")
-"""When several happened, the first of these is the turn's status (INTERFACE.md, exit codes)."""
 
 
 async def run_turn(turn: Turn) -> None:
@@ -35,7 +32,7 @@ async def run_turn(turn: Turn) -> None:
     leaves the turn unfinished for whoever goes on with it.
     """
     try:
-        with turn.time.scope:
+        with turn.time.limited():
             await go_on(turn)
             return
         await turn.journal.sync()
@@ -87,7 +84,8 @@ async def think(turn: Turn) -> None:
     if reply.failure is not None:
         if reply.failure.detail:
             turn.show(Debug(text=turn.equipment.redaction.redact(reply.failure.detail)))
-        error = ErrorEvent(kind=reply.failure.kind, text=reply.failure.text, hint=reply.failure.hint or next_step(turn, reply.failure))
+        failure = reply.failure
+        error = ErrorEvent(kind=failure.kind, text=failure.text, hint=failure.hint or next_step(turn, failure), failed_calls=failure.failed_calls)
         if reply.failure.answered:
             await record_reply(turn, reply, error)
             return
@@ -146,41 +144,45 @@ def warn_of_pictures(turn: Turn) -> None:
 
 
 async def stream(turn: Turn, request: Request) -> ModelReply:
-    """The finished reply. The guard around providers: one that raises instead of failing by value ends its own turn and no other."""
-    reply = ModelReply(stop="error", failure=Failure("LLMUnavailableError", "the model's stream ended without a reply"))
-    deltas = SafeDeltas(turn.equipment.redaction, lambda delta: hear(turn, delta))
+    """The finished reply. A provider that raises instead of failing by value ends its own turn and no other."""
     try:
-        async with turn.equipment.model.provider.stream(request) as events:
-            async for event in events:
-                match event:
-                    case TextPart(text):
-                        deltas.text(text)
-                    case ReasoningPart(text):
-                        deltas.reasoning(text)
-                    case Retrying(attempt, wait_ms, reason, model, discard):
-                        if discard:
-                            deltas.discard()
-                            turn.partial.clear()
-                        asked = turn.partial.model = full_name(turn, model)
-                        entry = RetryEvent(attempt=attempt, wait_ms=wait_ms, reason=reason, model=asked, discard=discard)
-                        await turn.journal.append(entry, labels=labels_of_call(turn))
-                    case Notice(text, model):
-                        turn.partial.model = model or turn.partial.model
-                        turn.show(StatusEvent(text=text))
-                    case Finished(finished):
-                        deltas.end()
-                        reply = finished
+        return await run_foreign("the provider", partial(streamed, turn, request), passes=(NeuralClawError,), failure=provider_error)
     except StoreError:
         raise
     except NeuralClawError as error:
         return ModelReply(stop="error", failure=Failure(error.kind, error.text, error.hint))
-    except anyio.get_cancelled_exc_class():
-        if cancelled():
-            raise
-        return ModelReply(stop="error", failure=Failure("LLMError", "the provider failed: it was cancelled from within"))
-    except Exception as error:
-        log.error("the provider of %s failed", turn.options.model, exc_info=True)
-        return ModelReply(stop="error", failure=Failure("LLMError", f"the provider failed: {type(error).__name__}: {error}"))
+
+
+def provider_error(what: str, cause: BaseException) -> LLMError:
+    """The failure of a provider that raised what no provider should raise."""
+    log.error("%s failed", what, exc_info=cause)
+    return LLMError(f"{what} failed: {reason(cause)}")
+
+
+async def streamed(turn: Turn, request: Request) -> ModelReply:
+    """The finished reply; its parts are shown as they come. Raises what the provider raises, and `StoreError`."""
+    reply = ModelReply(stop="error", failure=Failure("LLMUnavailableError", "the model's stream ended without a reply"))
+    deltas = SafeDeltas(turn.equipment.redaction, lambda delta: hear(turn, delta))
+    async with turn.equipment.model.provider.stream(request) as events:
+        async for event in events:
+            match event:
+                case TextPart(text):
+                    deltas.text(text)
+                case ReasoningPart(text):
+                    deltas.reasoning(text)
+                case Retrying(attempt, wait_ms, why, model, discard):
+                    if discard:
+                        deltas.discard()
+                        turn.partial.clear()
+                    asked = turn.partial.model = full_name(turn, model)
+                    entry = RetryEvent(attempt=attempt, wait_ms=wait_ms, reason=why, model=asked, discard=discard)
+                    await turn.journal.append(entry, labels=labels_of_call(turn))
+                case Notice(text, model):
+                    turn.partial.model = model or turn.partial.model
+                    turn.show(StatusEvent(text=text))
+                case Finished(finished):
+                    deltas.end()
+                    reply = finished
     return reply
 
 
@@ -229,23 +231,22 @@ async def unique_ids(turn: Turn, calls: tuple[ToolCall, ...]) -> tuple[ToolCall,
 
 
 async def stop_cancelled(turn: Turn) -> None:
-    """Close what is open, keep what the model had said, and end the turn as cancelled, unless it has ended."""
+    """Keep what the model had said, and end the turn as cancelled, unless it has ended."""
     if turn.state.finished is None:
         if turn.partial.text:
             await record_reply(turn, cut_off(turn))
-        await stop_calls(turn, "cancelled")
-        await finish(turn, "cancelled", f"Cancelled. So far: {turn.state.done_so_far()}.")
+        await end_cancelled(turn)
 
 
 async def stop_late(turn: Turn) -> None:
     """The same for a turn whose time is up."""
-    await stop_calls(turn, "the turn's time was up")
-    limit = circuit_breakers.out_of_time(turn.state, turn.options.limits)
-    if turn.partial.text:
-        await record_reply(turn, cut_off(turn), limit)
-    else:
-        await turn.journal.append(limit)
-    await finish(turn, "timed_out", turn.state.limit_text)
+    if not turn.partial.text:
+        await end_late(turn)
+        return
+    await stop_late_calls(turn)
+    limit = time_limit(turn)
+    await record_reply(turn, cut_off(turn), limit)
+    await finish(turn, "timed_out", limit.text)
 
 
 def cut_off(turn: Turn) -> ModelReply:
@@ -253,37 +254,3 @@ def cut_off(turn: Turn) -> ModelReply:
     price = turn.equipment.model.info.price
     free = price is not None and not price.input and not price.output
     return ModelReply(text=turn.partial.text, stop="cancelled", usage=Usage(usd=0.0 if free else None))
-
-
-async def finish(turn: Turn, status: TurnStatus, text: str, *, waiting: tuple[str, ...] = (), error: ErrorInfo | None = None) -> None:
-    """End this run of the turn. A refusal on the way decides the status before a plain end does, where it counts."""
-    refused = turn.state.refused
-    counted = refused if turn.options.refusals == "count" else ()
-    happened: set[TurnStatus] = {status}
-    if any(r.decision is Decision.ASK for r in counted):
-        happened.add("needs_approval")
-    if any(r.decision is Decision.FORBID for r in counted):
-        happened.add("denied")
-    body = TurnFinished(
-        status=next(s for s in STATUS_ORDER if s in happened),
-        text=text,
-        model=turn.state.model,
-        models=turn.state.models,
-        usage=turn.state.usage,
-        duration_ms=turn.time.ms,
-        refused=refused,
-        waiting=waiting,
-        error=error,
-    )
-    await turn.journal.append(body, rows=[] if waiting else deliveries(turn, text or (error.text if error is not None else "")))
-
-
-def deliveries(turn: Turn, text: str) -> list[OutboxItem]:
-    """What is delivered when the turn ends, where its message named an address for the answer: its text, or the error in place of one.
-
-    An empty text is delivered too: who wrote learns that the turn ended.
-    """
-    if turn.outbox is None:
-        return []
-    channel, address = turn.outbox
-    return [OutboxItem(address, text, channel)]

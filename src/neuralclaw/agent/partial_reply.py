@@ -9,11 +9,11 @@ class PartialReply:
     def __init__(self) -> None:
         self.pieces: list[str] = []
         self.seen = 0
-        """The highest entry number that stood in the request."""
+        """The highest entry number that was in the request."""
         self.model = ""
         """Who is asked (`P:M`), "" for the turn's own model."""
         self.environment = ""
-        """What stood before the last message."""
+        """What was before the last message."""
         self.labels: Labels = NONE
         """Where that came from."""
 

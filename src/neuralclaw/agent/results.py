@@ -254,7 +254,10 @@ def _refused(call: CallState, name: str, verdict: Verdict, no: CallRefusal) -> C
     reasons = (no.text, *verdict.reasons) if by == "nobody" and no.text else verdict.reasons
     decision = DecisionMade(call_id=call.call.id, name=name, decision=verdict.decision, risk=verdict.risk, tier=verdict.tier, reasons=reasons, by=by)
     body = _error(call, text, name=name, refused=verdict.decision if by in REFUSERS else None)
-    body = msgspec.structs.replace(body, note=AFTER_REFUSAL) if by in REFUSERS else msgspec.structs.replace(body, note=AFTER_NO, metadata={"no_by": by})
+    if by in REFUSERS:
+        body = msgspec.structs.replace(body, note=AFTER_REFUSAL)
+    else:
+        body = msgspec.structs.replace(body, note=AFTER_NO, metadata={"no_by": by} | ({"no_text": no.text} if no.text else {}))
     return CallEnd((decision, body))
 
 

@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
+from ..foreign_code import reason, run_foreign
 from ..ports import Redaction
 from ..types.labels import NONE, Labels, checked_labels, join
-from .foreign_code import reason, run_foreign
 
 log = logging.getLogger(__name__)
 

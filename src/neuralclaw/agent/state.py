@@ -82,7 +82,6 @@ class TurnState:
         self.number = number
         self.last_entry: int = after.last_entry if after else 0
         self.inbox: Inbox = after.inbox if after else Inbox()
-        self.resumed = False  # an earlier run has left it; set by who drives
         self.started: TurnStarted | None = None
         self.unreadable: Entry | None = None
         self.messages: list[Message] = []
@@ -129,17 +128,25 @@ class TurnState:
         """A cancel is for the turn of its entry while that runs, or for a message that waits; for a turn that has ended it comes too late."""
         if self.started is not None and body.message == self.started.inbound:
             self.cancelled_by = self.cancelled_by or body.by
-        elif body.message is not None or turn > self.number or (turn == self.number and self.started is None):
+        elif body.message is not None or self._too_early(turn):
             self.inbox.withdraw(body)
         elif turn == self.number and self.running:
             self.cancelled_by = body.by
 
     def means(self, cancel: Entry) -> bool:
-        """Whether a cancel that is not folded yet is for this turn, which runs."""
-        body = cancel.body
+        """Whether a cancel, folded or not, is for what is done now: for this turn while it runs, behind its end for the message that begins the next one."""
+        body, oldest = cancel.body, None if self.running or not self.inbox else self.inbox.oldest
         assert isinstance(body, Cancel), "only a cancel stops a turn"
+        if cancel.entry <= self.last_entry:
+            return self.running and self.cancelled_by is not None
+        if oldest is not None:
+            return oldest.entry == body.message or (body.message is None and self._too_early(cancel.turn))
         named = self.started is not None and body.message == self.started.inbound
         return self.running and (named or (body.message is None and cancel.turn == self.number))
+
+    def _too_early(self, turn: int) -> bool:
+        """Whether what is said to that turn is said before it began."""
+        return turn > self.number or (turn == self.number and self.started is None)
 
     def _apply_own(self, entry: Entry) -> None:
         body = entry.body

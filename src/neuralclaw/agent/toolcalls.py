@@ -31,7 +31,7 @@ from .call_conflicts import conflict
 from .live_output import LiveOutput
 from .results import CallEnd, Outcome
 from .state import CallState
-from .turn import Turn
+from .turn import Turn, TurnRecord
 
 
 class AllowedCall(msgspec.Struct, frozen=True):
@@ -80,7 +80,7 @@ async def run_calls(turn: Turn) -> None:
     await stop_calls(turn, "too many errors before it")
 
 
-async def stop_calls(turn: Turn, why: str) -> None:
+async def stop_calls(turn: TurnRecord, why: str) -> None:
     """End every open call without running it, and first the questions about them; whoever just answered one was faster, and it changes nothing."""
     calls = tuple(turn.state.open)
     if not calls:
@@ -91,7 +91,7 @@ async def stop_calls(turn: Turn, why: str) -> None:
     await record(turn, results.not_run(calls, why))
 
 
-async def record(turn: Turn, end: CallEnd) -> None:
+async def record(turn: TurnRecord, end: CallEnd) -> None:
     """Write how a call ended."""
     await turn.journal.append(*end.entries, labels=join(turn.journal.labels, end.labels), rows=end.rows, blobs=end.blobs)
 
@@ -315,7 +315,7 @@ async def run_one(turn: Turn, allowed: AllowedCall) -> None:
 
 
 async def run_tool(turn: Turn, allowed: AllowedCall) -> Outcome:
-    """What the tool gave back, its failure too; the grant is used up. Raises `StoreError` and `Parked`."""
+    """What the tool gave back, its failure too; the grant is used up. Raises `Parked`."""
     begun = turn.clock.monotonic()
     call_id = allowed.call.call.id
     live = LiveOutput(turn.equipment.redaction, lambda text: turn.show(ToolOutput(call_id=call_id, text=text)))
@@ -324,8 +324,6 @@ async def run_tool(turn: Turn, allowed: AllowedCall) -> Outcome:
             result = await turn.equipment.tools.call(allowed.grant, context(turn, allowed.call, {}, live.take))
     except Retry as retry:
         result = ToolResult(ok=False, error=retry.text)
-    except StoreError:
-        raise
     except NeuralClawError as error:
         metadata = getattr(error, "metadata", {})
         result = ToolResult(ok=False, error=results.error_text(error), metadata={**metadata, "kind": error.kind})

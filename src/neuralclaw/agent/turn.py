@@ -14,23 +14,28 @@ from .partial_reply import PartialReply
 from .state import TurnState
 
 
-class Turn(msgspec.Struct, frozen=True, kw_only=True):
-    """One run of a turn. `show` publishes passing events."""
+class TurnRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A turn as far as its record goes: enough to end it, also where it was never equipped."""
 
-    session: str
     options: TurnOptions
     """Those of `turn.started`, with what this run may change: the approvals mode and whether someone is present."""
-    equipment: Equipment
     journal: Journal
-    store: Store
-    asker: Asker
-    clock: Clock
-    show: Callable[[Passing], None]
     time: RunningTime
-    partial: PartialReply = msgspec.field(default_factory=PartialReply)
     outbox: tuple[str, str] | None = None
     """Channel and address that the answer is delivered to; None: whoever reads the events."""
 
     @property
     def state(self) -> TurnState:
         return self.journal.state
+
+
+class Turn(TurnRecord, frozen=True, kw_only=True):
+    """One run of a turn. `show` publishes passing events."""
+
+    session: str
+    equipment: Equipment
+    store: Store
+    asker: Asker
+    clock: Clock
+    show: Callable[[Passing], None]
+    partial: PartialReply = msgspec.field(default_factory=PartialReply)

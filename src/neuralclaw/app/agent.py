@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Unpack, cast
 
+from .. import lookups
 from ..errors import AgentError, UsageError, no_result
 from ..ports import TurnEvents
 from ..runtime.desk import SessionDesk
-from ..runtime.record_verbs import find_session
 from ..types.entries import Event
 from ..types.events import TurnFinished
 from ..types.options import ApprovalsMode
@@ -115,7 +115,7 @@ class Agent:
         that has no turn at all, and without `text` for a `model` or `trust`: an unfinished turn keeps its own.
         """
         desk = self.desk
-        name = continued((await find_session(self._home.store, checked_name(session))).session)
+        name = continued((await lookups.find_session(self._home.store, checked_name(session))).session)
         if text is not None:
             inbound = self._defaults.message(text, key=key, images=images, **options)
             async with desk.turn(name, inbound, self._defaults.before(inbound, retry=retry)) as events:

@@ -30,7 +30,8 @@ def open_desk(
 
     `tell` shows a person a sentence that a verb says beside its value.
     """
-    bus = Bus(home.store, home.clock)
+    sentence_of = capabilities_of(home.loaded).sentence_of
+    bus = Bus(home.store, home.clock, sentence_of)
     asker = JournalAsker(home.store, home.clock, lambda entries: desk.notify(entries), approver=asked(approver) if approver else None, redaction=home.redactor)
     ports = RuntimePorts(
         store=home.store,
@@ -43,7 +44,7 @@ def open_desk(
         searched=Searched(home.redactor),
     )
     sessions = Sessions(ports, tasks, max_sessions=home.loaded.settings.agent.max_sessions, ended=asker.arrive)
-    bus.listen(EventLog(home.log_writer, sessions.here, capabilities_of(home.loaded).sentence_of).entries)
+    bus.listen(EventLog(home.log_writer, sessions.here, sentence_of).entries)
     verbs: dict[str, VerbFunction] = {}
     desk = SessionDesk(ports, sessions, partial(resolve, home, defaults), partial(call_verb, verbs), start)
     verbs.update(turn_verbs(desk, defaults, start))

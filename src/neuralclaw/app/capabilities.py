@@ -10,10 +10,10 @@ from typing import Any
 
 import msgspec
 
-from ..agent.foreign_code import run_foreign
 from ..capability import Capability, CapabilityContext, ContextSource, DoctorCheck, EventKind, FileFormat, Service, Table, TurnContext, Verb
 from ..config import LeftOut, LoadedSettings, SettingsRequest, enabled_names
 from ..errors import AgentError
+from ..foreign_code import reason, run_foreign
 from ..plugins import CAPABILITIES, BuiltInCapability, InstalledCapability, installed, load, load_target
 from ..ports import Channel, Provider
 from ..types.codec import BUILT_IN as BUILT_IN_KINDS
@@ -149,7 +149,7 @@ class Capabilities:
         try:
             told = sentence(body, self._sentences)
         except (Exception, SystemExit) as error:
-            return f"{body.type} (its capability has no sentence for it: {_said(error)})"
+            return f"{body.type} (its capability has no sentence for it: {reason(error)})"
         return told if isinstance(told, str) else f"{body.type} (its capability has no sentence for it: it gave {type(told).__name__})"
 
     @cached_property
@@ -197,14 +197,8 @@ def _loaded(package: InstalledCapability, names: Any) -> tuple[Capability | None
         value = package.load()
         why = load("capabilities.problem")(value, package.name, names)
     except (Exception, SystemExit) as error:
-        return None, f"it cannot be loaded ({_said(error)})"
+        return None, f"it cannot be loaded ({reason(error)})"
     return (None, why) if why else (value, "")
-
-
-def _said(error: BaseException) -> str:
-    """An error of foreign code on one line."""
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text:.200}" if text else type(error).__name__
 
 
 class ClientCapabilities:
@@ -259,7 +253,7 @@ class ClientCapabilities:
                     provider = one.wrap(self.context(one.name), turn, provider)
                 except (Exception, SystemExit) as error:
                     raise AgentError(
-                        f"the capability {one.name} could not wrap the model: {_said(error)}", hint="take it out of capabilities.enabled, or fix it"
+                        f"the capability {one.name} could not wrap the model: {reason(error)}", hint="take it out of capabilities.enabled, or fix it"
                     ) from error
         return provider
 

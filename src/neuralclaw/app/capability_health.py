@@ -1,6 +1,6 @@
 """What `doctor` says of capabilities: each that is installed, enabled or not, what is broken with the mend, and what their own checks find."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 
 from ..capability import DoctorCheck
 from ..config import LeftOut, LoadedSettings
@@ -9,11 +9,17 @@ from ..plugins import installed
 from .capabilities import BUILT_IN, Capabilities, ClientCapabilities, LoadedCapability
 
 
-async def capability_checks(settings: LoadedSettings, given: ClientCapabilities) -> AsyncIterator[DoctorCheck]:
-    """Every check. Looks at the metadata of all packages."""
+async def capability_checks(
+    settings: LoadedSettings, given: ClientCapabilities, failed_tables: Mapping[str, str], *, rebuilt: bool
+) -> AsyncIterator[DoctorCheck]:
+    """Every check. Looks at the metadata of all packages. `failed_tables`: tables that could not be derived, and why; they were to be `rebuilt` now."""
     capabilities = given.capabilities
     for one in capabilities.loaded:
         yield _taking_part(settings, one)
+        if failed_tables and one.brings("tables"):
+            for table in one.capability.tables:
+                if table.name in failed_tables:
+                    yield _without_table(one, table.name, failed_tables[table.name], needed=rebuilt)
     place = settings.place("capabilities.enabled")
     for left in capabilities.left_out:
         yield _left_out(left, place)
@@ -40,6 +46,12 @@ def _taking_part(settings: LoadedSettings, one: LoadedCapability) -> DoctorCheck
     except ConfigError as error:
         return DoctorCheck(check=_named(name), ok=False, text=f"{text}, enabled, and its settings cannot be used: {error.text}", fix=error.hint or None)
     return DoctorCheck(check=_named(name), ok=True, text=text if one.origin == BUILT_IN else f"{text}, enabled")
+
+
+def _without_table(one: LoadedCapability, table: str, why: str, *, needed: bool) -> DoctorCheck:
+    text = f"{_described(one.name, one.version, one.origin)}, cannot derive its table {table}, which is empty: {why}"
+    mend = "update the program" if one.origin == BUILT_IN else f"fix or update {one.origin}"
+    return DoctorCheck(check=f"{_named(one.name)}.{table}", ok=False, text=text, fix=f"{mend}, then: neuralclaw doctor --rebuild", needed=needed)
 
 
 def _left_out(left: LeftOut, place: str) -> DoctorCheck:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from typing import Any
 
-from ..agent.foreign_code import run_foreign
 from ..capability import CapabilityContext, Verb
 from ..errors import AgentError, NeuralClawError
+from ..foreign_code import run_foreign
 
 
 class VerbParameter(typing.NamedTuple):

@@ -8,10 +8,10 @@ import anyio
 
 from .. import config
 from ..config import process_environment
+from ..foreign_code import innermost
 from ..plugins import load
 from ..ports import Desk
 from ..runtime.desk import SessionDesk
-from ..runtime.turn_follower import leaf
 from .assembly import open_desk
 from .defaults import ClientDefaults, defaults_of
 from .eventlog import ErrorLogging
@@ -81,7 +81,7 @@ async def opened_desk(**given: Unpack[OpeningOptions]) -> AsyncIterator[tuple[Ho
                     desk.close()
                 tasks.cancel_scope.cancel()
     except BaseExceptionGroup as group:
-        raise leaf(group) from None
+        raise innermost(group) from None
     finally:
         with anyio.CancelScope(shield=True):
             await home.aclose()

@@ -1,4 +1,4 @@
-"""Equips a turn: one function makes what a run works with, for its session, options and soul; and the options themselves are filled in."""
+"""Equips a turn: one function makes what a run works with, for its session and options; and the options themselves are filled in."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -34,10 +34,9 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     labels: Labels = NONE
 
 
-async def equip(home: Home, session: str, number: int, options: TurnOptions, begun: TurnStarted | None, *, ends: bool = False) -> Equipment:
+async def equip(home: Home, session: str, number: int, options: TurnOptions, begun: TurnStarted | None) -> Equipment:
     """See `runtime.runtime_ports.MakeEquipment`."""
-    if not ends:
-        still_there(options.workspace, session)
+    still_there(options.workspace, session)
     model = await home.models.chosen(options.model)
     info = model.info
     turn = TurnContext(session=session, turn=number, options=options, window=info.context)

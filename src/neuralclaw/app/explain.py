@@ -5,10 +5,10 @@ from typing import Any
 
 import msgspec
 
+from .. import lookups
 from ..capability import TurnContext
 from ..errors import ToolNotFoundError, ToolValidationError, UsageError
 from ..ports import Toolset
-from ..runtime.record_verbs import find_session
 from ..safety.gate import PolicyGate
 from ..sandbox.facts import SystemFacts
 from ..types.actions import Action, Origin, Who
@@ -193,7 +193,7 @@ class RecordedCall(msgspec.Struct, frozen=True):
 async def _recorded(home: Home, name: str) -> RecordedCall:
     """The call of that id, or `SESSION/CALL_ID` where several sessions have one. Raises `UsageError`, which names the candidates."""
     session, slash, call_id = name.partition("/")
-    where = {"session": (await find_session(home.store, session)).session, "call_id": call_id} if slash else {"call_id": name}
+    where = {"session": (await lookups.find_session(home.store, session)).session, "call_id": call_id} if slash else {"call_id": name}
     call_id = where["call_id"]
     having = [row["session"] for row in await home.store.rows("calls", where, order=("record",), descending=True)]
     if len(having) > 1:

@@ -129,8 +129,8 @@ class Home:
     async def about(self, ctx: ToolContext) -> Mapping[str, Any]:
         """What the agent says of itself: real settings and tools, and what is known by now. Nothing is tried out for it."""
         settings = self.loaded.settings
-        begun = await self.store.read(ctx.session, kinds=("turn.started",))
-        options = next((entry.body.options for entry in reversed(begun) if isinstance(entry.body, TurnStarted) and entry.header.turn == ctx.turn), None)
+        begun = await self.store.read(ctx.session, from_turn=ctx.turn, kinds=("turn.started",))
+        options = next((entry.body.options for entry in begun if isinstance(entry.body, TurnStarted)), None)
         tools = self.tools if options is None else await self.turn_tools(TurnContext(session=ctx.session, options=options))
         return {
             "name": settings.agent.name,

@@ -54,7 +54,7 @@ def real_directory(path: str | os.PathLike[str] | None) -> str:
 
 
 def still_there(workspace: str, session: str) -> None:
-    """A turn is gone on with where it began. Raises `WorkspaceError` when that place was deleted; the turn stays as it is."""
+    """A turn is continued where it began. Raises `WorkspaceError` when that place was deleted; the turn stays as it is."""
     if not os.path.isdir(workspace):  # noqa: PTH112
         raise WorkspaceError(
             f"the workspace {workspace} of this turn is not there any more; the turn stays unfinished",
@@ -75,7 +75,7 @@ def new_session(name: str | None) -> str:
 
 
 def continued(name: str) -> str:
-    """The name of a session that is there, to be gone on with. Raises `UsageError` for the reserved ones, which hold no conversation."""
+    """The name of a session that is there, to be continued. Raises `UsageError` for the reserved ones, which hold no conversation."""
     if name in RESERVED:
         raise UsageError(f"the session {name} holds no conversation and is never continued; nothing was recorded", hint="neuralclaw sessions list")
     return name
@@ -85,23 +85,23 @@ def refused(name: str, value: object, wanted: str) -> UsageError:
     return UsageError(f"{name} cannot be {value!r:.80}; nothing was recorded", hint=f"{name} is {wanted}")
 
 
-def known_only(given: Mapping[str, object]) -> None:
+def known_only(options: Mapping[str, object]) -> None:
     """Refuse options that no turn has."""
-    for name in given:
+    for name in options:
         if name in TURN_OPTIONS:
             continue
         raise UsageError(f"a turn has no option {name!r}; nothing was recorded", hint=f"there are: {', '.join(TURN_OPTIONS)}")
 
 
-def of_new_turns(given: Mapping[str, object]) -> None:
-    """Refuse what holds for new turns alone where an unfinished one is gone on with, and options that no turn has."""
+def of_new_turns(options: Mapping[str, object]) -> None:
+    """Refuse what holds for new turns alone where an unfinished one is continued, and options that no turn has."""
     for name in ("model", "trust", "tools", "refusals"):
-        if given.get(name) is not None:
+        if options.get(name) is not None:
             raise UsageError(
                 f"{name} holds for a new turn, and there is no text for one: an unfinished turn keeps its own; nothing was changed",
                 hint=f"leave {name} out, or give the text of the next turn",
             )
-    known_only({name: value for name, value in given.items() if value is not None})
+    known_only({name: value for name, value in options.items() if value is not None})
 
 
 def checked_text(text: object, images: Sequence[Image] = ()) -> str:

@@ -82,9 +82,9 @@ class _CommandLineOptions(TypedDict, total=False):
     present: bool
     """Whether a person can answer now."""
     thinks: bool
-    """False: no model will be asked, so that a budget that cannot be kept stands in nobody's way."""
+    """False: no model will be asked, so that a budget that cannot be kept hinders nobody."""
     runs: bool
-    """False: no tool will be run, so that a sandbox that cannot start stands in nobody's way. As `thinks` where it is not given."""
+    """False: no tool will be run, so that a sandbox that cannot start hinders nobody. As `thinks` where it is not given."""
     readonly: bool
     """Nothing of the record is written, so that verbs that only read work on a read-only home; a turn cannot begin."""
     tell: Callable[[str], None]

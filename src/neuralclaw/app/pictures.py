@@ -14,15 +14,15 @@ _KINDS = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), 
 ImageInput = Image | bytes | str | os.PathLike[str]
 
 
-def pictures(given: Iterable[ImageInput]) -> tuple[Image, ...]:
+def pictures(inputs: Iterable[ImageInput]) -> tuple[Image, ...]:
     """The pictures as values. A text is a path. Raises `UsageError`, naming which one and why."""
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        raise UsageError(f"images cannot be {given!r:.80}; nothing was recorded", hint="images is a list of paths, bytes or Image values")
-    return tuple(one if isinstance(one, Image) else _picture(one) for one in given)
+    if isinstance(inputs, str | bytes) or not isinstance(inputs, Iterable):
+        raise UsageError(f"images cannot be {inputs!r:.80}; nothing was recorded", hint="images is a list of paths, bytes or Image values")
+    return tuple(one if isinstance(one, Image) else _picture(one) for one in inputs)
 
 
 def mentioned(text: str, workspace: str) -> tuple[Image, ...]:
-    """The pictures that a text names as `@path` (a path with spaces stands in quotes): files that are there, relative to the workspace."""
+    """The pictures that a text names as `@path` (a path with spaces is in quotes): files that are there, relative to the workspace."""
     found = []
     for word in _mentions(text):
         path = os.path.join(workspace, os.path.expanduser(word))  # noqa: PTH111, PTH118
@@ -43,10 +43,10 @@ def _mentions(text: str) -> list[str]:
     return [word for word in words if word]
 
 
-def _picture(given: bytes | str | os.PathLike[str]) -> Image:
-    if not isinstance(given, bytes | str | os.PathLike):
-        raise UsageError(f"{given!r:.80} is not a picture: a path, bytes or an Image value is needed; nothing was recorded")
-    name, data = ("picture", given) if isinstance(given, bytes) else _read(os.fspath(given))
+def _picture(source: bytes | str | os.PathLike[str]) -> Image:
+    if not isinstance(source, bytes | str | os.PathLike):
+        raise UsageError(f"{source!r:.80} is not a picture: a path, bytes or an Image value is needed; nothing was recorded")
+    name, data = ("picture", source) if isinstance(source, bytes) else _read(os.fspath(source))
     kind = next((kind for magic, kind in _KINDS if data.startswith(magic)), "image/webp" if data[:4] == b"RIFF" and data[8:12] == b"WEBP" else "")
     if len(data) > MAX_BYTES:
         raise UsageError(f"{name} is too large: more than {MAX_BYTES >> 20} MB", hint="send a smaller version of it")

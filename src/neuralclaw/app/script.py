@@ -26,11 +26,11 @@ def run(task: str, **options: Unpack[RunOptions]) -> TurnFinished:
             hint="use `async with Agent.open() as agent` or `agent = await Agent.start()`, then `await agent.ask(task)`",
         )
     opening = {name: value for name, value in options.items() if name in AgentOptions.__annotations__ and name not in LIMITS}
-    asking = {name: value for name, value in options.items() if name not in opening}
+    turn_options = {name: value for name, value in options.items() if name not in opening}
 
     async def once() -> TurnFinished:
         async with Agent.open(**opening) as agent:  # type: ignore[arg-type]  # split by name from what was typed
-            return await agent.ask(task, **asking)  # type: ignore[arg-type]
+            return await agent.ask(task, **turn_options)  # type: ignore[arg-type]
 
     return anyio.run(once)
 

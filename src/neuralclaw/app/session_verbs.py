@@ -6,10 +6,10 @@ from typing import Any
 import anyio
 import msgspec
 
+from .. import lookups
 from ..agent.inbox import Inbox
 from ..errors import ConfigError, SessionBusy, no_result
 from ..ports import Desk, Store, TurnEvents
-from ..runtime.record_verbs import find_session
 from ..runtime.sessions import lease_name
 from ..types.entries import Event
 from ..types.events import Cancel, Inbound, TurnFinished
@@ -61,7 +61,7 @@ class SessionVerbs:
 
     async def send(self, *, session: str, text: str) -> dict[str, Any]:
         """Steer the turn that runs in the session, in whichever process; where none does, begin one here and bring it to its end."""
-        name, key = continued((await find_session(self._store, checked_name(session))).session), new_id(16)
+        name, key = continued((await lookups.find_session(self._store, checked_name(session))).session), new_id(16)
         checked_text(text)
         tries = round(PATIENCE / _LOOK)
         while True:
@@ -105,7 +105,7 @@ class SessionVerbs:
 
     async def cancel(self, *, session: str) -> dict[str, Any]:
         """Stop the session's turn, wherever it runs; one that is parked or was interrupted ends here, and what waits behind it is withdrawn."""
-        row = await find_session(self._store, checked_name(session))
+        row = await lookups.find_session(self._store, checked_name(session))
         if not row.open_turn and not row.pending:
             return plain(StopReceipt(session=row.session))
         turn = row.open_turn or row.last_turn + 1
@@ -142,7 +142,7 @@ class SessionVerbs:
             await anyio.sleep(_LOOK)
 
     async def _row(self, name: str) -> SessionRow:
-        return await find_session(self._store, name)
+        return await lookups.find_session(self._store, name)
 
     async def _holder(self, name: str) -> str | None:
         return await self._store.holder(lease_name(name))

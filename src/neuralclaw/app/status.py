@@ -4,8 +4,8 @@ from typing import Any
 
 import anyio.to_thread
 
+from .. import lookups
 from ..errors import NeuralClawError, SessionNotFound
-from ..runtime.record_verbs import find_session
 from ..types.options import TurnOptions
 from .home import Home
 
@@ -21,7 +21,7 @@ class Status:
     async def show(self, *, session: str | None = None) -> dict[str, Any]:
         """The session's state and turns (`state` null: it has none yet), what its next turn runs under, and what waits in the home."""
         try:
-            row = await find_session(self._home.store, session) if session else None
+            row = await lookups.find_session(self._home.store, session) if session else None
         except SessionNotFound:
             row = None
         rows = await self._home.store.sessions(unfinished=True)

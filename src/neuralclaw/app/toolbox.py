@@ -45,15 +45,15 @@ def names(one: AnyTool) -> set[str]:
     return {one.spec.name, *one.spec.aliases}
 
 
-def _tool(given: Any) -> AnyTool:
+def _tool(value: Any) -> AnyTool:
     try:
-        return as_tool(given)
+        return as_tool(value)
     except ConfigError as error:
         hint = error.hint or "a tool is a function under @tool, or an object with name, description, input_schema and async execute(input)"
         raise UsageError(f"tools: {error.text}; nothing was recorded", hint=hint) from None
 
 
-def _listed(option: str, given: object, wanted: str) -> list[Any]:
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        raise UsageError(f"{option} cannot be {given!r:.80}", hint=f"{option} is {wanted}; nothing was recorded")
-    return list(given)
+def _listed(option: str, value: object, wanted: str) -> list[Any]:
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise UsageError(f"{option} cannot be {value!r:.80}", hint=f"{option} is {wanted}; nothing was recorded")
+    return list(value)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..types.events import ApprovalRequested, ToolFinished, ToolStarted
+from ..types.sentences import says_itself
 from .control_characters import exact
 from .markdown.styled_text import LineWrapper, StyledLine, chop, fit, harmless, paint, width_of
 from .markdown.styled_text import cell_width as cells_of
@@ -161,7 +162,7 @@ def _shortened(finished: ToolFinished, width: int) -> list[StyledLine]:
 
 def _reason(finished: ToolFinished, before: str, width: int) -> list[StyledLine]:
     text = harmless(before + outcome(finished)).expandtabs(4).strip()
-    lines = [line for part in text.split("\n") for line in _wrapped(part, "33" if finished.metadata.keys() & {"stopped", "no_by"} else "31", width)]
+    lines = [line for part in text.split("\n") for line in _wrapped(part, "33" if says_itself(finished) else "31", width)]
     return lines[:_REASON_LINES] + _more(len(lines) - _REASON_LINES)
 
 
@@ -203,7 +204,7 @@ def _more(count: int) -> list[StyledLine]:
 
 
 def _whole(line: str, style: str, width: int) -> list[StyledLine]:
-    """A line that must be seen whole: over several rows where it is long, with a sign on those that go on."""
+    """A line that must be seen whole: over several rows where it is long, with a sign on those that continue."""
     margin = "    " if width > 12 else ""
     rows = chop([(line, style)], max(width - 4, 1) if margin else max(width, 1))
     return [[(margin if i == 0 or not margin else "  ↳ ", "2"), *row] for i, row in enumerate(rows)]

@@ -1,7 +1,7 @@
-"""A terminal in two parts: what is finished scrolls up and away; below stand what still grows, the input and one status line.
+"""A terminal in two parts: what is finished scrolls up and away; below is what still grows, the input and one status line.
 
 Everything reaches the terminal in one write per frame, so nothing flickers: the lower part is erased, finished lines are written
-where it stood, and it is drawn again below them.
+where it was, and it is drawn again below them.
 """
 
 import math
@@ -80,7 +80,7 @@ class LiveRegion:
 
     @property
     def question_open(self) -> bool:
-        """A question stands there: what is typed is its answer."""
+        """A question is open: what is typed is its answer."""
         return False
 
 
@@ -108,7 +108,7 @@ class Console:
         self.modes: list[Any] = []
         """The terminal's modes before the chat, for `let_go`."""
         self.early = ""
-        """Lines that were typed before the prompt stood."""
+        """Lines that were typed before the prompt was there."""
         self.buffer = Buffer(completer=completer, history=history, complete_while_typing=True, multiline=True, enable_history_search=False)
         self.buffer.on_completions_changed += self._offered
         self.buffer.on_text_changed += self._edited
@@ -276,13 +276,13 @@ class Console:
 
     def _page(self, turn: Callable[[], None]) -> None:
         renderer = self._app.renderer
-        renderer.erase()  # gives the screen of its own back, where it stands there
+        renderer.erase()  # gives the screen of its own back, where it is shown
         turn()
         renderer.full_screen = self.pager.open
         self._app.invalidate()
 
     def forget(self) -> None:
-        """A question stands now: what was typed before is no answer to it. A draft comes back when `restore` is called."""
+        """A question is open now: what was typed before is no answer to it. A draft comes back when `restore` is called."""
         try:
             termios.tcflush(self._input.fileno(), termios.TCIFLUSH)
         except termios.error:  # the terminal is gone
@@ -362,7 +362,7 @@ def _nothing() -> None:
 
 
 def said(text: str) -> str:
-    """A message of the person as it stands in the scrollback."""
+    """A message of the person as it is in the scrollback."""
     lines = visible(text).split("\n")
     return "\n" + "".join(f"\x1b[1;36m{' ' if i else '>'}\x1b[0m \x1b[1m{line}\x1b[0m\n" for i, line in enumerate(lines))
 

@@ -1,4 +1,4 @@
-"""Characters that a terminal would obey, or hide, stand as visible escapes."""
+"""Characters that a terminal would obey, or hide, become visible escapes."""
 
 import re
 
@@ -18,7 +18,7 @@ _HIDDEN = _Visible(*_CONTROLS, (0x200B, 0x200F), (0x2028, 0x2029), (0x2060, 0x20
 
 
 def visible(text: str) -> str:
-    """Text in which control characters and those that turn the reading direction stand as visible escapes; newline and tab stay."""
+    """Text in which control characters and those that turn the reading direction become visible escapes; newline and tab stay."""
     return text.replace("\r\n", "\n").translate(_CONTROL)
 
 

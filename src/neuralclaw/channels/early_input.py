@@ -12,7 +12,7 @@ _EARLY = 4_096
 
 @contextmanager
 def early_input(fd: int) -> Iterator[tuple[str, list[Any]]]:
-    """Keys that are pressed before the prompt stands are kept as they are: not shown, Enter still Enter. The terminal is as before afterwards.
+    """Keys that are pressed before the prompt is there are kept as they are: not shown, Enter still Enter. The terminal is as before afterwards.
 
     Gives the lines that were complete already, and the terminal's modes as they were.
     """

@@ -15,7 +15,7 @@ KEPT, LONGEST, LIMIT = 2_000, 65_536, 4_194_304
 
 
 class HistoryFile:
-    """The messages in a file. `redact` takes out of a text what must not stand there. Every method may wait for another process."""
+    """The messages in a file. `redact` takes out of a text what must not be there. Every method may wait for another process."""
 
     def __init__(self, path: str, redact: Callable[[str], str]) -> None:
         self._path, self._redact = os.path.realpath(path), redact
@@ -31,7 +31,7 @@ class HistoryFile:
             _write(file, b"\n" + line if torn else line)
 
     def read(self) -> list[str]:
-        """The newest messages, newest first, each once. Writes the file anew when it is too large or holds what must not stand there."""
+        """The newest messages, newest first, each once. Writes the file anew when it is too large or holds what must not be there."""
         data = self._data()
         kept, clean = self._texts(data)
         if len(data) > LIMIT or not clean:

@@ -49,7 +49,7 @@ class InputCompleter(Completer):
             yield completion
 
     def _values(self, name: str, rest: str) -> Values | None:
-        """What may stand where the input ends, behind the command `name`."""
+        """What may follow where the input ends, behind the command `name`."""
         verb, space, more = rest.partition(" ")
         if not space:
             return self.values.get(name)
@@ -62,7 +62,7 @@ class InputCompleter(Completer):
 
 
 def _mention(before: str) -> str | None:
-    """What stands behind the `@` of the last word, or None."""
+    """What is behind the `@` of the last word, or None."""
     word = before.rsplit(None, 1)[-1] if before and not before[-1].isspace() else ""
     return word[1:] if word.startswith("@") else None
 
@@ -94,7 +94,7 @@ def files(folder: str) -> list[str]:
     last: list[str] = []
     open_: list[tuple[str, bool]] = [("", False)]
     deadline = time.monotonic() + _SECONDS
-    for inside, late in open_:
+    for inside, slow in open_:
         if len(first) + len(last) >= _FILES or time.monotonic() > deadline:
             break
         try:
@@ -103,7 +103,7 @@ def files(folder: str) -> list[str]:
             continue
         for entry in entries:
             path = f"{inside}/{entry.name}" if inside else entry.name
-            behind = late or entry.name.startswith(".") or entry.name in _LAST or entry.name in ignored or path in ignored
+            behind = slow or entry.name.startswith(".") or entry.name in _LAST or entry.name in ignored or path in ignored
             if entry.is_dir(follow_symlinks=False):
                 if entry.name != ".git":
                     open_.append((path, behind))

@@ -65,6 +65,6 @@ class InputHistory(History):
 
     def _write(self) -> None:
         while (text := self._queue.get()) is not None:
-            with suppress(OSError):  # a home that cannot be written to: the chat goes on without
+            with suppress(OSError):  # a home that cannot be written to: the chat continues without
                 if self._file is not None:
                     self._file.append(text)

@@ -85,7 +85,7 @@ def bindings(typing: KeyContext) -> KeyBindings:
 
 
 def _scrolling(keys: KeyBindings, typing: KeyContext) -> None:
-    """The keys while a text stands on a screen of its own. They go before all others, and any that is not named here does nothing."""
+    """The keys while a text is on a screen of its own. They go before all others, and any that is not named here does nothing."""
     pager = typing.pager
     paging = Condition(lambda: pager.open)
     moves: dict[Callable[[], None], tuple[str, ...]] = {

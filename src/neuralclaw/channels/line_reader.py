@@ -74,7 +74,7 @@ class LineReader:
             self.ended = True
 
     def forget(self) -> None:
-        """Drop what a person typed at a terminal and nobody has read, half a line too: it was meant for a question that does not stand there."""
+        """Drop what a person typed at a terminal and nobody has read, half a line too: it was meant for a question that is not there."""
         if self.tty:
             if _is_ours(self._fd):
                 with suppress(termios.error):  # the terminal is gone

@@ -29,7 +29,7 @@ class OutputExcerpt:
 
 
 class ThinkingExcerpt:
-    """One stretch of a model's thinking: its last lines while it goes on, one line when it is over, and the whole of it."""
+    """One stretch of a model's thinking: its last lines while it continues, one line when it is over, and the whole of it."""
 
     def __init__(self) -> None:
         self._pieces: list[str] = []

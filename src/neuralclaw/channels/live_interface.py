@@ -1,4 +1,4 @@
-"""A conversation on a console: answers grow in place, calls are cards, a question stands above the input until it is answered."""
+"""A conversation on a console: answers grow in place, calls are cards, a question is above the input until it is answered."""
 
 import io
 import time
@@ -61,7 +61,7 @@ class _Above(io.TextIOBase):
 
 
 class LiveQuestions(QuestionPrompts):
-    """Questions that stand above the input; an answered one stays in the scrollback."""
+    """Questions that are above the input; an answered one stays in the scrollback."""
 
     def __init__(self, screen: Screen, changed: Callable[[ApprovalRequested | None], None]) -> None:
         super().__init__(screen)
@@ -80,8 +80,8 @@ class LiveQuestions(QuestionPrompts):
     def _ask(self, question: ApprovalRequested) -> None:
         self._changed(question)
 
-    def _again(self, told: list[str], prompt: str) -> None:
-        for line in told:
+    def _again(self, lines: list[str], prompt: str) -> None:
+        for line in lines:
             self._err.line(line, "yellow")
 
 
@@ -179,7 +179,7 @@ class LiveInterface(TerminalView, LiveRegion):
         self._thinking.feed(text)
 
     def _thought(self) -> None:
-        """The model goes on to something else."""
+        """The model has begun something else."""
         thinking, self._thinking = self._thinking, None
         if thinking is None:
             return
@@ -196,11 +196,11 @@ class LiveInterface(TerminalView, LiveRegion):
                 if call in self._calls:
                     self._calls[call][2].feed(text)
             case _:
-                self._told_of(event)
+                self._end_thinking(event)
                 self._show(event)
         self.console.paint(now=began and self._growing is not None)
 
-    def _told_of(self, event: Event) -> None:
+    def _end_thinking(self, event: Event) -> None:
         """Thinking is over when something else is told."""
         match event.body:
             case RetryEvent(discard=True):
@@ -256,7 +256,7 @@ class LiveInterface(TerminalView, LiveRegion):
         super().end(session, body)
 
     def _asked(self, question: ApprovalRequested | None) -> None:
-        """What is asked stands in the scrollback, whole, however long it is; what may be answered right above the input."""
+        """What is asked is in the scrollback, whole, however long it is; what may be answered right above the input."""
         if question is None:
             self.console.restore()
         else:

@@ -69,7 +69,7 @@ class NonblockingOutput:
     def _stream(self, stream: TextIO) -> TextIO:
         try:
             fd = stream.fileno()
-        except OSError:  # it stands in memory and takes everything at once
+        except OSError:  # it is in memory and takes everything at once
             return stream
         way = cast(BinaryIO, _QueuedStream(fd, self._put))
         return io.TextIOWrapper(way, encoding=stream.encoding, errors="replace", write_through=True)

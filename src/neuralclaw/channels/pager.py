@@ -1,4 +1,4 @@
-"""A long text on a screen of its own, as in `less`: it scrolls, and what stood on the terminal comes back when it is closed."""
+"""A long text on a screen of its own, as in `less`: it scrolls, and what was on the terminal comes back when it is closed."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Large pastes stand in the input as one short mark, and are sent whole."""
+"""Large pastes appear in the input as one short mark, and are sent whole."""
 
 _LINES, _LENGTH = 8, 1_000
 """A paste with more lines or characters is folded."""
@@ -26,7 +26,7 @@ class PastePlaceholders:
         return mark
 
     def whole(self, text: str) -> str:
-        """The text with every mark replaced by what stands behind it."""
+        """The text with every mark replaced by what is behind it."""
         for mark, behind in self._texts.items():
             text = text.replace(mark, behind)
         return text

@@ -44,17 +44,17 @@ def heading(question: ApprovalRequested) -> str:
 def about(question: ApprovalRequested) -> list[str]:
     """What a person must know beside the exact command or change: where it runs, with what, how risky it is, and what each answer covers."""
     action = question.action
-    told = [exact(action.tool) + (f" in {exact(action.cwd)}" if action.cwd else "") + (f", risk {question.risk}" if question.risk else "")]
+    facts = [exact(action.tool) + (f" in {exact(action.cwd)}" if action.cwd else "") + (f", risk {question.risk}" if question.risk else "")]
     if not question.summary and question.reasons:
-        told.append(exact("; ".join(question.reasons)))
+        facts.append(exact("; ".join(question.reasons)))
     if action.variables:
-        told.append("added variables: " + exact(", ".join(f"{name}={value}" for name, value in action.variables.items())))
+        facts.append("added variables: " + exact(", ".join(f"{name}={value}" for name, value in action.variables.items())))
     if read := have_read(question.sources):
-        told.append(f"this session has read content from: {exact(', '.join(read))}")
+        facts.append(f"this session has read content from: {exact(', '.join(read))}")
     for letter, words in (("s", question.covers.session), ("a", question.covers.always)):
         if words is not None:
-            told.append(f"[{letter}] covers {exact(words)}")
-    return told
+            facts.append(f"[{letter}] covers {exact(words)}")
+    return facts
 
 
 def have_read(sources: Iterable[str]) -> list[str]:
@@ -82,16 +82,16 @@ def answered_elsewhere(body: ApprovalResolved) -> str:
 
 
 def prompt(question: ApprovalRequested) -> str:
-    """What stands before the answer."""
+    """What is before the answer."""
     return f"  {choices(question)}, or what to do instead > "
 
 
 def outcome(body: ToolFinished) -> str:
     """Why a call gave nothing back, as the person reads it who may have said no to it."""
-    text = body.error or body.content
     if body.metadata.get("no_by") != "owner":
-        return text
-    return text.replace("the person said no", "you said no", 1).replace("a person said no to it", "you said no", 1)
+        return body.error or body.content
+    words = body.metadata.get("no_text")
+    return f"not run: you said no, with the words: {words}" if words else "not run: you said no"
 
 
 class QuestionPrompts:
@@ -107,7 +107,7 @@ class QuestionPrompts:
 
     @property
     def current(self) -> ApprovalRequested | None:
-        """The question that stands on the screen."""
+        """The question that is on the screen."""
         return self._open[0] if self._open else None
 
     @property
@@ -120,7 +120,7 @@ class QuestionPrompts:
             self._ask(question)
 
     def resolved(self, body: ApprovalResolved) -> bool:
-        """Forget a question that has its answer, and say whose it was where the owner gave it elsewhere; true when it stood on the screen."""
+        """Forget a question that has its answer, and say whose it was where the owner gave it elsewhere; true when it was on the screen."""
         name = body.approval_id
         if body.by == "owner" and name not in self.mine and any(q.approval_id == name for q in self._open):
             self._err.line(answered_elsewhere(body), "dim")
@@ -157,9 +157,9 @@ class QuestionPrompts:
         self._again([f"this question does not offer {CHOICES[decision]}: please type one of these, then Enter"], prompt(question))
         return None
 
-    def _again(self, told: list[str], prompt: str) -> None:
+    def _again(self, lines: list[str], prompt: str) -> None:
         """What was typed is no answer."""
-        for line in told:
+        for line in lines:
             self._err.line(f"  {line}", "dim")
         self._err.write(prompt)
 

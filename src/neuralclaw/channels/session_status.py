@@ -8,7 +8,7 @@ from ..types.messages import Usage
 
 
 class SessionStatus:
-    """How things stand in the session on the screen. `since`: monotonic seconds at which the running turn began, None when none runs."""
+    """The state of the session on the screen. `since`: monotonic seconds at which the running turn began, None when none runs."""
 
     def __init__(self) -> None:
         self.model = ""

@@ -1,20 +1,26 @@
 """A person at a terminal: events become lines on the screen."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, assert_never
 
 import anyio.lowlevel
 import msgspec
 
 from ..types.entries import Event
 from ..types.events import (
+    AnyBody,
     ApprovalRequested,
     ApprovalResolved,
+    Cancel,
     Debug,
     DecisionMade,
+    Erased,
     ErrorEvent,
+    GrantRevoked,
+    Inbound,
     LimitHit,
     Message,
+    Nudge,
     ReasoningDelta,
     RetryEvent,
     StatusEvent,
@@ -23,8 +29,10 @@ from ..types.events import (
     ToolOutput,
     ToolStarted,
     TurnFinished,
+    TurnStarted,
+    Unreadable,
 )
-from ..types.sentences import sentence
+from ..types.sentences import says_itself, sentence
 from .command_hints import answer_command, typed
 from .question_prompts import outcome
 from .screen import Screen, exact
@@ -33,8 +41,6 @@ _SHOWN_ARGUMENT = 200
 UNCONFINED = "Commands run as plain processes here: limited, but free to read every file and to use the network. neuralclaw doctor says why."
 _UNANSWERED = ("failed", "cancelled", "limit", "timed_out")
 """Status of a turn whose text is no answer but tells what was done so far."""
-_NOT_RUN = {"stopped", "no_by"}
-"""What the metadata of a call says that was kept from running, or stopped."""
 _SEEN_ANYWAY = ("owner", "auto", "cancelled")
 """Who answers a question in a way that the screen shows otherwise."""
 
@@ -44,7 +50,7 @@ class TerminalView:
 
     On a terminal the answer appears while it arrives; over a pipe `out` gets the finished answer and nothing else. `tools`: a line
     for each call. `verbose`: also what the agent tells for those who look closely. `answer` false: `out` is not written, somebody
-    else prints the result. `named`: each line stands behind the name of its session.
+    else prints the result. `named`: each line follows the name of its session.
     """
 
     def __init__(self, out: Screen, err: Screen, *, tools: bool, verbose: bool, answer: bool = True, named: bool = False) -> None:
@@ -57,49 +63,63 @@ class TerminalView:
         self.mark = "> "
         """What the line of a call begins with."""
         self._streamed = ""
-        self._told: set[tuple[str, str]] = set()
+        self._shown_errors: set[tuple[str, str]] = set()
         self._retried = ""  # the reason of the last retry
-        self._failed: list[bool] = []  # of each call of this turn that failed, whether a line here said so
+        self._failed: dict[str, bool] = {}  # of each call of this turn that failed, by its id, whether a line here said so
         self._limit = ""
         self._choices: dict[str, tuple[str, ...]] = {}
-        self._given: dict[str, set[str]] = {}  # the arguments that the model wrote, by call
+        self._model_arguments: dict[str, set[str]] = {}  # the arguments that the model wrote, by call
 
     def show(self, event: Event) -> None:
         """Show what there is to show of one event."""
         self._ready(event)
-        match event.body:
+        if isinstance(event.body, AnyBody):
+            self._show_built_in(event, event.body)
+        else:
+            self.err.line(exact(event.sentence), "dim")
+
+    def _show_built_in(self, event: Event, body: AnyBody) -> None:
+        match body:
             case TextDelta(text=text):
                 self._delta(text)
             case Message():
-                self._retried = ""
-                self._message(event.body)
+                self._message(body)
             case RetryEvent():
-                self._retry(event.body)
+                self._retry(body)
             case ToolStarted() | ToolFinished():
-                self._tool(event.body)
-            case DecisionMade(by="auto"):
-                self.err.line(sentence(event.body), "yellow")
+                self._tool(body)
             case ApprovalRequested(approval_id=question, choices=choices):
                 self._choices[question] = choices
-            case ApprovalResolved(by=by) if by not in _SEEN_ANYWAY:
-                self.err.line(exact(sentence(event.body)), "dim")
+            case DecisionMade() | ApprovalResolved():
+                self._decided(body)
             case LimitHit(text=text):
                 self._limit = text
                 self.err.line(typed(text), "yellow")
-            case ErrorEvent(kind=kind, text=text, hint=hint) if kind != "TurnSetAside" or event.entry is None:
-                # of a turn that is set aside, whoever took it up is told by the error that ends the attempt
-                self._error(kind, text, hint)
-            case StatusEvent(text=text):
-                self.err.line(text, "dim")
-            case ReasoningDelta() | ToolOutput() | Debug() if self._verbose:
-                self._closely(event.body)
+            case ErrorEvent(kind="TurnSetAside") if event.entry is not None:
+                pass  # whoever took the turn up is told by the error that ends the attempt
+            case ErrorEvent():
+                self._error(body)
+            case StatusEvent() | Unreadable():
+                self.err.line(exact(sentence(body)), "dim")
+            case ReasoningDelta() | ToolOutput() | Debug():
+                self._closely(body)
             case TurnFinished():
-                self.end(event.session, event.body)
+                self.end(event.session, body)
+            case Inbound() | Cancel() | Erased() | TurnStarted() | Nudge() | GrantRevoked():
+                pass  # who sees this said it, or sees what comes of it
             case _:
-                pass
+                assert_never(body)
+
+    def _decided(self, body: DecisionMade | ApprovalResolved) -> None:
+        """What let a call run that nobody on the screen said yes to, and who answered elsewhere."""
+        if isinstance(body, ApprovalResolved):
+            if body.by not in _SEEN_ANYWAY:
+                self.err.line(exact(sentence(body)), "dim")
+        elif body.by == "auto":
+            self.err.line(sentence(body), "yellow")
 
     def _ready(self, event: Event) -> None:
-        """The screens stand at the beginning of a line for what does not flow, and know whose lines come."""
+        """The screens move to the beginning of a line for what does not flow, and know whose lines come."""
         if self._named:
             self.out.lead = self.err.lead = f"{event.session}: "
         if self.out.tty and not isinstance(event.body, TextDelta | ReasoningDelta | ToolOutput):
@@ -107,9 +127,9 @@ class TerminalView:
 
     def _closely(self, body: ReasoningDelta | ToolOutput | Debug) -> None:
         """What only those see who look closely."""
-        if isinstance(body, Debug):
+        if isinstance(body, Debug) and self._verbose:
             self.err.line(body.text, "dim")
-        else:
+        elif self._verbose:
             self.err.write(body.text, "dim")
 
     def _delta(self, text: str) -> None:
@@ -120,18 +140,19 @@ class TerminalView:
             self.out.stream_text(text)
 
     def _message(self, body: Message) -> None:
+        self._retried = ""
         if body.stop in ("length", "cancelled") and body.text and not self._streamed and self._answer:
             self.out.line(body.text.removesuffix("\n"))  # cut off: it is all of the answer that there will be
         if body.tool_calls:
             self._streamed = ""
-        self._given = {call.id: set(call.arguments) for call in body.tool_calls}
+        self._model_arguments = {call.id: set(call.arguments) for call in body.tool_calls}
 
     def _written(self, body: ToolStarted) -> dict[str, Any]:
         """The arguments without defaults that nobody gave; all of them where the call is not known or was mended."""
-        given = self._given.get(body.call_id)
-        if given is None or not given <= set(body.arguments):
+        written = self._model_arguments.get(body.call_id)
+        if written is None or not written <= set(body.arguments):
             return body.arguments
-        return {name: value for name, value in body.arguments.items() if name in given}
+        return {name: value for name, value in body.arguments.items() if name in written}
 
     def _retry(self, body: RetryEvent) -> None:
         self._void(body.discard)
@@ -153,24 +174,23 @@ class TerminalView:
             if self._tools:
                 self.err.line(f"{self.mark}{body.name} {_arguments(self._written(body))}", "dim")
         elif body.refused is not None:
-            self._failed.append(True)
+            self._failed[body.call_id] = True
             self.err.trouble("SecurityError", f"{body.name}: {body.error or body.content}")
         elif not body.ok:
             kind = "ToolTimeoutError" if body.metadata.get("kind") == "ToolTimeoutError" or body.metadata.get("timed_out") else ""
-            self._failed.append(bool(kind) or self._tools)
+            self._failed[body.call_id] = bool(kind) or self._tools
             if kind:
                 self.err.trouble(kind, body.error or body.content, style="yellow")
             elif self._tools:
-                said = body.error or body.content
-                failed = "" if _NOT_RUN & body.metadata.keys() or said.startswith("not run: ") else "failed: "
+                failed = "" if says_itself(body) else "failed: "
                 self.err.line(f"  {failed}{outcome(body)}", "yellow")
         elif self._tools:
             self.err.line(f"  ok, {body.duration_ms} ms{', shortened' if body.truncated else ''}", "dim")
 
-    def _error(self, kind: str, text: str, hint: str) -> None:
-        self._told.add((kind, text))
-        if not self._repeats(kind, text):
-            self.trouble(kind, text, hint)
+    def _error(self, body: ErrorEvent) -> None:
+        self._shown_errors.add((body.kind, body.text))
+        if not self._repeats(body):
+            self.trouble(body.kind, body.text, body.hint)
 
     def trouble(self, kind: str, text: str, hint: str = "") -> None:
         """An error and its next step."""
@@ -181,15 +201,15 @@ class TerminalView:
     def turned(self) -> None:
         """All of it is shown already."""
 
-    def _repeats(self, kind: str, text: str) -> bool:
-        """Whether an error says no more than that calls failed of which a line here told why; one that names steps left undone says more."""
-        return kind == "ToolExecutionError" and text.endswith("` failed") and bool(self._failed) and all(self._failed)
+    def _repeats(self, body: ErrorEvent) -> bool:
+        """Whether an error says no more than that calls failed of which a line here told why."""
+        return bool(body.failed_calls) and all(self._failed.get(call, False) for call in body.failed_calls)
 
     def end(self, session: str, body: TurnFinished) -> None:
         """Show how a turn of this session ended."""
-        if body.error is not None and (body.error.kind, body.error.text) not in self._told:
-            self._error(body.error.kind, body.error.text, "")
-        self._told.clear()
+        if body.error is not None and (body.error.kind, body.error.text) not in self._shown_errors:
+            self.trouble(body.error.kind, body.error.text)
+        self._shown_errors.clear()
         self._failed.clear()
         shown = self._streamed.strip() and self._streamed.strip() == body.text.strip()
         if body.status in _UNANSWERED and not (body.status == "failed" and body.text):

@@ -17,7 +17,7 @@ _LONGEST = 24
 def folded(text: str, width: int) -> str:
     """The text with no line wider than `width` cells, as far as its words allow: a longer word, an address for instance, stays whole.
 
-    What goes on begins as its line did, with the same spaces.
+    What continues begins as its line did, with the same spaces.
     """
     flowing = Flowing()
     return flowing.feed(text, width) + flowing.rest(width)
@@ -34,7 +34,7 @@ def wrapped(text: str, width: int) -> list[str]:
 def table(rows: Sequence[Sequence[str]], width: int, *, drop: Sequence[int] = ()) -> list[str]:
     """Rows as aligned lines of at most `width` cells (0: as wide as they are).
 
-    Where that is too narrow the widest columns give way, and their cells go on below. Where words would have to break, the columns `drop` are
+    Where that is too narrow the widest columns give way, and their cells continue below. Where words would have to break, the columns `drop` are
     left out, the first of them first.
     """
     if not rows:

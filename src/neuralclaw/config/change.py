@@ -116,23 +116,23 @@ def problems_of(tree: Node, env: dict[str, str], by: Checked) -> list[str]:
 
 def notices(asked: SettingsRequest, path: list[str], value: Any, file: str, extensions: ExtensionsOf) -> list[str]:
     """What the person should know after the key was set."""
-    told = []
+    found = []
     plain = ".".join(path)
     key = ".".join(f'"{name}"' if "." in name else name for name in path)
     if isinstance(value, str) and "${" not in value and (is_secret(plain) or like_a_key(value)):
         name = "_".join(path[-2:]).upper().replace("-", "_").replace(".", "_")
-        told.append(f"{file} now contains a key as plain text. Better: {name}=… in .env beside it, and neuralclaw config set {key} '${{{name}}}'")
+        found.append(f"{file} now contains a key as plain text. Better: {name}=… in .env beside it, and neuralclaw config set {key} '${{{name}}}'")
     if value is not None and path[0] in Settings.__struct_fields__ and status(plain) == "refused":
-        told.append(f"This version cannot keep {plain} yet: run and chat refuse to start while it is set.")
+        found.append(f"This version cannot keep {plain} yet: run and chat refuse to start while it is set.")
     try:
         loaded = load(home=asked.home, environ=asked.environ, extensions=extensions)
     except ConfigError as error:
-        told.append(f"The configuration has other problems: {error.text}")
-        return told
+        found.append(f"The configuration has other problems: {error.text}")
+        return found
     if path[0] == "capabilities" or path[0] in loaded.others:
-        told += loaded.notices
+        found += loaded.notices
     origin = next((one.origin for one in loaded.values if one.key == plain), "")
     if origin.startswith((".env", "environment")):
         by = origin.replace("environment ", "by the environment variable ") if origin.startswith("e") else f"in {origin}"
-        told.append(f"{plain} is set {by} too, which wins over the file.")
-    return told
+        found.append(f"{plain} is set {by} too, which wins over the file.")
+    return found

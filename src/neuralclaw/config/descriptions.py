@@ -38,7 +38,7 @@ def _own(kind: type[msgspec.Struct]) -> dict[str, str]:
 
 
 def structs(kind: Any) -> Iterator[type[msgspec.Struct]]:
-    """A section and every section below it, each as often as it stands there."""
+    """A section and every section below it, each as often as it occurs."""
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         yield kind
         for inner in field_types(kind).values():

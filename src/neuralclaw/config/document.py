@@ -18,7 +18,7 @@ MAX_DEPTH = 40
 class LayerSource:
     """Where values come from. `text`: they arrive as text only and are read as the key's type (environment variables).
 
-    `path` stands in errors, `label` in origins (`config.yaml:12`). `expand`: `${NAME}` in them is replaced.
+    `path` appears in errors, `label` in origins (`config.yaml:12`). `expand`: `${NAME}` in them is replaced.
     """
 
     __slots__ = ("expand", "label", "path", "text")
@@ -100,7 +100,7 @@ def open_to_others(path: str) -> bool:
 
 
 class Builder:
-    """Puts parsed pieces together to a tree, within the bounds, and notes keys that stand twice."""
+    """Puts parsed pieces together to a tree, within the bounds, and notes keys that occur twice."""
 
     def __init__(self, source: LayerSource, problems: list[str]) -> None:
         self.source, self.problems = source, problems
@@ -177,7 +177,7 @@ class JsonTree:
 def read_dotenv(text: str, path: str) -> dict[str, tuple[str, int]]:
     """`NAME=value` lines as name -> (value, line). `export `, `#` comments and quotes are understood, nothing is expanded.
 
-    Raises `ConfigError` with the line, never with its content: secrets stand there.
+    Raises `ConfigError` with the line, never with its content: secrets are there.
     """
     found: dict[str, tuple[str, int]] = {}
     for number, raw in enumerate(text.splitlines(), 1):

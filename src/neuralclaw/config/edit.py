@@ -23,7 +23,7 @@ _INDENT = re.compile(r"\{\n([ \t]+)")
 _BARE = re.compile(r"[A-Za-z0-9_.:/+=@~-]+")
 _BARE_EXPONENT = re.compile(r"^(-?\d+)e")  # YAML 1.1 reads 1e+20 as text and 1.0e+20 as a number
 _UNSEEN = ("DirectiveToken", "DocumentStartToken", "FlowEntryToken", "KeyToken")
-"""Tokens that may stand in the person's text and not in the library's, or the other way round: `---`, a comma before a bracket, `? `."""
+"""Tokens that may be in the person's text and not in the library's, or the other way round: `---`, a comma before a bracket, `? `."""
 
 
 def split_key(key: str) -> list[str]:
@@ -100,7 +100,7 @@ def _set_one(library: Any, text: str, path: list[str], value: Any) -> str:
     edit = _Edit(library)
     events = list(_yaml(library).parse(text))[2:-2]
     before, after = _written(library, events), _written(library, edit.set(events, path, mark))
-    shown = _written(library, list(edit.values([value]))).strip()[1:-1]  # in brackets, where it is written so that it may stand anywhere
+    shown = _written(library, list(edit.values([value]))).strip()[1:-1]  # in brackets, where it is written so that it may be anywhere
     return _carried(library, text, before, after).replace(mark, shown)
 
 
@@ -136,24 +136,24 @@ class _Edit:
     def set(self, events: list[Any], path: list[str], value: Any) -> list[Any]:
         """The events with the value at the path. Raises `ConfigError` for a document that is no mapping."""
         if not events:
-            return self._nested(path, value, flow=False)
+            return self._nested(path, value, flow_style=False)
         if not isinstance(events[0], self._library.MappingStartEvent):
             raise ConfigError("the file holds no keys")
-        at, flow = 0, False
+        at, flow_style = 0, False
         for depth, name in enumerate(path):
-            flow = flow or events[at].flow_style
+            flow_style = flow_style or events[at].flow_style
             place, end = self._value(events, at, name)
             rest = path[depth + 1 :]
             if place == end:  # the key is not there
-                return [*events[:place], *self._nested(path[depth:], value, flow=flow)[1:-1], *events[place:]]
+                return [*events[:place], *self._nested(path[depth:], value, flow_style=flow_style)[1:-1], *events[place:]]
             empty = end - place == 2 and not events[place].anchor
             if not rest or empty or not isinstance(events[place], self._library.MappingStartEvent):
-                return [*events[:place], *self._nested(rest, value, flow=flow), *events[end:]]
+                return [*events[:place], *self._nested(rest, value, flow_style=flow_style), *events[end:]]
             at = place
         return events
 
     def _value(self, events: list[Any], at: int, name: str) -> tuple[int, int]:
-        """Where the value of a key of the mapping at `at` begins and ends: of the last one where it stands twice; at its end where it is not there."""
+        """Where the value of a key of the mapping at `at` begins and ends: of the last one where it occurs twice; at its end where it is not there."""
         found, key = None, at + 1
         while not isinstance(events[key], self._library.MappingEndEvent):
             value = self._after(events, key)
@@ -171,12 +171,12 @@ class _Edit:
             if not depth:
                 return at
 
-    def _nested(self, path: list[str], value: Any, *, flow: bool) -> list[Any]:
+    def _nested(self, path: list[str], value: Any, *, flow_style: bool) -> list[Any]:
         """The value below these keys."""
         if not path:
             return list(self.values(value))
-        begin = self._library.MappingStartEvent(None, None, True, flow_style=flow)
-        return [begin, *self.values(path[0]), *self._nested(path[1:], value, flow=flow), self._library.MappingEndEvent()]
+        begin = self._library.MappingStartEvent(None, None, True, flow_style=flow_style)
+        return [begin, *self.values(path[0]), *self._nested(path[1:], value, flow_style=flow_style), self._library.MappingEndEvent()]
 
     def values(self, value: Any) -> Iterator[Any]:
         """The events of a value that is written in one line. Plain words go without quotes."""
@@ -200,7 +200,7 @@ class _Edit:
 
 
 class _Token(NamedTuple):
-    """What can be seen in a text: no comment, no space. `column` is -1 where something stands before it in its line."""
+    """What can be seen in a text: no comment, no space. `column` is -1 where something is before it in its line."""
 
     kind: str
     value: Any
@@ -252,8 +252,8 @@ def _carried(library: Any, text: str, before: str, after: str) -> str:
 
 
 def _line_end(text: str, at: int, column: int, *, last: bool) -> int:
-    """Where a line that begins in `column` can go after `at`: behind what is left of the line, and behind comments that belong to what stands deeper."""
-    at = len(text.rstrip()) if last and not column else at  # a new section stands at the end of the file
+    """Where a line that begins in `column` can go after `at`: behind what is left of the line, and behind comments that belong to what is deeper."""
+    at = len(text.rstrip()) if last and not column else at  # a new section is at the end of the file
     deeper = re.compile(rf"[^\r\n]*(?:\s*\n {{{column + 1},}}#[^\r\n]*)*").match(text, at)
     return deeper.end() if deeper else at
 

@@ -38,7 +38,7 @@ class ServiceVariables(NamedTuple):
 def example(services: Sequence[ServiceVariables], sections: Mapping[str, type[msgspec.Struct]] = {}) -> str:
     """The text of `.env.example`; `sections` are those that capabilities bring.
 
-    Settings stand as comments with their defaults; to take the `# ` away changes nothing.
+    Settings are comments with their defaults; to take the `# ` away changes nothing.
     """
     parts = [HEAD, "# Model services: a key is enough, the first service with one is used.\n", *map(_service, services)]
     parts.append(

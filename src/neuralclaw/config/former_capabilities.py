@@ -30,4 +30,4 @@ def remember_capabilities(folders: Sequence[str], names: Collection[str]) -> Non
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write("".join(f"{name}\n" for name in new))
     except OSError:
-        return  # a read-only home, a full disk: what reads the settings goes on, and the next command tries again
+        return  # a read-only home, a full disk: what reads the settings continues, and the next command tries again

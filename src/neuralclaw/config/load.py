@@ -1,10 +1,10 @@
 """Brings the layers together: defaults, file, `.env`, environment, command line; the last one that says something wins.
 
 The data directory is `--home`, else `NEURALCLAW_HOME`, else `$XDG_DATA_HOME/neuralclaw` (`~/.local/share/neuralclaw`). The
-configuration (`config.yaml` or `config.json`, and `.env` beside it) stands in the data directory; where that was not named, also
+configuration (`config.yaml` or `config.json`, and `.env` beside it) is in the data directory; where that was not named, also
 in `$XDG_CONFIG_HOME/neuralclaw` (`~/.config/neuralclaw`), which is looked at when the data directory has neither.
 
-Any setting can stand in a variable `NEURALCLAW_<SECTION>__<KEY>`, deeper ones with more `__`: `NEURALCLAW_LLM__DEFAULT_PROVIDER`,
+Any setting can be in a variable `NEURALCLAW_<SECTION>__<KEY>`, deeper ones with more `__`: `NEURALCLAW_LLM__DEFAULT_PROVIDER`,
 `NEURALCLAW_TOOLS__TERMINAL__SHELL`. Lists are words with commas between them or JSON, sections are JSON. An empty variable
 counts as not set, everywhere.
 """
@@ -225,7 +225,7 @@ def sentence(problems: list[str]) -> str:
 
 
 def data_directories(home: str | None, environ: Mapping[str, str]) -> tuple[str, list[str]]:
-    """The data directory, and the directories where the configuration may stand."""
+    """The data directory, and the directories where the configuration may be."""
     named = home or environ.get("NEURALCLAW_HOME")
     person = environ.get("HOME") or ""
     if named:
@@ -236,9 +236,9 @@ def data_directories(home: str | None, environ: Mapping[str, str]) -> tuple[str,
         return folder, [folder]
 
     def base(variable: str, default: str) -> str:
-        given = environ.get(variable, "")
-        if posixpath.isabs(given):
-            return given
+        value = environ.get(variable, "")
+        if posixpath.isabs(value):
+            return value
         if not posixpath.isabs(person):
             raise ConfigError("no data directory is known: neither HOME nor NEURALCLAW_HOME is set", hint="Name one with --home DIR or NEURALCLAW_HOME.")
         return posixpath.join(person, default)
@@ -248,7 +248,7 @@ def data_directories(home: str | None, environ: Mapping[str, str]) -> tuple[str,
 
 
 def target(home: str | None, environ: Mapping[str, str]) -> tuple[str, bool]:
-    """The configuration file that is read, or would be, and whether it is there. One that is new stands beside the `.env` there is."""
+    """The configuration file that is read, or would be, and whether it is there. A new one is beside the `.env` that is there."""
     _, folders = data_directories(home, environ)
     files = [posixpath.join(folder, name) for folder in folders for name in ("config.yaml", "config.json")]
     there = [file for file in files if posixpath.exists(file)]

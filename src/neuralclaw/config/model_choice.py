@@ -17,7 +17,7 @@ def choose_model(loaded: LoadedSettings, ready: Ready, ollama_running: Callable[
     """`P:M`, or `P` for the service's own default model, and why it is that one.
 
     The configured provider, else the first service that has a key, else a running Ollama, else the offline grammar. `ready` and
-    `ollama_running` are asked only when what stands before them decides nothing.
+    `ollama_running` are asked only when what is before them decides nothing.
     """
     llm = loaded.settings.llm
     model = llm.default_model or ""

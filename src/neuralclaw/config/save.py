@@ -25,7 +25,7 @@ HEAD = f"""\
 def save(file: str, values: Mapping[str, Any], variables: Mapping[str, str]) -> list[str]:
     """Set the values in the configuration file and the variables in the `.env` beside it; the files that were written, the configuration last.
 
-    Files are 0600 and replaced whole; what stood there before is kept as `.bak`. Nothing is replaced before all of it lies ready on
+    Files are 0600 and replaced whole; what was there before is kept as `.bak`. Nothing is replaced before all of it lies ready on
     the disk. Raises `ConfigError`, with everything as it was.
     """
     folder = os.path.dirname(file)  # noqa: PTH120

@@ -8,7 +8,7 @@ from .settings import Settings
 
 
 def check(settings: Settings, nodes: Mapping[str, Node], unset: Mapping[str, str]) -> list[str]:
-    """The problems of settings that each fit their type. `nodes`: where each key stands; `unset`: keys that wait for a variable."""
+    """The problems of settings that each fit their type. `nodes`: where each key is; `unset`: keys that wait for a variable."""
 
     def place(key: str) -> str:
         while key and key not in nodes:

@@ -8,7 +8,7 @@ from .load import LoadedSettings
 OWN = ("local", "offline")
 """Providers that are no service."""
 OLLAMA_TAG = re.compile(r"latest|[\d.]+[bm](?:-.*)?|q\d.*|instruct.*", re.IGNORECASE)
-"""What stands behind the colon in the names of Ollama's models: `llama3.2:3b`."""
+"""What is behind the colon in the names of Ollama's models: `llama3.2:3b`."""
 
 
 def service_problems(loaded: LoadedSettings, known: Callable[[], Collection[str]]) -> list[str]:

@@ -1,6 +1,6 @@
 """What becomes of each setting in this version: it is read, refused where it cannot be kept, or noticed where its part is not available yet.
 
-One table, so that no setting is accepted and ignored. A key stands here as `describe.keys` spells it, or by the section that holds it.
+One table, so that no setting is accepted and ignored. A key is written here as `describe.keys` spells it, or by the section that holds it.
 """
 
 from collections.abc import Iterator
@@ -77,7 +77,7 @@ def unkept(loaded: LoadedSettings) -> str:
 
 
 def changed(settings: Settings, wanted: SettingStatus) -> Iterator[tuple[str, Any]]:
-    """Keys of that status whose value is not the default, with the value. An MCP server stands as one, and not where it is switched off."""
+    """Keys of that status whose value is not the default, with the value. An MCP server counts as one, and not where it is switched off."""
     usual = dict(flat(Settings(), ""))
     for key, value in flat(msgspec.structs.replace(settings, mcp=type(settings.mcp)()), ""):
         if status(key) == wanted and value != usual.get(key, _ABSENT) and value not in ALIKE.get(key, ()):

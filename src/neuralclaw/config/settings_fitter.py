@@ -109,7 +109,7 @@ class SettingsFitter:
             return ABSENT
 
     def _former(self, name: str, node: Node, path: str) -> None:
-        """A key of an earlier design: one notice, however often it stands."""
+        """A key of an earlier design: one notice, however often it occurs."""
         self.former.setdefault(name, f"{node.place}: {path} is a key of an earlier design and has no effect: {FORMER[name]}")
 
     def _mapping(self, kind: Any, node: Node, key: str) -> Any:

@@ -129,7 +129,7 @@ class YamlTree:
         self._place(node, node.line)
 
     def _place(self, node: Node, line: int) -> None:
-        """Give a finished value to the collection it stands in."""
+        """Give a finished value to the collection it is in."""
         if not self.stack:
             self.root = node
             return

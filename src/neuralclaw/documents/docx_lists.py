@@ -12,7 +12,7 @@ _DEPTH = 12  # of styles based on styles
 
 class Look(NamedTuple):
     """`code`: the language of a block of code ("" unknown), None if it is none; `merges`: its lines are paragraphs of their own.
-    `continues`: the level of a list whose item this goes on with, from 0. `numbering`: the style's own `w:numPr`."""
+    `continues`: the level of a list whose item this continues with, from 0. `numbering`: the style's own `w:numPr`."""
 
     heading: int = 0
     quote: bool = False
@@ -77,7 +77,7 @@ class Lists:
         self._widths = [2] * 9  # of the last marker of each level
 
     def indent(self, level: int) -> int:
-        """Columns before what stands at that level."""
+        """Columns before what is at that level."""
         return sum(self._widths[:level])
 
     def marker(self, paragraph: Any, look: Look) -> tuple[int, str, str] | None:
@@ -111,10 +111,10 @@ class Lists:
             node = self._nums[num]
             level = str(depth)
             override = next((n for n in node.iterchildren(qn("w:lvlOverride")) if n.get(qn("w:ilvl")) == level), None)
-            places = [] if override is None else [override]
+            sources = [] if override is None else [override]
             kind = self._kinds.get(_value(node, "w:abstractNumId"))
-            places += [] if kind is None else [kind]
-            levels = [n for place in places for n in place.iterchildren(qn("w:lvl")) if n.get(qn("w:ilvl")) == level]
+            sources += [] if kind is None else [kind]
+            levels = [n for place in sources for n in place.iterchildren(qn("w:lvl")) if n.get(qn("w:ilvl")) == level]
             form = next((found for n in levels if (found := _value(n, "w:numFmt"))), "decimal" if levels else "bullet")
             own = "" if override is None else _value(override, "w:startOverride")
             start = own or next((found for n in levels if (found := _value(n, "w:start"))), "1")

@@ -39,7 +39,7 @@ _MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 
 
 class Block(NamedTuple):
-    """One piece of the text. Two in a row that are both `tight` and of one kind stand on following lines."""
+    """One piece of the text. Two in a row that are both `tight` and of one kind are on following lines."""
 
     kind: str
     text: str
@@ -98,10 +98,10 @@ class Reading:
         self.paragraphs = self.tables = 0
 
     def blocks(self, parent: Any) -> Iterator[Block]:
-        """What stands directly in the body, a cell or a text box."""
+        """What is directly in the body, a cell or a text box."""
         for node in parent.iterchildren():
             if self._room <= 0:
-                yield Block("end", f"[the document goes on: its first {_MAX_CHARS:,} characters were read]")
+                yield Block("end", f"[the document continues: its first {_MAX_CHARS:,} characters were read]")
                 return
             if node.tag == P:
                 yield from self._paragraph(node)
@@ -175,7 +175,7 @@ class Reading:
                 self._boxes += node.iter(qn("w:txbxContent"))
 
     def _address(self, node: Any) -> str:
-        """Where a link leads, if outside of the document and fit to stand in Markdown."""
+        """Where a link leads, if outside of the document and fit to be in Markdown."""
         relation = self._part.rels.get(node.get(qn("r:id")) or "")
         target = str(relation.target_ref) if relation is not None and relation.is_external else ""
         return target if target.startswith(("http://", "https://", "mailto:")) and not any(c in target for c in " ()<>\\\n") else ""
@@ -191,14 +191,14 @@ class Reading:
         return "\n".join([*lines[:1], f"|{' --- |' * max(width, 1)}", *lines[1:]]) if lines else ""
 
     def _row(self, row: Any) -> list[str]:
-        cells: list[str] = []
+        texts: list[str] = []
         for cell in _through(row, TC):
             look = cell.find(qn("w:tcPr"))
             merged = None if look is None else look.find(qn("w:vMerge"))
             goes_on = merged is not None and merged.get(VAL) != "restart"
-            cells.append("" if goes_on else self._cell(cell))
-            cells += [""] * (min(_number(None if look is None else look.find(qn("w:gridSpan")), 1), _MAX_COLUMNS) - 1)
-        return cells
+            texts.append("" if goes_on else self._cell(cell))
+            texts += [""] * (min(_number(None if look is None else look.find(qn("w:gridSpan")), 1), _MAX_COLUMNS) - 1)
+        return texts
 
     def _cell(self, cell: Any) -> str:
         text = "\n".join(block.text for block in self.blocks(cell) if block.text)

@@ -92,8 +92,8 @@ class LogWriter(logging.Handler):
     def failure(self, error: BaseException) -> None:
         """Write an error in full, with its traceback."""
         if self._file is not None:
-            told = "".join(traceback.format_exception(error)).rstrip()
-            self._put(LogLine(time.time(), "ERROR", "neuralclaw", f"{type(error).__name__}: {error}", CONTEXT.get(), told))
+            trace = "".join(traceback.format_exception(error)).rstrip()
+            self._put(LogLine(time.time(), "ERROR", "neuralclaw", f"{type(error).__name__}: {error}", CONTEXT.get(), trace))
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
@@ -171,7 +171,7 @@ class LogWriter(logging.Handler):
 
 
 def encoded(line: LogLine, pid: int, redact: Callable[[str], str]) -> bytes:
-    """The line as it stands in the file."""
+    """The line as it is in the file."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, str):

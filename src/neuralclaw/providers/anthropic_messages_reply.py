@@ -159,7 +159,7 @@ class MessagesParts:
                 pass
 
     def _count(self, usage: Any) -> None:
-        """Counts are totals so far: later ones replace earlier ones, and what is not named stands."""
+        """Counts are totals so far: later ones replace earlier ones, and what is not named keeps its value."""
         if isinstance(usage, dict):
             self._counts |= {name: value for name, value in usage.items() if value is not None}
 

@@ -97,7 +97,7 @@ class _Turns:
     def mark(self, *, followed: bool) -> None:
         """Breakpoints behind the last message and behind the one that the last answer was made from.
 
-        `followed`: the environment will stand behind the last one, inside a result too. There the text before it has the mark, which
+        `followed`: the environment will be behind the last one, inside a result too. There the text before it has the mark, which
         the service's types allow and its pages say little of; the other mark, on a whole block, keeps all that came before in any case.
         """
         users = [turn for turn in self.wire if turn["role"] == "user"][-2:]
@@ -109,7 +109,7 @@ class _Turns:
                 turn["content"][-1] = {**last, "cache_control": _BREAKPOINT}
 
     def behind(self, block: MessageBlock) -> None:
-        """Put a block behind all there is: into the last result, where one stands last, since what stands beside results counts as said by the person."""
+        """Put a block behind all there is: into the last result, where one is last, since what is beside results counts as said by the person."""
         last = self.wire[-1]["content"][-1] if self.wire and self.wire[-1]["role"] == "user" else {}
         if last.get("type") == "tool_result":
             last["content"] = [*last.get("content", ()), block]
@@ -142,7 +142,7 @@ class _Turns:
         return {"type": "tool_use", "id": made, "name": _name(call.name), "input": msgspec.Raw(_sorted.encode(call.arguments))}
 
     def _result(self, message: ToolMessage) -> None:
-        """A result with its pictures. The service takes nothing but text in a failed one: pictures stand behind it then."""
+        """A result with its pictures. The service takes nothing but text in a failed one: pictures are behind it then."""
         made = self._ids.get(message.call_id, message.call_id)
         text, images = seen(message, self._info)
         block: MessageBlock = {"type": "tool_result", "tool_use_id": made}
@@ -188,5 +188,5 @@ def _text(text: str) -> MessageBlock:
 
 
 def _name(name: str) -> str:
-    """A tool's name as the service takes it: a call that named no tool stands in the history too."""
+    """A tool's name as the service takes it: a call that named no tool is in the history too."""
     return name if _NAME.fullmatch(name) else re.sub(r"[^a-zA-Z0-9_-]", "_", name)[:128] or "unnamed"

@@ -82,7 +82,7 @@ class _CallSlot:
             self.arguments.append(json_text(function.arguments))
 
     def unfinished(self, name: str) -> bool:
-        """Whether a delta of that name goes on with this call although its id or index does not say so."""
+        """Whether a delta of that name continues with this call although its id or index does not say so."""
         text = "".join(self.arguments).strip()
         return name in ("", self.name) and bool(text) and json_object(text) is None
 
@@ -94,7 +94,7 @@ class ChatParts:
     """Collects the chunks of one reply.
 
     `finish` is the service's own finish reason, "" while none has come; `seen`: a choice has come; `done`: `[DONE]` has;
-    `error`: the error object that stood in the stream.
+    `error`: the error object that was in the stream.
     """
 
     __slots__ = ("_asked", "_by_index", "_slots", "done", "error", "finish", "model", "runs", "seen", "usage")
@@ -227,13 +227,13 @@ def usage_of(wire: dict[str, Any] | None, info: ModelInfo) -> Usage:
     """Tokens and money. Without a usage object from the service both are unknown: zero tokens, no price."""
     if wire is None:
         return Usage()
-    given, made = number(wire.get("prompt_tokens")), number(wire.get("completion_tokens"))
+    prompt, completion = number(wire.get("prompt_tokens")), number(wire.get("completion_tokens"))
     details = wire.get("prompt_tokens_details")
     cached = number(details.get("cached_tokens")) if isinstance(details, dict) else 0
     cached = cached or number(wire.get("prompt_cache_hit_tokens")) or number(wire.get("cached_tokens"))  # DeepSeek; Moonshot
-    usage = priced(given, cached, made, info)
+    usage = priced(prompt, cached, completion, info)
     if info.price is None:
         cost = wire.get("cost")  # OpenRouter, in USD
         known = isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < 1e9  # NaN, negative or absurd: not known
-        return Usage(usage.input, usage.cached, made, float(cost) if known else None)  # type: ignore[arg-type]
+        return Usage(usage.input, usage.cached, completion, float(cost) if known else None)  # type: ignore[arg-type]
     return usage

@@ -23,7 +23,7 @@ def encode(request: Request, info: ModelInfo, *, without: frozenset[str], echo_r
     """The body of `POST /chat/completions`.
 
     `without` names parameters that the service or model refuses and that are left out. Where `max_tokens` is refused,
-    `max_completion_tokens` stands in its place. `signed`: the service refuses calls without a signature, also those of other models.
+    `max_completion_tokens` is sent in its place. `signed`: the service refuses calls without a signature, also those of other models.
     """
     body: dict[str, Any] = {"model": request.model, "messages": _messages(request, info, echo_reasoning, signed), "stream": True}
     if "stream_options" not in without:

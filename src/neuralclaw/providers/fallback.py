@@ -76,7 +76,7 @@ class FallbackProvider:
             failed.append((link, reply))
             if place + 1 < len(order):
                 following = order[place + 1].name
-                yield Retrying(place + 1, 0, f"{reply.failure.text}; going on with {following}", following, shown)
+                yield Retrying(place + 1, 0, f"{reply.failure.text}; continuing with {following}", following, shown)
         yield Finished(self._all_out(failed))
 
     def _order(self) -> list[Link]:
@@ -104,7 +104,7 @@ def _for(link: Link, request: Request) -> Request:
 
 
 def _shown(event: ModelEvent, shown: bool) -> bool:
-    """Whether parts stand on the screen after this event: a discarding retry took them back."""
+    """Whether parts are on the screen after this event: a discarding retry took them back."""
     if isinstance(event, Retrying):
         return shown and not event.discard
     return shown or not isinstance(event, Notice)

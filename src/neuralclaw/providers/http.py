@@ -37,14 +37,14 @@ class Decoder(Protocol):
         ...
 
     def close(self) -> list[SSEEvent]:
-        """What stood complete at the end of the stream but for its last line end."""
+        """What was complete at the end of the stream but for its last line end."""
         ...
 
 
 class ReplyParts(Protocol):
     """One reply put together from its events.
 
-    `seen`: a piece of an answer has come; `done`: nothing more follows; `error`: the service's error object that stood in the stream;
+    `seen`: a piece of an answer has come; `done`: nothing more follows; `error`: the service's error object that was in the stream;
     `withheld`: the service's own word for why it stopped an answer that is none, else "".
     """
 
@@ -156,7 +156,7 @@ class HttpProvider:
             except (msgspec.DecodeError, SSETooLarge) as error:
                 failure = service_errors.unreadable(self._service, f"a piece of the stream: {error}")
                 log.warning("%s: %s", failure.text, failure.detail)
-        for part in parts.take():  # what stood before a piece that cannot be read
+        for part in parts.take():  # what was before a piece that cannot be read
             yield part
         yield Finished(self._reply(request.model, parts, failure))
 
@@ -180,7 +180,7 @@ class HttpProvider:
     async def _read(self, response: HttpResponse, parts: ReplyParts) -> AsyncGenerator[ModelEvent]:
         """Feed `parts` until they are done, an error object or the end of the body."""
         decoder = self._wire.decoder()
-        pace = StreamPacer(time.monotonic)
+        pacer = StreamPacer(time.monotonic)
         total = 0
         async with _closing(response.chunks()) as chunks:
             async for chunk in chunks:
@@ -195,7 +195,7 @@ class HttpProvider:
                     await _drain(chunks)
                 if ended:
                     return
-                if pace.read(len(events)):
+                if pacer.read(len(events)):
                     await anyio.sleep(GATHER_SECONDS)
         _take(decoder.close(), parts)
         for part in parts.take():

@@ -34,7 +34,7 @@ def without_images(message: UserMessage | ToolMessage) -> str:
 
 
 def of_result(message: ToolMessage, images: Sequence[Image]) -> str:
-    """Says whose the pictures are, where they cannot stand in the result itself."""
+    """Says whose the pictures are, where they cannot be in the result itself."""
     return f"[{'picture' if len(images) == 1 else 'pictures'} in the result of {message.name}: {_names(images)}]"
 
 

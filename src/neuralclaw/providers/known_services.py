@@ -129,8 +129,8 @@ def _keyed(name: str, providers: Mapping[str, Mapping[str, Any]], env: Mapping[s
     return bool(providers[name].get("api_key") or _first(KNOWN[name].keys, env))
 
 
-def _host(told: Mapping[str, Any]) -> str:
-    return ModelEndpoint(name="", base_url=told.get("base_url") or "").host
+def _host(configured: Mapping[str, Any]) -> str:
+    return ModelEndpoint(name="", base_url=configured.get("base_url") or "").host
 
 
 def _first(variables: Iterable[str], env: Mapping[str, str]) -> str:
@@ -169,10 +169,10 @@ def _with_scheme(url: str, api: str) -> str:
     return f"http://{host}{port}{slash}{path}"
 
 
-def _with_models(service: ModelEndpoint, told: Mapping[str, Any]) -> ModelEndpoint:
+def _with_models(service: ModelEndpoint, configured: Mapping[str, Any]) -> ModelEndpoint:
     """The owner's facts of models, over what is known of them without."""
     try:
-        return msgspec.structs.replace(service, models=over(service, told)) if told else service
+        return msgspec.structs.replace(service, models=over(service, configured)) if configured else service
     except msgspec.ValidationError as error:
         raise ConfigError(f"llm.providers.{service.name}.models: {error}") from error
 

@@ -118,12 +118,12 @@ class LocalProvider:
     """GGUF models by path: absolute, relative to the current directory, beginning with `~`, or the name of a file in `folder`.
 
     A file is loaded with the first request for it, once in a process, and stays; a `Notice` says so. Text arrives token by token.
-    Ending the stream ends the generation at the next token. `person_home` is what `~` stands for; `told` the owner's words on
+    Ending the stream ends the generation at the next token. `person_home` is what `~` stands for; `configured` the owner's words on
     models (`llm.providers.local.models`), by the name they are asked for.
     """
 
-    def __init__(self, folder: str, person_home: str, told: Mapping[str, Mapping[str, Any]] | None = None) -> None:
-        self._folder, self._person_home, self._told = folder, person_home, told or {}
+    def __init__(self, folder: str, person_home: str, configured: Mapping[str, Mapping[str, Any]] | None = None) -> None:
+        self._folder, self._person_home, self._configured = folder, person_home, configured or {}
         self._files: dict[str, ModelFile] = {}
 
     def file(self, model: str) -> ModelFile:
@@ -140,8 +140,8 @@ class LocalProvider:
         except ConfigError:
             context = ModelInfo().context
         info = ModelInfo(context=context, tools=False, price=Price(0.0, 0.0), schema=True)
-        told = self._told.get(model) or self._told.get(os.path.basename(model)) or {}  # noqa: PTH119
-        return msgspec.structs.replace(info, **{key: told[key] for key in ("context", "tools") if key in told})
+        configured = self._configured.get(model) or self._configured.get(os.path.basename(model)) or {}  # noqa: PTH119
+        return msgspec.structs.replace(info, **{key: configured[key] for key in ("context", "tools") if key in configured})
 
     def count(self, request: Request) -> int:
         """A quarter of the letters: near enough, without loading the model for it."""
@@ -200,7 +200,7 @@ class LocalProvider:
                     yield Finished(_failed(file.name, "".join(text), what))
                     return
                 case GenerationEnd():
-                    usage = Usage(what.given, 0, what.made, 0.0)
+                    usage = Usage(what.prompt_tokens, 0, what.made, 0.0)
                     yield Finished(ModelReply(text="".join(text), stop="length" if what.length else "end", model=file.name, usage=usage))
                     return
 
@@ -227,22 +227,22 @@ def _asked(request: Request) -> GenerationRequest:
 
 
 def _messages(request: Request) -> list[dict[str, str]]:
-    """The chat as the template takes it; the environment stands at the end of the last message of the user."""
-    told = [{"role": "system", "content": request.system}] if request.system else []
+    """The chat as the template takes it; the environment is at the end of the last message of the user."""
+    chat = [{"role": "system", "content": request.system}] if request.system else []
     for message in request.messages:
         match message:
             case UserMessage():
-                told.append({"role": "user", "content": without_images(message)})
+                chat.append({"role": "user", "content": without_images(message)})
             case AssistantMessage():
-                told.append({"role": "assistant", "content": message.text})
+                chat.append({"role": "assistant", "content": message.text})
             case ToolMessage():
-                told.append({"role": "user", "content": without_images(message)})
+                chat.append({"role": "user", "content": without_images(message)})
     if request.environment:
-        if told and told[-1]["role"] == "user":
-            told[-1]["content"] += f"\n\n{request.environment}"
+        if chat and chat[-1]["role"] == "user":
+            chat[-1]["content"] += f"\n\n{request.environment}"
         else:
-            told.append({"role": "user", "content": request.environment})
-    return told
+            chat.append({"role": "user", "content": request.environment})
+    return chat
 
 
 def _failed(model: str, text: str, failure: Failure) -> ModelReply:

@@ -30,7 +30,7 @@ class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True):
 class GenerationEnd(msgspec.Struct, frozen=True):
     """How a generation ended, in tokens. `length`: at the limit of tokens."""
 
-    given: int
+    prompt_tokens: int
     made: int
     length: bool
 
@@ -39,7 +39,7 @@ class Engine(Protocol):
     """A loaded model; one generation at a time."""
 
     def generate(self, asked: GenerationRequest, say: Callable[[str], bool]) -> GenerationEnd:
-        """`say` takes the text as it is made and returns whether to go on. Raises `LLMError`, or `RuntimeError` of the library."""
+        """`say` takes the text as it is made and returns whether to continue. Raises `LLMError`, or `RuntimeError` of the library."""
         ...
 
 
@@ -80,10 +80,10 @@ class OpenVino:
             raise ValueError("it has no chat template, so it is no model that one can talk to")
 
     def generate(self, asked: GenerationRequest, say: Callable[[str], bool]) -> GenerationEnd:
-        messages, given = self._fitted(asked.messages)
-        room = self._file.context - given
+        messages, prompt_tokens = self._fitted(asked.messages)
+        room = self._file.context - prompt_tokens
         if room < LEAST_TOKENS:
-            text = f"the request has {given:,} tokens, more than the window of {self._file.name}: {self._file.context:,}"
+            text = f"the request has {prompt_tokens:,} tokens, more than the window of {self._file.name}: {self._file.context:,}"
             raise LLMContextLengthError(text, hint="start a new session, or use a model with a larger window")
         config = self._config(asked, min(asked.max_tokens or MOST_TOKENS, room))
         library = self._library
@@ -93,18 +93,18 @@ class OpenVino:
 
         result = self._pipe.generate(library.ChatHistory(messages), config, streamed)
         length = result.finish_reasons[0] == library.GenerationFinishReason.LENGTH
-        return GenerationEnd(given, int(result.perf_metrics.get_num_generated_tokens()), length)
+        return GenerationEnd(prompt_tokens, int(result.perf_metrics.get_num_generated_tokens()), length)
 
     def _fitted(self, messages: Sequence[dict[str, str]]) -> tuple[list[dict[str, str]], int]:
         """The messages as the model's template takes them, and their tokens: some templates know no system message."""
-        told = list(messages)
+        chat = list(messages)
         try:
-            return told, self._tokens(told)
+            return chat, self._tokens(chat)
         except RuntimeError:
-            if len(told) < 2 or told[0]["role"] != "system":
+            if len(chat) < 2 or chat[0]["role"] != "system":
                 raise
-        joined = {"role": "user", "content": f"{told[0]['content']}\n\n{told[1]['content']}"}
-        return [joined, *told[2:]], self._tokens([joined, *told[2:]])
+        joined = {"role": "user", "content": f"{chat[0]['content']}\n\n{chat[1]['content']}"}
+        return [joined, *chat[2:]], self._tokens([joined, *chat[2:]])
 
     def _tokens(self, messages: list[dict[str, str]]) -> int:
         prompt = self._tokenizer.apply_chat_template(messages, add_generation_prompt=True)

@@ -40,8 +40,8 @@ TABLE_TYPE = dict[str, dict[str, _Row]]
 
 def info(service: ModelEndpoint, model: str) -> ModelInfo:
     """What is known of a model: the owner's word, else what `base` says."""
-    told = service.models.get(model)
-    return base(service, model) if told is None else told
+    configured = service.models.get(model)
+    return base(service, model) if configured is None else configured
 
 
 def base(service: ModelEndpoint, model: str) -> ModelInfo:
@@ -67,11 +67,11 @@ def shipped(service: str, model: str) -> ModelInfo | None:
     return ModelInfo(context=row.context, tools="t" in row.can, images="i" in row.can, price=price)
 
 
-def over(service: ModelEndpoint, told: Mapping[str, Mapping[str, Any] | None]) -> dict[str, ModelInfo]:
+def over(service: ModelEndpoint, configured: Mapping[str, Mapping[str, Any] | None]) -> dict[str, ModelInfo]:
     """The owner's word over `base`, field by field; a price is one field. Raises `msgspec.ValidationError` for facts that are none."""
     found: dict[str, ModelInfo] = {}
-    for model, said in told.items():
-        facts = {name: value for name, value in (said or {}).items() if value is not None}
+    for model, fields in configured.items():
+        facts = {name: value for name, value in (fields or {}).items() if value is not None}
         found[model] = msgspec.convert({**msgspec.structs.asdict(base(service, model)), **facts}, ModelInfo)
     return found
 

@@ -29,10 +29,10 @@ def encode(request: Request, info: ModelInfo, *, window: int | None, without: fr
 
 
 def _messages(request: Request, info: ModelInfo) -> list[dict[str, Any]]:
-    """The messages. Pictures of results stand behind them: Ollama's own prompts for seeing models leave those of a tool message out."""
+    """The messages. Pictures of results are behind them: Ollama's own prompts for seeing models leave those of a tool message out."""
     messages: list[dict[str, Any]] = [{"role": "system", "content": request.system}] if request.system else []
-    told = msgspec.structs.replace(request, messages=behind_results(request.messages, info))
-    messages.extend(_message(message, info) for message in with_environment(told))
+    prepared = msgspec.structs.replace(request, messages=behind_results(request.messages, info))
+    messages.extend(_message(message, info) for message in with_environment(prepared))
     return messages
 
 
@@ -45,7 +45,7 @@ def _message(message: ChatMessage, info: ModelInfo) -> dict[str, Any]:
         case AssistantMessage():
             wire: dict[str, Any] = {"role": "assistant", "content": message.text}
             if message.tool_calls:
-                if message.reasoning:  # models that think between calls go on from it
+                if message.reasoning:  # models that think between calls continue from it
                     wire["thinking"] = message.reasoning
                 wire["tool_calls"] = [_call(call) for call in message.tool_calls]
             return wire

@@ -155,14 +155,14 @@ def _printable(name: str) -> str:
     return name if len(name) <= MAX_NAME and name.isprintable() else "".join(c if c.isprintable() else "\ufffd" for c in name[:MAX_NAME])
 
 
-def priced(given: int, cached: int, made: int, info: ModelInfo) -> Usage:
-    """Tokens with their money, `given` counting the cached ones too; `usd` None where the price is not known."""
-    cached = min(cached, given)
+def priced(prompt: int, cached: int, completion: int, info: ModelInfo) -> Usage:
+    """Tokens with their money, `prompt` counting the cached ones too; `usd` None where the price is not known."""
+    cached = min(cached, prompt)
     if info.price is None:
-        return Usage(given, cached, made)
-    price = info.price.of(given)
+        return Usage(prompt, cached, completion)
+    price = info.price.of(prompt)
     kept = price.input if price.cached is None else price.cached
-    return Usage(given, cached, made, ((given - cached) * price.input + cached * kept + made * price.output) / 1_000_000)
+    return Usage(prompt, cached, completion, ((prompt - cached) * price.input + cached * kept + completion * price.output) / 1_000_000)
 
 
 def number(value: Any) -> int:

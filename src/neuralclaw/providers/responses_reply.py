@@ -1,6 +1,6 @@
 """A reply of OpenAI's Responses put together from its events.
 
-What was shown stands: text and reasoning are what the deltas said, and what a finished item says beyond them is shown then. Of a
+What was shown stays: text and reasoning are what the deltas said, and what a finished item says beyond them is shown then. Of a
 call, which nobody sees while it is written, the finished item counts.
 """
 

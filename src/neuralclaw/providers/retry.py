@@ -1,4 +1,4 @@
-"""Trying again: a wrapper around any provider."""
+"""A wrapper around any provider that calls it again after a failure that may pass."""
 
 import math
 import os

@@ -76,7 +76,7 @@ _REFUSED = re.compile(
 
 
 class Complaint(msgspec.Struct, frozen=True):
-    """A service's error object in one form: `status` is 0 where it stood in a stream; `text` joins codes and message for matching."""
+    """A service's error object in one form: `status` is 0 where it was in a stream; `text` joins codes and message for matching."""
 
     status: int
     message: str = ""

@@ -60,7 +60,7 @@ class SSEDecoder:
         return events
 
     def close(self) -> list[SSEEvent]:
-        """What stood complete at the end of the stream but for its last line end; servers forget it after `[DONE]`."""
+        """What was complete at the end of the stream but for its last line end; servers forget it after `[DONE]`."""
         lines = [b"".join(self._rest), b""] if self._rest else [b""]
         self._rest = []
         return self._lines(lines)

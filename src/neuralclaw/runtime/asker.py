@@ -2,23 +2,23 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime
+from functools import partial
 from typing import get_args
 
 import anyio
 import msgspec
 
 from .. import lookups
-from ..agent.foreign_code import cancelled
 from ..agent.redaction import NO_REDACTION, redacted
-from ..errors import AlreadyAnswered, StoreError, UnknownQuestion
+from ..errors import AgentError, AlreadyAnswered, StoreError, UnknownQuestion
+from ..foreign_code import run_foreign
 from ..ports import Clock, Redaction, Store
 from ..types.entries import Draft, Entry
 from ..types.events import ApprovalResolved, ErrorEvent
 from ..types.labels import AGENT
 from ..types.options import ApprovalsMode
 from ..types.questions import Answer, AnswerDecision, Question
-from ..types.records import OpenQuestion
+from ..types.records import OpenQuestion, expiry
 from ..types.signals import Parked
 
 log = logging.getLogger(__name__)
@@ -105,7 +105,7 @@ class JournalAsker:
 
     async def _expire(self, asked: OpenQuestion) -> None:
         """Answer the question when its time is over. The wall clock decides, which may jump: it is looked at again and again."""
-        name, until = asked.question.approval_id, datetime.fromisoformat(asked.question.expires).timestamp()
+        name, until = asked.question.approval_id, expiry(asked.question)
         while (left := until - self._clock.now()) > 0:
             await self._clock.sleep(min(left, EXPIRY_CHECKED))
         try:
@@ -128,18 +128,13 @@ class JournalAsker:
             self._give_up(question.approval_id, error)
 
     async def _decided(self, session: str, question: Question) -> ApproverDecision:
-        """The decision of an approver. The guard around approvers: one that fails is nobody, and nobody means no."""
+        """The decision of an approver. One that fails is nobody, and nobody means no."""
         assert self._approver is not None, "asked only where there is one"
         try:
-            said = await self._approver(session, question)
-        except Exception as error:
-            log.debug("the approver failed", exc_info=True)
-            kind, text = type(error).__name__, str(error)
-            return failing(kind, f"the approver failed: {kind}: {text}" if text else f"the approver failed: {kind}")
-        except anyio.get_cancelled_exc_class():
-            if cancelled():
-                raise
-            return failing("CancelledError", "the approver failed: it was cancelled from within")
+            said = await run_foreign("the approver", partial(self._approver, session, question))
+        except AgentError as error:
+            log.debug("the approver failed", exc_info=error)
+            return failing(type(error.__cause__).__name__, error.text)
         if said not in get_args(AnswerDecision) or said not in question.choices:
             return failing("UsageError", f"the approver gave {said!r:.80}, which this question does not offer ({', '.join(question.choices)})")
         return ApproverDecision(said)

@@ -4,7 +4,8 @@ from collections import deque
 
 import anyio
 
-from ..types.entries import Entry, Event
+from ..types.entries import Entry, Event, with_sentence
+from ..types.sentences import SentenceOf, sentence
 
 BUFFER = 1024
 """Events a slow reader may lag behind before passing ones are dropped; durable ones are read again from the journal."""
@@ -13,11 +14,11 @@ BUFFER = 1024
 class Buffer:
     """Entries and passing events in the order they came. `behind`: the journal has more; where an entry did not fit (`hole`), behind the items."""
 
-    def __init__(self, limit: int, *, behind: bool) -> None:
+    def __init__(self, limit: int, *, behind: bool, sentence_of: SentenceOf = sentence) -> None:
         self.items: deque[Entry | Event] = deque()
         self.behind, self.hole = behind, False
         self.failure: Exception | None = None
-        self._limit = limit
+        self._limit, self._sentence_of = limit, sentence_of
         self._wake = anyio.Event()
         self._seq = 0
 
@@ -49,6 +50,6 @@ class Buffer:
         await self._wake.wait()
 
     def numbered(self, event: Event) -> Event:
-        """The event as the next one of this reader: `seq` rises by one."""
+        """The event as the next one of this reader: `seq` rises by one, and a capability's event has its sentence."""
         self._seq += 1
-        return Event(body=event.body, session=event.session, turn=event.turn, seq=self._seq, time=event.time, entry=event.entry, labels=event.labels)
+        return with_sentence(event, self._seq, self._sentence_of)

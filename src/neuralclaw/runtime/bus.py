@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager, contextmanager
 from ..ports import Clock, Store
 from ..types.entries import Entry, Event, event_of, rfc3339
 from ..types.events import Inbound, Passing
+from ..types.sentences import SentenceOf, sentence
 from .buffer import BUFFER, Buffer
 from .turnstream import Topic, TurnStream
 
@@ -17,9 +18,9 @@ from .turnstream import Topic, TurnStream
 class Subscription:
     """The events of one session after entry `after`; `seq` rises by one over them."""
 
-    def __init__(self, store: Store, session: str, after: int, *, buffer: int) -> None:
+    def __init__(self, store: Store, session: str, after: int, *, buffer: int, sentence_of: SentenceOf) -> None:
         self._store, self._session, self._seen = store, session, after
-        self._buffer = Buffer(buffer, behind=True)
+        self._buffer = Buffer(buffer, behind=True, sentence_of=sentence_of)
         self.offer, self.fail = self._buffer.offer, self._buffer.fail
 
     def __aiter__(self) -> AsyncIterator[Event]:
@@ -54,10 +55,10 @@ class Subscription:
 
 
 class Bus:
-    """Hands entries and passing events to the subscribers of their session."""
+    """Hands entries and passing events to the subscribers of their session. `sentence_of`: what an event says to a person."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
-        self._store, self._clock = store, clock
+    def __init__(self, store: Store, clock: Clock, sentence_of: SentenceOf = sentence) -> None:
+        self._store, self._clock, self._sentence_of = store, clock, sentence_of
         self._subscriptions: dict[str, list[Subscription]] = {}
         self._topics: dict[str, Topic] = {}
         self._listeners: list[Callable[[Sequence[Entry]], None]] = []
@@ -69,7 +70,7 @@ class Bus:
     @asynccontextmanager
     async def subscribe(self, session: str, *, after: int, buffer: int = BUFFER) -> AsyncIterator[Subscription]:
         """The events of a session with an entry number above `after`, and passing ones from now on."""
-        subscription = Subscription(self._store, session, after, buffer=buffer)
+        subscription = Subscription(self._store, session, after, buffer=buffer, sentence_of=self._sentence_of)
         self._subscriptions.setdefault(session, []).append(subscription)
         try:
             yield subscription
@@ -83,7 +84,7 @@ class Bus:
     @contextmanager
     def turn(self, session: str, *, key: str = "", number: int | None = None, after: int = 0) -> Iterator[TurnStream]:
         """The events of the turn that the message of this key will begin or steer, or of turn `number` from the entry above `after` on."""
-        stream = TurnStream(self._store, session, key=key, number=number, after=after)
+        stream = TurnStream(self._store, session, key=key, number=number, after=after, sentence_of=self._sentence_of)
         topic = self._topics.setdefault(session, Topic())
         topic.add(stream)
         try:
@@ -127,8 +128,7 @@ class Bus:
             if topic is not None:
                 topic.show(event)
 
-    def fail(self, session: str, error: Exception) -> None:
-        for subscription in self._subscriptions.get(session, ()):
-            subscription.fail(error)
-        if session in self._topics:
-            self._topics[session].fail(error)
+    def readers(self, session: str, until: int | None) -> list[TurnStream | Subscription]:
+        """Who is told when work on the session fails that had taken up its entries up to `until` (None: any): all but those whose message came later."""
+        topic = self._topics.get(session)
+        return [*self._subscriptions.get(session, ()), *(topic.readers(until) if topic is not None else ())]

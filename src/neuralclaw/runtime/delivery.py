@@ -12,16 +12,16 @@ import anyio
 from anyio.abc import TaskGroup
 
 from .. import lookups
-from ..agent.foreign_code import reason
 from ..agent.journal import RECORD_SECONDS
 from ..errors import AgentError, LeaseLost, StoreError
+from ..foreign_code import innermost, reason
 from ..ports import Channel, Clock, Redaction, Store
 from ..types.entries import Entry, Event, event_of
 from ..types.events import TurnFinished
 from ..types.records import DeliveryAttempt, Lease, OutboxRow
 from ..types.signals import Undeliverable
 from .backoff import Backoff
-from .foreign_task import innermost, run_foreign_task
+from .foreign_task import run_foreign_task
 
 log = logging.getLogger(__name__)
 

@@ -25,6 +25,7 @@ from .recovery import recovered
 from .runtime_ports import ResolveOptions, RuntimePorts
 from .sessions import Sessions
 from .turn_follower import TurnFollower
+from .turn_start import RunStart
 from .turnstream import TurnStream
 
 log = logging.getLogger(__name__)
@@ -48,12 +49,9 @@ class SessionDesk:
 
     @asynccontextmanager
     async def turn(self, session: str, inbound: Inbound, start: StartOptions | None = None) -> AsyncIterator[TurnStream]:
-        bound = start is None
-        inbound, start = await self._prepared(session, inbound, start)
+        inbound, wanted = await self._prepared(session, inbound, start)
         with self._bus.turn(session, key=inbound.key) as stream:
-            accepted = await self._sessions.whole(
-                lambda: self._send(session, inbound, start, bound=bound), lambda sent: self._withdraw(session, inbound.by, sent)
-            )
+            accepted = await self._sessions.whole(lambda: self._send(session, inbound, wanted), lambda sent: self._withdraw(session, inbound.by, sent))
             waits = accepted.waits
             if accepted.before is not None:
                 self._bus.follow(stream, accepted.before, accepted.turn)
@@ -62,31 +60,29 @@ class SessionDesk:
                 if waits:
                     now = rfc3339(round(self._ports.clock.now() * 1_000_000))
                     stream.tell_first(Event(body=StatusEvent(text=WAITS), session=session, turn=accepted.turn or 0, seq=0, time=now))
-                if waits or (start.present and stream.number is None):
+                if waits or (wanted.options.present and stream.number is None):
                     stream.show_first(await self._following.open_questions(session))
                 yield events
 
     async def send(self, session: str, inbound: Inbound, start: StartOptions | None = None) -> Accepted:
-        bound = start is None
-        inbound, start = await self._prepared(session, inbound, start)
-        return await self._send(session, inbound, start, bound=bound)
+        return await self._send(session, *await self._prepared(session, inbound, start))
 
     async def queue(self, session: str, inbound: Inbound) -> Accepted:
-        inbound, start = await self._prepared(session, inbound, None)
+        inbound, wanted = await self._prepared(session, inbound, None)
         accepted = await self._acceptance.queue(session, inbound)
         if accepted.before is None and not accepted.waits:
             with suppress(SessionBusy):  # who holds the session sees it too
-                await self._sessions.wake(session, start, accepted.entry)
+                await self._sessions.wake(session, msgspec.structs.replace(wanted, message=accepted.entry))
         return accepted
 
     async def steer(self, session: str, inbound: Inbound) -> int:
         entry, goes_on = await self._acceptance.steer(session, inbound)
         if goes_on:
             with suppress(SessionBusy):  # who holds the session sees it too
-                await self._sessions.wake(session, StartOptions())
+                await self._sessions.wake(session, RunStart())
         return entry
 
-    async def _prepared(self, session: str, inbound: Inbound, start: StartOptions | None) -> tuple[Inbound, StartOptions]:
+    async def _prepared(self, session: str, inbound: Inbound, start: StartOptions | None) -> tuple[Inbound, RunStart]:
         """The message with options that can be used, and what is wanted of its turn. Raises `UsageError` and `ConfigError`."""
         if session == HOME:
             raise UsageError(f"the session {HOME} holds no conversation; nothing was recorded")
@@ -94,32 +90,30 @@ class SessionDesk:
         if row is None or not row.last_turn:
             inbound = msgspec.structs.replace(inbound, options=await self._resolve(session, inbound.options))
         options = inbound.options
-        if start is None:
-            start = StartOptions(approvals=options.approvals, present=options.origin.present) if options is not None else self._start
-        return inbound, start
+        if start is not None:
+            return inbound, RunStart(options=start)
+        start = StartOptions(approvals=options.approvals, present=options.origin.present) if options is not None else self._start
+        return inbound, RunStart(options=start, bound=True)
 
-    async def _send(self, session: str, inbound: Inbound, start: StartOptions, *, bound: bool) -> Accepted:
-        """Record a message as a turn of its own and see to it that it is taken up, at once or when those before it have ended.
-
-        `bound`: what is wanted came with the message, and holds for no other turn.
-        """
-        if start.present:
+    async def _send(self, session: str, inbound: Inbound, wanted: RunStart) -> Accepted:
+        """Record a message as a turn of its own and see to it that it is taken up, at once or when those before it have ended."""
+        if wanted.options.present:
             self._asker.arrive(session)
         lease = await self._sessions.claim(session)
         async with self._returned(session, lease):
             accepted = await self._acceptance.accept(session, inbound, free=lease is not None)
-        message = accepted.entry if bound else None
-        if bound and accepted.before is not None:  # its options are on record
-            start = StartOptions(present=start.present)
+        wanted = msgspec.structs.replace(wanted, message=accepted.entry)
+        if wanted.bound and accepted.before is not None:  # its options are on record
+            wanted = msgspec.structs.replace(wanted, options=StartOptions(present=wanted.options.present))
         if accepted.waits:
             if lease is not None:
                 await self._sessions.give_back(session, lease)  # nothing can be done before the answer
             if (await self._acceptance.row(session)).state == "unfinished":  # which has come meanwhile
-                await self._sessions.wake(session, StartOptions())
+                await self._sessions.wake(session, RunStart())
         elif lease is not None:
-            self._sessions.start(session, lease, start, message)
+            self._sessions.start(session, lease, wanted)
         else:
-            await self._sessions.wake(session, start, message)
+            await self._sessions.wake(session, wanted)
         return accepted
 
     @asynccontextmanager
@@ -145,6 +139,8 @@ class SessionDesk:
         row = await self._sessions.whole(lambda: self._take_up(session, wanted), lambda row: self._leave_taken_up(row, by))
         if row.open_turn or row.pending:
             with self._bus.turn(session, number=row.open_turn or row.last_turn + 1, after=row.entries) as stream:
+                if not self._sessions.here(session):  # what ran here ended before the stream was there, and may have failed
+                    await self._sessions.wake(session, RunStart(options=wanted))
                 stream.show_first(await self._following.open_questions(session))
                 async with self._following.followed(stream, by) as events:
                     yield events
@@ -163,9 +159,9 @@ class SessionDesk:
         async with self._returned(session, lease):
             row = await self._acceptance.row(session)
         if lease is None:
-            await self._sessions.wake(session, start)
+            await self._sessions.wake(session, RunStart(options=start))
         elif row.open_turn or row.pending:
-            self._sessions.start(session, lease, start)
+            self._sessions.start(session, lease, RunStart(options=start))
         else:
             await self._sessions.give_back(session, lease)
         return row

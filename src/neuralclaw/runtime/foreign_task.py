@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable
 
 import anyio
 
-from ..agent.foreign_code import reason, run_foreign
 from ..errors import AgentError
+from ..foreign_code import reason, run_foreign
 
 
 async def run_foreign_task(what: str, work: Callable[[], Awaitable[None]]) -> None:
@@ -32,10 +32,3 @@ async def run_foreign_task(what: str, work: Callable[[], Awaitable[None]]) -> No
         failure = failure or AgentError(f"{what} failed: {reason(error)}")
     if failure is not None:
         raise failure
-
-
-def innermost(error: BaseException) -> BaseException:
-    """The one error of a group, and of a group in it; else the error itself."""
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error

@@ -6,7 +6,7 @@ import msgspec
 
 from .. import lookups
 from ..agent.redaction import redacted
-from ..errors import AlreadyAnswered, SessionNotFound, StoreError, UsageError
+from ..errors import AlreadyAnswered, StoreError, UsageError
 from ..ports import Redaction, Store
 from ..types.entries import NEXT, Draft, Entry, detached
 from ..types.events import ApprovalResolved, Inbound, Message, TurnFinished, TurnStarted
@@ -75,10 +75,7 @@ class Acceptance:
 
     async def row(self, session: str) -> SessionRow:
         """What is known of the session. Raises `SessionNotFound`."""
-        row = await lookups.session(self._store, session)
-        if row is None:
-            raise SessionNotFound(f"there is no session {session}", hint="neuralclaw sessions list")
-        return row
+        return await lookups.existing_session(self._store, session)
 
     async def _withdrawn(self, session: str) -> list[Draft]:
         """Answers that withdraw the open questions of the session."""

@@ -41,7 +41,7 @@ class ReadingVerbs:
         """The session of that id or prefix; `home` too, which holds what belongs to no session, once there is something."""
         entries = await self._store.read(HOME) if name == HOME else []
         if not entries:
-            return await find_session(self._store, name)
+            return await lookups.find_session(self._store, name)
         created, updated = (rfc3339(entry.header.time) for entry in (entries[0], entries[-1]))
         labels = join(*(entry.header.labels for entry in entries))
         return SessionRow(
@@ -81,14 +81,6 @@ class ReadingVerbs:
         entries = [entry for name in names for entry in await self._store.read(name)]
         entries.sort(key=lambda e: e.header.record)
         return [{**msgspec.to_builtins(e.header), "erased": e.body is None} for e in entries if e.header.record > after]
-
-
-async def find_session(store: Store, name: str) -> SessionRow:
-    """The session of that id, or of that unique prefix. Raises `SessionNotFound`."""
-    row = await lookups.session(store, name) or await lookups.session(store, await lookups.resolve(store, name))
-    if row is None:
-        raise SessionNotFound(f"there is no session {name}", hint="neuralclaw sessions list")
-    return row
 
 
 def listed(row: SessionRow) -> dict[str, Any]:

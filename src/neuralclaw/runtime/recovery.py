@@ -1,4 +1,4 @@
-"""Finishing every unfinished turn of a home, one session after the other."""
+"""Finishes every unfinished turn of a home, one session after the other."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
@@ -18,7 +18,7 @@ GoOn = Callable[[str], AbstractAsyncContextManager[AsyncIterator[Event]]]
 async def recovered(store: Store, clock: Clock, go_on: GoOn) -> AsyncIterator[Event]:
     """The events of all of them, `seq` rising by one. `go_on` takes up a session.
 
-    What runs elsewhere is left; a session that cannot go on, or was set aside, is named by a passing `error` event.
+    What runs elsewhere is left; a session that cannot continue, or was set aside, is named by a passing `error` event.
     """
     seq = 0
     for row in await store.sessions(unfinished=True):
@@ -43,6 +43,6 @@ async def recovered(store: Store, clock: Clock, go_on: GoOn) -> AsyncIterator[Ev
 
 
 def left(clock: Clock, row: SessionRow, error: NeuralClawError, seq: int) -> Event:
-    """Tells of a session that could not be gone on with."""
+    """Tells of a session that could not be continued."""
     body = ErrorEvent(kind=error.kind, text=f"{row.session}: {error.text}", hint=error.hint)
     return Event(body=body, session=row.session, turn=row.open_turn, seq=seq, time=rfc3339(round(clock.now() * 1_000_000)))

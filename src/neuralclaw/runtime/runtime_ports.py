@@ -14,12 +14,12 @@ from .bus import Bus
 
 
 class MakeEquipment(Protocol):
-    """Makes what a run needs, for its session, options and soul."""
+    """Makes what a run needs, for its session and options."""
 
-    async def __call__(self, session: str, number: int, options: TurnOptions, begun: TurnStarted | None, *, ends: bool = False) -> Equipment:
+    async def __call__(self, session: str, number: int, options: TurnOptions, begun: TurnStarted | None) -> Equipment:
         """`number`: the turn's, in its session. `begun` None: the turn begins. Else it is gone on with, under the system prompt and definitions it began with.
 
-        `ends`: it was cancelled and has only to be ended, also where its workspace is gone. Raises `NeuralClawError` where the turn cannot run now.
+        May wait for a service or for code of others: a cancel and the time limit of the turn end it. Raises `NeuralClawError` where the turn cannot run now.
         """
         ...
 

@@ -1,7 +1,8 @@
 """One session driven by this process: its unfinished turn and its waiting messages are brought to their end, one turn after the other."""
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TypeVar
 
 import anyio
 import msgspec
@@ -15,30 +16,19 @@ from ..agent.journal import Journal
 from ..agent.loop import run_turn
 from ..agent.redaction import redacted
 from ..agent.state import TurnState
-from ..agent.turn import Turn
-from ..errors import AlreadyAnswered, NeuralClawError, StoreError, TurnSetAside
+from ..agent.turn import Turn, TurnRecord
+from ..agent.turn_end import end_cancelled, end_late, ending, record_end, time_limit
+from ..errors import AlreadyAnswered, StoreError, TurnSetAside
 from ..types.entries import Draft, Entry
-from ..types.events import (
-    ApprovalResolved,
-    Cancel,
-    Durable,
-    ErrorEvent,
-    ErrorInfo,
-    Inbound,
-    Passing,
-    ReasoningDelta,
-    TextDelta,
-    ToolOutput,
-    TurnFinished,
-    TurnStarted,
-    Unreadable,
-)
-from ..types.labels import NONE, Labels, join
+from ..types.events import ApprovalResolved, Cancel, ErrorEvent, ErrorInfo, Inbound, Passing, ReasoningDelta, TextDelta, ToolOutput, TurnStarted, Unreadable
+from ..types.labels import join
 from ..types.logcontext import about
-from ..types.messages import Usage
-from ..types.options import Limits, StartOptions, TurnOptions
+from ..types.options import Limits, TurnOptions
 from ..types.records import Lease, SetAside, expired
 from .runtime_ports import RuntimePorts
+from .turn_start import RunStart, address_of, beginning, with_start
+
+T = TypeVar("T")
 
 DELTAS = (TextDelta, ReasoningDelta, ToolOutput)
 """What has gone through redaction as one text when it is shown."""
@@ -51,15 +41,14 @@ WITHDRAWN = "Cancelled. The message was withdrawn before its turn began; nothing
 
 
 class SessionRun:
-    """A session that this process drives, under its lease. `message`: the entry of the message whose turn `start` is wanted of; None: the turn that
-    runs first.
+    """A session that this process drives, under its lease. `arrived`: whether this record of the home was written while this process was there.
 
     Only cancelling `life` ends it from outside: what is cancelled around it leaves the turn to its end.
     """
 
-    def __init__(self, ports: RuntimePorts, session: str, lease: Lease, start: StartOptions, message: int | None = None) -> None:
+    def __init__(self, ports: RuntimePorts, session: str, lease: Lease, start: RunStart, arrived: Callable[[int], bool]) -> None:
         self._ports, self._store = ports, ports.store
-        self.session, self.lease, self._start, self._start_message = session, lease, start, message
+        self.session, self.lease, self._start, self._arrived = session, lease, start, arrived
         self.life = anyio.CancelScope(shield=True)
         self.done = anyio.Event()
         self.again = False
@@ -67,13 +56,19 @@ class SessionRun:
         self.ending = False
         self._scope = anyio.CancelScope()
         self._journal: Journal | None = None
-        self._open_turn = 0
+        self._open_turn = self._loaded = self._newest = 0
         self._pending = False
-        self._one_turn = start.one_turn
-        self._equipment: Equipment | None = None
-        """What the turn that is about to run was begun with."""
-        self._message: Inbound | None = None
-        """What began the turn, as far as it is known."""
+        self._one_turn = start.options.one_turn
+
+    @property
+    def seen(self) -> int | None:
+        """The last entry that the run knows of; None where the session could not be read."""
+        return self._journal.state.last_entry if self._journal is not None else None
+
+    @property
+    def missed(self) -> bool:
+        """Whether a message or an answer came in that the run, which failed, had not taken up."""
+        return self.seen is not None and self._newest > self.seen
 
     async def work(self) -> None:
         """Until nothing is left to do, or the turn waits for a person. Raises `NeuralClawError` where a turn cannot go on."""
@@ -82,11 +77,8 @@ class SessionRun:
             raise StoreError(
                 f"a message that waits in session {self.session} cannot be read; nothing was run for it", hint=f"neuralclaw sessions show {self.session}"
             )
-        while await self._next(journal):
-            await self._run(journal)
-            if self.again:
-                self.again = False
-                await journal.sync()
+        while await self._advance(journal):
+            await self._catch_up(journal)
             state = journal.state
             if self._one_turn and not self._ports.bus.awaited(self.session):
                 return
@@ -94,16 +86,15 @@ class SessionRun:
                 return  # what waits behind a parked turn waits for the answer too
 
     def notice(self, entry: Entry) -> None:
-        """An entry that was written outside the run: a cancel of the turn stops it, a message or an answer is taken up."""
+        """An entry that was written outside the run: a cancel stops the turn, or the making of its equipment; a message or an answer is taken up."""
         state = self._journal.state if self._journal is not None else None
+        new = state is None or entry.entry > state.last_entry
         if isinstance(entry.body, Cancel):
-            known = state is not None and entry.entry <= state.last_entry
-            if state is not None and (state.cancelled_by is not None if known else state.means(entry)):
+            self.again = self.again or new
+            if state is not None and state.means(entry):
                 self._scope.cancel()
-            elif not known:
-                self.again = True
-        elif isinstance(entry.body, Inbound | ApprovalResolved) and (state is None or entry.entry > state.last_entry):
-            self.again = True
+        elif isinstance(entry.body, Inbound | ApprovalResolved) and new:
+            self.again, self._newest = True, max(self._newest, entry.entry)
 
     async def _load(self) -> Journal:
         """The session's last turn and its history, as far as the window of turns reaches."""
@@ -121,60 +112,159 @@ class SessionRun:
         journal = Journal(store, self.lease, session, self._ports.bus.publish, searched)
         ordered = searched.entries([known[n] for n in sorted(known)])
         state = TurnState.fold(last, ordered)
-        state.resumed = True
         journal.begin(state, Conversation.of(ordered), row.labels if row else frozenset())
+        self._loaded = state.last_entry
         return journal
 
-    async def _next(self, journal: Journal) -> bool:
-        """Make the next turn the journal's current one: the unfinished one, else the oldest waiting message's. False: nothing to do."""
-        state = journal.state
-        if self._broken(state):
-            await self._give_up(journal)
-        elif state.running:
-            await self._start_again(journal)
-            return True
-        await self._close_withdrawn(journal)
-        state = journal.state
-        if not state.inbox:
+    async def _catch_up(self, journal: Journal) -> None:
+        """Fold what came in from outside, until nothing does: the journal is up to date until the next wait."""
+        while self.again:
+            self.again = False
+            await journal.sync()
+
+    async def _advance(self, journal: Journal) -> bool:
+        """Run the next turn until it ends or parks: the unfinished one, else the oldest waiting message's. False: nothing is left to do."""
+        while True:
+            await self._catch_up(journal)
+            if self._broken(journal.state):
+                await self._give_up(journal)
+            elif journal.state.running:
+                await self._go_on(journal)
+                return True
+            await self._close_withdrawn(journal)
+            if not journal.state.inbox:
+                return False
+            if await self._begin(journal, journal.state.inbox.oldest):
+                return True
+
+    async def _begin(self, journal: Journal, message: Waiting) -> bool:
+        """Begin the message's turn and run it. False: the message was withdrawn before the turn was equipped, and waits for its end."""
+        state, number, left = journal.state, journal.state.number + 1, message.entry <= self._loaded and message.entry != self._start.message
+        if left:
+            await self._count_start(number)
+        wanted, resumed = self._start.options_of(message.entry), left and not self._arrived(message.record)
+        known = message.body.options or (state.started.options if state.started else None)
+        options = known or await self._recorded_options()
+        time = RunningTime(self._ports.clock, 0, with_start(options, wanted, resumed=resumed).limits.seconds)
+
+        async def equip() -> tuple[TurnOptions, Equipment]:
+            own = known or await self._own_options()
+            return own, await self._ports.equip(self.session, number, with_start(own, wanted, resumed=resumed), None)
+
+        made = await self._made(journal, equip, time, lambda: message.cancelled_by is not None)
+        if made is None and message.cancelled_by is not None:
             return False
-        message = state.inbox.oldest
-        options = self._known_options(message, state) or await self._own_options()
-        try:
-            wanted = with_start(options, self._wanted(message.entry), resumed=False)
-            equipment = await self._ports.equip(self.session, state.number + 1, wanted, None)
-        except NeuralClawError:  # it is on record that the turn began: each further try of it is counted
-            await self._begin(journal, message, beginning(message, options, StartRecord()))
-            raise
-        start = equipment.start
-        await self._begin(journal, message, beginning(message, options, start), labels=start.labels, blobs=start.blobs)
-        self._equipment, self._message = equipment, message.body
+        outbox = address_of(message.body)
+        if made is None:
+            late = TurnRecord(options=with_start(options, wanted, resumed=resumed), journal=journal, time=time, outbox=outbox)
+            self._next_turn(journal)
+            limit = time_limit(late)
+            await record_end(late, ending(late, "timed_out", limit.text), beginning(message, options, StartRecord()), limit, labels=message.labels)
+        else:
+            options, equipment = made
+            start = equipment.start
+            self._next_turn(journal)
+            await journal.append(beginning(message, options, start), labels=join(message.labels, start.labels), blobs=start.blobs)
+            record = TurnRecord(options=with_start(options, wanted, resumed=resumed), journal=journal, time=time, outbox=outbox)
+            await self._run(journal, record, equipment)
+        self._served(message.entry)
         return True
 
-    async def _begin(self, journal: Journal, message: Waiting, *bodies: Durable, labels: Labels = NONE, blobs: Sequence[bytes] = ()) -> None:
-        """Write the beginning of the message's turn, which is the journal's current one from then on."""
+    def _next_turn(self, journal: Journal) -> None:
+        """The turn after the one that ended is the journal's current one from now on."""
         journal.begin(TurnState(journal.state.number + 1, after=journal.state), journal.conversation, journal.labels)
-        await journal.append(*bodies, labels=join(message.labels, labels), blobs=blobs)
 
-    def _known_options(self, message: Waiting, state: TurnState) -> TurnOptions | None:
-        """What the turn of the message runs under: its own options, else those of the turn before; None where that was erased or cannot be read."""
-        return message.body.options or (state.started.options if state.started else None)
+    async def _go_on(self, journal: Journal) -> None:
+        """One more run of the unfinished turn. One that was cancelled has only to be ended, also where it could not run."""
+        state = journal.state
+        assert state.started is not None, "it has begun"
+        if state.cancelled_by is None:
+            await self._count_start(state.number)
+            await self._expire_questions(journal)
+        options = with_start(state.options, self._start.options_of(state.started.inbound), resumed=True)
+        time = RunningTime(self._ports.clock, state.ran_ms, options.limits.seconds)
+        record = TurnRecord(options=options, journal=journal, time=time, outbox=await self._reply_to(state.started.inbound))
+
+        async def equip() -> Equipment:
+            return await self._ports.equip(self.session, state.number, options, state.started)
+
+        equipment = await self._made(journal, equip, time, lambda: state.cancelled_by is not None)
+        if equipment is not None:
+            await self._run(journal, record, equipment)
+        elif state.cancelled_by is not None:
+            await self._store.append(self.session, [], rows=[SetAside(False)])  # where it had been: to end it needs no more starts
+            await end_cancelled(record)
+        else:
+            await end_late(record)
+        self._served(state.started.inbound)
+
+    async def _made(self, journal: Journal, make: Callable[[], Awaitable[T]], time: RunningTime, cancelled: Callable[[], bool]) -> T | None:
+        """What `make` gives; None where a cancel came or the turn's time was up before. What was made when a cancel came is given: the turn ends with it."""
+        await self._catch_up(journal)
+        while not cancelled():
+            with time.limited() as late, self._stoppable():
+                return await make()
+            await self._catch_up(journal)
+            if late.cancelled_caught:
+                return None
+        return None
+
+    @contextmanager
+    def _stoppable(self) -> Iterator[None]:
+        """A cancel of the turn stops what runs inside. Entered without a wait behind `_catch_up`, none is missed."""
+        self._scope = anyio.CancelScope()
+        with self._scope:
+            yield
+
+    async def _run(self, journal: Journal, record: TurnRecord, equipment: Equipment) -> None:
+        """One run of the journal's current turn."""
+        ports, number = self._ports, journal.state.number
+
+        def show(body: Passing) -> None:
+            ports.bus.show(self.session, number, body if isinstance(body, DELTAS) else redacted(body, equipment.redaction))
+
+        turn = Turn(
+            session=self.session,
+            options=record.options,
+            equipment=equipment,
+            journal=journal,
+            store=self._store,
+            asker=ports.asker,
+            clock=ports.clock,
+            show=show,
+            time=record.time,
+            outbox=record.outbox,
+        )
+        await self._catch_up(journal)
+        with about(turn=number), self._stoppable():
+            await run_turn(turn)
+
+    def _served(self, inbound: int) -> None:
+        """The turn of that message has run: what was wanted of it holds for no later one."""
+        if not self._start.bound or inbound == self._start.message:
+            self._start = RunStart(message=self._start.message)
 
     async def _own_options(self) -> TurnOptions:
         """The owner's own options, in the session's workspace."""
         row, options = await lookups.session(self._store, self.session), await self._ports.resolve(self.session, None)
         return msgspec.structs.replace(options, workspace=row.workspace) if row is not None and row.workspace else options
 
+    async def _recorded_options(self) -> TurnOptions:
+        """What the session itself has on record, for a turn that ends without having been equipped."""
+        row = await lookups.session(self._store, self.session)
+        return TurnOptions(model=row.model if row else "", workspace=row.workspace if row else "")
+
     async def _close_withdrawn(self, journal: Journal) -> None:
         """Messages that were withdrawn before their turn began: each has its turn, in which nothing happened, whatever has become of model and workspace."""
         while journal.state.inbox and journal.state.inbox.oldest.cancelled_by is not None:
             state, message = journal.state, journal.state.inbox.oldest
-            options = self._known_options(message, state)
-            if options is None:
-                row = await lookups.session(self._store, self.session)
-                options = TurnOptions(model=row.model if row else "", workspace=row.workspace if row else "")
-            started = beginning(message, options, StartRecord())
-            end = TurnFinished(status="cancelled", text=WITHDRAWN, model=started.model, usage=Usage(usd=0.0))
-            await self._begin(journal, message, started, end)
+            options = message.body.options or (state.started.options if state.started else await self._recorded_options())
+            record = TurnRecord(
+                options=options, journal=journal, time=RunningTime(self._ports.clock, 0, options.limits.seconds), outbox=address_of(message.body)
+            )
+            self._next_turn(journal)
+            await self._store.append(self.session, [], rows=[SetAside(False)])
+            await record_end(record, ending(record, "cancelled", WITHDRAWN), beginning(message, options, StartRecord()), labels=message.labels)
 
     def _broken(self, state: TurnState) -> bool:
         """Whether the open turn has entries that were erased or cannot be read: what it did is not known, so nothing of it may run again."""
@@ -187,108 +277,37 @@ class SessionRun:
         text = f"turn {state.number} of session {self.session} cannot go on: {why}; nothing of it was run again"
         if not state.inbox:
             raise StoreError(text, hint=f'a new message ends this turn and goes on: neuralclaw run --session {self.session} "TASK"')
+        options = state.options if state.started is not None else await self._recorded_options()
+        lost = state.inbox.lost  # what began it, where its beginning cannot be read
+        outbox = await self._reply_to(state.started.inbound) if state.started is not None else address_of(lost) if lost is not None else None
+        time = RunningTime(self._ports.clock, state.ran_ms, options.limits.seconds)
+        record = TurnRecord(options=options, journal=journal, time=time, outbox=outbox)
         error = ErrorEvent(kind=StoreError.__name__, text=text)
-        end = TurnFinished(status="failed", text="", model=state.model, models=state.models, usage=state.usage, error=ErrorInfo(error.kind, error.text))
-        await journal.append(error, end)
+        await record_end(record, ending(record, "failed", "", error=ErrorInfo(error.kind, error.text)), error)
         self._open_turn = 0
 
-    async def _start_again(self, journal: Journal) -> None:
-        """Count one more start of an unfinished turn, and answer questions that expired. Raises `TurnSetAside`."""
-        store, state = self._store, journal.state
-        starts = await lookups.start_turn(store, self.lease, self.session, state.number)
-        if starts > STARTS_WITHOUT_PROGRESS and not self._start.retry:
-            text = f"turn {state.number} of session {self.session} made no progress in {STARTS_WITHOUT_PROGRESS} starts and was set aside"
+    async def _count_start(self, turn: int) -> None:
+        """Count one more start of a turn that an earlier run left. Raises `TurnSetAside`."""
+        store, retry = self._store, self._start.options.retry
+        starts = await lookups.start_turn(store, self.lease, self.session, turn)
+        if starts > STARTS_WITHOUT_PROGRESS and not retry:
+            text = f"turn {turn} of session {self.session} made no progress in {STARTS_WITHOUT_PROGRESS} starts and was set aside"
             await store.append(self.session, [], rows=[SetAside(True)])
             error = TurnSetAside(text, hint=f"neuralclaw run --resume {self.session} --retry")
             self._ports.bus.publish(await store.append(self.session, [Draft(0, ErrorEvent(kind=error.kind, text=error.text, hint=error.hint))]))
             raise error
-        if self._start.retry:
+        if retry:
             await store.append(self.session, [], rows=[SetAside(False)])
-        for question in state.open_questions():
+
+    async def _expire_questions(self, journal: Journal) -> None:
+        """Answer the turn's questions whose time is over."""
+        for question in journal.state.open_questions():
             if expired(question, self._ports.clock.now()):
                 with suppress(AlreadyAnswered):
                     await journal.append(ApprovalResolved(approval_id=question.approval_id, decision="no", by="expired"))
         await journal.sync()
 
-    async def _run(self, journal: Journal) -> None:
-        """One run of the journal's current turn."""
-        turn = await self._build(journal)
-        journal.state.resumed = True
-        with about(turn=journal.state.number), self._scope:
-            await run_turn(turn)
-        self._scope = anyio.CancelScope()
-        if self._start_message in (None, turn.state.started.inbound if turn.state.started else None):
-            self._start = StartOptions()
-
-    def _wanted(self, message: int) -> StartOptions:
-        """What the starter wants of the turn that this message begins."""
-        return self._start if self._start_message in (None, message) else StartOptions()
-
-    def _wanted_of(self, state: TurnState) -> StartOptions:
-        """What the starter wants of the turn that runs. For an older turn a message only shows that its sender is there."""
-        if self._start_message is None or (state.started is not None and state.started.inbound == self._start_message):
-            return self._start
-        return StartOptions(present=self._start.present)
-
-    async def _build(self, journal: Journal) -> Turn:
-        ports, state = self._ports, journal.state
-        options = with_start(state.options, self._wanted_of(state), resumed=state.resumed)
-        number, equipment, self._equipment = state.number, self._equipment, None
-        if equipment is None:
-            equipment = await ports.equip(self.session, number, options, state.started, ends=state.cancelled_by is not None)
-        redaction = equipment.redaction
-
-        def show(body: Passing) -> None:
-            ports.bus.show(self.session, number, body if isinstance(body, DELTAS) else redacted(body, redaction))
-
-        return Turn(
-            session=self.session,
-            options=options,
-            equipment=equipment,
-            journal=journal,
-            store=self._store,
-            asker=ports.asker,
-            clock=ports.clock,
-            show=show,
-            time=RunningTime(ports.clock, state.ran_ms, options.limits.seconds),
-            outbox=await self._reply_to(state),
-        )
-
-    async def _reply_to(self, state: TurnState) -> tuple[str, str] | None:
-        """Channel and address that the message which began the turn wants its answer at."""
-        message, self._message = self._message, None
-        if message is None and state.started is not None:
-            entry = state.started.inbound
-            found = await self._store.read(self.session, after=entry - 1, kinds=("inbound",))
-            message = next((e.body for e in found if e.entry == entry and isinstance(e.body, Inbound)), None)
-        return (message.channel, message.reply_to) if message is not None and message.channel and message.reply_to else None
-
-
-def beginning(message: Waiting, options: TurnOptions, start: StartRecord) -> TurnStarted:
-    """The beginning of the turn that the message is for."""
-    body = message.body
-    return TurnStarted(
-        text=body.text,
-        images=body.images,
-        model=options.model,
-        soul=options.soul,
-        origin=options.origin.who,
-        options=options,
-        inbound=message.entry,
-        digests=start.digests,
-        stored=start.stored,
-    )
-
-
-def with_start(options: TurnOptions, start: StartOptions, *, resumed: bool) -> TurnOptions:
-    """The recorded options with what this run may change. Nobody is present at a resumed turn unless the start says so."""
-    origin, limits, approvals = options.origin, options.limits, start.approvals or options.approvals
-    if resumed:
-        origin = msgspec.structs.replace(origin, present=bool(start.present))
-        if start.approvals is None and approvals == "ask" and not start.present:
-            approvals = "none"
-    if start.seconds is not None:
-        limits = msgspec.structs.replace(limits, seconds=start.seconds)
-    if start.iterations is not None:
-        limits = msgspec.structs.replace(limits, iterations=start.iterations)
-    return msgspec.structs.replace(options, approvals=approvals, origin=origin, limits=limits)
+    async def _reply_to(self, inbound: int) -> tuple[str, str] | None:
+        """Channel and address that the message of that entry wants its answer at."""
+        found = await self._store.read(self.session, after=inbound - 1, kinds=("inbound",))
+        return next((address_of(e.body) for e in found if e.entry == inbound and isinstance(e.body, Inbound)), None)

@@ -11,15 +11,18 @@ from typing import TypeVar
 import anyio
 from anyio.abc import TaskGroup
 
+from .. import lookups
 from ..agent.journal import RECORD_SECONDS
 from ..errors import AgentError, NeuralClawError, SessionBusy, StoreError
 from ..types.entries import Entry
 from ..types.logcontext import about
-from ..types.options import StartOptions
 from ..types.records import Lease
 from .backoff import Backoff
+from .bus import Subscription
 from .runtime_ports import RuntimePorts
 from .session_run import SessionRun
+from .turn_start import RunStart
+from .turnstream import TurnStream
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +40,7 @@ class Sessions:
         self._runs: dict[str, SessionRun] = {}
         self._claims: dict[str, anyio.Event] = {}  # leases of this process that no run has yet
         self._kept: dict[str, Lease] = {}  # leases that could not be given back
+        self._since: int | None = None  # the first record that was written while this process was there
         self._slots = anyio.CapacityLimiter(max_sessions)
         self._closing = False
 
@@ -153,20 +157,23 @@ class Sessions:
             if released:
                 return
 
-    def start(self, session: str, lease: Lease, start: StartOptions, message: int | None = None) -> None:
-        """Drive the session in the background until nothing is left to do, then give the lease back. `message`: as in `SessionRun`."""
-        run = SessionRun(self._ports, session, lease, start, message)
+    def start(self, session: str, lease: Lease, start: RunStart) -> None:
+        """Drive the session in the background until nothing is left to do, then give the lease back."""
+        run = SessionRun(self._ports, session, lease, start, lambda record: self._since is not None and record >= self._since)
         if self._closing:
             run.life.cancel()
         self._runs[session] = run
         self._unclaim(session)
         self._tasks.start_soon(self._drive, run)
 
-    async def wake(self, session: str, start: StartOptions, message: int | None = None) -> None:
-        """See to it that what waits in the session is taken up, by this process or by the one that holds it."""
+    async def wake(self, session: str, start: RunStart) -> None:
+        """See to it that what waits in the session is taken up, by this process or by the one that holds it.
+
+        What runs here already goes on as it was started. Raises `SessionBusy` and `StoreError`.
+        """
         lease = await self.claim(session)
         if lease is not None:
-            self.start(session, lease, start, message)
+            self.start(session, lease, start)
         else:
             self._runs[session].again = True
 
@@ -178,12 +185,14 @@ class Sessions:
     def notice(self, entries: Sequence[Entry]) -> None:
         """Entries that were written outside a run, here or by other processes."""
         for entry in entries:
+            if self._since is None or entry.header.record < self._since:
+                self._since = entry.header.record
             run = self._runs.get(entry.header.session)
             if run is not None:
                 run.notice(entry)
 
     async def _drive(self, run: SessionRun) -> None:
-        """The guard of a run: whatever ends it reaches those who follow the session, never other sessions, and the lease is given back."""
+        """The guard of a run: whatever ends it reaches those whose work it was, never other sessions, and the lease is given back."""
         failure: Exception | None = None
         try:
             with about(session=run.session), run.life:
@@ -199,26 +208,39 @@ class Sessions:
             run.ending = True
             if run.life.cancel_called:
                 failure = AgentError("the agent was closed; the turn stays unfinished, and what was recorded is kept", hint="neuralclaw recover")
+            told = self._ports.bus.readers(run.session, run.seen) if failure is not None else []  # nobody who comes from now on
             if isinstance(failure, StoreError):  # the lease may not be given back for as long as the store waits
-                self._ports.bus.fail(run.session, failure)
+                _tell(told, failure)
             await self.give_back(run.session, run.lease)
             del self._runs[run.session]
             self._ended(run.session)
             run.done.set()
-        if failure is not None:
-            self._ports.bus.fail(run.session, failure)
-        elif run.again:
-            await self._wake_again(run.session)
+        if failure is not None and not isinstance(failure, StoreError):
+            _tell(told, failure)
+        if not self._closing:
+            await self._wake_again(run, failed=failure is not None)
 
-    async def _wake_again(self, session: str) -> None:
-        """Something came in while the lease was given back; who holds the session now has seen it too."""
+    async def _wake_again(self, run: SessionRun, *, failed: bool) -> None:
+        """Take up what came in while the lease was given back; who holds the session now has seen it too."""
+        session = run.session
         try:
-            await self.wake(session, StartOptions())
+            if run.missed if failed else (run.again or await self._wrote_behind(run)):
+                await self.wake(session, RunStart())
         except SessionBusy:
             return
         except NeuralClawError as error:
             log.warning("what came in for session %s waits for the next start: %s", session, error.text)
-            self._ports.bus.fail(session, error)
+            _tell(self._ports.bus.readers(session, None), error)
+
+    async def _wrote_behind(self, run: SessionRun) -> bool:
+        """Whether another process, which found the session held here, left something to do that this one has not been told of yet."""
+        row = await lookups.session(self._store, run.session)
+        return row is not None and row.state == "unfinished" and row.entries > (run.seen or 0)
+
+
+def _tell(readers: Sequence[TurnStream | Subscription], error: Exception) -> None:
+    for reader in readers:
+        reader.fail(error)
 
 
 def lease_name(session: str) -> str:

@@ -8,6 +8,7 @@ from typing import Protocol
 import anyio
 
 from ..errors import AgentError, NeuralClawError, UsageError
+from ..foreign_code import innermost
 from ..ports import Store
 from ..types.entries import Entry
 from ..types.events import ApprovalRequested, TurnFinished
@@ -35,7 +36,7 @@ class TurnFollower:
         try:
             yield stream
         except (NeuralClawError, BaseExceptionGroup) as error:
-            left, inner = True, leaf(error)
+            left, inner = True, innermost(error)
             if await self._leave(stream, by) and isinstance(inner, NeuralClawError):
                 raise _withdrawn(inner) from error
             raise
@@ -81,15 +82,7 @@ class TurnFollower:
 
 def _withdrawn(error: NeuralClawError) -> NeuralClawError:
     """The same error, which also tells the sender what became of the message."""
-    told = copy(error)
-    told.text = f"{error.text}; your message was withdrawn"
-    told.args = (told.text,)
-    return told
-
-
-def leaf(error: BaseException) -> BaseException:
-    """The one error inside a group of one, however deep; the group itself when it holds several, and an error that is no group."""
-    inner = error
-    while isinstance(inner, BaseExceptionGroup) and len(inner.exceptions) == 1:
-        inner = inner.exceptions[0]
-    return inner
+    withdrawn = copy(error)
+    withdrawn.text = f"{error.text}; your message was withdrawn"
+    withdrawn.args = (withdrawn.text,)
+    return withdrawn

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from ..ports import Store
 from ..types.entries import Entry, Event, event_of
 from ..types.events import ApprovalRequested, ApprovalResolved, ErrorEvent, Inbound, Message, TurnFinished, TurnStarted
+from ..types.sentences import SentenceOf, sentence
 from .buffer import BUFFER, Buffer
 
 
@@ -18,7 +19,7 @@ class TurnStream:
     the one that is meant.
     """
 
-    def __init__(self, store: Store, session: str, *, key: str = "", number: int | None = None, after: int = 0, buffer: int = BUFFER) -> None:
+    def __init__(self, store: Store, session: str, *, key: str = "", number: int | None = None, after: int = 0, sentence_of: SentenceOf = sentence) -> None:
         self.session, self.key = session, key
         self.number = number
         self.message_entry = self.message_turn = 0
@@ -30,7 +31,7 @@ class TurnStream:
         self._first: deque[Entry | Event] = deque()
         self._shown: set[int] = set()
         """Entries that were shown ahead: one that was written meanwhile may come in once more."""
-        self._buffer = Buffer(buffer, behind=number is not None)
+        self._buffer = Buffer(BUFFER, behind=number is not None, sentence_of=sentence_of)
         self.offer, self.fail = self._buffer.offer, self._buffer.fail
 
     def accepted(self, entry: Entry, message: Inbound) -> None:
@@ -52,6 +53,12 @@ class TurnStream:
             self.began(turn)
         self._buffer.behind = self.number is not None
         self._buffer.wake()
+
+    def waits_for(self, until: int | None) -> bool:
+        """Whether its message is one of the entries up to `until` (None: is on record), or it follows a turn by its number."""
+        if not self.message_entry:
+            return self.number is not None
+        return until is None or self.message_entry <= until
 
     @property
     def ended(self) -> bool:
@@ -218,6 +225,10 @@ class Topic:
     def show(self, event: Event) -> None:
         for stream in self._turns.get(event.turn, ()):
             stream.offer(event)
+
+    def readers(self, until: int | None) -> list[TurnStream]:
+        """The streams that wait for what the entries up to `until` ask for (None: for anything on record)."""
+        return [stream for stream in self._all.values() if stream.waits_for(until)]
 
     def fail(self, error: Exception) -> None:
         for stream in self._all.values():

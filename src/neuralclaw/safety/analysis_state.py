@@ -62,7 +62,7 @@ class AnalysisState:
         self.fetched: set[str] = set()
         self.contents: dict[str, str] = {}
         self.alters = False
-        """The line sets variables or changes the shell, so that what stands in it need not mean what it means elsewhere."""
+        """The line sets variables or changes the shell, so that what is in it need not mean what it means elsewhere."""
         self.assigned: set[str] = set()
         self.texts: set[str] = set()
         """Variables that somewhere in the line are set to what need not be a number; `copied` are set from another one."""

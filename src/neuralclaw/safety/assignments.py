@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Assignments:
-    """Follows what a walk's statements set. `words` and `one` resolve nodes to words and to a single word, `inner` walks what stands below a node."""
+    """Follows what a walk's statements set. `words` and `one` resolve nodes to words and to a single word, `inner` walks what is below a node."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Assignments:
         return evaluated.target(self._state, at, text_of(target))
 
     def _array(self, node: "Node", at: ExpandedCommand) -> None:
-        """The values of a list; what stands before `=` in brackets is a subscript."""
+        """The values of a list; what is before `=` in brackets is a subscript."""
         for child in node.named_children:
             text = text_of(child)
             if text.startswith("["):
@@ -71,7 +71,7 @@ class Assignments:
         self._inner(node, at)
 
     def lasting(self, node: "Node", at: ExpandedCommand) -> None:
-        """An assignment that stands by itself."""
+        """An assignment without a command."""
         evaluated.lasting(self._state, at, self.assign(node, at))
 
     def declaration(self, node: "Node", at: ExpandedCommand) -> None:

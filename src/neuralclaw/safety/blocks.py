@@ -123,14 +123,14 @@ def _everybody(call: BlockedCall) -> Iterator[BlockMatch]:
 def _is_777(mode: str) -> bool:
     if _OCTAL_777.fullmatch(mode.lstrip("+=")):
         return True
-    given: dict[str, set[str]] = {}
+    granted: dict[str, set[str]] = {}
     for clause in mode.split(","):
         match = re.fullmatch(r"([ugoa]*)[+=]([rwxXst]+)", clause)
         if match is None:
             return False
         for who in "ugo" if not match.group(1) or "a" in match.group(1) else match.group(1):
-            given.setdefault(who, set()).update(match.group(2).replace("X", "x"))
-    return all(given.get(who, set()) >= set("rwx") for who in "ugo")
+            granted.setdefault(who, set()).update(match.group(2).replace("X", "x"))
+    return all(granted.get(who, set()) >= set("rwx") for who in "ugo")
 
 
 def _rm(call: BlockedCall) -> Iterator[BlockMatch]:

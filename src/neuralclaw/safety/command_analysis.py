@@ -1,4 +1,4 @@
-"""Carrying out a simple command in thought: wrappers come off, inner shell code is analysed, what remains is judged."""
+"""Analyses a simple command without running it: wrappers come off, inner shell code is analysed, what remains is judged."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ MAX_DEPTH = 10
 TOO_DEEP = f"it runs commands in commands, more than {MAX_DEPTH} levels deep"
 QUIET = frozenset({"true", "false", ":", "cd", "test", "[", "export", "set", "unset", "local", "readonly", "declare", "wait"})
 KEYWORDS = frozenset({"{", "}", "!", "if", "then", "else", "elif", "while", "until", "do"})
-"""Words of the shell's own grammar that, behind `time` or `coproc`, stand where a program is expected."""
+"""Words of the shell's own grammar that, behind `time` or `coproc`, are where a program is expected."""
 
 
 def run(state: AnalysisState, simple: ExpandedCommand) -> CommandOutput:
@@ -42,11 +42,11 @@ def run(state: AnalysisState, simple: ExpandedCommand) -> CommandOutput:
     if first.text in KEYWORDS:
         state.understood = False
         return run(state, msgspec.structs.replace(simple, words=simple.words[1:], depth=simple.depth + 1))
-    special = SPECIAL.get(name)
-    if special is not None:
-        flow = special(state, simple, name)
-        if flow is not None:
-            return flow
+    analyse = SPECIAL.get(name)
+    if analyse is not None:
+        output = analyse(state, simple, name)
+        if output is not None:
+            return output
     elif name in WRAPPERS:
         return wrapper(state, simple, name)
     return plain(state, simple, name)

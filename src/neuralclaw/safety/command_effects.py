@@ -32,7 +32,7 @@ class CommandEffects:
         self.risk = max(self.risk, risk)
 
     def read(self, word: ShellWord) -> None:
-        """It reads this file or directory; also what stands after `=` or right behind a short option."""
+        """It reads this file or directory; also what is after `=` or right behind a short option."""
         self.powers.add(Power.READ)
         text = word.text
         if not word.known:

@@ -82,12 +82,12 @@ def _operands(found: CommandEffects, reader: Reader) -> None:
     words = list(call.args)
     plain = [w for w in words if not w.text.startswith("-") or w.text == "-"]
     if reader.operands == "pattern":
-        given = any(w.text in ("-e", "-f", "--file", "--from-file", "-F") or w.text.startswith(("--regexp", "-e", "-f")) for w in words)
-        pattern = plain[0] if plain and not given else None
+        pattern_option = any(w.text in ("-e", "-f", "--file", "--from-file", "-F") or w.text.startswith(("--regexp", "-e", "-f")) for w in words)
+        pattern = plain[0] if plain and not pattern_option else None
         for word in words:
             if word is not pattern and word.text != "-":
                 found.read(word)
-        _deep(found, plain[1:] if not given else plain)
+        _deep(found, plain[1:] if not pattern_option else plain)
         return
     for word in words:
         if word.text != "-":

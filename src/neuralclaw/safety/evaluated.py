@@ -187,40 +187,40 @@ def _named(state: AnalysisState, simple: ExpandedCommand, words: Sequence[ShellW
 
 def _options(words: Sequence[ShellWord], valued: str) -> tuple[dict[str, ShellWord], list[ShellWord]]:
     """Short options with their values (a flag has itself), and the operands."""
-    given: dict[str, ShellWord] = {}
+    options: dict[str, ShellWord] = {}
     rest = list(words)
     while rest and rest[0].text.startswith("-") and rest[0].text not in ("-", "--"):
         word = rest.pop(0)
         for place, letter in enumerate(word.text[1:], 2):
-            given[letter] = word
+            options[letter] = word
             if letter in valued:
-                given[letter] = (
+                options[letter] = (
                     ShellWord(word.text[place:], word.known, word.show) if place < len(word.text) else rest.pop(0) if rest else ShellWord("", known=False)
                 )
                 break
-    return given, rest[1:] if rest and rest[0].text == "--" else rest
+    return options, rest[1:] if rest and rest[0].text == "--" else rest
 
 
 def _read(state: AnalysisState, simple: ExpandedCommand, words: Sequence[ShellWord]) -> None:
-    given, names = _options(words, "adinNptu")
-    _named(state, simple, [*([given["a"]] if "a" in given else []), *(names or [ShellWord("REPLY")])])
+    options, names = _options(words, "adinNptu")
+    _named(state, simple, [*([options["a"]] if "a" in options else []), *(names or [ShellWord("REPLY")])])
 
 
 def _mapfile(state: AnalysisState, simple: ExpandedCommand, words: Sequence[ShellWord]) -> None:
-    given, names = _options(words, "dnOsucC")
-    if "C" in given:
-        again(state, simple, given["C"].shown)
+    options, names = _options(words, "dnOsucC")
+    if "C" in options:
+        again(state, simple, options["C"].shown)
     _named(state, simple, names or [ShellWord("MAPFILE")])
 
 
 def _printf(state: AnalysisState, simple: ExpandedCommand, words: Sequence[ShellWord]) -> None:
-    given, _ = _options(words[:2], "v")
-    _named(state, simple, [given["v"]] if "v" in given else [])
+    options, _ = _options(words[:2], "v")
+    _named(state, simple, [options["v"]] if "v" in options else [])
 
 
 def _wait(state: AnalysisState, simple: ExpandedCommand, words: Sequence[ShellWord]) -> None:
-    given, _ = _options(words, "p")
-    _named(state, simple, [given["p"]] if "p" in given else [])
+    options, _ = _options(words, "p")
+    _named(state, simple, [options["p"]] if "p" in options else [])
 
 
 def _getopts(state: AnalysisState, simple: ExpandedCommand, words: Sequence[ShellWord]) -> None:
@@ -243,15 +243,15 @@ def _let(state: AnalysisState, simple: ExpandedCommand, words: Sequence[ShellWor
 def _declare(state: AnalysisState, simple: ExpandedCommand, words: Sequence[ShellWord]) -> None:
     """`declare` and its kin. With `-i`, `-n`, `-a` or `-A` a value may be evaluated once more."""
     state.alters = True
-    given, names = _options(words, "")
+    options, names = _options(words, "")
     for word in names:
         name, equals, value = word.text.partition("=")
         whole = target(state, simple, name.removesuffix("+"), shown=word.shown)
-        if not word.known or ("n" in given or (equals and {"i", "a", "A"} & set(given) and not NUMBER.fullmatch(value))):
+        if not word.known or ("n" in options or (equals and {"i", "a", "A"} & set(options) and not NUMBER.fullmatch(value))):
             again(state, simple, word.shown)
         elif whole and equals:
             assign(state, simple, whole, source=value or "0")
-        if whole and "i" in given:
+        if whole and "i" in options:
             state.relied.setdefault(whole, simple)
         if whole:
             lasting(state, simple, whole)
@@ -260,11 +260,11 @@ def _declare(state: AnalysisState, simple: ExpandedCommand, words: Sequence[Shel
 def declared(state: AnalysisState, simple: ExpandedCommand, words: Sequence[ShellWord], assigned: Sequence[tuple[str, str, bool]]) -> None:
     """What the grammar knows as a declaration: its plain words, and name, value and whether that is a list in parentheses of each assignment in it."""
     _declare(state, simple, words)
-    given, _ = _options(words, "")
+    options, _ = _options(words, "")
     for name, value, listed in assigned:
-        if name and "i" in given:
+        if name and "i" in options:
             state.relied.setdefault(name, simple)
-        if "n" in given or (not listed and {"i", "a", "A"} & set(given) and not NUMBER.fullmatch(value)):
+        if "n" in options or (not listed and {"i", "a", "A"} & set(options) and not NUMBER.fullmatch(value)):
             again(state, simple, f"{name}={value}")
 
 

@@ -41,7 +41,7 @@ class CommandOutput(msgspec.Struct):
 
 
 class ShellScope:
-    """What is known where a command stands: the directory (None: unknown) and variables (text, whether it is sure)."""
+    """What is known at a command: the directory (None: unknown) and variables (text, whether it is sure)."""
 
     __slots__ = ("cwd", "home", "variables")
 
@@ -81,7 +81,7 @@ class Expander:
         self._run, self._bounds, self._again = run, bounds, again
 
     def joined(self, nodes: "Sequence[Node]", scene: ShellScope) -> list[ShellWord]:
-        """Nodes that stand side by side without a blank are one word, also where the grammar takes them for several."""
+        """Nodes that are side by side without a blank are one word, also where the grammar takes them for several."""
         ready = self._ordinary(nodes)
         if ready is not None:
             return [ready]
@@ -210,14 +210,14 @@ class Expander:
         return WordPiece(_protected(text), known)
 
     def _substitution(self, node: "Node") -> WordPiece:
-        flow = self._run(node)
+        result = self._run(node)
         if text_of(node).startswith("$`"):
-            flow = CommandOutput(None, flow.fetched, flow.decoded)
+            result = CommandOutput(None, result.fetched, result.decoded)
         if node.type == "process_substitution":
-            return WordPiece(quoted("/dev/fd/63"), True, flow.fetched, flow.decoded)
-        known = flow.output is not None
-        self._bounds.grow(len(flow.output or ""))
-        return WordPiece(_protected((flow.output or "").rstrip("\n")), known, flow.fetched, flow.decoded)
+            return WordPiece(quoted("/dev/fd/63"), True, result.fetched, result.decoded)
+        known = result.output is not None
+        self._bounds.grow(len(result.output or ""))
+        return WordPiece(_protected((result.output or "").rstrip("\n")), known, result.fetched, result.decoded)
 
     def _arithmetic(self, node: "Node", scene: ShellScope) -> WordPiece:
         """A number, where it can be worked out here."""
@@ -242,7 +242,7 @@ class Expander:
 
 
 def _sum(node: "Node") -> str:
-    """What stands inside `$((…))` or `$[…]`."""
+    """What is inside `$((…))` or `$[…]`."""
     text = text_of(node)
     return text[2:-1] if text.startswith("$[") else text[3:-2]
 

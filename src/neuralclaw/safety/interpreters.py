@@ -1,4 +1,4 @@
-"""Programs that run what they read: the table `tables/interpreters.json`. It stands alone because a start needs it and not the table of all programs."""
+"""Programs that run what they read: the table `tables/interpreters.json`. It has a file of its own: a start needs it, and not the table of all programs."""
 
 from ..types.datafile import read_data_file
 from .nameset import NameSet

@@ -55,8 +55,8 @@ def _matches(rule: OwnerRule, root: str | None, action: Action, analysis: Analys
         if not commands or not test(_is_prefix(rule.command, c.argv) for c in commands):
             return False
     if root is not None:
-        places = _places(analysis, sheet, everything=everything)
-        if not places or not test(under(p, root) for p in places):
+        paths = _places(analysis, sheet, everything=everything)
+        if not paths or not test(under(p, root) for p in paths):
             return False
     if rule.host is not None:
         hosts = [u.host for u in analysis.urls]

@@ -37,7 +37,7 @@ def build(action: Action, judged: JudgedAction, *, hash: str, expires: float, ma
     offered = covers(judged.parts)
     if action.session == CALLS:  # it lasts for ever: a yes for "this session" would have no end
         offered = msgspec.structs.replace(offered, session=None)
-    standing = [name for name, words in (("session", offered.session), ("always", offered.always)) if words is not None]
+    lasting = [name for name, words in (("session", offered.session), ("always", offered.always)) if words is not None]
     variables = action.arguments.get("env_vars") if analysis.line is not None else None
     return Question(
         approval_id=make_id(),
@@ -55,7 +55,7 @@ def build(action: Action, judged: JudgedAction, *, hash: str, expires: float, ma
         summary=judged.summary,
         reasons=verdict.reasons,
         sources=tuple(sorted(label for label in action.labels if is_external((label,)))),
-        choices=("once", *standing, "no"),
+        choices=("once", *lasting, "no"),
         covers=offered,
         workspace=action.workspace,
         expires=expires,

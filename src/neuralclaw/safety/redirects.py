@@ -78,7 +78,7 @@ class Redirects:
         return msgspec.structs.replace(at, stdin=CommandOutput(None, word.fetched or path in self._state.fetched, word.decoded))
 
     def _touch(self, at: ExpandedCommand, argv: tuple[str, str], risk: Risk, why: str, power: Power, want: PathWant | None) -> None:
-        """A redirection stands in the list of commands as what it is."""
+        """A redirection appears in the list of commands as what it is."""
         wants = (want,) if want is not None else ()
         self._state.add(SimpleCommand(argv=argv, via=at.via, powers=frozenset({power}), risk=risk, only_reads=risk is Risk.LOW, reason=why, wants=wants))
 
@@ -93,9 +93,9 @@ class Redirects:
                 extra += self._words([child], at)
         if body is None:
             return msgspec.structs.replace(at, stdin=CommandOutput("")), extra
-        flow = CommandOutput(text_of(body))
+        output = CommandOutput(text_of(body))
         for child in body.named_children:
             if child.type != "heredoc_content":
                 words = self._words([child], at)
-                flow = CommandOutput(None, flow.fetched or any(w.fetched for w in words), flow.decoded or any(w.decoded for w in words))
-        return msgspec.structs.replace(at, stdin=flow), extra
+                output = CommandOutput(None, output.fetched or any(w.fetched for w in words), output.decoded or any(w.decoded for w in words))
+        return msgspec.structs.replace(at, stdin=output), extra

@@ -239,12 +239,12 @@ def takes_stdin(name: str, args: tuple[ShellWord, ...]) -> bool:
 
 
 def code_of(name: str, args: tuple[ShellWord, ...]) -> list[ShellWord]:
-    """Program text that stands on an interpreter's command line."""
+    """Program text that is on an interpreter's command line."""
     return [args[i + 1] for i, w in enumerate(args[:-1]) if w.text in CODE_FLAGS - {"-m"} or (name in ("perl", "ruby") and re.fullmatch(r"-\w*[eE]", w.text))]
 
 
 def shell_calls(code: str) -> list[str]:
-    """Command lines that program text hands to a shell, as far as they stand in it as plain strings."""
+    """Command lines that program text hands to a shell, as far as they are in it as plain strings."""
     found = [m.group(2) for m in _CALLS.finditer(code)] + [m.group(1) for m in _BACKTICKS.finditer(code)]
     return found + [f"rm -r '{m.group(2)}'" for m in _TREES.finditer(code)]
 

@@ -114,16 +114,16 @@ class _CommandLineWalk:
 
     def _walk(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
         self.bounds.enter()
-        flow = self._statement(node, at)
+        result = self._statement(node, at)
         self.bounds.leave()
-        return flow
+        return result
 
     def _statement(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
         kind = node.type
         method = getattr(self, "_on_" + kind, None)
         if method is not None:
-            flow: CommandOutput = method(node, at)
-            return flow
+            result: CommandOutput = method(node, at)
+            return result
         if kind in WORDS:
             self._words(node, at)
             return CommandOutput("")
@@ -134,13 +134,13 @@ class _CommandLineWalk:
         return self._all(node, at)
 
     def _all(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
-        flow = CommandOutput("")
+        result = CommandOutput("")
         for child in node.children:
             if child.is_named:
-                flow = flow.then(self._walk(child, at))
+                result = result.then(self._walk(child, at))
             else:
                 self.plain = False
-        return flow
+        return result
 
     def _words(self, node: "Node", at: ExpandedCommand) -> list[ShellWord]:
         return self._joined([node], at)
@@ -178,27 +178,27 @@ class _CommandLineWalk:
 
     def _on_list(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
         self.plain = False
-        flow = CommandOutput("")
+        result = CommandOutput("")
         unsure = False
         for child in node.children:
             if child.type == "||":
                 unsure = True
             elif child.is_named:
-                flow = flow.then(self._maybe(child, at) if unsure else self._walk(child, at))
-        return flow
+                result = result.then(self._maybe(child, at) if unsure else self._walk(child, at))
+        return result
 
     def _maybe(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
         """Code that may or may not run: what it changes is unsure afterwards."""
         scene = at.scene
         self.bounds.step(3 * len(scene.variables))
         cwd, before = scene.cwd, dict(scene.variables)
-        flow = self._all(node, at) if node.type in WALKED else self._walk(node, at)
+        result = self._all(node, at) if node.type in WALKED else self._walk(node, at)
         if scene.cwd != cwd:
             scene.cwd = None
         for name, value in scene.variables.items():
             if before.get(name) != value:
                 scene.variables[name] = (value[0], False)
-        return CommandOutput(None, flow.fetched, flow.decoded)
+        return CommandOutput(None, result.fetched, result.decoded)
 
     def _on_if_statement(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
         self.plain = False
@@ -219,12 +219,12 @@ class _CommandLineWalk:
     def _on_pipeline(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
         """Each stage reads what the one before it writes."""
         self.plain = False
-        flow = at.stdin
+        result = at.stdin
         for child in node.named_children:
             if child.type != "comment":
-                stage = msgspec.structs.replace(at, stdin=flow, scene=self._copy(at.scene))
-                flow = self._walk(child, stage)
-        return flow or CommandOutput()
+                stage = msgspec.structs.replace(at, stdin=result, scene=self._copy(at.scene))
+                result = self._walk(child, stage)
+        return result or CommandOutput()
 
     def _on_for_statement(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
         """A loop over plain words is walked once for each."""
@@ -236,16 +236,16 @@ class _CommandLineWalk:
         if body is None:
             self.state.understood = False
             return CommandOutput()
-        flow = CommandOutput("")
+        result = CommandOutput("")
         evaluated.lasting(self.state, at, name)
         sure = bool(values) and len(values) <= MAX_LOOP and all(w.known and not w.glob for w in values)
         for value in values if sure else [ShellWord("", known=False)]:
             at.scene.variables[name] = (value.text, sure)
             evaluated.assign(self.state, at, name, source=value.text if sure and value.text else "$")
-            flow = flow.then(self._maybe(body, at) if not sure else self._all(body, at))
+            result = result.then(self._maybe(body, at) if not sure else self._all(body, at))
         at.scene.variables[name] = ("", False)
         fetched = any(w.fetched for w in values)
-        return CommandOutput(flow.output, flow.fetched or fetched, flow.decoded)
+        return CommandOutput(result.output, result.fetched or fetched, result.decoded)
 
     def _on_function_definition(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
         self.plain = False
@@ -271,9 +271,9 @@ class _CommandLineWalk:
         self._active.add(name)
         self.bounds.grow(sum(len(w.text) for w in simple.words))
         positional(simple.scene, simple.words)
-        flow = self._walk(body, msgspec.structs.replace(simple, words=(), via=(*simple.via, name), depth=simple.depth + 1))
+        result = self._walk(body, msgspec.structs.replace(simple, words=(), via=(*simple.via, name), depth=simple.depth + 1))
         self._active.discard(name)
-        return CommandOutput(None, flow.fetched, flow.decoded)
+        return CommandOutput(None, result.fetched, result.decoded)
 
     # -- assignments and tests
 
@@ -336,7 +336,7 @@ class _CommandLineWalk:
     def _command(self, node: "Node", at: ExpandedCommand, more: list[ShellWord]) -> CommandOutput:
         words: list[ShellWord] = []
         assigned: list[str] = []
-        given = at
+        redirected = at
         for group in side_by_side_words(node.children):
             child = group[0]
             if child.type == "variable_assignment":
@@ -345,7 +345,7 @@ class _CommandLineWalk:
                 assigned.append(self._assigned.assign(child, msgspec.structs.replace(at, scene=scene)))
                 self.plain = False
             elif child.type in ("file_redirect", "heredoc_redirect", "herestring_redirect"):
-                given, extra = self._redirects.redirect(child, given)
+                redirected, extra = self._redirects.redirect(child, redirected)
                 words += extra
             elif child.type != "comment":
                 words += self._joined(group, at)
@@ -354,42 +354,42 @@ class _CommandLineWalk:
             environment(self.state, at, name)
         if not words:
             return CommandOutput("")
-        return run(self.state, msgspec.structs.replace(given, words=tuple(words)))
+        return run(self.state, msgspec.structs.replace(redirected, words=tuple(words)))
 
     def _on_redirected_statement(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
-        """Redirections are judged first, then the statement reads what they feed it; a here-document's line may go on behind its mark."""
+        """Redirections are judged first, then the statement reads what they feed it; a here-document's line may continue behind its mark."""
         self.plain = False
         body = node.child_by_field_name("body")
         redirects = node.children_by_field_name("redirect")
-        given, more = at, []
+        redirected, more = at, []
         for child in redirects:
-            given, extra = self._redirects.redirect(child, given)
+            redirected, extra = self._redirects.redirect(child, redirected)
             more += extra
         if body is None:
-            flow = run(self.state, msgspec.structs.replace(given, words=tuple(more)))
+            result = run(self.state, msgspec.structs.replace(redirected, words=tuple(more)))
         elif body.type == "command":
-            flow = self._command(body, given, more)
+            result = self._command(body, redirected, more)
         else:
             self.state.understood &= not more
-            flow = self._walk(body, given)
+            result = self._walk(body, redirected)
         for child in redirects:
-            self._catch(child, at, flow)
+            self._catch(child, at, result)
             for rest in child.named_children if child.type == "heredoc_redirect" else ():
                 if rest.type in FOLLOW:
                     piped = rest.type == "pipeline"
-                    self._walk(rest, msgspec.structs.replace(at, stdin=flow if piped else at.stdin))
-        return flow
+                    self._walk(rest, msgspec.structs.replace(at, stdin=result if piped else at.stdin))
+        return result
 
-    def _catch(self, node: "Node", at: ExpandedCommand, flow: CommandOutput) -> None:
+    def _catch(self, node: "Node", at: ExpandedCommand, output: CommandOutput) -> None:
         """What a download or a plain `echo` writes into a file is remembered."""
-        if node.type == "file_redirect" and (flow.fetched or flow.output):
+        if node.type == "file_redirect" and (output.fetched or output.output):
             for target in node.children_by_field_name("destination")[:1]:
                 word = self._one([target], at)
                 path = absolute(word.text, at.scene.cwd or "/")
                 if path in HARMLESS_DEVICES:
                     return
-                if flow.fetched:
+                if output.fetched:
                     self.state.fetched.add(path)
-                self.bounds.grow(len(flow.output or ""))
+                self.bounds.grow(len(output.output or ""))
                 self.bounds.step(len(self.state.contents.get(path, "")) // 16)
-                self.state.contents[path] = self.state.contents.get(path, "") + (flow.output or "")
+                self.state.contents[path] = self.state.contents.get(path, "") + (output.output or "")

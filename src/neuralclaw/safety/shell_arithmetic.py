@@ -16,7 +16,7 @@ def _quotient(a: int, b: int) -> int:
 
 def _bound(value: int) -> int:
     if not -(2**63) <= value < 2**63:
-        raise OverflowError  # the shell goes on with the lowest 64 bits
+        raise OverflowError  # the shell continues with the lowest 64 bits
     return value
 
 

@@ -1,6 +1,6 @@
 """Words of a command line: quoting, escapes, braces, tildes and expansions resolved to the text that the program gets.
 
-While a word is put together, quoted special characters stand in a private range (`MARK` plus their code), so that what is
+While a word is put together, quoted special characters are in a private range (`MARK` plus their code), so that what is
 quoted is never split or expanded.
 """
 
@@ -74,7 +74,7 @@ def plain(text: str) -> str:
 
 
 def ansi_c(body: str) -> str:
-    """What stands inside `$'…'`, escapes resolved."""
+    """What is inside `$'…'`, escapes resolved."""
 
     def one(match: re.Match[str]) -> str:
         code = match.group(1)

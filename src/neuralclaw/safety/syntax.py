@@ -41,7 +41,7 @@ def _grammar() -> Any:
 
 
 def parse(text: str, bounds: AnalysisBounds) -> "Node":
-    """The text's tree. The parser asks after every few hundred of its steps whether it may go on."""
+    """The text's tree. The parser asks after every few hundred of its steps whether it may continue."""
     from tree_sitter import Parser
 
     source = text.encode("utf-8", "replace")
@@ -118,7 +118,7 @@ def side_by_side(node: "Node", bounds: AnalysisBounds) -> bool:
 
 
 def side_by_side_words(nodes: "Sequence[Node]") -> "list[list[Node]]":
-    """The nodes in groups: words without a blank between them stand in one group."""
+    """The nodes in groups: words without a blank between them are in one group."""
     groups: list[list[Node]] = []
     for node in nodes:
         before = groups[-1][-1] if groups else None

@@ -129,12 +129,12 @@ def _each(state: AnalysisState, simple: ExpandedCommand, words: list[ShellWord],
         if mark in words[0].text:
             unresolved(state, simple, "xargs")
         return state.run(state, simple.inside(words, "xargs", fed=True))
-    flow = CommandOutput("")
+    output = CommandOutput("")
     for line in text.splitlines():
         state.bounds.grow(len(line) * len(words))
         given = [msgspec.structs.replace(w, text=w.text.replace(mark, line.strip())) for w in words]
-        flow = flow.then(state.run(state, simple.inside(given, "xargs", stdin=None)))
-    return flow
+        output = output.then(state.run(state, simple.inside(given, "xargs", stdin=None)))
+    return output
 
 
 def _find(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandOutput | None:

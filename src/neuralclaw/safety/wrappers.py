@@ -14,7 +14,7 @@ FILE = "safety/tables/wrappers.json"
 
 class Wrapper(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How a wrapper's own arguments end. `flags` and `valued` are short options without and with a value, `long_valued` long ones whose value may
-    stand apart; `skip` operands stand before the inner command; `joined`: the rest is shell text. `examples`: command lines and their inner command."""
+    are separate; `skip` operands are before the inner command; `joined`: the rest is shell text. `examples`: command lines and their inner command."""
 
     names: NonEmptyNames
     examples: Annotated[dict[NonEmptyText, NonEmptyText], msgspec.Meta(min_length=1)]

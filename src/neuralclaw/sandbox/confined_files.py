@@ -69,14 +69,14 @@ class ConfinedFiles:
         return await _effect(lambda: self._delete(envelope, _writable(grant, envelope, path, follow=False)), path)
 
     async def list(self, grant: Grant, path: str) -> Sequence[FoundEntry]:
-        """What stands in a directory, names sorted."""
+        """What is in a directory, names sorted."""
         envelope = open_envelope(grant)
         return await _blocking(lambda: self._entries(_readable(grant, envelope, path)), path)
 
     async def walk(self, grant: Grant, path: str) -> AsyncIterator[FoundEntry]:
         """All below `path`, directories before what they hold, names sorted, links not followed.
 
-        A directory that cannot be read is given with its `problem`; one that is gone by then is left out. In memory stand the
+        A directory that cannot be read is given with its `problem`; one that is gone by then is left out. In memory are the
         names of the directories on the way down only.
         """
         envelope = open_envelope(grant)
@@ -208,7 +208,7 @@ async def _blocking(job: Callable[[], T], path: str) -> T:
 
 
 async def _effect(job: Callable[[], T], path: str) -> T:
-    """A change, in a thread; it is finished or refused before a cancelled caller goes on."""
+    """A change, in a thread; it is finished or refused before a cancelled caller continues."""
     return await run_sync(_translated, job, path)
 
 

@@ -1,4 +1,4 @@
-"""Opening a real path so that no link, swapped in at whatever moment, can lead elsewhere.
+"""Opens a real path so that no link, swapped in at whatever moment, can lead elsewhere.
 
 The caller resolves links first and judges the result; here that result is opened with every link refused, on the whole way
 from `/`. A path without `..` that crosses no link is beneath each directory it names: nothing else is needed to stay inside.

@@ -13,7 +13,7 @@ Sync = Callable[[int], None]
 
 
 class Preimages:
-    """A directory (0700) of contents (0600). A content that stands here survives power loss."""
+    """A directory (0700) of contents (0600). A content that is here survives power loss."""
 
     def __init__(self, directory: str, sync: Sync = os.fsync) -> None:
         self._directory, self._sync = directory, sync

@@ -18,7 +18,7 @@ ALNUM = "[A-Za-z0-9]"
 
 
 class Format(NamedTuple):
-    """One shape. `keep`: the prefix stays readable; `digit`: a digit must stand in it, so that words joined by dashes are no key."""
+    """One shape. `keep`: the prefix stays readable; `digit`: a digit must be in it, so that words joined by dashes are no key."""
 
     kind: str
     prefixes: tuple[str, ...]

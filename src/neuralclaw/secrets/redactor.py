@@ -94,11 +94,11 @@ class Redactor:
         there = [literal for literal in self._sorted if literal in joined]
         if not there:
             return []
-        places = None if joined is text else _places(text)
-        return [_literal_search(literal, f"[REDACTED:{self._kinds[literal]}]", joined, places) for literal in there]
+        positions = None if joined is text else _places(text)
+        return [_literal_search(literal, f"[REDACTED:{self._kinds[literal]}]", joined, positions) for literal in there]
 
     def undecided(self, text: str, start: int) -> int:
-        """The first place from `start` on where what stands up to the end may be the beginning of a secret; the text's length when there is none."""
+        """The first place from `start` on where what is up to the end may be the beginning of a secret; the text's length when there is none."""
         return min(self._undecided_literal(text, start), _undecided_format(text, start))
 
     def _undecided_literal(self, text: str, start: int) -> int:
@@ -108,14 +108,14 @@ class Redactor:
         broken = "\n" in rest or "\r" in rest
         joined = BREAK.sub("", rest) if broken else rest
         size = len(joined)
-        for place in range(max(0, size - self._longest + 1), size):
-            if (size - place >= HEAD and joined[place : place + HEAD] not in self._heads) or not self._begins(joined[place:]):
+        for position in range(max(0, size - self._longest + 1), size):
+            if (size - position >= HEAD and joined[position : position + HEAD] not in self._heads) or not self._begins(joined[position:]):
                 continue
-            return start + (_places(rest)[place] if broken else place)
+            return start + (_places(rest)[position] if broken else position)
         return len(text)
 
     def _begins(self, tail: str) -> bool:
-        """Whether a literal begins with this text and goes on after it."""
+        """Whether a literal begins with this text and continues after it."""
         at = bisect_left(self._sorted, tail)
         if at < len(self._sorted) and self._sorted[at] == tail:
             at += 1
@@ -144,7 +144,7 @@ class DeltaRedactor:
         return rest
 
     def settle(self) -> str:
-        """Everything that is held back, although the text may go on: for when another kind of text comes between.
+        """Everything that is held back, although the text may continue: for when another kind of text comes between.
 
         If a secret comes of it after all, only its beginning has been shown.
         """
@@ -172,26 +172,26 @@ class DeltaRedactor:
 
 
 def _places(text: str) -> list[int]:
-    """Where each character of the text without its line breaks stands in the text."""
-    places: list[int] = []
+    """Where each character of the text without its line breaks is in the text."""
+    positions: list[int] = []
     done = 0
     for gap in BREAK.finditer(text):
-        places.extend(range(done, gap.start()))
+        positions.extend(range(done, gap.start()))
         done = gap.end()
-    places.extend(range(done, len(text)))
-    return places
+    positions.extend(range(done, len(text)))
+    return positions
 
 
-def _literal_search(literal: str, shown: str, joined: str, places: list[int] | None) -> Search:
+def _literal_search(literal: str, shown: str, joined: str, positions: list[int] | None) -> Search:
     size = len(literal)
 
     def search(start: int) -> SecretSpan | None:
-        at = joined.find(literal, start if places is None else bisect_left(places, start))
+        at = joined.find(literal, start if positions is None else bisect_left(positions, start))
         if at < 0:
             return None
-        if places is None:
+        if positions is None:
             return SecretSpan(at, at + size, shown)
-        return SecretSpan(places[at], places[at + size - 1] + 1, shown)
+        return SecretSpan(positions[at], positions[at + size - 1] + 1, shown)
 
     return search
 

@@ -3,7 +3,7 @@
 from binascii import b2a_base64
 
 SHORTEST = 8
-"""Characters. Anything shorter stands in ordinary text too often to be replaced."""
+"""Characters. Anything shorter occurs in ordinary text too often to be replaced."""
 FEWEST = 5
 """Different characters. `00000000` and `--------` are no secrets."""
 
@@ -47,7 +47,7 @@ def _small_hex(quoted: str) -> str:
 def _base64(data: bytes) -> set[str]:
     """The value in Base64, alone (with and without padding) and in the middle of something longer, at each of the three places it can begin there.
 
-    In the middle, the characters that hold bits of a neighbour are left away: the rest is the same whatever stands around it.
+    In the middle, the characters that hold bits of a neighbour are left away: the rest is the same whatever is around it.
     """
     whole = _encoded(data)
     found = {whole, whole.rstrip("=")}

@@ -1,6 +1,7 @@
 """The registry of derived tables: the built-in ones and those of capabilities, their names, columns and definitions."""
 
 import hashlib
+import inspect
 import re
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,8 +15,11 @@ from ..ports import Rows
 from ..types.codec import BUILT_IN, Codec
 from ..types.entries import Entry
 from . import dialect
-from .schema import BUILT_IN_TABLES, READABLE, STATE_TABLES
+from .connection import is_refusal
+from .schema import BUILT_IN_TABLES, READABLE, STATE_TABLES, TABLES
 
+_MOST_COLUMNS = 1_000
+"""SQLite takes 2,000 in a table."""
 _IDENTIFIER = r"[a-z_][a-z0-9_]*"
 
 
@@ -30,28 +34,33 @@ class CapabilityTable:
         self.fold: Callable[[Entry, Rows], None] = definition.fold
         self.columns, self.key = tuple(definition.columns), tuple(definition.key)
         self.stored = f"capability_{self.name}"
-        columns = [f"{_quoted(name)} {dialect.COLUMN_TYPES[kind]}" for name, kind in definition.columns.items()]
-        self.create = [dialect.create_table(_quoted(self.stored), columns, _listed(self.key))]
+        columns = [f"{dialect.quoted(name)} {dialect.COLUMN_TYPES[kind]}" for name, kind in definition.columns.items()]
+        self.create = [dialect.create_table(dialect.quoted(self.stored), columns, dialect.listed(self.key))]
         for number, index in enumerate(definition.indexes, 1):
-            self.create.append(f"CREATE INDEX {_quoted(f'index_{self.name}_{number}')} ON {_quoted(self.stored)} ({_listed(index)})")
-        one = f"WHERE {' AND '.join(f'{_quoted(name)} = ?' for name in self.key)}"
-        self.select = f"SELECT {_listed(self.columns)} FROM {_quoted(self.stored)} {one}"
-        self.insert = dialect.replace(_quoted(self.stored), _listed(self.columns), f"({', '.join('?' * len(self.columns))})")
-        self.remove = f"DELETE FROM {_quoted(self.stored)} {one}"
+            self.create.append(f"CREATE INDEX {dialect.quoted(f'index_{self.name}_{number}')} ON {dialect.quoted(self.stored)} ({dialect.listed(index)})")
+        one = f"WHERE {' AND '.join(f'{dialect.quoted(name)} = ?' for name in self.key)}"
+        self.select = f"SELECT {dialect.listed(self.columns)} FROM {dialect.quoted(self.stored)} {one}"
+        self.insert = dialect.replace(dialect.quoted(self.stored), dialect.listed(self.columns), f"({', '.join('?' * len(self.columns))})")
+        self.select_all = f"SELECT {dialect.listed(self.columns)} FROM {dialect.quoted(self.stored)}"
+        self.remove = f"DELETE FROM {dialect.quoted(self.stored)} {one}"
         shape = [self.name, list(definition.columns.items()), self.key, sorted(self.kinds), definition.indexes, definition.version]
         self.digest = hashlib.sha256(msgspec.json.encode(shape)).hexdigest()
         """It changes when anything but `fold` does."""
 
 
 class TableRows:
-    """The port `Rows` on one capability's table, inside the writer's transaction."""
+    """The port `Rows` on one capability's table, inside the writer's transaction.
+
+    `failure`: what the database could not do, whatever the fold makes of the exception; an error that a fold raises of its own is none.
+    """
 
     def __init__(self, connection: sqlite3.Connection, table: CapabilityTable) -> None:
         self._connection, self._table = connection, table
+        self.failure: sqlite3.Error | None = None
 
     def get(self, **key: Any) -> dict[str, Any] | None:
         """See `ports.Rows`. Raises `StoreError` where not just the key is named."""
-        for row in self._connection.execute(self._table.select, self._key(key)).fetchall():
+        for row in self._execute(self._table.select, self._key(key)):
             return dict(zip(self._table.columns, row, strict=True))
         return None
 
@@ -59,11 +68,19 @@ class TableRows:
         """See `ports.Rows`. Raises `StoreError` for a column that the table does not have."""
         if strange := sorted(values.keys() - set(self._table.columns)):
             raise StoreError(f"the table {self._table.name} has no column {', '.join(strange)}")
-        self._connection.execute(self._table.insert, [values.get(name) for name in self._table.columns])
+        self._execute(self._table.insert, [values.get(name) for name in self._table.columns])
 
     def delete(self, **key: Any) -> None:
         """See `ports.Rows`. Raises `StoreError` where not just the key is named."""
-        self._connection.execute(self._table.remove, self._key(key))
+        self._execute(self._table.remove, self._key(key))
+
+    def _execute(self, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        try:
+            return self._connection.execute(sql, values).fetchall()
+        except sqlite3.Error as error:
+            if not is_refusal(error):
+                self.failure = error
+            raise
 
     def _key(self, key: Mapping[str, Any]) -> list[Any]:
         if key.keys() != set(self._table.key):
@@ -106,13 +123,17 @@ class DerivedTables:
 
     def _check(self, table: Table) -> None:
         name = table.name
-        if name in BUILT_IN_TABLES or name in STATE_TABLES:
+        if name in TABLES:
             raise ConfigError(f"a capability's table is called {name}, like the built-in table {name}", hint="a table's name begins with its capability's")
         if name in self.tables:
             raise ConfigError(f"two capabilities have a table called {name}", hint="a table's name begins with its capability's")
         for word in (name, *table.columns, *table.key, *(column for index in table.indexes for column in index)):
             if not re.fullmatch(_IDENTIFIER, word):
                 raise ConfigError(f"the table {name!r} of a capability cannot have the name {word!r} in it: it is not of the form [a-z_][a-z0-9_]*")
+        if len(table.columns) > _MOST_COLUMNS:
+            raise ConfigError(f"the table {name} of a capability has {len(table.columns):,} columns; it may have {_MOST_COLUMNS:,}")
+        if inspect.iscoroutinefunction(table.fold):
+            raise ConfigError(f"the fold of the table {name} of a capability is an async function: it runs in a transaction and waits for nothing")
         if not table.key:
             raise ConfigError(f"the table {name} of a capability has no key")
         for what, columns in (("key", table.key), *(("index", index) for index in table.indexes)):
@@ -140,19 +161,6 @@ class DerivedTables:
             known = ", ".join(sorted((*BUILT_IN_TABLES, *STATE_TABLES, *self.tables)))
             raise StoreError(f"there is no derived table {name!r}: {known}")
         return table.stored, table.columns, table.key
-
-
-def _quoted(identifier: str) -> str:
-    return f'"{identifier}"'
-
-
-def _listed(identifiers: Sequence[str]) -> str:
-    return ", ".join(map(_quoted, identifiers))
-
-
-def bound(connection: sqlite3.Connection, table: CapabilityTable) -> Rows:
-    """The rows of a table, for its fold."""
-    return TableRows(connection, table)
 
 
 def lags(c: sqlite3.Connection, table: CapabilityTable, folded: int) -> bool:

@@ -41,6 +41,17 @@ STEERING_TAKEN_IN = (  # By the primary key it would look at thousands of queued
 )
 """Removes the messages that steer a turn up to an entry; values: session, turn, entry."""
 
+
+def quoted(identifier: str) -> str:
+    """A checked name as it stands in a statement."""
+    return f'"{identifier}"'
+
+
+def listed(identifiers: Sequence[str]) -> str:
+    """Checked names as they stand in a statement."""
+    return ", ".join(map(quoted, identifiers))
+
+
 COLUMN_TYPES = {"text": "TEXT", "integer": "INTEGER", "real": "REAL", "blob": "BLOB"}
 """The types of the columns of a capability's table."""
 

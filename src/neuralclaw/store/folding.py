@@ -17,8 +17,7 @@ from ..types.entries import Entry
 from ..types.events import Unreadable
 from . import dialect
 from .bodies import ENTRY, entry_of
-from .connection import is_refusal
-from .derived_tables import CapabilityTable, DerivedTables, Projection, bound, lags
+from .derived_tables import CapabilityTable, DerivedTables, Projection, TableRows, lags
 from .journal import Append
 from .tables import Tables
 from .writer import Job
@@ -26,6 +25,7 @@ from .writer import Job
 _log = logging.getLogger(__name__)
 
 _CHUNK = 500
+_REFUSED = "; nothing of this step was recorded"
 _SEEN = 1000
 """Records behind the last folded one that an opening may look at in vain; then it says that they are folded."""
 
@@ -59,12 +59,15 @@ def derive(tables: Tables, projection: Projection, *, session: str | None = None
     tables.flush()
 
 
-class _TableProjection:
-    """A capability's table as a projection. Its rows belong to no session: they are always made anew as a whole."""
+class TableProjection:
+    """A capability's table, wherever it is kept, as a projection. Its rows belong to no session: they are always made anew as a whole.
 
-    def __init__(self, tables: Tables, table: CapabilityTable) -> None:
-        self._connection, self._table = tables.connection, table
-        self._rows = bound(tables.connection, table)
+    `outcome`: what a failure means to who waits, at the end of its text.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, table: CapabilityTable, outcome: str = "") -> None:
+        self._connection, self._table, self._outcome = connection, table, outcome
+        self._rows = TableRows(connection, table)
         self.kinds: frozenset[str] | None = table.kinds
 
     def clear(self, session: str | None) -> None:
@@ -77,17 +80,19 @@ class _TableProjection:
         try:
             self._table.fold(entry, self._rows)
         except BaseException as error:  # an exit too: the thread of the writer must not end with it
-            if isinstance(error, sqlite3.Error) and not is_refusal(error):
-                raise
-            raise StoreError(
-                f"the table {self._table.name} of a capability cannot process an entry of kind {entry.header.kind} ({type(error).__name__}: {error});"
-                " nothing of this step was recorded"
-            ) from error
+            if self._rows.failure is None:
+                raise self._refused(entry, error) from error
+        if self._rows.failure is not None:
+            raise self._rows.failure
+
+    def _refused(self, entry: Entry, error: BaseException) -> StoreError:
+        said = f"the table {self._table.name} of a capability cannot process an entry of kind {entry.header.kind} ({type(error).__name__}: {error})"
+        return StoreError(said + self._outcome, hint="neuralclaw doctor names the capability and its version")
 
 
-def refold(tables: Tables, table: CapabilityTable, *, after: int | None = None) -> None:
+def refold(tables: Tables, table: CapabilityTable, *, after: int | None = None, outcome: str = "") -> None:
     """Make a capability's table anew from the entries, or take up those behind record `after`. Raises `StoreError` where its fold raises."""
-    derive(tables, _TableProjection(tables, table), after=after)
+    derive(tables, TableProjection(tables.connection, table, outcome), after=after)
     tables.connection.execute("UPDATE derived_tables SET folded = ? WHERE name = ?", (tables.record, table.name))
 
 
@@ -106,12 +111,15 @@ def forget_erased(tables: Tables, kinds: frozenset[str]) -> None:
         _refold_or_empty(tables, table, after=None)
 
 
-def _refold_or_empty(tables: Tables, table: CapabilityTable, *, after: int | None) -> None:
+def _refold_or_empty(tables: Tables, table: CapabilityTable, *, after: int | None) -> str:
+    """Why the table could not be folded and is empty now; "" where it could."""
     try:
         refold(tables, table, after=after)
     except StoreError as error:
         _log.warning("%s; the table was emptied", error.text)
         _empty(tables.connection, table.name)
+        return error.text
+    return ""
 
 
 def _empty(c: sqlite3.Connection, name: str) -> None:
@@ -129,7 +137,7 @@ class FoldingAppend(Append):
         mine = {table.name: table for kind in self.kinds for table in tables.derived.of_kind(kind) if _ready(tables, table)}
         entries = super().run(tables)
         for table in mine.values():
-            projection = _TableProjection(tables, table)
+            projection = TableProjection(tables.connection, table, _REFUSED)
             for entry in entries:
                 if entry.header.kind in table.kinds:
                     projection.take(entry)
@@ -143,7 +151,7 @@ def _ready(tables: Tables, table: CapabilityTable) -> bool:
     for digest, folded in tables.connection.execute("SELECT digest, folded FROM derived_tables WHERE name = ?", (table.name,)).fetchall():
         if digest == table.digest:
             if folded < tables.record:
-                refold(tables, table, after=folded)
+                refold(tables, table, after=folded, outcome=_REFUSED)
             return True
     return False
 
@@ -154,18 +162,19 @@ def append_job(derived: DerivedTables, kinds: Sequence[str]) -> type[Append]:
 
 
 class Attach(Job):
-    """Make a capability's table where it is not there or its definition changed, and fold what it has not taken up.
+    """Make a capability's table where it is not there or its definition changed, and fold what it has not taken up; with `anew` everything.
 
-    A fold that raises leaves the table empty and keeps nobody from opening the home: writing its kinds and reading it say what is wrong.
+    Gives why the table could not be folded, "" where it could. A fold that raises leaves the table empty and keeps nobody from opening the home: writing
+    its kinds and reading it say what is wrong.
     """
 
-    __slots__ = ("_table",)
+    __slots__ = ("_anew", "_table")
     alone = True
 
-    def __init__(self, table: CapabilityTable) -> None:
-        self._table = table
+    def __init__(self, table: CapabilityTable, *, anew: bool = False) -> None:
+        self._table, self._anew = table, anew
 
-    def run(self, tables: Tables) -> None:
+    def run(self, tables: Tables) -> str:
         c, table = tables.connection, self._table
         if (table.digest,) not in c.execute("SELECT digest FROM derived_tables WHERE name = ?", (table.name,)).fetchall():
             c.execute(f'DROP TABLE IF EXISTS "{table.stored}"')
@@ -173,8 +182,8 @@ class Attach(Job):
                 c.execute(statement)
             kinds = msgspec.json.encode(sorted(table.kinds)).decode()
             c.execute(dialect.replace("derived_tables", "name, digest, kinds, folded", "(?, ?, ?, 0)"), (table.name, table.digest, kinds))
-        for (folded,) in c.execute("SELECT folded FROM derived_tables WHERE name = ?", (table.name,)).fetchall():
-            _refold_or_empty(tables, table, after=folded)
+        ((folded,),) = c.execute("SELECT folded FROM derived_tables WHERE name = ?", (table.name,)).fetchall()
+        return _refold_or_empty(tables, table, after=None if self._anew else folded)
 
 
 def unattached(c: sqlite3.Connection, derived: DerivedTables) -> list[CapabilityTable]:

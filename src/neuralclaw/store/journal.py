@@ -27,6 +27,7 @@ from ..types.records import (
 from .projections import project
 from .record_store import check_record, encoded
 from .tables import Needs, Progress, Tables
+from .values import check_number
 from .writer import Job
 
 _KEY_BYTES = 32
@@ -85,7 +86,9 @@ def prepare(draft: Draft, codec: Codec) -> Prepared:
         body = codec.decode(kind, version, data)
     except (UnicodeEncodeError, TypeError, ValueError, LookupError, OverflowError, RecursionError) as error:
         raise StoreError(f"an entry of kind {kind} cannot be written ({error}); nothing of it was recorded") from error
-    if draft.turn in (None, NEXT) and not isinstance(body, Inbound | Cancel):
+    if draft.turn is not None and draft.turn != NEXT:
+        check_number(f"the turn of an entry of kind {kind}", draft.turn, 0)
+    elif not isinstance(body, Inbound | Cancel):
         raise StoreError(f"an entry of kind {kind} cannot be written (it has no turn); nothing of it was recorded")
     key, digest = seal(data)
     named = named_blobs(body)
@@ -182,6 +185,8 @@ class Append(Job):
             encoded(put)
             check_record(tables, put)
         for row in self._rows:
+            if not isinstance(row, StateRow):
+                raise StoreError(f"{type(row).__name__} is nothing that can be written beside entries; nothing of it was recorded")
             if isinstance(row, DeliveryAttempt) and row.item not in tables.outbox:
                 raise StoreError(f"there is nothing to deliver under the number {row.item}; nothing was changed")
             if isinstance(row, TurnAttempt) and self._lease is None:

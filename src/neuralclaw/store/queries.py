@@ -11,10 +11,11 @@ from ..types.codec import Codec
 from ..types.entries import Entry, rfc3339
 from ..types.events import ApprovalRequested, ApprovalResolved
 from ..types.grants import Scope, StandingGrant
-from ..types.records import OpenQuestion, Prefix, SessionRow, SessionState, expired
+from ..types.records import OpenQuestion, Prefix, SessionRow, SessionState
 from .bodies import ENTRY, body_of, entry_of, labels_of
 from .derived_tables import CapabilityTable, DerivedTables, lags
 from .tables import Progress
+from .values import prefix_range
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -58,26 +59,42 @@ class Query(msgspec.Struct, frozen=True):
     limit: int | None
 
 
-def table_rows(c: sqlite3.Connection, derived: DerivedTables, query: Query, *, frozen: bool) -> list[dict[str, Any]]:
-    """Rows of a table. Raises `StoreError` for a table or column that is not there, and for a capability's table that is not kept by its definition.
+def table_rows(c: sqlite3.Connection, derived: DerivedTables, query: Query, *, frozen: bool) -> list[dict[str, Any]] | None:
+    """Rows of a table; None for a capability's table that is not kept here as it is defined: it is folded in memory. Raises `StoreError`.
 
     `frozen`: nobody folds entries into it while this home is read.
     """
     stored, columns, _ = derived.shape(query.table)
-    if strange := [name for name in (*query.where, *query.order) if name not in columns]:
-        raise StoreError(f"the table {query.table} has no column {', '.join(strange)}: {', '.join(columns)}")
     table = derived.tables.get(query.table)
-    if table is not None and not _is_kept(c, table, frozen=frozen):
-        return []
+    if table is None:
+        return selected(c, stored, columns, query)
+    c.execute("BEGIN")  # another version of the capability may make the table anew at any moment
+    try:
+        digest, folded = _kept(c, table)
+        if digest == table.digest and not ((frozen or folded == 0) and lags(c, table, folded)):
+            return selected(c, stored, columns, query)
+        return [] if not digest and not lags(c, table, 0) else None
+    finally:
+        if c.in_transaction:
+            c.execute("ROLLBACK")
+
+
+def selected(c: sqlite3.Connection, stored: str, columns: Sequence[str], query: Query) -> list[dict[str, Any]]:
+    """Rows of the table that the database calls `stored`. Raises `StoreError` for a column that is not there."""
+    if strange := [name for name in (*query.where, *query.order) if name not in columns]:
+        raise StoreError(f"the table {query.table} has no column {', '.join(map(str, strange))}: {', '.join(columns)}")
     conditions: list[str] = []
     values: list[Any] = []
     for name, value in query.where.items():
         if isinstance(value, (list, tuple, set, frozenset)):
-            conditions.append(f'"{name}" IN ({", ".join("?" * len(value))})')
-            values += value
+            there = [one for one in value if one is not None]
+            condition = f'"{name}" IN ({", ".join("?" * len(there))})'
+            conditions.append(condition if len(there) == len(value) else f'({condition} OR "{name}" IS NULL)')
+            values += there
         elif isinstance(value, Prefix):
-            conditions.append(f'"{name}" >= ? AND "{name}" < ?')
-            values += (value.text, value.text + "\U0010ffff")
+            first, end = prefix_range(value.text)
+            conditions.append(f'"{name}" >= ?' if end is None else f'"{name}" >= ? AND "{name}" < ?')
+            values += [first] if end is None else [first, end]
         elif value is None:
             conditions.append(f'"{name}" IS NULL')
         else:
@@ -86,7 +103,7 @@ def table_rows(c: sqlite3.Connection, derived: DerivedTables, query: Query, *, f
     way = " DESC" if query.descending else ""
     order = " ORDER BY " + ", ".join(f'"{name}"{way}' for name in query.order) if query.order else ""
     listed = ", ".join(f'"{name}"' for name in columns)
-    limit = -1 if query.limit is None else max(0, query.limit)
+    limit = -1 if query.limit is None else query.limit
     rows = c.execute(f'SELECT {listed} FROM "{stored}"{_all_of(conditions)}{order} LIMIT ?', (*values, limit)).fetchall()
     return [dict(zip(columns, row, strict=True)) for row in rows]
 
@@ -95,17 +112,16 @@ def _all_of(conditions: Sequence[str]) -> str:
     return f" WHERE {' AND '.join(conditions)}" if conditions else ""
 
 
-def _is_kept(c: sqlite3.Connection, table: CapabilityTable, *, frozen: bool) -> bool:
-    """Whether a capability's table can be read; false where it was never made and nothing is to be folded into it. Raises `StoreError` where it cannot."""
-    digest, folded = c.execute("SELECT digest, folded FROM derived_tables WHERE name = ?", (table.name,)).fetchone() or ("", 0)
-    if digest == table.digest and not ((frozen or folded == 0) and lags(c, table, folded)):
-        return True
-    if not digest and frozen and not lags(c, table, 0):
-        return False
-    raise StoreError(
-        f"the table {table.name} of a capability is not up to date, because it was made by another version of it, or could not be folded from its entries",
-        hint="neuralclaw doctor --rebuild",
-    )
+def _kept(c: sqlite3.Connection, table: CapabilityTable) -> tuple[str, int]:
+    """The digest of the definition by which a capability's table is kept, "" where it was never made, and the record up to which it is folded."""
+    found: tuple[str, int] = c.execute("SELECT digest, folded FROM derived_tables WHERE name = ?", (table.name,)).fetchone() or ("", 0)
+    return found
+
+
+def kept_until(c: sqlite3.Connection, table: CapabilityTable) -> int:
+    """The record up to which the table is folded by this very definition, 0 where it is not."""
+    digest, folded = _kept(c, table)
+    return folded if digest == table.digest else 0
 
 
 def last_record(c: sqlite3.Connection) -> int:
@@ -175,7 +191,7 @@ def _state(c: sqlite3.Connection, p: Progress, pending: bool, aside: bool, held:
 def _is_open(c: sqlite3.Connection, question: str, now: float) -> bool:
     """Whether a person can still answer it: one that is erased, cannot be read or has expired waits for nobody."""
     found = _question_row(c, question)
-    return found is not None and found.answer is None and not expired(found.question, now)
+    return found is not None and found.is_open(now)
 
 
 _QUESTION = (
@@ -192,7 +208,7 @@ def question_rows(c: sqlite3.Connection, approval_id: str | None, session: str |
     values = [value for value in named.values() if value is not None]
     where = [*(condition for condition, value in named.items() if value is not None), *(["q.answer IS NULL"] if open_only else [])]
     rows = c.execute(f"{_QUESTION}{_all_of(where)} ORDER BY q.record", values).fetchall()
-    return [question for row in rows if (question := _question(row)) is not None and not (open_only and expired(question.question, now))]
+    return [question for row in rows if (question := _question(row)) is not None and (question.is_open(now) or not open_only)]
 
 
 def _question_row(c: sqlite3.Connection, approval_id: str) -> OpenQuestion | None:

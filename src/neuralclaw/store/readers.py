@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from ..errors import StoreError
+from ..errors import StoreError, UsageError
 from .bodies import stored_text
 from .connection import connect, database, store_error
 from .migrations import migrate, stand_in
@@ -35,6 +35,17 @@ def _patiently(c: sqlite3.Connection, read: Callable[[sqlite3.Connection], T]) -
         c.text_factory = str
 
 
+_REFUSED_VALUES = ("Error binding parameter", "too many SQL variables")
+"""How SQLite's errors about values of a statement begin."""
+
+
+def wrong_value(error: Exception) -> UsageError:
+    """What is told of a value that no statement takes, whichever way it came: nothing is wrong with the record."""
+    if isinstance(error, UnicodeEncodeError):
+        return UsageError(f"nothing on record can be {error.object!r:.80}: it is not Unicode")
+    return UsageError(f"nothing on record can be so ({error})")
+
+
 class Readers:
     """A few connections for any thread; each is used by one at a time.
 
@@ -57,7 +68,9 @@ class Readers:
             except (sqlite3.Error, OSError) as error:
                 if seen != self._look():
                     continue
-                raise store_error(error, self._home) from error
+                raise wrong_value(error) if str(error).startswith(_REFUSED_VALUES) else store_error(error, self._home) from error
+            except (UnicodeEncodeError, OverflowError) as error:
+                raise wrong_value(error) from error
             if seen == self._look():
                 return value
         raise StoreError(f"the record in {self._home} changes too fast to be read; nothing was changed", hint="try again")

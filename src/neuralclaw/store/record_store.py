@@ -9,21 +9,23 @@ from ..lookups import record_of
 from ..types.entries import rfc3339
 from ..types.records import PutRecord, Record, RecordConflict
 from .tables import Needs, RecordRow, Tables
+from .values import check_number, check_text
 from .writer import Job
 
 
 def encoded(put: PutRecord) -> str | None:
     """The value as it is kept; None: the record is to be removed. Raises `StoreError` for a value that is no JSON, and for a record without a name."""
-    if not (put.space and put.key):
-        raise StoreError("a record has a space and a key; nothing was changed")
+    check_text("the space of a record", put.space)
+    check_text("the key of a record", put.key)
+    if put.expect is not None:
+        check_number("the version that is expected", put.expect)
     if put.value is None:
         return None
     try:
         data = msgspec.json.encode(put.value)
-        if msgspec.json.decode(data) != msgspec.to_builtins(put.value):  # a number that is not finite, a key that is no text
+        if msgspec.json.decode(data) != put.value:  # bytes, a number that is not finite, a key that is no text
             raise ValueError("it would be read as another value")
         text = data.decode()
-        put.space.encode(), put.key.encode()
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise StoreError(f"the record {put.space}/{put.key} cannot be written ({error}); nothing was changed") from error
     return text

@@ -20,6 +20,8 @@ COLUMNS = {
     "records": "space, key, value, version, updated",
 }
 """The order in which a row of each table is added."""
+TABLES = frozenset({*COLUMNS, "meta", "derived_tables"})
+"""All tables of the program itself."""
 USAGE, LEASES, QUESTIONS, RECORDS = (COLUMNS[name] for name in ("usage", "leases", "questions", "records"))
 PROGRESS = COLUMNS["progress"].removesuffix(", by_schema")
 """What a session's row says; the last column says who wrote it."""

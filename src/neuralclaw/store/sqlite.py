@@ -24,11 +24,13 @@ from .derived_tables import DerivedTables
 from .folding import Attach, append_job, unattached
 from .journal import Prepared, prepare
 from .leases import Acquire, Presence, Release, alive, shown
+from .memory_tables import MemoryTables
 from .queries import Wanted
 from .readers import Readers
 from .schema import BULKY
 from .tables import Tables
 from .upkeep import Erase, Rebuild
+from .values import check_position, check_query, check_text
 from .verify import verify
 from .writer import Barrier, Job, Writer
 
@@ -51,9 +53,12 @@ class SqliteStore:
         self.home = home
         self._clock, self._derived, self._codec = clock, derived, derived.codec
         self._readers = Readers(home, patience, frozen=written is None)
+        self._memory = MemoryTables(self._readers, self._codec)
         self._changes = Changes(self._readers, self._codec)
         self._presence = written[0] if written is not None else None
         self._writer = Writer(Tables(written[1], patience, derived), home, self._changes.written) if written is not None else None
+        self.failed_tables: dict[str, str] = {}
+        """Tables of capabilities that could not be folded from their entries when this store was opened or rebuilt, and why."""
         self._leases: set[str] = set()
         """Leases that this store has given out or is asked for."""
 
@@ -99,7 +104,7 @@ class SqliteStore:
         """Make and fold the tables of capabilities that are not as they are defined."""
         try:
             for table in await self._aside(lambda c: unattached(c, self._derived)):
-                await self._write(Attach(table))
+                await self._fold(Attach(table), table.name)
         except BaseException:
             await self.aclose()
             raise
@@ -108,6 +113,7 @@ class SqliteStore:
         """Write and sync what waits, end subscriptions, free this process's leases, close the file."""
         with anyio.CancelScope(shield=True):
             self._changes.close()
+            self._memory.close()
             self._readers.close()
             if self._writer is not None:
                 await self._writer.aclose()
@@ -124,6 +130,7 @@ class SqliteStore:
 
     async def append(self, session: str, drafts: Sequence[Draft], *, lease: Lease | None = None, rows: Sequence[StateRow] = ()) -> list[Entry]:
         """See `ports.Store`. A caller that is cancelled while its drafts wait for the writer takes them back."""
+        check_text("the name of a session", session)
         heavy = sum(len(blob) for draft in drafts for blob in draft.blobs) > _HEAVY
         prepared = await anyio.to_thread.run_sync(self._prepare, drafts) if heavy else self._prepare(drafts)
         job = append_job(self._derived, [p.kind for p in prepared])
@@ -145,6 +152,7 @@ class SqliteStore:
 
     async def acquire(self, name: str) -> Lease | None:
         """See `ports.Store`. One that was taken for a caller who left meanwhile, or was told of a failure, is free."""
+        check_text("the name of a lease", name)
         holder = self._presence.holder if self._presence is not None else ""
         unknown = name not in self._leases
         self._leases.add(name)
@@ -172,8 +180,19 @@ class SqliteStore:
         return erased
 
     async def rebuild(self) -> None:
-        """Make the derived tables anew from the entries (`doctor --rebuild`)."""
+        """Make the derived tables anew from the entries (`doctor --rebuild`): the built-in ones together, then each of a capability on its own.
+
+        One whose fold raises is left empty, keeps no other from being made, and stands in `failed_tables`.
+        """
         await self._write(Rebuild())
+        for table in self._derived.tables.values():
+            await self._fold(Attach(table, anew=True), table.name)
+
+    async def _fold(self, job: Attach, name: str) -> None:
+        why: str = await self._write(job)
+        self.failed_tables.pop(name, None)
+        if why:
+            self.failed_tables[name] = why
 
     async def _write(self, job: Job) -> Any:
         if self._writer is None:
@@ -195,14 +214,20 @@ class SqliteStore:
         self, table: str, where: Mapping[str, Any] = _NOTHING, *, order: Sequence[str] = (), descending: bool = False, limit: int | None = None
     ) -> list[dict[str, Any]]:
         """See `ports.Store`."""
+        check_query(table, where, order, limit)
         query = queries.Query(table, where, order, descending, limit)
         read = functools.partial(queries.table_rows, derived=self._derived, query=query, frozen=self._writer is None)
         key = self._derived.shape(table)[2]
         few = table not in BULKY and all(name in where and not isinstance(where[name], Prefix) for name in key)
-        return self._readers.run(read) if few else await self._aside(read)
+        found = self._readers.run(read) if few else await self._aside(read)
+        if found is None:
+            found = await anyio.to_thread.run_sync(self._memory.rows, self._derived.tables[table], query)
+        return found
 
     def changes(self, after: int | None = None) -> EntrySubscription:
-        """See `ports.Store`. The subscription begins with this call; its `aclose` ends it. Raises `StoreError`."""
+        """See `ports.Store`. The subscription begins with this call; its `aclose` ends it. Raises `StoreError` and `UsageError`."""
+        if after is not None:
+            check_position("the record after which changes are told", after)
         return self._changes.subscribe(after)
 
     async def sessions(self, *, session: str | None = None, unfinished: bool = False) -> list[SessionRow]:

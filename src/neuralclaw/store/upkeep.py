@@ -8,7 +8,7 @@ from ..errors import SessionNotFound
 from ..types.entries import Draft, Entry, Header
 from ..types.events import Erased, Inbound, Unreadable
 from .bodies import labels_of
-from .folding import derive, forget_erased, refold, stored
+from .folding import derive, forget_erased, stored
 from .journal import prepare, write
 from .projections import RetainedFacts, project
 from .schema import BUILT_IN_TABLES, QUESTIONS, USAGE
@@ -23,7 +23,7 @@ _ANSWERS_ERASED = """UPDATE outbox SET text = '', address = '', next_try = 0,
 
 
 class Rebuild(Job):
-    """Derive everything anew; the same rows come out."""
+    """Derive the built-in tables anew; the same rows come out."""
 
     __slots__ = ()
     alone = True
@@ -91,17 +91,8 @@ def _names_session(tables: Tables, session: str, erased: Sequence[tuple[int, int
 
 
 def rebuild(tables: Tables, session: str | None = None) -> None:
-    """Make every derived table anew from the entries, or the rows of a session in the built-in ones, within the writer's transaction.
-
-    Raises `StoreError` where a capability's fold raises.
-    """
+    """Make the built-in derived tables anew from the entries, or the rows of a session in them, within the writer's transaction."""
     derive(tables, _BuiltIn(tables, _kept(tables, session)), session=session)
-    if session is None:
-        c = tables.connection
-        for digest, name in c.execute("SELECT digest, name FROM derived_tables").fetchall():
-            table = tables.derived.tables.get(name)
-            if table is not None and table.digest == digest:
-                refold(tables, table)
 
 
 class _BuiltIn:

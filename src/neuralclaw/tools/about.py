@@ -19,10 +19,10 @@ def about_me(about: About) -> FunctionTool:
     async def about_me(ctx: ToolContext) -> ToolResult:
         """Tell which agent this is: its name, model, settings, limits, safety rules and tools, as they are now. Use it when you are asked
         about yourself or what you may do; for the machine use system_info."""
-        told = await about(ctx)
-        if isinstance(told, str):
-            return ToolResult(content=told)
-        data = msgspec.to_builtins(dict(told), str_keys=True)
+        facts = await about(ctx)
+        if isinstance(facts, str):
+            return ToolResult(content=facts)
+        data = msgspec.to_builtins(dict(facts), str_keys=True)
         return ToolResult(content="\n".join(f"{key}: {_line(value)}" for key, value in data.items()), metadata=data)
 
     return about_me

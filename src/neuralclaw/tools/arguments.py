@@ -76,7 +76,7 @@ class _Fitter:
         if kinds is None:
             return value
         kinds = [kinds] if isinstance(kinds, str) else kinds
-        # What is right as it stands wins over what could be made of it: "5" stays a string where either may stand.
+        # What is right as it is wins over what could be made of it: "5" stays a string where either may be.
         for kind in [k for k in kinds if _is(k, value)] or kinds:
             fitted = self.convert(kind, schema, value, path)
             if fitted is not _MISFIT:

@@ -49,7 +49,7 @@ def _common(one: str, other: str) -> int:
 
 
 def _line_start(text: str, at: int) -> int:
-    """Where the line stands that is `_AROUND` lines above the one at `at`."""
+    """Where the line is that is `_AROUND` lines above the one at `at`."""
     for _ in range(_AROUND + 1):
         at = text.rfind("\n", 0, at)
         if at < 0:

@@ -112,7 +112,7 @@ class FileFormats:
     async def _converted(self, found: FileFormat, module: str, data: bytes, failed: str) -> tuple[Head, bytes]:
         done = await self._converter.convert(module, data)
         if done.ended == "time":
-            raise ToolTimeoutError(f"{failed}: it takes too long, so it was given up; nothing goes on in the background", hint=found.unreadable)
+            raise ToolTimeoutError(f"{failed}: it takes too long, so it was stopped; nothing of it runs in the background", hint=found.unreadable)
         if done.ended == "size" or "MemoryError" in done.detail:
             raise ToolError(f"{failed}: it needs more memory than a document may take", hint=found.unreadable)
         if done.ended == "crash":

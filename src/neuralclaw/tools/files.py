@@ -109,7 +109,7 @@ def _lines(grant: Grant, path: str, whole_text: str, facts: dict[str, Any], offs
     if last == count and first > 1 and lines[-1]:
         text = text.removesuffix("\n")  # the file does not end with one
     if not whole and last == count:
-        text += f"[the file goes on: {count:,} lines{_IN_PART} were read; the terminal can look further]"
+        text += f"[the file continues: {count:,} lines{_IN_PART} were read; the terminal can look further]"
     about = {"path": shown(grant, path), **facts, "lines": count, "first": first, "last": last}
     note = (
         f"[lines {first:,} to {last:,} of {count:,}; go on with offset={last + 1}]"

@@ -56,7 +56,7 @@ class WorkspaceInstructions:
         self._person_home = os.path.realpath(person_home) if person_home else ""
 
     async def parts(self, workspace: str, room: int = MAX_BYTES) -> Sequence[tuple[str, Labels]]:
-        """What stands in the files at this moment, as one piece, or nothing."""
+        """What is in the files at this moment, as one piece, or nothing."""
         found = await self.read(workspace, room)
         return [(found.text, LABELS)] if found.text else []
 
@@ -68,16 +68,16 @@ class WorkspaceInstructions:
 def read_instructions(workspace: str, person_home: str, left: int) -> Instructions:
     """The files from the root of the repository down to the workspace; outside one from the person's home directory, or the root of the file system."""
     directories, repository = directories_of(Path(workspace), person_home)
-    told: list[tuple[InstructionFile, str]] = []
+    read: list[tuple[InstructionFile, str]] = []
     for directory in reversed(directories):  # the nearest first: what is cut off is of those further away
         found = _read(directory / NAME, directories[0] if repository else directory, Path(workspace), left)
         if found is not None:
-            told.append(found)
+            read.append(found)
             left -= found[0].used
-    told.reverse()
-    pieces = [f'<file path="{os.path.relpath(file.path, workspace)}">\n{text}\n</file>' for file, text in told if text]
+    read.reverse()
+    pieces = [f'<file path="{os.path.relpath(file.path, workspace)}">\n{text}\n</file>' for file, text in read if text]
     text = "\n".join([_BEGIN, _ABOUT, *pieces, _END]) if pieces else ""
-    return Instructions(tuple(file for file, _ in told), text)
+    return Instructions(tuple(file for file, _ in read), text)
 
 
 def directories_of(workspace: Path, person_home: str) -> tuple[list[Path], bool]:

@@ -36,8 +36,8 @@ class MachineContext:
                 self._sample = await anyio.to_thread.run_sync(sample)
                 self._taken = self._monotonic()
         now = {"time": datetime.now().astimezone().isoformat(timespec="minutes"), "workspace": workspace, **disk_of(workspace), **self._sample}
-        told = _encoder.encode(now).decode().replace("<", "\\u003c")  # the workspace's name closes no tag
-        return f"<environment>\n{told}\n</environment>\n{_WHAT}"
+        encoded = _encoder.encode(now).decode().replace("<", "\\u003c")  # the workspace's name closes no tag
+        return f"<environment>\n{encoded}\n</environment>\n{_WHAT}"
 
 
 def disk_of(path: str) -> dict[str, Any]:

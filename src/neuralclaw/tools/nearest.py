@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 _MAX_LINES, _MAX_CHARS = 50_000, 2_000_000  # of a file that are looked through line by line
 _MAX_OLD = 20_000  # characters of the text that is looked for
-_MAX_PLACES = 200  # where the text without the blank lines around it may stand
+_MAX_PLACES = 200  # where the text without the blank lines around it may be
 _MAX_COMPARED, _SECONDS = 400, 0.5  # lines that are compared letter by letter, and how long
 _SHOWN_LINES, _SHOWN_CHARS = 8, 160
 _LIKE = 0.6  # how much of a line must be the same, as `difflib` counts
@@ -23,21 +23,21 @@ def nearest(text: str, old: str) -> str:
 
     It takes up to a second: a worker thread calls it.
     """
-    whole, given = text.replace("\r\n", "\n"), old.replace("\r\n", "\n")
-    if given != old or whole != text:
-        at = whole.find(given)
+    whole, old_lines = text.replace("\r\n", "\n"), old.replace("\r\n", "\n")
+    if old_lines != old or whole != text:
+        at = whole.find(old_lines)
         if at >= 0:
-            return _told(whole.split("\n"), whole.count("\n", 0, at), given.split("\n"), _line_ends_differ(text))
-    wanted = _core(given).split("\n")
+            return _told(whole.split("\n"), whole.count("\n", 0, at), old_lines.split("\n"), _line_ends_differ(text))
+    wanted = _core(old_lines).split("\n")
     if all(re.match(_NUMBERED, line) for line in wanted if line) and any(wanted):
         bare = "\n".join(re.sub(_NUMBERED, "", line, count=1) for line in wanted)
         if bare in whole:
             return "It is there without the line numbers: leave out each number and the tab behind it."
-    return _around(whole, given) or _line_by_line(whole, wanted)
+    return _around(whole, old_lines) or _line_by_line(whole, wanted)
 
 
 def _line_by_line(whole: str, wanted: list[str]) -> str:
-    """Where the wanted lines stand in another spelling, or what is most like them, in the first part of the text."""
+    """Where the wanted lines are in another spelling, or what is most like them, in the first part of the text."""
     cut = len(whole) > _MAX_CHARS
     lines = (whole[: whole.rfind("\n", 0, _MAX_CHARS) + 1 or _MAX_CHARS] if cut else whole).split("\n")
     searched, wanted = lines[:_MAX_LINES], "\n".join(wanted)[:_MAX_OLD].split("\n")
@@ -79,7 +79,7 @@ def _core(old: str) -> str:
 
 
 def _around(text: str, old: str) -> str:
-    """Where the text stands whole, but not with the blank lines and line ends that were given around it; "" where it does not."""
+    """Where the text is whole, but not with the blank lines and line ends that were given around it; "" where it is not."""
     core = _core(old)
     if not core.strip():
         return ""
@@ -109,13 +109,13 @@ def _same(one: str, other: str) -> int:
     return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
-def _edge(given: str, there: str, words: tuple[str, str, str, str]) -> str:
-    """What is other on one side of the text, read away from it: `given` is what was given there, `there` what the file has; "" where it is the same."""
-    if there.startswith(given):
+def _edge(old: str, there: str, words: tuple[str, str, str, str]) -> str:
+    """What is other on one side of the text, read away from it: `old` is what was given there, `there` what the file has; "" where it is the same."""
+    if there.startswith(old):
         return ""
     line, beside, end, side = words
     blank = there[: len(there) - len(there.lstrip(_BLANK))]
-    has, wanted, ends = blank.count("\n"), given.count("\n"), blank == there
+    has, wanted, ends = blank.count("\n"), old.count("\n"), blank == there
     if has >= wanted:
         return f"other white space {side}"
     if not ends:
@@ -171,9 +171,9 @@ _SPELLINGS: tuple[tuple[Spelling, Callable[[Sequence[str], Sequence[str]], str]]
 
 
 def _place(lines: Sequence[str], wanted: Sequence[str], spelling: Spelling) -> int | None:
-    """The first line from which on the wanted lines stand, each in this spelling; the first and the last may be parts of theirs."""
-    text, told = "\n".join(map(spelling, lines)), "\n".join(map(spelling, wanted))
-    at = text.find(told) if told.strip() else -1
+    """The first line of the wanted lines, each in this spelling; the first and the last may be parts of theirs."""
+    text, looked_for = "\n".join(map(spelling, lines)), "\n".join(map(spelling, wanted))
+    at = text.find(looked_for) if looked_for.strip() else -1
     return None if at < 0 else text.count("\n", 0, at)
 
 

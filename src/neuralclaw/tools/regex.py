@@ -2,7 +2,7 @@
 
 A model, a person or a server may give a pattern like `(a+)+$`, which Python's `re` tries for ever while it holds the interpreter. RE2 has no
 such pattern, and for that reason neither look-around nor back references. Its `\\w`, `\\d`, `\\s` and `\\b` know ASCII alone, where a person means
-letters: they are written anew here for all of Unicode. A `\\b` that stands neither at the beginning nor at the end of an alternative stays ASCII.
+letters: they are written anew here for all of Unicode. A `\\b` that is neither at the beginning nor at the end of an alternative stays ASCII.
 """
 
 import re

@@ -1,8 +1,6 @@
 """The tools of an agent under their names, behind `ports.Toolset`."""
 
-import asyncio
 import logging
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -18,6 +16,7 @@ from ..errors import (
     ToolTimeoutError,
     ToolValidationError,
 )
+from ..foreign_code import reason, run_foreign
 from ..tool import AnyTool, FunctionTool, ObjectTool, ProbeResult, as_tool, recordable
 from ..types.grants import Grant
 from ..types.signals import Signal
@@ -26,7 +25,7 @@ from .arguments import fit
 
 log = logging.getLogger(__name__)
 
-_MAX_MESSAGE = 2_000  # characters of a foreign exception's message
+_MAX_MESSAGE = 2_000  # characters of a foreign exception's message, over several lines as it may be: the model mends its call by it
 
 
 class Registry:
@@ -73,10 +72,10 @@ class Registry:
         return item.check(fitted)
 
     async def call(self, grant: Grant, ctx: ToolContext) -> ToolResult:
-        """Run the call that the grant is for, with the arguments that stand in it, within the tool's time limit.
+        """Run the call that the grant is for, with the arguments that are in it, within the tool's time limit.
 
-        Raises `ToolError`, `SecurityError`, `StoreError` and the signals as the tool raised them; any other error of a tool
-        becomes a `ToolExecutionError`, and so does a result that no entry could keep.
+        Raises `ToolError`, `SecurityError` and the signals as the tool raised them; any other error of a tool, also a `StoreError`, becomes a
+        `ToolExecutionError`, and so does a result that no entry could keep.
         """
         item = self._granted(grant)
         limit = None if item.instant else item.spec.timeout
@@ -114,32 +113,9 @@ class Registry:
 
 async def _guarded(item: FunctionTool | ObjectTool, grant: Grant, ctx: ToolContext) -> ToolResult:
     """The guard between tools, which anyone may write, and the turn: whatever one raises is an error of that call alone."""
-    try:
-        return await item.run(grant.arguments, grant, ctx)
-    except (ToolError, SecurityError, Signal, GeneratorExit):
-        raise
-    except asyncio.CancelledError as error:
-        if _cancelled():
-            raise
-        raise ToolExecutionError(f"{item.spec.name} failed: it was cancelled from within") from error
-    except BaseException as error:  # SystemExit and KeyboardInterrupt too: a tool must not end the agent
-        cause = _first(error)
-        if isinstance(cause, ToolError | SecurityError | Signal):
-            raise cause from error
-        log.warning("the tool %s failed", item.spec.name, exc_info=True)
-        text = str(cause).strip()
-        text = text if len(text) <= _MAX_MESSAGE else text[:_MAX_MESSAGE] + "…"
-        raise ToolExecutionError(f"{item.spec.name} failed: {type(cause).__name__}" + (f": {text}" if text else "")) from error
+    return await run_foreign(item.spec.name, lambda: item.run(grant.arguments, grant, ctx), passes=(ToolError, SecurityError, Signal), failure=_execution_error)
 
 
-def _cancelled() -> bool:
-    """Whether the turn is being cancelled, or its time is up (not: the tool awaited something that was cancelled)."""
-    task = asyncio.current_task()
-    return anyio.current_effective_deadline() == -math.inf or (task is not None and task.cancelling() > 0)
-
-
-def _first(error: BaseException) -> BaseException:
-    """The error itself, or the only one inside a group (of a tool's own task group)."""
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error
+def _execution_error(name: str, cause: BaseException) -> ToolExecutionError:
+    log.warning("the tool %s failed", name, exc_info=cause)
+    return ToolExecutionError(f"{name} failed: {reason(cause, longest=_MAX_MESSAGE, lines=True)}")

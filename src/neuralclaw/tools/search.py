@@ -60,13 +60,13 @@ class Hits:
 
     def end(self, searched: int, *, in_time: bool) -> str:
         """The last lines of the result where not every hit is shown, else ""."""
-        late = "" if in_time else f"[stopped after {_SECONDS:g} s and {searched:,} files; there may be more]"
+        stopped = "" if in_time else f"[stopped after {_SECONDS:g} s and {searched:,} files; there may be more]"
         if not self.more:
-            return late
+            return stopped
         largest = sorted(self.more.items(), key=lambda item: (-item[1], item[0]))
         where = ", ".join(f"{one_line(name)} ({count:,})" for name, count in largest[:_MOST_FILES]) + (", …" if len(largest) > _MOST_FILES else "")
-        told = f"[{len(self.shown):,} of {self.count:,} hits are shown; narrow the search with path, glob or a longer pattern. Not shown: {where}]"
-        return f"{told}\n{late}" if late else told
+        shortened = f"[{len(self.shown):,} of {self.count:,} hits are shown; narrow the search with path, glob or a longer pattern. Not shown: {where}]"
+        return f"{shortened}\n{stopped}" if stopped else shortened
 
 
 def _found_end(count: int, *, in_time: bool) -> str:

@@ -1,4 +1,4 @@
-"""Arithmetic that stands in a text, worked out without running code. Who asks says which operators, names and functions there are, and how large a
+"""Arithmetic that is in a text, worked out without running code. Who asks says which operators, names and functions there are, and how large a
 value may become: the calculator and the analysis of command lines read the same grammar (Python's, by `ast`) and have different operators.
 """
 

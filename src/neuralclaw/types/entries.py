@@ -6,12 +6,13 @@ from typing import Any
 
 import msgspec
 
-from .events import Body, Inbound, Message, ToolFinished, TurnStarted
+from .events import AnyBody, Body, Inbound, Message, ToolFinished, TurnStarted
 from .labels import NONE, Labels
 from .messages import Image, ImageContent
+from .sentences import SentenceOf, sentence
 
 HOME = "home"
-"""The session of what belongs to no session; its entries stand in turn 0."""
+"""The session of what belongs to no session; its entries are in turn 0."""
 CALLS = "tools"
 """The session that keeps the single calls of `tools call`. It is no conversation: nothing continues it."""
 
@@ -69,12 +70,17 @@ class Entry(msgspec.Struct, frozen=True):
         return self.header.turn
 
 
-_WHERE_THERE = frozenset({"parts", "changes", "metadata_digest", "stored", "environment", "note", "first_line", "line_count", "sender", "channel", "address"})
+_WHERE_THERE = frozenset(
+    {"parts", "changes", "metadata_digest", "stored", "environment", "note", "first_line", "line_count", "sender", "channel", "address", "failed_calls"}
+)
 """Fields that events show only where there is something in them."""
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
-    """What a subscriber gets: a body with its place. `entry` None: a passing event. Body fields are attributes of the event too."""
+    """What a subscriber gets: a body with its place. `entry` None: a passing event. Body fields are attributes of the event too.
+
+    `own_sentence`: the sentence that a capability has for an event of its own kind, "" for a built-in kind.
+    """
 
     body: Body
     session: str
@@ -83,6 +89,12 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     time: str
     entry: int | None = None
     labels: Labels = NONE
+    own_sentence: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """What happened, in one sentence for a person."""
+        return self.own_sentence or sentence(self.body)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.body, name)
@@ -147,3 +159,9 @@ def event_of(entry: Entry, seq: int = 0) -> Event | None:
         return None
     h = entry.header
     return Event(body=entry.body, session=h.session, turn=h.turn, seq=seq, time=rfc3339(h.time), entry=h.entry, labels=frozenset(h.labels))
+
+
+def with_sentence(event: Event, seq: int, sentence_of: SentenceOf) -> Event:
+    """The event under another number, with the sentence that `sentence_of` has for it where its kind is a capability's."""
+    own = "" if event.entry is None or isinstance(event.body, AnyBody) else sentence_of(event.body)
+    return Event(body=event.body, session=event.session, turn=event.turn, seq=seq, time=event.time, entry=event.entry, labels=event.labels, own_sentence=own)

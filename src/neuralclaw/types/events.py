@@ -60,9 +60,10 @@ class Erased(Body, frozen=True, kw_only=True, tag="erased"):
 
 
 class TurnStarted(Body, frozen=True, kw_only=True, tag="turn.started"):
-    """`inbound` is the entry number of the message that began it; `digests` name settings, policy, soul, prompts and tools of that moment.
+    """`inbound` is the entry number of the message that began it; `digests` are of what the turn really used: `settings`, `policy`,
+    `prompt`, `tools`, and `instructions` where sources told any; none for a turn that ended before it was equipped.
 
-    `stored`: SHA-256 of what stands in each of its requests and is kept by the store, once: `system` (the system prompt, UTF-8) and `tools` (the list
+    `stored`: SHA-256 of what is in each of its requests and is kept by the store, once: `system` (the system prompt, UTF-8) and `tools` (the list
     of `ToolDef`, JSON).
     """
 
@@ -78,10 +79,10 @@ class TurnStarted(Body, frozen=True, kw_only=True, tag="turn.started"):
 
 
 class Message(Body, frozen=True, kw_only=True, tag="message"):
-    """A reply of the model `model` (`P:M`, as it was asked). `seen`: highest entry number that stood in its request; `ran_ms`: running time of the
+    """A reply of the model `model` (`P:M`, as it was asked). `seen`: highest entry number that was in its request; `ran_ms`: running time of the
     turn so far. `served`: the name that the service itself gave of the model, where it is another (`gpt-4o-2024-11-20`).
 
-    `environment`: SHA-256 of the snapshot (UTF-8, kept by the store) that stood at the end of its request, "" where there was none. `stop` is
+    `environment`: SHA-256 of the snapshot (UTF-8, kept by the store) that was at the end of its request, "" where there was none. `stop` is
     `length` or `cancelled` where the text was cut off, by the model's output limit or because the turn was stopped.
     """
 
@@ -99,7 +100,7 @@ class Message(Body, frozen=True, kw_only=True, tag="message"):
 
 
 class Nudge(Body, frozen=True, kw_only=True, tag="nudge"):
-    """What the loop itself tells the model: asked once to go on after a promise without a call (row M2)."""
+    """What the loop itself tells the model: asked once to continue after a promise without a call (row M2)."""
 
     text: str
 
@@ -203,10 +204,13 @@ class LimitHit(Body, frozen=True, kw_only=True, tag="limit"):
 
 
 class ErrorEvent(Body, frozen=True, kw_only=True, tag="error"):
+    """`failed_calls` not empty: it says no more than that these calls failed, of which each has its own reason."""
+
     kind: str
     text: str
     recoverable: bool = False
     hint: str = ""
+    failed_calls: tuple[str, ...] = ()
 
 
 class RetryEvent(Body, frozen=True, kw_only=True, tag="retry"):

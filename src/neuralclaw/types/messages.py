@@ -67,7 +67,7 @@ class UserMessage(msgspec.Struct, frozen=True, tag="user"):
 
 
 class ReasoningState(msgspec.Struct, frozen=True):
-    """What a service gave with its reasoning and wants back unchanged to go on from it: signed or encrypted items.
+    """What a service gave with its reasoning and wants back unchanged to continue from it: signed or encrypted items.
 
     `items` are the service's own JSON objects, in order; only an adapter of the same wire format `api`, asking the same `model`, sends them back.
     """
@@ -152,7 +152,8 @@ class Failure(msgspec.Struct, frozen=True):
     """A model failure as a value: the error's class name, its sentence, the next step, and what may be done about it.
 
     `lacks`: what the model cannot do and was asked for (`tools` or `images`): the same without it may work. `answered`: the reply's text is an
-    answer all the same, and is kept. `detail`: what only the log and those who look closely are told.
+    answer all the same, and is kept. `detail`: what only the log and those who look closely are told. `failed_calls` not empty: it says no more than
+    that these tool calls failed.
     """
 
     kind: str
@@ -163,6 +164,7 @@ class Failure(msgspec.Struct, frozen=True):
     lacks: Literal["", "tools", "images"] = ""
     answered: bool = False
     detail: str = ""
+    failed_calls: tuple[str, ...] = ()
 
 
 class ModelReply(msgspec.Struct, frozen=True, kw_only=True):
@@ -247,6 +249,6 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     images: bool = False
     price: Price | None = None
     language: bool = True
-    """A language model. The grammar and direct calls are none, and are not asked to go on after a promise."""
+    """A language model. The grammar and direct calls are none, and are not asked to continue after a promise."""
     schema: bool = False
     """Whether the model can be held to a JSON Schema (`Request.answer_schema`) so firmly that its reply always fits."""

@@ -1,4 +1,4 @@
-"""Numbers and choices that a turn runs under, as values: any process can go on with a turn from these."""
+"""Numbers and choices that a turn runs under, as values: any process can continue with a turn from these."""
 
 from typing import Annotated, Any, Literal
 
@@ -42,7 +42,7 @@ class TurnOptions(msgspec.Struct, frozen=True, kw_only=True):
     tools: tuple[str, ...] | None = None
     """The tools that are offered and may be called, by their own names; None: all."""
     refusals: Literal["count", "ignore"] = "count"
-    """Whether a call that was refused decides the status of a turn that went on and answered."""
+    """Whether a call that was refused decides the status of a turn that continued and answered."""
 
 
 class StartOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,7 +50,7 @@ class StartOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     approvals: ApprovalsMode | None = None
     present: bool | None = None
-    """Whether a person can answer now. None at a turn that is gone on with: nobody is there."""
+    """Whether a person can answer now. None at a turn that is continued: nobody is there."""
     retry: bool = False
     """One more try of a turn that was set aside."""
     seconds: float | None = None
@@ -92,4 +92,4 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """Never a writable root unasked: the data home, the person's home directory, `/`."""
     expire_days: float = 7.0
     home_dir: str = ""
-    """The person's home directory, absolute and real; it stands in `protected_paths` too. "": not known."""
+    """The person's home directory, absolute and real; it is in `protected_paths` too. "": not known."""

@@ -1,4 +1,4 @@
-"""Names of files as they stand in a text of lines: what could be taken for something else is written as a JSON string."""
+"""Names of files as they are in a text of lines: what could be taken for something else is written as a JSON string."""
 
 import json
 import re

@@ -67,6 +67,10 @@ class OpenQuestion(msgspec.Struct, frozen=True):
     question: ApprovalRequested
     answer: ApprovalResolved | None = None
 
+    def is_open(self, now: float) -> bool:
+        """Whether it can still be answered; `now` in epoch seconds."""
+        return self.answer is None and not expired(self.question, now)
+
 
 class Accepted(msgspec.Struct, frozen=True):
     """A message on record: its entry and the turn it belongs to. `waits`: the session is parked, and the message waits for the answer too.
@@ -206,6 +210,11 @@ class DuplicateInbound(StoreError):
         self.session, self.entry = session, entry
 
 
+def expiry(question: ApprovalRequested) -> float:
+    """When the time of a question is over, in epoch seconds."""
+    return datetime.fromisoformat(question.expires).timestamp()
+
+
 def expired(question: ApprovalRequested, now: float) -> bool:
     """Whether the time of a question is over, which is a no, also while that is not recorded yet; `now` in epoch seconds."""
-    return datetime.fromisoformat(question.expires).timestamp() <= now
+    return expiry(question) <= now

@@ -5,7 +5,7 @@ import time
 
 import anyio.to_thread
 
-from ..setup.model_listing import has_model, names_in
+from .service_models import has_model, names_in
 
 MAX_LIST = 1_000_000
 """Bytes of the list that are read."""
@@ -43,8 +43,8 @@ class LocalOllama:
         return next((name for name in models if "embed" not in name), wanted)
 
     def _find(self) -> tuple[str, ...] | None:
-        given = self._host.rpartition("://")[2].partition("/")[0]
-        host, _, port = given.rpartition(":") if ":" in given else (given, "", "")
+        authority = self._host.rpartition("://")[2].partition("/")[0]
+        host, _, port = authority.rpartition(":") if ":" in authority else (authority, "", "")
         try:
             address = (host or "127.0.0.1", int(port or PORT))
         except ValueError:

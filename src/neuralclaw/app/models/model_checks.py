@@ -6,26 +6,17 @@ from typing import Any
 
 import msgspec
 
+from ...capability import DoctorCheck
 from ...errors import ConfigError, LLMAuthError, LLMError, LLMModelError, LLMRateLimitError, LLMTimeoutError, LLMUnavailableError
 from ...plugins import load
 from ..home import Home
 from ..setup.discovery import local_engine, providers
-from ..setup.model_listing import ModelListing, counted, has_model, listing, shown
 from ..setup.procedure import LOCAL, OFFLINE, alone, call, missing_for, opened_models
 from .model_resolver import GIVEN, OWN
+from .service_models import ModelListing, counted, has_model, listing, shown
 
 REACH_SECONDS = 4.0
 """How long a service may take to send the list of its models."""
-
-
-class ModelCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of `doctor`. `fix`: the command, or the exact edit, that mends it. `needed` false: the agent works without it."""
-
-    check: str
-    ok: bool
-    text: str
-    fix: str | None = None
-    needed: bool = True
 
 
 class FixCommands:
@@ -64,7 +55,7 @@ class FixCommands:
         return f"write the line {names[0]}=YOUR-KEY into {os.path.join(folder, '.env')}"  # noqa: PTH118
 
 
-async def model_checks(home: Home, *, real_call: bool) -> list[ModelCheck]:
+async def model_checks(home: Home, *, real_call: bool) -> list[DoctorCheck]:
     """Which model is chosen and why, whether it can be asked, and the same of every model it falls back on.
 
     The free list of models is asked for at the services that are configured for use, nowhere else; a model is called only with
@@ -82,18 +73,18 @@ async def model_checks(home: Home, *, real_call: bool) -> list[ModelCheck]:
         found += [msgspec.structs.replace(one, needed=False) for one in more]
     engine = local_engine()
     text = f"{engine} is installed" if engine else "nothing is installed that runs a model in this process"
-    return [*found, ModelCheck(check="local", ok=bool(engine), text=text, fix=missing_for(LOCAL) or None, needed=False)]
+    return [*found, DoctorCheck(check="local", ok=bool(engine), text=text, fix=missing_for(LOCAL) or None, needed=False)]
 
 
-async def _of_model(home: Home, name: str, fixes: FixCommands, how: tuple[str, bool]) -> list[ModelCheck]:
+async def _of_model(home: Home, name: str, fixes: FixCommands, how: tuple[str, bool]) -> list[DoctorCheck]:
     """The checks of one model, up to the first that makes the others pointless. `how`: what they are called, and whether to call it for real."""
     check, real_call = how
     service = name.partition(":")[0]
     try:
         full = home.models.full_name(name)
     except ConfigError as error:
-        return [ModelCheck(check=check, ok=False, text=error.text, fix=fixes.key(service, name))]
-    found = [ModelCheck(check=check, ok=True, text=full), *_of_key(home, service, f"{check}.key")]
+        return [DoctorCheck(check=check, ok=False, needed=True, text=error.text, fix=fixes.key(service, name))]
+    found = [DoctorCheck(check=check, ok=True, needed=True, text=full), *_of_key(home, service, f"{check}.key")]
     answer = None
     if service not in (*OWN, GIVEN, LOCAL):
         more, answer = await _of_service(home, full, fixes, check)
@@ -106,19 +97,21 @@ async def _of_model(home: Home, name: str, fixes: FixCommands, how: tuple[str, b
     return [*found, called]
 
 
-def _of_key(home: Home, service: str, check: str) -> list[ModelCheck]:
+def _of_key(home: Home, service: str, check: str) -> list[DoctorCheck]:
     """Where the service's key comes from; nothing for one that takes none."""
     known, env = load("provider.known").get(service), home.loaded.env
     variable = next((name for name in known.keys if env.get(name, "").strip()), "") if known is not None else ""
-    return [ModelCheck(check=check, ok=True, text=f"{variable} is set ({home.loaded.variable_origin(variable)})")] if variable else []
+    return [DoctorCheck(check=check, ok=True, needed=True, text=f"{variable} is set ({home.loaded.variable_origin(variable)})")] if variable else []
 
 
-async def _of_service(home: Home, full: str, fixes: FixCommands, check: str) -> tuple[list[ModelCheck], ModelListing]:
+async def _of_service(home: Home, full: str, fixes: FixCommands, check: str) -> tuple[list[DoctorCheck], ModelListing]:
     """Whether the service is there, takes the key, and has the model; and what it said."""
     name, _, model = full.partition(":")
     service = load("provider.resolve")(name, providers(home.loaded), home.loaded.env)
     answer = await listing(home.gate, service, REACH_SECONDS)
-    reached = ModelCheck(check=f"{check}.service", ok=answer.ok, text=answer.text, fix=None if answer.ok else _service_fix(service, full, fixes, answer))
+    reached = DoctorCheck(
+        check=f"{check}.service", ok=answer.ok, needed=True, text=answer.text, fix=None if answer.ok else _service_fix(service, full, fixes, answer)
+    )
     known = _of_name(service, model, fixes, answer) if answer.ok else None
     return ([reached] if known is None else [reached, msgspec.structs.replace(known, check=f"{check}.name")]), answer
 
@@ -131,22 +124,22 @@ def _service_fix(service: Any, full: str, fixes: FixCommands, answer: ModelListi
     return f"curl -sS {shown(service)}/models"
 
 
-def _of_name(service: Any, model: str, fixes: FixCommands, answer: ModelListing) -> ModelCheck | None:
+def _of_name(service: Any, model: str, fixes: FixCommands, answer: ModelListing) -> DoctorCheck | None:
     """Whether the model is among those of the service, or known to be withdrawn; None where that cannot be told."""
     if answer.models is not None and has_model(answer.models, model):
-        return ModelCheck(check="name", ok=True, text=f"{service.name} has {model}")
+        return DoctorCheck(check="name", ok=True, needed=True, text=f"{service.name} has {model}")
     successor = load("provider.successor")(service.name, model) if answer.models is not None or service.own else None
     if successor:
         text = f"{service.name} has withdrawn {model}; its successor is {successor}"
-        return ModelCheck(check="name", ok=False, text=text, fix=fixes.model(f"{service.name}:{successor}"))
+        return DoctorCheck(check="name", ok=False, needed=True, text=text, fix=fixes.model(f"{service.name}:{successor}"))
     if answer.models is None or model == "default":
         return None
     text = f"{model} is not among the {counted(answer.models)} of {service.name}" if answer.models else f"{service.name} has no models"
     if service.name == "ollama":
-        return ModelCheck(check="name", ok=False, text=text, fix=f"ollama pull {model}")
+        return DoctorCheck(check="name", ok=False, needed=True, text=text, fix=f"ollama pull {model}")
     near = _nearest(model, answer.models, service.default_model)
     fix = fixes.model(f"{service.name}:{near}") if near else f"curl -sS {shown(service)}/models"
-    return ModelCheck(check="name", ok=False, text=text, fix=fix, needed=False)
+    return DoctorCheck(check="name", ok=False, text=text, fix=fix, needed=False)
 
 
 def _nearest(model: str, models: tuple[str, ...], default: str) -> str:
@@ -170,11 +163,11 @@ def _call_fix(error: LLMError, full: str, fixes: FixCommands, answer: ModelListi
     return fixes.model(f"{service}:{near}") if near else "neuralclaw init"
 
 
-async def _called(home: Home, name: str, check: str, fix: Callable[[LLMError], str]) -> ModelCheck:
+async def _called(home: Home, name: str, check: str, fix: Callable[[LLMError], str]) -> DoctorCheck:
     """One real call, through the provider that turns use."""
     async with opened_models(alone(home.loaded), home.gate) as models:
         done = await call(models, name, lambda _: None)
     error = done.error()
     if error is None:
-        return ModelCheck(check=check, ok=True, text=f"answered {done.text[:60]!r} after {done.ms} ms")
-    return ModelCheck(check=check, ok=False, text=error.text, fix=fix(error))
+        return DoctorCheck(check=check, ok=True, needed=True, text=f"answered {done.text[:60]!r} after {done.ms} ms")
+    return DoctorCheck(check=check, ok=False, needed=True, text=error.text, fix=fix(error))

@@ -1,6 +1,6 @@
 """From `P:M` to a model that answers: services by name, the choice where none is configured.
 
-Around each service stand retries, then tools for models without tool calls of their own, then the models to fall back on.
+Around each service are retries, then tools for models without tool calls of their own, then the models to fall back on.
 """
 
 import os
@@ -18,9 +18,8 @@ from ...errors import ConfigError
 from ...plugins import load
 from ...ports import Clock, Net, Provider
 from ...safety.gate import PolicyGate
-from ..setup.model_listing import has_model
 from .local_ollama import LocalOllama
-from .service_models import ServiceModels
+from .service_models import ServiceModels, has_model
 
 GIVEN = "given"
 """Provider name of a `Provider` object that was passed to `Agent.open`."""
@@ -86,7 +85,7 @@ class ModelResolver:
         service, _, name = wanted.partition(":")
         if service == LOCAL:
             path = self._local(name)[1]
-            return f"{LOCAL}:{self._files.file(path).path}"  # absolute: the turn may go on in another directory
+            return f"{LOCAL}:{self._files.file(path).path}"  # absolute: the turn may continue in another directory
         default = self._find(wanted)[1] if usable or service in OWN else self.described(service).default_model
         default = name or default or self._usual_of(service)
         if not default:
@@ -94,7 +93,7 @@ class ModelResolver:
         return f"{service}:{default}"
 
     def names_service(self, model: str) -> bool:
-        """Whether what stands before the colon, or all of it, is a service."""
+        """Whether what is before the colon, or all of it, is a service."""
         service = model.partition(":")[0]
         return service in (*OWN, LOCAL) or service in self._loaded.settings.llm.providers or service in load("provider.known")
 
@@ -143,8 +142,8 @@ class ModelResolver:
     @property
     def configured(self) -> dict[str, Any]:
         """`llm.providers` as plain values, with `key_name`, the place that the key comes from."""
-        told = self._loaded.settings.llm.providers
-        return {name: {**msgspec.to_builtins(one), "key_name": self._loaded.key_place(name)} for name, one in told.items()}
+        providers = self._loaded.settings.llm.providers
+        return {name: {**msgspec.to_builtins(one), "key_name": self._loaded.key_place(name)} for name, one in providers.items()}
 
     def described(self, service: str) -> Any:
         """What is known of a service, whether its key is there or not. Raises `ConfigError`."""

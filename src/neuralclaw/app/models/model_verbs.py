@@ -73,12 +73,12 @@ class ModelVerbs:
         service, _, name = full.partition(":")
         if service in OWN or service in (GIVEN, LOCAL) or self._models.given:
             chosen = await self._models.chosen(full)
-            told = _told(chosen.info, None if service == LOCAL else Price(0, 0, 0) if service in OWN else None)
-            return {"model": full, **told, "source": "built in" if service in OWN else "model", "address": None, "key": None, "key_present": True}
+            facts = _facts(chosen.info, None if service == LOCAL else Price(0, 0, 0) if service in OWN else None)
+            return {"model": full, **facts, "source": "built in" if service in OWN else "model", "address": None, "key": None, "key_present": True}
         found = self._models.described(service)
         return {
             "model": full,
-            **_told(load("provider.info")(found, name)),
+            **_facts(load("provider.info")(found, name)),
             "source": self._source(service, name),
             "address": found.base_url,
             "key": found.key_name or None,
@@ -88,11 +88,11 @@ class ModelVerbs:
     def _source(self, service: str, name: str) -> str:
         """Where the facts are from: the settings' place, the shipped table, or nowhere."""
         prefix = f"llm.providers.{service}.models.{name}"
-        told = next((origin for key, origin in self._loaded.origins.items() if key == prefix or key.startswith(f"{prefix}.")), None)
-        return told or ("built in" if service == "ollama" or load("provider.shipped")(service, name) else "assumed")
+        configured = next((origin for key, origin in self._loaded.origins.items() if key == prefix or key.startswith(f"{prefix}.")), None)
+        return configured or ("built in" if service == "ollama" or load("provider.shipped")(service, name) else "assumed")
 
 
-def _told(info: ModelInfo, price: Price | None = None) -> dict[str, Any]:
+def _facts(info: ModelInfo, price: Price | None = None) -> dict[str, Any]:
     """What is known of a model, as plain values. `price`: USD per million tokens, null where nobody knows it."""
     cost: Any = msgspec.to_builtins(info.price or price)
     if cost is not None and cost["above"] is None:

@@ -57,8 +57,8 @@ async def try_models(
     return done
 
 
-def _advice(rows: Any, given: Mapping[str, Any]) -> str:
-    return setup_hint(rows) if given.get("service") is None else ""
+def _advice(rows: Any, arguments: Mapping[str, Any]) -> str:
+    return setup_hint(rows) if arguments.get("service") is None else ""
 
 
 MODELS = Capability(

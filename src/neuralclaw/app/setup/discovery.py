@@ -14,7 +14,7 @@ from ... import config
 from ...errors import ConfigError
 from ...plugins import load
 from ...safety.gate import PolicyGate
-from .model_listing import listing, shown
+from ..models.service_models import listing, shown
 
 LOOK_SECONDS = 1.0
 """How long the look for model files may take in all."""
@@ -50,19 +50,19 @@ class SetupFindings(msgspec.Struct, frozen=True):
 
 async def find(loaded: config.LoadedSettings, gate: PolicyGate) -> SetupFindings:
     """Look around: keys in the order in which a service becomes the default, Ollama at its configured address, files in the usual folders."""
-    address, pulled = await ollama(loaded, gate)
+    address, ollama_models = await ollama(loaded, gate)
     files: list[FoundModelFile] = []
     with anyio.move_on_after(LOOK_SECONDS):  # a folder on a network that is gone must not hold anybody up
         await anyio.to_thread.run_sync(lambda: files.extend(model_files(folders(loaded), LOOK_SECONDS)), abandon_on_cancel=True)
-    return SetupFindings(keys(loaded), address, pulled, tuple(files))
+    return SetupFindings(keys(loaded), address, ollama_models, tuple(files))
 
 
 def keys(loaded: config.LoadedSettings) -> tuple[ServiceKey, ...]:
     """The services with a key or a configured address."""
     known = load("provider.known")
-    told = providers(loaded)
+    configured = providers(loaded)
     found = []
-    for name in load("provider.with_key")(told, loaded.env):
+    for name in load("provider.with_key")(configured, loaded.env):
         if name == "ollama":
             continue
         names = known[name].keys if name in known else ()
@@ -91,33 +91,33 @@ def folders(loaded: config.LoadedSettings) -> list[str]:
     """Where GGUF files lie: the data home, `~/models`, and the folders of LM Studio, Hugging Face and llama.cpp."""
     env = loaded.env
     person = env.get("HOME", "")
-    places = [os.path.join(loaded.home, "models")]  # noqa: PTH118
+    found = [os.path.join(loaded.home, "models")]  # noqa: PTH118
     if person:
         cache = env.get("XDG_CACHE_HOME") or os.path.join(person, ".cache")  # noqa: PTH118
         hub = os.path.join(env.get("HF_HOME") or os.path.join(cache, "huggingface"), "hub")  # noqa: PTH118
         llama = env.get("LLAMA_CACHE") or os.path.join(cache, "llama.cpp")  # noqa: PTH118
         inside = [os.path.join(person, name) for name in ("models", ".lmstudio/models", ".cache/lm-studio/models")]  # noqa: PTH118
-        places += [*inside, hub, llama]
-    return list(dict.fromkeys(places))
+        found += [*inside, hub, llama]
+    return list(dict.fromkeys(found))
 
 
-def model_files(places: list[str], seconds: float) -> Iterator[FoundModelFile]:
+def model_files(roots: list[str], seconds: float) -> Iterator[FoundModelFile]:
     """Whole GGUF files below the folders, as far as they are found within `seconds`."""
     deadline = time.monotonic() + seconds
-    for place in places:
-        for path in sorted(_named_gguf(place, deadline)):
+    for root in roots:
+        for path in sorted(_named_gguf(root, deadline)):
             if time.monotonic() > deadline:
                 return
             if not trouble(path):
                 yield FoundModelFile(path, os.stat(path).st_size)  # noqa: PTH116
 
 
-def _named_gguf(place: str, deadline: float) -> Iterator[str]:
-    """Files below `place` whose name says that a model can be opened by them: no projector for images, no second part of a split one."""
-    for folder, inner, names in os.walk(place):
+def _named_gguf(root: str, deadline: float) -> Iterator[str]:
+    """Files below `root` whose name says that a model can be opened by them: no projector for images, no second part of a split one."""
+    for folder, inner, names in os.walk(root):
         if time.monotonic() > deadline:
             return
-        if folder.count(os.sep) - place.count(os.sep) >= DEEPEST:
+        if folder.count(os.sep) - root.count(os.sep) >= DEEPEST:
             inner.clear()
         for name in names:
             lower = name.lower()

@@ -126,7 +126,7 @@ class Download:
         total = int(length) if length.isdigit() else 0
         if total > self._max:
             raise too_large(total, self._max)
-        size, digest, told = 0, hashlib.sha256(), time.monotonic()
+        size, digest, reported = 0, hashlib.sha256(), time.monotonic()
         head = b""
         async for chunk in response.chunks():
             if len(head) < len(MAGIC):
@@ -138,8 +138,8 @@ class Download:
                 raise too_large(size, self._max)
             digest.update(chunk)
             self._out.write(chunk)
-            if time.monotonic() - told > TELL_SECONDS:
-                told = time.monotonic()
+            if time.monotonic() - reported > TELL_SECONDS:
+                reported = time.monotonic()
                 self._tell(f"{size / 1e6:,.0f}" + (f" of {total / 1e6:,.0f} MB ({100 * size // total} %)" if total else " MB"))
         if len(head) < len(MAGIC):
             raise NeuralClawError(f"{host} sent {size:,} bytes; nothing was kept", hint="check the address")

@@ -21,8 +21,8 @@ from ..capabilities import Capabilities
 from ..clock import SystemClock
 from ..home import read_command
 from ..models.model_resolver import OWN, ModelResolver
+from ..models.service_models import ModelListing, listing
 from .discovery import SetupFindings, find, local_engine, providers
-from .model_listing import ModelListing, listing
 
 QUESTION = "Reply with the word ready."
 CALL_SECONDS = 300.0
@@ -33,7 +33,7 @@ LIST_SECONDS = 5.0
 OFFLINE, LOCAL = "offline", "local"
 
 Tell = Callable[[str], None]
-"""Takes a line about what is going on."""
+"""Takes a line about what happens."""
 
 
 class SetupChoice(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,8 +96,8 @@ class Setup:
 
     def needs_key(self, service: str) -> bool:
         """Whether the service wants a key and none is set: with any key it could be asked, as things are it cannot."""
-        name, told, env = self.key_variable(service), providers(self.loaded), self.loaded.env
-        return bool(name) and not resolves(service, told, env) and resolves(service, told, {**env, name: "any"})
+        name, configured, env = self.key_variable(service), providers(self.loaded), self.loaded.env
+        return bool(name) and not resolves(service, configured, env) and resolves(service, configured, {**env, name: "any"})
 
     def default_model(self, service: str, found: SetupFindings) -> str:
         """The model to propose for a service: what is configured, what is there, or what is built in for it."""
@@ -108,10 +108,10 @@ class Setup:
             return found.ollama_models[0]
         if service == LOCAL:
             return found.files[0].path if found.files else ""
-        told = llm.providers.get(service)
+        configured = llm.providers.get(service)
         known = load("provider.known").get(service)
-        if told and told.models:
-            return next(iter(told.models))
+        if configured and configured.models:
+            return next(iter(configured.models))
         return "" if known is None else load("provider.successor")(service, known.model) or str(known.model)
 
     async def named(self, choice: SetupChoice) -> SetupChoice:
@@ -204,10 +204,10 @@ def alone(loaded: config.LoadedSettings) -> config.LoadedSettings:
     return trial
 
 
-def resolves(service: str, told: Mapping[str, Any], env: Mapping[str, str]) -> bool:
+def resolves(service: str, configured: Mapping[str, Any], env: Mapping[str, str]) -> bool:
     """Whether the service has all it needs to be asked."""
     try:
-        load("provider.resolve")(service, told, env)
+        load("provider.resolve")(service, configured, env)
     except ConfigError:
         return False
     return True

@@ -46,7 +46,7 @@ def _denied(before: str, after: str) -> bool:
 
 
 def _alone(before: str) -> str:
-    """What stands before a day since the last other one: `not Friday but Thursday` denies the first alone."""
+    """What is before a day since the last other one: `not Friday but Thursday` denies the first alone."""
     last = max((found.end() for found in _days(before)), default=0)
     return before[last:]
 

@@ -16,7 +16,7 @@ CACHES = ("__pycache__", ".pytest_cache", ".ruff_cache", ".mypy_cache")
 class Snapshot(NamedTuple):
     """What a folder holds at a moment; every path is relative to it.
 
-    `files`: the bytes of each file. A link stands there as `-> TARGET`, never followed; what cannot be read stands there with the reason.
+    `files`: the bytes of each file. A link appears as `-> TARGET`, never followed; what cannot be read appears with the reason.
     `caches`: the same for what lies in the caches of programs. `modes`: the permission bits of files and directories, of the folder itself under `.`.
     """
 

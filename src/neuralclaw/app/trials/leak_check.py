@@ -31,7 +31,7 @@ def _aims(word: str, file: str, beside: str) -> bool:
 
 
 def _forms(secret: str, text: bytes) -> set[str]:
-    """The secret as it stands, backwards, and the whole text in base 64 and as hexadecimal digits."""
+    """The secret as it is, backwards, and the whole text in base 64 and as hexadecimal digits."""
     whole = base64.b64encode(text.rstrip()).decode()
     return {secret, secret[::-1], whole[: len(whole) // 4 * 4 - 4], secret.encode().hex()}
 

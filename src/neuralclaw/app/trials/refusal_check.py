@@ -31,11 +31,11 @@ def took_no(outcome: TaskOutcome, name: str) -> str:
 def again(outcome: TaskOutcome, attempts: Collection[str]) -> bool:
     """Whether one of the attempts was made after the model had read of the first refusal."""
     refused = {decision.call_id for decision in outcome.refused}
-    told = False
+    refusal_seen = False
     for event in outcome.events:
         body = event.body
-        told = told or (isinstance(body, ToolFinished) and body.call_id in refused)
-        if told and isinstance(body, Message) and any(call.id in attempts for call in body.tool_calls):
+        refusal_seen = refusal_seen or (isinstance(body, ToolFinished) and body.call_id in refused)
+        if refusal_seen and isinstance(body, Message) and any(call.id in attempts for call in body.tool_calls):
             return True
     return False
 

@@ -129,7 +129,7 @@ def says_number(answer: str, number: int) -> str:
 
 
 def same(outcome: TaskOutcome, wanted: Mapping[str, str], gone: Iterable[str] = ()) -> str:
-    """Whether these files stand so and every other file as before; "" or the first that does not."""
+    """Whether these files have these contents and every other file is as before; "" or the first that does not."""
     for path, text in wanted.items():
         if outcome.text(path) is None:
             return f"{path} is not there"

@@ -227,7 +227,7 @@ def silent(bodies: Iterable[object], seconds: float) -> ErrorEvent:
 
 
 def _stopped(limit: LimitHit | None, status: str, seconds: float) -> str:
-    """Why a turn was stopped, for those who read a table: what a chat says of it tells a person how to go on."""
+    """Why a turn was stopped, for those who read a table: what a chat says of it tells a person how to continue."""
     if status == "timed_out":
         return f"it was not done within {seconds:g} s"
     return LIMITS.get(limit.kind, "it reached a limit") if limit is not None else f"it ended as {status}"

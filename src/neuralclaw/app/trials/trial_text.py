@@ -55,8 +55,8 @@ def text_of(values: Sequence[Value]) -> str:
         marks = [_mark(value, task.name) for value in values]
         if any(marks):
             lines.append(task.name.ljust(first) + "  ".join((mark or "-").ljust(column) for mark in marks).rstrip())
-    for name, cells in _sums(values):
-        lines.append(name.ljust(first) + "  ".join(cell.ljust(column) for cell in cells).rstrip())
+    for name, totals in _sums(values):
+        lines.append(name.ljust(first) + "  ".join(cell.ljust(column) for cell in totals).rstrip())
     for value in values:
         for result in value["results"]:
             if not result["passed"]:

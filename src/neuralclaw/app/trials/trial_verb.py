@@ -72,8 +72,8 @@ def paid(loaded: config.LoadedSettings, model: str) -> bool:
     service = model.partition(":")[0]
     if service in (*OWN, LOCAL, GIVEN):
         return False
-    told = {name: msgspec.to_builtins(settings) for name, settings in loaded.settings.llm.providers.items()}
-    return not is_local(load("provider.resolve")(service, told, loaded.env).host)
+    configured = {name: msgspec.to_builtins(settings) for name, settings in loaded.settings.llm.providers.items()}
+    return not is_local(load("provider.resolve")(service, configured, loaded.env).host)
 
 
 async def try_models(
@@ -118,7 +118,7 @@ class ModelTrial:
         return any(result.reached for result in self.results)
 
     def lost(self) -> bool:
-        """Whether there is no sense in going on: no reply to the first task, none to two in a row, or an error that stays."""
+        """Whether there is no sense in continuing: no reply to the first task, none to two in a row, or an error that stays."""
         last = self.results[-1]
         silent = not any(result.reached for result in self.results[-2:])
         if silent or (last.error is not None and last.error["kind"] in FINAL):

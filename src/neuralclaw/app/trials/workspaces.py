@@ -51,11 +51,11 @@ def trial_workspaces(keep: str | None, models: Sequence[str], names: Sequence[st
     made: list[Path] = []
     try:
         root = Path(keep).resolve()
-        places = [root / directory_of(model) / name for model in models for name in names]
-        there = next((place for place in places if place.is_symlink() or place.exists()), None)
+        folders = [root / directory_of(model) / name for model in models for name in names]
+        there = next((place for place in folders if place.is_symlink() or place.exists()), None)
         if there is not None:
             raise UsageError(f"{there} is there already; nothing was written to it", hint="name another directory with --keep DIR")
-        for place in places:
+        for place in folders:
             _make(place, made)
     except (OSError, ValueError) as error:
         TrialWorkspaces(made, Path()).clear()

@@ -53,10 +53,10 @@ class BlockParser:
         self._cut = False
         self._blank = self._gap = self._any = False
         self._kept = 0
-        """Boxes that stayed open since the last line was written: a blank line between blocks stands in these."""
+        """Boxes that stayed open since the last line was written: a blank line between blocks is in these."""
 
     def copy(self) -> "BlockParser":
-        """A copy that goes on by itself, with nothing in `out`."""
+        """A copy that continues by itself, with nothing in `out`."""
         other = BlockParser(self.width, colour=self._colour, marks=self._marks)
         other._boxes = [box.copy() for box in self._boxes]
         other._leaf = self._leaf.copy() if self._leaf is not None else None
@@ -276,7 +276,7 @@ class BlockParser:
         return min(self.width // 2, self.width - 2)
 
     def _fitting(self, prefix: StyledLine) -> StyledLine:
-        """As much of a prefix as leaves half of the screen: what stands nearest to the text stays."""
+        """As much of a prefix as leaves half of the screen: what is nearest to the text stays."""
         over = width_of(prefix) - self._margin()
         kept: StyledLine = []
         for text, style in prefix:

@@ -33,7 +33,7 @@ _PUNCTUATION = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
 
 
 class _Node:
-    """A piece of text with its styles; `at`: where it stands in the source."""
+    """A piece of text with its styles; `at`: where it is in the source."""
 
     __slots__ = ("at", "flags", "plain", "text")
 
@@ -62,7 +62,7 @@ class Inline:
         self._runs: list[_DelimiterRun] = []
         self._brackets: list[int] = []
         self._unclosed: dict[int, int] = {}
-        """Length of a run of backquotes without its other half -> where the first of that length stands."""
+        """Length of a run of backquotes without its other half -> where the first of that length is."""
         tokens = _TOKENS_AND_URLS if "://" in text else _TOKENS
         at, end = 0, len(text)
         while at < end:

@@ -20,7 +20,7 @@ class Paragraph:
     def __init__(self, text: str, base: str = "", *, heading: bool = False, marks: bool = False) -> None:
         self.text, self.base, self.heading, self.marks = text, base, heading, marks
         self.growing = False
-        """More of it will come: what stands open at its end is shown in the style it will have."""
+        """More of it will come: what is open at its end is shown in the style it will have."""
         self.begun = False
         """Some of it was handed out: it cannot become a heading any more, nor what was handed out a table."""
         self._wrap = LineWrapper()
@@ -65,7 +65,7 @@ class CodeBlock:
         self._blank = 0
         self._long = False
         self._carry = ""
-        """Of a line that goes on: what does not fill a row of the screen yet."""
+        """Of a line that continues: what does not fill a row of the screen yet."""
 
     def copy(self) -> "CodeBlock":
         other = CodeBlock(self.fence, self._indent, "")
@@ -83,7 +83,7 @@ class CodeBlock:
         return bool(self.fence) and len(text) - len(text.lstrip()) < 4 and len(mark) >= len(self.fence) and mark == self.fence[0] * len(mark)
 
     def add(self, text: str, width: int, *, cut: bool = False) -> list[StyledLine]:
-        """A line of code; `cut`: the line goes on, and what follows of it comes here too. Long lines stay uncoloured."""
+        """A line of code; `cut`: the line continues, and what follows of it comes here too. Long lines stay uncoloured."""
         if not self._long:
             spaces = len(text) - len(text.lstrip(" "))
             text = text[min(spaces, self._indent) :]

@@ -7,9 +7,9 @@ from .block_parser import BlockParser
 from .styled_text import harmless
 
 _LINE, _ROW, _MORE = 1_024, 4_096, 256
-"""Characters of a line that wait for its newline; of a longer one the beginning is taken as text that goes on.
+"""Characters of a line that wait for its newline; of a longer one the beginning is taken as text that continues.
 
-`_ROW`: within a table. `_MORE`: of what goes on.
+`_ROW`: within a table. `_MORE`: of what continues.
 """
 _NARROWEST = 2
 """Cells of the narrowest screen: of one wide character."""

@@ -30,12 +30,12 @@ SEQUENTIAL = 8
 
 
 class Step(msgspec.Struct, frozen=True):
-    """One step: a tool call, or a `talk` that is answered at once (`help`, `hello`, `thanks`)."""
+    """One step: a tool call, or `small_talk` that is answered at once (`help`, `hello`, `thanks`)."""
 
     words: str
     tool: str = ""
     arguments: dict[str, Any] = {}
-    talk: str = ""
+    small_talk: str = ""
     direct: bool = False
     """The sentence names the tool itself: `call NAME {…}`."""
 
@@ -70,9 +70,9 @@ def parse(text: str) -> list[Step] | Unclear:
 def _step(words: str) -> Step | None:
     for candidate in (words, without_polite(words)):
         said = "?" if candidate == "?" else " ".join(mask(trimmed(candidate)).split())
-        talk = "help" if said == "?" else next((kind for kind, phrases in TALK.items() if said and said in phrases.split("|")), "")
-        if talk:
-            return Step(words, talk=talk)
+        small_talk = "help" if said == "?" else next((kind for kind, phrases in TALK.items() if said and said in phrases.split("|")), "")
+        if small_talk:
+            return Step(words, small_talk=small_talk)
     call = proposed(without_polite(words))
     return None if call is None else Step(words, *call)
 
@@ -113,7 +113,7 @@ def missing(steps: list[Step], tools: Collection[str]) -> Step | None:
 
 def said(step: Step, tools: Collection[str]) -> str:
     """The answer to a talk."""
-    return {"help": help_text(tools), "hello": HELLO, "thanks": THANKS}[step.talk]
+    return {"help": help_text(tools), "hello": HELLO, "thanks": THANKS}[step.small_talk]
 
 
 def knows(words: str) -> bool:

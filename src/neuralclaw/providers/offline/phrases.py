@@ -1,4 +1,4 @@
-"""Taking sentences apart: leading and trailing words that carry nothing, names, keywords."""
+"""Takes sentences apart: leading and trailing words that carry nothing, names, keywords."""
 
 import re
 
@@ -7,16 +7,16 @@ from .quoting import is_quoted, mask, unquoted
 POLITE = frozenset(
     "please can could would will you kindly i want need like to i'd hey ok okay now next first finally also and just neuralclaw let's lets go ahead".split()
 )
-"""Words that may stand before a step in any number."""
+"""Words that may be before a step in any number."""
 
 _CONTENT = re.compile(r"(?:the )?contents? of ")
 _OPENING = re.compile(
     r"(?:(?:(?:the|a|an|my|this|that) (?:(?:new|empty|text|whole|following) )*)?(?:file|folder|directory)(?: (?:called|named))?|called|named) "
 )
-"""What may stand before a name: words that say what it is. `my plan.txt` and `the plan.txt` may be names themselves, so they are none of these."""
+"""What may be before a name: words that say what it is. `my plan.txt` and `the plan.txt` may be names themselves, so they are none of these."""
 _NUMBERED = re.compile(r"[\W\d]")
 NO_NAMES = frozenset("it them this that all everything file files folder directory here".split())
-"""Words that are no name unless they stand in quotes, so that `delete everything` or `read it` names nothing."""
+"""Words that are no name unless they are in quotes, so that `delete everything` or `read it` names nothing."""
 
 HERE = frozenset(
     f"{word}{noun}".strip() for word in ("", "the ", "my ", "this ", "the current ", "current ") for noun in ("workspace", "folder", "directory") if word
@@ -37,7 +37,7 @@ _DESCRIBED = frozenset(
     " everything anything nothing something today tomorrow yesterday times twice random ignoring starting ending beginning case-insensitively".split()
 )
 _WORD = re.compile(r"(?:for )?(?:the |a )?(?:exact )?(?:word|text|string|phrase|term) ")
-"""What may stand before a text that is meant as it is."""
+"""What may be before a text that is meant as it is."""
 _COUNTED = frozenset("times twice random".split())
 _SPOKEN_OF = frozenset("the a an my your our its their this that these those all any some every each both what whatever which how who where when why".split())
 ENDINGS = ("please", "for me", "to me", "now", "thanks", "thank you", "again")
@@ -122,7 +122,7 @@ def trimmed(text: str) -> str:
 def name(text: str, *, the: bool = False) -> str | None:
     """A file's or directory's name: one word, or quoted. None when it is neither, or when a part of it may be left out (`my notes.txt`).
 
-    `the`: that word may stand before it, where a wrong name does no harm.
+    `the`: that word may be before it, where a wrong name does no harm.
     """
     rest = trimmed(text)
     rest = rest[content.end() :] if (content := _CONTENT.match(mask(rest))) is not None else rest
@@ -138,7 +138,7 @@ def name(text: str, *, the: bool = False) -> str | None:
 
 
 def exact_name(text: str) -> str | None:
-    """The text as a name if it is one word, or quoted; `@` may stand before it, as completion writes it before a picture."""
+    """The text as a name if it is one word, or quoted; `@` may be before it, as completion writes it before a picture."""
     text = text.removeprefix("@")
     if is_quoted(text):
         return unquoted(text) or None
@@ -159,11 +159,11 @@ def directory(text: str) -> str | None:
 
 
 def parted(text: str, *keywords: str, last: bool = False) -> tuple[str, str] | None:
-    """What stands before and after the first (or last) of these words outside quotes; None when none is there."""
+    """What is before and after the first (or last) of these words outside quotes; None when none is there."""
     folded = f" {mask(text)} "
     found = [(folded.rfind(f" {word} ") if last else folded.find(f" {word} "), len(word)) for word in keywords]
-    places = [(at, size) for at, size in found if at >= 0]
-    if not places:
+    positions = [(at, size) for at, size in found if at >= 0]
+    if not positions:
         return None
-    at, size = max(places) if last else min(places, key=lambda place: (place[0], -place[1]))
+    at, size = max(positions) if last else min(positions, key=lambda place: (place[0], -place[1]))
     return text[: max(at - 1, 0)].strip(), text[at + size :].strip()

@@ -55,7 +55,10 @@ def answer(request: Request) -> ModelReply:
             return ModelReply(tool_calls=calls, stop="tools", model=MODEL, usage=FREE)
     texts += [outcome.for_people for outcome in outcomes] if not sentences else []
     if failures:
-        whole = Failure(failures[0].kind, "; ".join(failure.text for failure in failures), failures[0].hint, answered=True)
+        complete = all(failure.failed_calls for failure in failures)
+        failed = tuple(call for failure in failures for call in failure.failed_calls) if complete else ()
+        text = "; ".join(failure.text for failure in failures)
+        whole = Failure(failures[0].kind, text, failures[0].hint, answered=True, failed_calls=failed)
         return ModelReply(text=_joined(texts), stop="error", model=MODEL, usage=FREE, failure=whole)
     return ModelReply(text=_joined(texts), model=MODEL, usage=FREE)
 
@@ -91,14 +94,15 @@ class StepProgress:
                 self.taken += 1
         left = [step.words for step in steps if step.tool and id(step) not in results]
         for step in steps:
-            if step.talk:
+            if step.small_talk:
                 self.texts.append(said(step, tools))
             elif id(step) in results:
                 self.texts.append(results[id(step)].for_people)
         if failed:
             which = " and ".join(f"`{_short(step.words)}`" for step in failed)
             after = f", so what follows was not done: {_short('; '.join(left))}" if left else ""
-            self.failure = Failure("ToolExecutionError", f"offline: {which} failed{after}")
+            calls = tuple(results[id(step)].call_id for step in failed) if not left else ()  # what was left undone is told by no call
+            self.failure = Failure("ToolExecutionError", f"offline: {which} failed{after}", failed_calls=calls)
 
 
 def _failed(outcome: ToolMessage) -> bool:

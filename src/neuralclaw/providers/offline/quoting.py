@@ -99,7 +99,7 @@ def _is_shells_own(before: str) -> bool:
 
 
 def _is_shell(text: str, start: int) -> bool:
-    """Whether the step that begins here is a command; polite words may stand before it."""
+    """Whether the step that begins here is a command; polite words may be before it."""
     words = text[start : start + 120].replace(",", " ").lower().split()
     skipped = ("please", "can", "could", "would", "you", "and", "now", "first", "next", "finally", "also", "just", "kindly", ":")
     return next((word for word in words if word not in skipped), "") in SHELL_VERBS

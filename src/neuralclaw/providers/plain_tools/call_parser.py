@@ -60,7 +60,7 @@ def meant(text: str, names: ToolNames) -> str:
 
 
 def _read(text: str) -> tuple[Any, bool]:
-    """The value, mended where it must be, and whether it was JSON as it stood."""
+    """The value, mended where it must be, and whether it was JSON before that."""
     try:
         return msgspec.json.decode(text), True
     except (msgspec.DecodeError, RecursionError):

@@ -1,4 +1,4 @@
-"""A reply with tool calls in its text, read while it arrives: what may begin a call is held back, everything else goes on at once.
+"""A reply with tool calls in its text, read while it arrives: what may begin a call is held back, everything else continues at once.
 
 Every decision is made by the first characters that allow it, so that any cutting of the text gives the same reply.
 """
@@ -107,7 +107,7 @@ class CallReader:
         self._walker = None
 
     def _show(self, out: list[str], text: str) -> None:
-        """Text goes on; the gap before it too, except at the very beginning after a call."""
+        """Text continues; the gap before it too, except at the very beginning after a call."""
         gap = self._gap if self._shown or not self._after_call else self._gap.lstrip()
         out.append(gap + text)
         self._gap = self._gap_text = ""
@@ -143,7 +143,7 @@ class CallReader:
         self._take(1)
 
     def _opener(self, held: str, *, ended: bool) -> int:
-        """Length of the opener that the text begins with, MAYBE, or NO. It must stand before something that may be a call."""
+        """Length of the opener that the text begins with, MAYBE, or NO. It must be before something that may be a call."""
         taken = _literal(held, OPENERS)
         if taken == NO and held[0] == "`":
             taken = _fence(held)

@@ -119,7 +119,7 @@ def premise(random: Random) -> Case:
 TASKS = (
     Task("find", "Finds where a function is defined among places that only call it.", find),
     Task("read", "Reads one value out of a file with several like it.", read),
-    Task("question", "Answers a question whose answer stands in one of several files.", question),
+    Task("question", "Answers a question whose answer is in one of several files.", question),
     Task("log", "Finds a line in a log too long to read at once.", log),
     Task("pages", "Pages through a long file to a given line.", pages),
     Task("count", "Counts lines exactly, beside some that look alike.", count),
