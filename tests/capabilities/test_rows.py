@@ -8,6 +8,7 @@ import pytest
 
 from neuralclaw.app.capabilities import Capabilities, LoadedCapability
 from neuralclaw.app.capability_context import CapabilityClient
+from neuralclaw.app.capability_problems import TakenNames, problem_of
 from neuralclaw.app.clock import SystemClock
 from neuralclaw.capability import Capability, CapabilityContext, Verb
 from neuralclaw.cli import capability_rows, verb_rows
@@ -65,12 +66,24 @@ def test_what_is_given_for_people_has_no_option_and_is_not_given_for_programs() 
         arguments_of(command, ["--words"])
 
 
+@pytest.mark.parametrize(
+    ("parts", "why"),
+    [
+        ({"for_people": {"wrods": True}}, "for_people of the verb shelf.show gives wrods, which is none of its parameters"),
+        ({"record_only": True}, "the verb shelf.show works with the record alone, which is only read, and does not say reads=True"),
+        ({"for_people": {"words": True}, "record_only": True, "reads": True}, ""),
+    ],
+)
+def test_a_row_that_does_not_fit_its_function_is_told_when_it_is_loaded(parts: dict[str, Any], why: str) -> None:
+    assert problem_of(Capability(name="shelf", summary="x", verbs=(row(**parts),)), "shelf", TakenNames()) == why
+
+
 @pytest.mark.anyio
 async def test_a_verb_of_the_record_alone_has_neither_settings_nor_a_desk() -> None:
     async def ask(context: CapabilityContext, part: str) -> str:
         return str(getattr(context, part))
 
-    value = Capability(name="shelf", summary="x", verbs=(Verb(name="shelf.ask", summary="x", run=ask, record_only=True),))
+    value = Capability(name="shelf", summary="x", verbs=(Verb(name="shelf.ask", summary="x", run=ask, record_only=True, reads=True),))
     found = Capabilities([LoadedCapability("shelf", "", "built in", value=value)])
     verbs = found.for_client(CapabilityClient(None, None, None, SystemClock(), lambda entries: None, "/w")).verbs()
     assert await verbs["shelf.ask"](part="workspace") == "/w"

@@ -140,6 +140,9 @@ def _of_signature(verb: Verb) -> Iterator[str]:
         yield f"the verb {verb.name} has the parameter {taken[0]}, which every command has already"
     for told in ("help", "spelled"):
         yield from (f"{told} of the verb {verb.name} describes {name}, which is none of its parameters" for name in getattr(verb, told) if name not in names)
+    yield from (f"for_people of the verb {verb.name} gives {name}, which is none of its parameters" for name in verb.for_people if name not in names)
+    if verb.record_only and not verb.reads:
+        yield f"the verb {verb.name} works with the record alone, which is only read, and does not say reads=True"
 
 
 def _unfit(parameter: VerbParameter) -> str:
