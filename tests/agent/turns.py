@@ -18,7 +18,7 @@ from neuralclaw.ports import Gate, Provider, Redaction, Store
 from neuralclaw.runtime.asker import JournalAsker
 from neuralclaw.safety.gate import PolicyGate
 from neuralclaw.safety.shell import analyse
-from neuralclaw.sandbox.facts import SystemFacts
+from neuralclaw.sandbox.system_facts import SystemFacts
 from neuralclaw.tools.registry import Registry
 from neuralclaw.types.entries import Draft, Entry
 from neuralclaw.types.events import Inbound, Passing, TurnStarted

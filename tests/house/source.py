@@ -103,5 +103,5 @@ def own(target: str) -> str | None:
 
 
 def room(name: str) -> str:
-    """`store` for `neuralclaw.store.journal`, "" for the package itself."""
+    """`store` for `neuralclaw.store.entry_writer`, "" for the package itself."""
     return name.split(".")[1] if "." in name else ""

@@ -7,18 +7,6 @@ from collections.abc import Iterable
 
 from .source import Module, modules
 
-# File names that stand in several rooms: {"file": "why"}.
-SHARED_FILE_NAMES = {
-    "facts": "the values of what was looked up, and the look-up",
-    "journal": "the journal as a turn sees it, and as the store writes it",
-    "patterns": "patterns of a search, and those of the shell's analysis",
-    "questions": "the values of questions, and how the gate words one",
-    "sentences": "what happened, for every kind of event, and what an analysis of a command found",
-    "sessions": "`neuralclaw sessions`, and the sessions that this process drives",
-    "tools": "`neuralclaw tools`, and the values of tools",
-    "verbs": "the table of verbs, and the way of a command to it",
-}
-
 
 def type_names_used_twice(source: Iterable[Module]) -> list[str]:
     """Each name that two types have, with the files: classes, nested ones too, and names in CamelCase that a module assigns."""
@@ -51,12 +39,7 @@ def test_a_type_name_means_one_type() -> None:
 
 def test_a_file_name_means_one_file() -> None:
     twice = {name: paths for name, paths in file_names(modules()).items() if len(paths) > 1}
-    assert {name: paths for name, paths in twice.items() if name not in SHARED_FILE_NAMES} == {}
-
-
-def test_every_shared_file_name_is_still_shared() -> None:
-    found = file_names(modules())
-    assert [name for name in SHARED_FILE_NAMES if len(found.get(name, [])) < 2] == []
+    assert twice == {}
 
 
 def test_two_types_of_one_name_are_noticed_in_one_file_and_in_two() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from neuralclaw.sandbox.facts import SystemFacts
+from neuralclaw.sandbox.system_facts import SystemFacts
 from neuralclaw.types.actions import Action
 from neuralclaw.types.facts import FactSheet, PathWant, Wants
 from neuralclaw.types.options import Policy

@@ -25,7 +25,7 @@ from neuralclaw.safety.gate import PolicyGate
 from neuralclaw.safety.shell import analyse
 from neuralclaw.sandbox.confined_files import ConfinedFiles
 from neuralclaw.sandbox.converter import ChildConverter, ConversionBounds
-from neuralclaw.sandbox.facts import SystemFacts
+from neuralclaw.sandbox.system_facts import SystemFacts
 from neuralclaw.tools.file_formats import FileFormats
 from neuralclaw.tools.files import read_file
 from neuralclaw.tools.registry import Registry

@@ -13,7 +13,7 @@ from neuralclaw.sandbox.choice import ChosenSandbox
 from neuralclaw.sandbox.confined_files import ConfinedFiles
 from neuralclaw.sandbox.converter import ChildConverter
 from neuralclaw.sandbox.environment import clean_env
-from neuralclaw.sandbox.facts import SystemFacts
+from neuralclaw.sandbox.system_facts import SystemFacts
 from neuralclaw.tools.builtin import own_tools, workspace_tools
 from neuralclaw.tools.file_formats import FileFormats
 from neuralclaw.tools.registry import Registry

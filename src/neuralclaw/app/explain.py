@@ -10,7 +10,7 @@ from ..capability import TurnContext
 from ..errors import ToolNotFoundError, ToolValidationError, UsageError
 from ..ports import Toolset
 from ..safety.gate import PolicyGate
-from ..sandbox.facts import SystemFacts
+from ..sandbox.system_facts import SystemFacts
 from ..types.actions import Action, Origin, Who
 from ..types.entries import Entry
 from ..types.events import ToolStarted, TurnStarted

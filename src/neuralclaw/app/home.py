@@ -20,7 +20,7 @@ from ..ports import Clock, Provider
 from ..safety.gate import PolicyGate
 from ..sandbox.confined_files import ConfinedFiles
 from ..sandbox.environment import clean_env
-from ..sandbox.facts import SystemFacts
+from ..sandbox.system_facts import SystemFacts
 from ..secrets import Redactor
 from ..store.sqlite import SqliteStore
 from ..tools.builtin import own_tools, workspace_tools

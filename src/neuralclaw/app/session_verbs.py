@@ -12,7 +12,7 @@ from ..errors import ConfigError, SessionBusy, no_result
 from ..ports import Desk, Store, TurnEvents
 from ..runtime.sessions import lease_name
 from ..types.entries import Event
-from ..types.events import Cancel, Inbound, TurnFinished
+from ..types.events import Cancel, Inbound, TurnFinished, TurnStarted
 from ..types.ids import new_id
 from ..types.options import StartOptions, TurnOptions
 from ..types.records import SessionRow
@@ -126,7 +126,9 @@ class SessionVerbs:
     async def _withdraw_waiting(self, row: SessionRow) -> None:
         """Withdraw the messages that wait behind the turn that is cancelled: no turn begins with them."""
         inbox = Inbox()
-        for entry in await self._store.read(row.session, kinds=("inbound", "turn.started", "message", "cancel")):
+        began = await self._store.read(row.session, from_turn=row.last_turn, kinds=("turn.started",)) if row.last_turn else []
+        after = max((entry.body.inbound for entry in began if isinstance(entry.body, TurnStarted)), default=0)
+        for entry in await self._store.read(row.session, after=after, kinds=("inbound", "turn.started", "message", "cancel")):
             inbox.apply(entry)
             if isinstance(entry.body, Cancel) and entry.body.message is not None:
                 inbox.withdraw(entry.body)

@@ -5,7 +5,7 @@ from typing import Any
 
 from ..channels.command_hints import typed
 from ..errors import ConfigError, StoreError
-from . import output, verbs
+from . import output, verb_dispatch
 from .parsing import Command, not_yet, with_json
 
 
@@ -19,7 +19,7 @@ def _options(parser: argparse.ArgumentParser) -> None:
 def _checks(args: argparse.Namespace) -> list[dict[str, Any]]:
     """All checks, or the one that stands in the way of the others."""
     try:
-        found: list[dict[str, Any]] = verbs.ask(args, "doctor", call=args.call, needed=True)
+        found: list[dict[str, Any]] = verb_dispatch.ask(args, "doctor", call=args.call, needed=True)
     except ConfigError as error:
         found = [{"check": "config", "ok": False, "text": error.text, "fix": error.hint or "neuralclaw config path", "needed": True}]
     except StoreError as error:
@@ -30,7 +30,7 @@ def _checks(args: argparse.Namespace) -> list[dict[str, Any]]:
 def _beside(args: argparse.Namespace) -> list[dict[str, Any]]:
     """What else can be checked where the store cannot be written; nothing where it cannot be read either."""
     try:
-        found = verbs.look(args, "doctor", call=args.call)
+        found = verb_dispatch.look(args, "doctor", call=args.call)
     except StoreError:
         return []
     return [check for check in found if check["check"] != "store"]
@@ -39,7 +39,7 @@ def _beside(args: argparse.Namespace) -> list[dict[str, Any]]:
 def _doctor(args: argparse.Namespace) -> int:
     if args.prove:
         raise not_yet("doctor --prove")
-    checks = verbs.ask(args, "doctor", rebuild=True, call=args.call, needed=True) if args.rebuild else _checks(args)
+    checks = verb_dispatch.ask(args, "doctor", rebuild=True, call=args.call, needed=True) if args.rebuild else _checks(args)
     needed = [check.pop("needed", True) for check in checks]
     if args.json:
         output.json_line(checks)

@@ -12,8 +12,8 @@ GROUPS = {
     "init": "init",
     "doctor": "doctor",
     "config": "config",
-    "sessions": "sessions",
-    "tools": "tools",
+    "sessions": "session_commands",
+    "tools": "tool_commands",
     "policy": "policy",
     "completion": "completion",
 }

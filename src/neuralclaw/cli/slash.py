@@ -54,8 +54,12 @@ def _help_of(chat: Chat, name: str) -> None:
         raise UsageError(f"there is no /{name}", hint="/help shows the commands")
     if command.help is not None:
         chat.say(command.help())
-    else:
-        chat.table([(f"/{name} {command.takes}".rstrip(), command.does)])
+        return
+    chat.table([(f"/{name} {command.takes}".rstrip(), command.does)])
+    if name in _NOUNS:
+        help_of_rows = _rows(chat, name).help
+        assert help_of_rows is not None, "a command that is made from rows"
+        chat.say(help_of_rows())
 
 
 async def _new(chat: Chat, rest: str) -> None:
@@ -67,9 +71,14 @@ async def _new(chat: Chat, rest: str) -> None:
     chat.say(f"session {rest}" if rest else "a new session begins with the next message")
 
 
+def _rows(chat: Chat, noun: str) -> SlashCommand:
+    """The command of a noun that is made from the rows of its verbs."""
+    found: SlashCommand = load("chat.rows")(capabilities_of(chat.client.settings), [noun])[noun]
+    return found
+
+
 async def _row(chat: Chat, noun: str, rest: str) -> None:
-    """A command of the noun that a capability brings."""
-    await load("chat.rows")(capabilities_of(chat.client.settings), [noun])[noun].run(chat, rest)
+    await _rows(chat, noun).run(chat, rest)
 
 
 async def _sessions(chat: Chat, rest: str) -> None:
@@ -179,6 +188,8 @@ async def _quit(chat: Chat, rest: str) -> None:
 
 
 _MODELS = "|".join(name.partition(".")[2] for name in CAPABILITIES["models"].verbs)
+_NOUNS = ("sessions", "models", "tools")
+"""Commands that show something of their own without an argument, and run a verb's row with one."""
 _SESSION, _TURN, _AGENT, _CHAT = "Sessions", "The running turn", "The agent", "The chat"
 
 SLASH = {

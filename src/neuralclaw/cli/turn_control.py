@@ -7,7 +7,7 @@ from typing import Any
 from ..app.option_checks import continued
 from ..channels.nonblocking_output import NonblockingOutput
 from ..errors import SessionBusy, UsageError
-from . import output, verbs
+from . import output, verb_dispatch
 from .event_output import TextRenderer
 from .failure import CODES, exit_code
 from .interrupts import CommandRun
@@ -21,7 +21,7 @@ async def send(args: argparse.Namespace, run: CommandRun) -> int:
     """Steer the turn that runs, else begin one here and show it as `run` does; the exit code is then that of the turn."""
     if not (text := clean(args.text)).strip():
         raise UsageError("there is nothing to say: the text is empty", hint=f'neuralclaw sessions send {args.session} "TEXT"')
-    row, flow = await verbs.recorded(args, "sessions.show", session=args.session, after=sys.maxsize), run.flow
+    row, flow = await verb_dispatch.recorded(args, "sessions.show", session=args.session, after=sys.maxsize), run.flow
     err, here = output.screen(flow.err), present(flow)
     approvals = mode(args.approvals, present=here)
     model = row["model"] if ":" in row["model"] else None

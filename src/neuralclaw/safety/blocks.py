@@ -11,9 +11,9 @@ import msgspec
 from ..types.datafile import by_name, read_data_file
 from ..types.options import Policy
 from .command_line import BlockMatch
+from .lazy_regex import lazy_pattern
 from .nameset import NameSet, NonEmptyNames, NonEmptyText
 from .paths import absolute, is_device, is_root_or_home, matches
-from .patterns import lazy_pattern
 from .shell_words import ShellWord
 
 FILE = "safety/tables/blocks.json"

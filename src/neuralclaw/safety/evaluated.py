@@ -9,7 +9,7 @@ from ..types.risk import Power, Risk
 from .analysis_state import AnalysisState, ExpandedCommand, environment
 from .bounds import Exceeded
 from .command_line import SimpleCommand
-from .patterns import lazy_pattern
+from .lazy_regex import lazy_pattern
 from .programs import variable_risk
 from .shell_words import ShellWord
 

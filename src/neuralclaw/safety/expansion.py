@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from .bounds import AnalysisBounds
-from .patterns import lazy_pattern
+from .lazy_regex import lazy_pattern
 from .shell_arithmetic import shell_number
 from .shell_words import EMPTY, ShellWord, WordPiece, ansi_c, bare, finish, in_double_quotes, quoted, text_of
 

@@ -17,13 +17,13 @@ from ..types.risk import Decision, Risk, Tier
 from ..types.signals import Denied, Parked
 from ..types.tools import ToolSpec
 from ..types.verdicts import RuleMatch, Verdict
-from . import questions, scopes
+from . import question_wording, scopes
 from .analysis import Analysis, analyse
 from .bounds import QUICK_TEXT, AnalysisBounds, Exceeded
+from .call_sentences import sentence
 from .command_line import CommandLine
-from .questions import JudgedAction
+from .question_wording import JudgedAction
 from .rules import decide
-from .sentences import sentence
 
 log = logging.getLogger(__name__)
 
@@ -129,7 +129,7 @@ class PolicyGate:
         if found := scopes.used(judged.parts, answers.standing):
             return allowed(verdict, found)
         expires = self._clock.now() + self._policy.expire_days * DAY
-        raise Parked(questions.build(action, judged, hash=hash, expires=expires, make_id=self._make_id))
+        raise Parked(question_wording.build(action, judged, hash=hash, expires=expires, make_id=self._make_id))
 
 
 async def here(work: Callable[[Callable[[], float] | None], Any]) -> Any:

@@ -6,7 +6,7 @@ from ..types.risk import Power, Risk
 from .blocks import block, forks
 from .command_effects import CommandEffects
 from .command_line import BlockMatch
-from .patterns import lazy_pattern
+from .lazy_regex import lazy_pattern
 from .programs import SHELLS
 from .shell_words import ShellWord
 

@@ -4,7 +4,7 @@ import ast
 import operator
 
 from ..types.arithmetic import NotArithmetic, Operators, evaluate
-from .patterns import lazy_pattern
+from .lazy_regex import lazy_pattern
 
 _PLAIN = lazy_pattern(r"[0-9+*/%()\s-]{1,80}")
 

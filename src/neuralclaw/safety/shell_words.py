@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from .bounds import AnalysisBounds, Exceeded
-from .patterns import lazy_pattern
+from .lazy_regex import lazy_pattern
 
 if TYPE_CHECKING:
     from tree_sitter import Node

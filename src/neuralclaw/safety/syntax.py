@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from .bounds import AnalysisBounds, Exceeded
-from .patterns import lazy_pattern
+from .lazy_regex import lazy_pattern
 from .shell_words import text_of
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from ..types.events import Unreadable
 from . import dialect
 from .bodies import ENTRY, entry_of
 from .derived_tables import CapabilityTable, DerivedTables, Projection, TableRows, lags
-from .journal import Append
+from .entry_writer import Append
 from .tables import Tables
 from .writer import Job
 

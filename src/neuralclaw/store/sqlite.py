@@ -21,8 +21,8 @@ from . import queries, record_store
 from .changes import Changes, EntrySubscription
 from .connection import check_home, make_home, open_writer, store_error
 from .derived_tables import DerivedTables
+from .entry_writer import Prepared, prepare
 from .folding import Attach, append_job, unattached
-from .journal import Prepared, prepare
 from .leases import Acquire, Presence, Release, alive, shown
 from .memory_tables import MemoryTables
 from .queries import Wanted

@@ -8,8 +8,8 @@ from ..errors import SessionNotFound
 from ..types.entries import Draft, Entry, Header
 from ..types.events import Erased, Inbound, Unreadable
 from .bodies import labels_of
+from .entry_writer import prepare, write
 from .folding import derive, forget_erased, stored
-from .journal import prepare, write
 from .projections import RetainedFacts, project
 from .schema import BUILT_IN_TABLES, QUESTIONS, USAGE
 from .tables import Needs, Progress, QuestionRow, Tables

@@ -15,7 +15,7 @@ from ...config.save import save
 from ...errors import ConfigError, LLMError
 from ...plugins import load
 from ...safety.gate import PolicyGate
-from ...sandbox.facts import SystemFacts
+from ...sandbox.system_facts import SystemFacts
 from ...types.messages import Failure, Finished, ModelReply, Notice, Request, Retrying, UserMessage
 from ..capabilities import Capabilities
 from ..clock import SystemClock
