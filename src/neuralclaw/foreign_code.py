@@ -1,14 +1,17 @@
 """The guard around code that others wrote: whatever it raises is an error of its own, and ends nothing around it."""
 
 import asyncio
+import logging
 import math
 import sys
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import anyio
 
 from .errors import AgentError, NeuralClawError
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -18,10 +21,53 @@ _OURS = frozenset({"neuralclaw", "anyio", "msgspec", "_frozen_importlib", "_froz
 """Packages that stand between the program and foreign code, besides the standard library."""
 
 
-def cancelled() -> bool:
-    """Whether what runs here is being cancelled by somebody, or its time is up; false where only something that it waited for was cancelled."""
+def uncancel() -> None:
+    """Take back every cancellation of this task that was asked for outside a cancel scope, after it has come through."""
     task = asyncio.current_task()
-    return anyio.current_effective_deadline() == -math.inf or (task is not None and task.cancelling() > 0)
+    while task is not None and task.uncancel():
+        pass
+
+
+class EndOfWork(Generic[T]):
+    """How work ended: with what it gave, or with what it raised (`error`). A cancellation that nobody around it asked for is an error too."""
+
+    def __init__(self) -> None:
+        self.given: list[T] = []
+        self.error: BaseException | None = None
+
+    async def follow(self, work: Callable[[], Awaitable[T]]) -> None:
+        """Do the work. Raises nothing."""
+        try:
+            self.given.append(await work())
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                await asyncio.sleep(0)  # a cancellation of its own task that has not come through yet comes here
+        except BaseException as error:
+            self.error = error
+
+
+async def run_apart(work: Callable[[], Awaitable[T]]) -> EndOfWork[T]:
+    """How `work` ends, in a task of its own: a cancellation of its task and a cancel scope that it leaves open end it alone.
+
+    It runs in a copy of the caller's context. Cancelled from outside, it is cancelled, and waited for; one that gives a value all the same has done
+    its work, and the next wait of the caller is cancelled.
+    """
+    end: EndOfWork[T] = EndOfWork()
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(end.follow, work)
+    except asyncio.CancelledError:
+        if end.error is not None and not isinstance(end.error, asyncio.CancelledError):
+            log.info("what was cancelled failed: %s", reason(end.error))
+        if not end.given or anyio.current_effective_deadline() > -math.inf:
+            raise
+        end.error = None
+    except BaseExceptionGroup as error:  # `follow` raises nothing: its task could not end, because a scope in it is open
+        end.error = end.error or RuntimeError("it left a cancel scope open")
+        end.error.__cause__ = end.error.__cause__ or error
+    if end.error is None and not end.given:
+        end.error = asyncio.CancelledError()
+    return end
 
 
 async def run_foreign(
@@ -31,24 +77,21 @@ async def run_foreign(
     passes: tuple[type[Exception], ...] = (),
     failure: Callable[[str, BaseException], NeuralClawError] | None = None,
 ) -> T:
-    """What `work` gives. `what` names it and whose it is, for the error.
+    """What `work` gives, which runs as `run_apart` says. `what` names it and whose it is, for the error.
 
     Raises an `AgentError`, or what `failure` makes of `what` and the cause, for whatever it raises: an exception of any class, an exit of the program,
     a cancellation that nobody here asked for. Errors of the classes `passes` are raised as they are, also out of a group that holds one alone.
     """
-    try:
-        return await work()
-    except GeneratorExit:
-        raise
-    except passes:
-        raise
-    except BaseException as error:
-        if isinstance(error, asyncio.CancelledError) and cancelled():
-            raise
-        cause = innermost(error)
-        if isinstance(cause, passes):
-            raise cause from error
-        raise (failure or _agent_error)(what, cause) from error
+    end = await run_apart(work)
+    error = end.error
+    if error is None:
+        return end.given[0]
+    cause = innermost(error)
+    if isinstance(error, passes):
+        raise error
+    if isinstance(cause, passes):
+        raise cause from error
+    raise (failure or _agent_error)(what, cause) from error
 
 
 def _agent_error(what: str, cause: BaseException) -> AgentError:
@@ -102,10 +145,18 @@ def reason(error: BaseException, *, longest: int = LONGEST_REASON, lines: bool =
     error = innermost(error)
     if isinstance(error, asyncio.CancelledError):
         return "it was cancelled from within"
-    said = error.msg if isinstance(error, SyntaxError) and error.filename else _text(error)
+    said = error.msg if isinstance(error, SyntaxError) and error.filename and isinstance(error.msg, str) else _text(error)
     text = said.strip() if lines else " ".join(said.split())
     text = text if len(text) <= longest else text[: longest - 1] + "…"
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def shown_value(value: object) -> str:
+    """A value of foreign code as Python writes it; its class alone where that cannot be made."""
+    try:
+        return repr(value)
+    except BaseException:
+        return type(value).__name__
 
 
 def innermost(error: BaseException) -> BaseException:
@@ -116,8 +167,8 @@ def innermost(error: BaseException) -> BaseException:
 
 
 def _text(error: BaseException) -> str:
-    """What an error says; one whose own text cannot be made says nothing."""
+    """What an error says; one whose own text cannot be made says nothing, whatever its code does instead."""
     try:
         return str(error)
-    except Exception:
+    except BaseException:
         return ""

@@ -58,7 +58,7 @@ class Brought:
     def channels(self) -> Mapping[str, Channel]:
         return {}
 
-    def wrap(self, turn: TurnContext, provider: Provider) -> Provider:
+    async def wrap(self, turn: TurnContext, provider: Provider) -> Provider:
         self.wrapped.append(turn)
         return provider
 

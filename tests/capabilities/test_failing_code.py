@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from neuralclaw import Agent
@@ -59,11 +61,62 @@ async def waits_for_cancelled() -> Any:
     await never
 
 
+async def cancels_itself() -> Any:
+    this_task().cancel()
+    await anyio.lowlevel.checkpoint()
+
+
+async def cancels_itself_at_its_end() -> Any:
+    this_task().cancel()
+    return []
+
+
+async def leaves_a_scope_open() -> Any:
+    anyio.CancelScope().__enter__()
+    return []
+
+
+async def leaves_a_cancelled_scope_open() -> Any:
+    scope = anyio.CancelScope()
+    scope.__enter__()
+    scope.cancel()
+    return []
+
+
+async def ends_its_generator() -> Any:
+    raise GeneratorExit
+
+
+class UnspeakableError(Exception):
+    def __str__(self) -> str:
+        raise SystemExit(9)
+
+
+async def cannot_be_told() -> Any:
+    raise UnspeakableError
+
+
+def this_task() -> asyncio.Task[Any]:
+    task = asyncio.current_task()
+    assert task is not None
+    return task
+
+
 async def gives(value: Any) -> Any:
     return value
 
 
-FAILING = [(raises, "KeyError: 'mood'"), (exits, "SystemExit: 7"), (waits_for_cancelled, "it was cancelled from within")]
+FAILING = [
+    (raises, "KeyError: 'mood'"),
+    (exits, "SystemExit: 7"),
+    (waits_for_cancelled, "it was cancelled from within"),
+    (cancels_itself, "it was cancelled from within"),
+    (cancels_itself_at_its_end, "it was cancelled from within"),
+    (leaves_a_scope_open, "RuntimeError: it left a cancel scope open"),
+    (leaves_a_cancelled_scope_open, "RuntimeError: it left a cancel scope open"),
+    (ends_its_generator, "GeneratorExit"),
+    (cannot_be_told, "UnspeakableError"),
+]
 
 
 def capability(**parts: Any) -> Capabilities:
@@ -75,6 +128,8 @@ def capability(**parts: Any) -> Capabilities:
 async def test_whatever_foreign_code_raises_is_one_error_that_names_it(fails: Callable[[], Awaitable[Any]], why: str) -> None:
     with pytest.raises(AgentError, match=f"the probe failed: {why}"):
         await run_foreign("the probe", fails)
+    assert this_task().cancelling() == 0
+    await anyio.lowlevel.checkpoint()
 
 
 async def test_errors_that_may_pass_are_raised_as_they_are_also_out_of_a_group_that_holds_one() -> None:
@@ -107,6 +162,52 @@ async def test_a_cancellation_from_outside_passes_foreign_code() -> None:
     assert tasks.cancel_scope.cancelled_caught
 
 
+async def test_work_that_is_cancelled_from_outside_and_gives_a_value_all_the_same_has_done_it() -> None:
+    given = []
+
+    async def work() -> str:
+        try:
+            await anyio.sleep_forever()
+        except asyncio.CancelledError:
+            return "half of it"
+
+    with anyio.move_on_after(0) as scope:
+        given.append(await run_foreign("the probe", work))
+        await anyio.lowlevel.checkpoint()
+    assert given == ["half of it"]
+    assert scope.cancelled_caught
+
+
+async def test_a_cancellation_of_the_task_that_waits_passes_and_waits_for_foreign_code() -> None:
+    begun, left = anyio.Event(), []
+
+    async def work() -> None:
+        begun.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            left.append("it")
+
+    waits = asyncio.create_task(run_foreign("the probe", work))
+    await begun.wait()
+    waits.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waits
+    assert left == ["it"]
+
+
+async def test_foreign_code_sees_the_context_of_its_caller_and_changes_a_copy() -> None:
+    mood: ContextVar[str] = ContextVar("mood")
+    mood.set("calm")
+
+    async def work() -> str:
+        seen = mood.get()
+        mood.set("wild")
+        return seen
+
+    assert (await run_foreign("the probe", work), mood.get()) == ("calm", "calm")
+
+
 @pytest.mark.parametrize(("fails", "why"), FAILING)
 async def test_a_source_that_fails_is_left_out_and_the_others_are_read(fails: Callable[[], Awaitable[Any]], why: str) -> None:
     async def well() -> Any:
@@ -128,7 +229,7 @@ async def test_a_source_whose_labels_are_no_set_of_texts_is_left_out(labels: Any
     assert "labels are a set of texts" in given.failed[0][1]
 
 
-@pytest.mark.parametrize("fails", [raises, exits, waits_for_cancelled, lambda: gives(5), lambda: gives("ab")])
+@pytest.mark.parametrize("fails", [*(fails for fails, _ in FAILING), lambda: gives(5), lambda: gives("ab")])
 async def test_tools_that_cannot_be_asked_for_are_none(fails: Any, home: Path, tmp_path: Path) -> None:
     async def tools(context: Any, turn: TurnContext) -> Any:
         return await fails()
@@ -138,6 +239,17 @@ async def test_tools_that_cannot_be_asked_for_are_none(fails: Any, home: Path, t
     assert (brought.capability, brought.tools, bool(brought.problem)) == ("failing", (), True)
 
 
+async def test_a_wrapper_that_cancels_its_task_ends_nothing_else(home: Path, tmp_path: Path) -> None:
+    def wrap(context: Any, turn: TurnContext, provider: Any) -> Any:
+        this_task().cancel()
+        return provider
+
+    async with Agent.open(home=home, workspace=tmp_path, environ={}) as agent:
+        given = capability(wrap=wrap).for_client(client_of(agent))
+        with pytest.raises(AgentError, match="the capability failing could not wrap the model: it was cancelled from within"):
+            await given.wrap(TURN, FunctionProvider(lambda request: Reply("x")))  # type: ignore[arg-type, return-value]
+
+
 async def test_a_wrapper_that_fails_is_named(home: Path, tmp_path: Path) -> None:
     def wrap(context: Any, turn: TurnContext, provider: Any) -> Any:
         raise KeyError("mood")
@@ -145,7 +257,7 @@ async def test_a_wrapper_that_fails_is_named(home: Path, tmp_path: Path) -> None
     async with Agent.open(home=home, workspace=tmp_path, environ={}) as agent:
         given = capability(wrap=wrap).for_client(client_of(agent))
         with pytest.raises(AgentError, match="the capability failing could not wrap the model: KeyError: 'mood'"):
-            given.wrap(TURN, FunctionProvider(lambda request: Reply("x")))  # type: ignore[arg-type, return-value]
+            await given.wrap(TURN, FunctionProvider(lambda request: Reply("x")))  # type: ignore[arg-type, return-value]
 
 
 @pytest.mark.parametrize(("fails", "why"), FAILING)

@@ -293,7 +293,7 @@ async def test_a_provider_is_wrapped_in_the_order_of_the_table(home: Path, tmp_p
             return Reply("x")
 
         provider = FunctionProvider(reply)
-        assert given.wrap(TurnContext(session="s", options=TurnOptions(model="offline", workspace="/w")), provider) is provider
+        assert await given.wrap(TurnContext(session="s", options=TurnOptions(model="offline", workspace="/w")), provider) is provider
     assert said == [("second", "s"), ("first", "s")]
 
 

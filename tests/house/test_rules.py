@@ -11,13 +11,13 @@ from .source import ROOT, Module, files_of_tests, functions, imports, modules, n
 GATE = "safety/gate.py"
 # Top-level guards: {"room/file.py:Class.function": "why everything is caught there"}.
 CATCH_ALL: dict[str, str] = {
-    "foreign_code.py:run_foreign": "code that others wrote: whatever it raises becomes one error that names it",
+    "foreign_code.py:EndOfWork.follow": "code that others wrote: whatever it raises is given to who waits for it",
     "foreign_code.py:call_foreign": "the same for a plain function",
     "foreign_code.py:_text": "an error that others wrote may not be able to say what it is",
+    "foreign_code.py:shown_value": "and neither may a value",
     "types/codec.py:Codec.decode": "a capability's body and upcast are foreign code: what they raise makes one entry unreadable",
     "agent/sources.py:read_sources": "a source of context is foreign code: one that raises is left out, and the person is told",
     "providers/local.py:Generation._run": "a model library is foreign code in a thread: whatever it raises is the end of its generation",
-    "runtime/sessions.py:Sessions._drive": "a defect in one session's turn reaches its followers and no other session",
     "app/trials/trial_runner.py:judged": "a check reads what a model left, which may be anything: what it raises is why that task failed, and no other",
     "cli/main.py:main": "the program's top: every failure becomes one clear line and an exit code",
     "cli/policy.py:_one": "a line of policy explain --batch: any failure inside is forbid",

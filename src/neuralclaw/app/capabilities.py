@@ -264,12 +264,12 @@ class ClientCapabilities:
             return BroughtTools(one.name, one.origin, problem=f"it gave {type(brought).__name__} in place of a list of tools")
         return BroughtTools(one.name, one.origin, tuple(brought))
 
-    def wrap(self, turn: TurnContext, provider: Provider) -> Provider:
+    async def wrap(self, turn: TurnContext, provider: Provider) -> Provider:
         """The turn's provider inside those of the capabilities; the first is the innermost. Raises `AgentError` where one fails."""
         for one in self.capabilities.bringing("wrap"):
             if one.wrap is not None:
                 try:
-                    provider = call_foreign("it", partial(one.wrap, self.context(one.name), turn, provider))
+                    provider = await run_foreign("it", partial(_wrapped, partial(one.wrap, self.context(one.name), turn, provider)))
                 except AgentError as error:
                     cause = error.__cause__ or error
                     told = f"the capability {one.name} could not wrap the model: {reason_with_place(cause)}"
@@ -312,6 +312,11 @@ class ClientCapabilities:
             fix = getattr(error.__cause__, "hint", None)
             done.append(DoctorCheck(check=name, ok=False, text=error.text, fix=fix))
         return done
+
+
+async def _wrapped(wrap: Callable[[], Provider]) -> Provider:
+    """What a wrapper gives; a coroutine, so that it runs under the guard of those."""
+    return wrap()
 
 
 def _no_check(name: str, found: object) -> DoctorCheck:

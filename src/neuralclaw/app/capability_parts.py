@@ -16,7 +16,7 @@ class CapabilityParts(Protocol):
         """The tools of a turn, by capability. One that fails brings none, and says why."""
         ...
 
-    def wrap(self, turn: TurnContext, provider: Provider) -> Provider:
+    async def wrap(self, turn: TurnContext, provider: Provider) -> Provider:
         """The turn's provider inside those of capabilities."""
         ...
 
@@ -35,7 +35,7 @@ class NoCapabilityParts:
     async def tools(self, turn: TurnContext) -> Sequence[BroughtTools]:
         return ()
 
-    def wrap(self, turn: TurnContext, provider: Provider) -> Provider:
+    async def wrap(self, turn: TurnContext, provider: Provider) -> Provider:
         return provider
 
     def services(self) -> Sequence[tuple[Service, CapabilityContext]]:

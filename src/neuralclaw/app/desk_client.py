@@ -10,6 +10,7 @@ import anyio
 from .. import config
 from ..capability import TurnContext
 from ..config import process_environment
+from ..errors import AgentError
 from ..foreign_code import innermost
 from ..plugins import load
 from ..ports import Desk
@@ -66,6 +67,7 @@ async def opened_desk(**given: Unpack[OpeningOptions]) -> AsyncIterator[tuple[Ho
     toolbox = Toolbox(given=options.get("tools", ()), builtin=options.get("builtin"))
     defaults = defaults_of(loaded, options)
     home = await Home.open(loaded, provider=options.get("provider"), tools=toolbox, readonly=options.get("readonly", False))
+    left = False
     try:
         if options.get("runs", options.get("thinks", True)):
             await refuse_unconfined(loaded, lambda: home.sandbox.real, kept="nothing was run")
@@ -79,9 +81,12 @@ async def opened_desk(**given: Unpack[OpeningOptions]) -> AsyncIterator[tuple[Ho
                     await desk.take_over()
                 try:
                     yield home, desk, defaults
+                    left = True
                 finally:
                     desk.close()
                 tasks.cancel_scope.cancel()
+            if not left:  # a task beside the client was cancelled, and the client with it
+                raise AgentError("the agent was closed, because a part of it was cancelled from within; what was recorded is kept", hint="neuralclaw recover")
     except BaseExceptionGroup as group:
         raise innermost(group) from None
     finally:

@@ -42,8 +42,9 @@ async def equip(home: Home, session: str, number: int, options: TurnOptions, beg
     turn = TurnContext(session=session, turn=number, options=options, window=info.context)
     tools = await home.turn_tools(turn)
     prompt = await (_new_prompt(home, turn, tools, told=info.language) if begun is None else _recorded_prompt(home, turn, tools, begun))
+    provider = await home.capability_parts.wrap(turn, model.provider)
     return Equipment(
-        model=msgspec.structs.replace(model, provider=home.capability_parts.wrap(turn, model.provider)),
+        model=msgspec.structs.replace(model, provider=provider),
         tools=prompt.tools,
         gate=home.gate,
         system=prompt.system,

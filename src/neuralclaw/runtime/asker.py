@@ -11,7 +11,7 @@ import msgspec
 from .. import lookups
 from ..agent.redaction import NO_REDACTION, redacted
 from ..errors import AgentError, AlreadyAnswered, StoreError, UnknownQuestion
-from ..foreign_code import run_foreign
+from ..foreign_code import run_foreign, shown_value
 from ..ports import Clock, Redaction, Store
 from ..types.entries import Draft, Entry
 from ..types.events import ApprovalResolved, ErrorEvent
@@ -135,8 +135,8 @@ class JournalAsker:
         except AgentError as error:
             log.debug("the approver failed", exc_info=error)
             return failing(type(error.__cause__).__name__, error.text)
-        if said not in get_args(AnswerDecision) or said not in question.choices:
-            return failing("UsageError", f"the approver gave {said!r:.80}, which this question does not offer ({', '.join(question.choices)})")
+        if not isinstance(said, str) or said not in get_args(AnswerDecision) or said not in question.choices:
+            return failing("UsageError", f"the approver gave {shown_value(said):.80}, which this question does not offer ({', '.join(question.choices)})")
         return ApproverDecision(said)
 
     async def resolve(self, asked: OpenQuestion, decision: AnswerDecision, by: str, failure: ErrorEvent | None = None) -> None:

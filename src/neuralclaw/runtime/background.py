@@ -10,10 +10,10 @@ import msgspec
 from .. import lookups
 from ..agent.journal import RECORD_SECONDS
 from ..errors import AgentError, StoreError
+from ..foreign_code import run_foreign
 from ..ports import Clock, Store
 from ..types.records import Lease
 from .backoff import Backoff
-from .foreign_task import run_foreign_task
 
 log = logging.getLogger(__name__)
 
@@ -109,7 +109,7 @@ class BackgroundJobs:
         while True:
             began = self._clock.monotonic()
             try:
-                await run_foreign_task(task.name, partial(task.run, lease))
+                await run_foreign(task.name, partial(task.run, lease))
             except AgentError as error:
                 failures = 1 if self._clock.monotonic() - began >= START_AGAIN.longest else failures + 1
                 if await self._passed_on(lease):

@@ -14,14 +14,13 @@ from anyio.abc import TaskGroup
 from .. import lookups
 from ..agent.journal import RECORD_SECONDS
 from ..errors import AgentError, LeaseLost, StoreError
-from ..foreign_code import innermost, reason
+from ..foreign_code import innermost, reason, run_foreign
 from ..ports import Channel, Clock, Redaction, Store
 from ..types.entries import Entry, Event, event_of
 from ..types.events import TurnFinished
 from ..types.records import DeliveryAttempt, Lease, OutboxRow
 from ..types.signals import Undeliverable
 from .backoff import Backoff
-from .foreign_task import run_foreign_task
 
 log = logging.getLogger(__name__)
 
@@ -139,7 +138,7 @@ class Delivery:
                 return DeliveryAttempt(item.id, "the end of its turn was erased or cannot be read")
             try:
                 with anyio.move_on_after(self._limit):
-                    await run_foreign_task(f"the channel {self._name}", lambda: deliver(event))
+                    await run_foreign(f"the channel {self._name}", lambda: deliver(event))
             except AgentError as failure:
                 error = failure
             except anyio.get_cancelled_exc_class():

@@ -16,10 +16,11 @@ from ..agent.journal import Journal
 from ..agent.loop import run_turn
 from ..agent.redaction import redacted
 from ..agent.state import TurnState
+from ..agent.toolcalls import stop_calls
 from ..agent.turn import Turn, TurnRecord
 from ..agent.turn_end import end_cancelled, end_late, ending, record_end, time_limit
-from ..errors import AlreadyAnswered, StoreError, TurnSetAside
-from ..types.entries import Draft, Entry
+from ..errors import AgentError, AlreadyAnswered, StoreError, TurnSetAside
+from ..types.entries import CALLS, Draft, Entry
 from ..types.events import ApprovalResolved, Cancel, ErrorEvent, ErrorInfo, Inbound, Passing, ReasoningDelta, TextDelta, ToolOutput, TurnStarted, Unreadable
 from ..types.labels import join
 from ..types.logcontext import about
@@ -128,6 +129,8 @@ class SessionRun:
             await self._catch_up(journal)
             if self._broken(journal.state):
                 await self._give_up(journal)
+            elif self._abandoned(journal.state):
+                await self._end_abandoned(journal)
             elif journal.state.running:
                 await self._go_on(journal)
                 return True
@@ -277,12 +280,28 @@ class SessionRun:
         text = f"turn {state.number} of session {self.session} cannot go on: {why}; nothing of it was run again"
         if not state.inbox:
             raise StoreError(text, hint=f'a new message ends this turn and goes on: neuralclaw run --session {self.session} "TASK"')
+        await self._end_failed(journal, ErrorEvent(kind=StoreError.__name__, text=text))
+
+    def _abandoned(self, state: TurnState) -> bool:
+        """Whether the open turn is a single call whose caller is gone, and another call waits behind it. That session goes on with nothing."""
+        return self.session == CALLS and self._open_turn == state.number > 0 and state.running and state.cancelled_by is None and bool(state.inbox)
+
+    async def _end_abandoned(self, journal: Journal) -> None:
+        """End a single call that its process left unfinished. Nothing of it runs again: it may be what ended the process."""
+        await self._store.append(self.session, [], rows=[SetAside(False)])
+        text = "the process of this call ended before it did; nothing of it was run again"
+        await self._end_failed(journal, ErrorEvent(kind=AgentError.__name__, text=text), calls="its process ended")
+
+    async def _end_failed(self, journal: Journal, error: ErrorEvent, *, calls: str = "") -> None:
+        """End the journal's current turn, which an earlier run left, as failed. `calls`: why its open calls end, where they are known."""
+        state = journal.state
         options = state.options if state.started is not None else await self._recorded_options()
         lost = state.inbox.lost  # what began it, where its beginning cannot be read
         outbox = await self._reply_to(state.started.inbound) if state.started is not None else address_of(lost) if lost is not None else None
         time = RunningTime(self._ports.clock, state.ran_ms, options.limits.seconds)
         record = TurnRecord(options=options, journal=journal, time=time, outbox=outbox)
-        error = ErrorEvent(kind=StoreError.__name__, text=text)
+        if calls:
+            await stop_calls(record, calls)
         await record_end(record, ending(record, "failed", "", error=ErrorInfo(error.kind, error.text)), error)
         self._open_turn = 0
 

@@ -5,6 +5,7 @@ subscribes to the bus.
 """
 
 import logging
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
@@ -14,7 +15,7 @@ from anyio.abc import TaskGroup
 from .. import lookups
 from ..agent.journal import RECORD_SECONDS
 from ..errors import AgentError, NeuralClawError, SessionBusy, StoreError
-from ..foreign_code import reason
+from ..foreign_code import reason, run_apart, uncancel
 from ..types.entries import Entry
 from ..types.logcontext import about
 from ..types.records import Lease
@@ -193,20 +194,20 @@ class Sessions:
                 run.notice(entry)
 
     async def _drive(self, run: SessionRun) -> None:
-        """The guard of a run: whatever ends it reaches those whose work it was, never other sessions, and the lease is given back."""
+        """The guard of a run: whatever ends it reaches those whose work it was, never other sessions, and the lease is given back.
+
+        Only a cancellation of all sessions is raised.
+        """
         failure: Exception | None = None
         try:
             with about(session=run.session), run.life:
                 async with self._slots:
-                    await run.work()
-        except NeuralClawError as error:
-            failure = error
-            log.warning("the turn of session %s stopped: %s", run.session, error.text)
-        except (KeyboardInterrupt, GeneratorExit, anyio.get_cancelled_exc_class()):
-            raise
-        except BaseException as error:
-            log.error("the turn of session %s stopped on a defect of the program (%s) and can be resumed", run.session, type(error).__name__, exc_info=True)
-            failure = error if isinstance(error, Exception) else AgentError(f"the turn stopped on a defect: {reason(error)}; what was recorded is kept")
+                    failure = _failure_of(run, (await run_apart(run.work)).error)
+        except anyio.get_cancelled_exc_class() as error:
+            if anyio.current_effective_deadline() == -math.inf:
+                raise
+            uncancel()
+            failure = _failure_of(run, error)
         finally:
             run.ending = True
             if run.life.cancel_called:
@@ -239,6 +240,17 @@ class Sessions:
         """Whether another process, which found the session held here, left something to do that this one has not been told of yet."""
         row = await lookups.session(self._store, run.session)
         return row is not None and row.state == "unfinished" and row.entries > (run.seen or 0)
+
+
+def _failure_of(run: SessionRun, error: BaseException | None) -> Exception | None:
+    """What the readers of a run are told of what ended it, which is in the log; None where it came to its end."""
+    if error is None:
+        return None
+    if isinstance(error, NeuralClawError):
+        log.warning("the turn of session %s stopped: %s", run.session, error.text)
+        return error
+    log.error("the turn of session %s stopped on a defect of the program (%s) and can be resumed", run.session, type(error).__name__, exc_info=error)
+    return error if isinstance(error, Exception) else AgentError(f"the turn stopped on a defect: {reason(error)}; what was recorded is kept")
 
 
 def _tell(readers: Sequence[TurnStream | Subscription], error: Exception) -> None:

@@ -19,7 +19,7 @@ from ..errors import (
 from ..foreign_code import reason, run_foreign
 from ..tool import AnyTool, FunctionTool, ObjectTool, ProbeResult, as_tool, recordable
 from ..types.grants import Grant
-from ..types.signals import Signal
+from ..types.signals import Parked, Retry
 from ..types.tools import ToolContext, ToolResult, ToolSpec
 from .arguments import fit
 
@@ -74,8 +74,8 @@ class Registry:
     async def call(self, grant: Grant, ctx: ToolContext) -> ToolResult:
         """Run the call that the grant is for, with the arguments that are in it, within the tool's time limit.
 
-        Raises `ToolError`, `SecurityError` and the signals as the tool raised them; any other error of a tool, also a `StoreError`, becomes a
-        `ToolExecutionError`, and so does a result that no entry could keep.
+        Raises `ToolError`, `SecurityError`, `Retry` and `Parked` as the tool raised them; any other error of a tool, also a `StoreError` or another
+        signal, becomes a `ToolExecutionError`, and so does a result that no entry could keep.
         """
         item = self._granted(grant)
         limit = None if item.instant else item.spec.timeout
@@ -89,8 +89,9 @@ class Registry:
         return recordable(item.spec.name, result)
 
     async def probe(self, grant: Grant, ctx: ToolContext) -> ProbeResult:
-        """Whether a call that began and did not finish happened: its result or True, False, or None if nobody can tell."""
-        found = await self._granted(grant).probe(grant, ctx)
+        """Whether a call that began and did not finish happened: its result or True, False, None if nobody can tell. Raises `ToolError` and `SecurityError`."""
+        item = self._granted(grant)
+        found = await run_foreign(item.spec.name, lambda: item.probe(grant, ctx), passes=(ToolError, SecurityError), failure=_execution_error)
         return recordable(grant.tool, found) if isinstance(found, ToolResult) else found
 
     def _get(self, name: str) -> AnyTool:
@@ -113,7 +114,8 @@ class Registry:
 
 async def _guarded(item: FunctionTool | ObjectTool, grant: Grant, ctx: ToolContext) -> ToolResult:
     """The guard between tools, which anyone may write, and the turn: whatever one raises is an error of that call alone."""
-    return await run_foreign(item.spec.name, lambda: item.run(grant.arguments, grant, ctx), passes=(ToolError, SecurityError, Signal), failure=_execution_error)
+    passes = (ToolError, SecurityError, Retry, Parked)  # what the pipeline of a call knows how to go on from
+    return await run_foreign(item.spec.name, lambda: item.run(grant.arguments, grant, ctx), passes=passes, failure=_execution_error)
 
 
 def _execution_error(name: str, cause: BaseException) -> ToolExecutionError:
