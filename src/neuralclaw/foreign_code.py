@@ -28,6 +28,12 @@ def uncancel() -> None:
         pass
 
 
+def _cancellations() -> int:
+    """How often this task is being cancelled."""
+    task = asyncio.current_task()
+    return task.cancelling() if task is not None else 0
+
+
 class EndOfWork(Generic[T]):
     """How work ended: with what it gave, or with what it raised (`error`). A cancellation that nobody around it asked for is an error too."""
 
@@ -39,8 +45,7 @@ class EndOfWork(Generic[T]):
         """Do the work. Raises nothing."""
         try:
             self.given.append(await work())
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
+            if _cancellations():
                 await asyncio.sleep(0)  # a cancellation of its own task that has not come through yet comes here
         except BaseException as error:
             self.error = error
@@ -53,6 +58,7 @@ async def run_apart(work: Callable[[], Awaitable[T]]) -> EndOfWork[T]:
     its work, and the next wait of the caller is cancelled.
     """
     end: EndOfWork[T] = EndOfWork()
+    before = _cancellations()
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(end.follow, work)
@@ -63,8 +69,11 @@ async def run_apart(work: Callable[[], Awaitable[T]]) -> EndOfWork[T]:
             raise
         end.error = None
     except BaseExceptionGroup as error:  # `follow` raises nothing: its task could not end, because a scope in it is open
-        end.error = end.error or RuntimeError("it left a cancel scope open")
-        end.error.__cause__ = end.error.__cause__ or error
+        if _cancellations() > before:
+            raise asyncio.CancelledError from error
+        if end.error is None:
+            end.error = RuntimeError("it left a cancel scope open")
+            end.error.__cause__ = error
     if end.error is None and not end.given:
         end.error = asyncio.CancelledError()
     return end

@@ -55,7 +55,7 @@ class Slow(Brought):
         await self.go.wait()
         return await super().tools(turn)
 
-    def wrap(self, turn: TurnContext, provider: Provider) -> Provider:
+    async def wrap(self, turn: TurnContext, provider: Provider) -> Provider:
         if self.broken:
             broken, self.broken = self.broken, self.broken if self.stays else ""
             raise AgentError(broken)

@@ -15,6 +15,7 @@ from neuralclaw import Agent, tool
 from neuralclaw.app.desk_client import open_client
 from neuralclaw.capability import TurnContext, Undeliverable
 from neuralclaw.errors import AgentError
+from neuralclaw.foreign_code import run_foreign
 from neuralclaw.ports import Provider
 from neuralclaw.testing import FunctionProvider, Reply
 from neuralclaw.tool import FunctionTool, RiskName
@@ -81,6 +82,21 @@ async def goes_on(a: Agent, home: Path) -> None:
     """Nothing around it was ended: another turn runs, nothing is unfinished, and the record is whole."""
     assert (await a.ask("well", session="well")).status == "done"
     assert await a.do("sessions.list", unfinished=True) == []
+
+
+async def test_a_cancellation_from_outside_passes_also_where_foreign_code_leaves_a_scope_open() -> None:
+    begun = anyio.Event()
+
+    async def work() -> None:
+        anyio.CancelScope().__enter__()
+        begun.set()
+        await anyio.sleep_forever()
+
+    waits = asyncio.create_task(run_foreign("the probe", work))
+    await begun.wait()
+    waits.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waits
 
 
 @pytest.mark.parametrize("harm", HARMS)
