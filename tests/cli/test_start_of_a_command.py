@@ -34,7 +34,7 @@ def before(home: Path, own: tuple[str, str], *words: str) -> list[str]:
 
 @pytest.mark.parametrize(
     ("own", "words"),
-    [(("_run", "run.py"), ("run", "calculate 6*7")), (("_recover", "recover.py"), ("recover",)), (("_call", "tools.py"), ("tools", "call", "echo"))],
+    [(("_run", "run.py"), ("run", "calculate 6*7")), (("_recover", "recover.py"), ("recover",)), (("_call", "tool_commands.py"), ("tools", "call", "echo"))],
 )
 def test_a_command_that_takes_its_time_begins_after_six_functions(home: Path, own: tuple[str, str], words: tuple[str, ...]) -> None:
     assert before(home, own, *words) == ["entry", "main", "_dispatch", "_run", "run_command", "serve"]
