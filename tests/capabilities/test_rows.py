@@ -70,12 +70,35 @@ def test_what_is_given_for_people_has_no_option_and_is_not_given_for_programs() 
     ("parts", "why"),
     [
         ({"for_people": {"wrods": True}}, "for_people of the verb shelf.show gives wrods, which is none of its parameters"),
-        ({"record_only": True}, "the verb shelf.show works with the record alone, which is only read, and does not say reads=True"),
-        ({"for_people": {"words": True}, "record_only": True, "reads": True}, ""),
+        ({"needs": "record"}, "the verb shelf.show works with the record alone, which is only read, and does not say reads=True"),
+        ({"needs": "records"}, "the verb shelf.show needs 'records', which is none of home, record, settings"),
+        ({"json_lines": True, "render": str}, "the verb shelf.show prints JSON lines for programs: render, which is for people, has no effect"),
+        (
+            {"json_lines": True, "for_people": {"words": True}},
+            "the verb shelf.show prints JSON lines for programs: for_people, which is for people, has no effect",
+        ),
+        ({"render": str, "columns": ("name",)}, "the verb shelf.show renders its value: columns, which is for a table, has no effect"),
+        ({"render": str, "drop": ("name",)}, "the verb shelf.show renders its value: drop, which is for a table, has no effect"),
+        ({"columns": ("name", "page"), "drop": ("nmae",)}, "drop of the verb shelf.show names nmae, which is none of its columns"),
+        ({"columns": ("name", "name")}, "columns of the verb shelf.show names name twice"),
+        ({"columns": ("name", "page"), "drop": ()}, ""),
+        ({"for_people": {"words": True}, "needs": "record", "reads": True}, ""),
     ],
 )
 def test_a_row_that_does_not_fit_its_function_is_told_when_it_is_loaded(parts: dict[str, Any], why: str) -> None:
     assert problem_of(Capability(name="shelf", summary="x", verbs=(row(**parts),)), "shelf", TakenNames()) == why
+
+
+def test_no_built_in_row_contradicts_itself() -> None:
+    for value in Capabilities.load():
+        assert problem_of(value, value.name, NoNames()) == ""
+
+
+class NoNames(TakenNames):
+    """Nothing is taken."""
+
+    def clash(self, capability: Capability) -> str:
+        return ""
 
 
 @pytest.mark.anyio
@@ -83,7 +106,7 @@ async def test_a_verb_of_the_record_alone_has_neither_settings_nor_a_desk() -> N
     async def ask(context: CapabilityContext, part: str) -> str:
         return str(getattr(context, part))
 
-    value = Capability(name="shelf", summary="x", verbs=(Verb(name="shelf.ask", summary="x", run=ask, record_only=True, reads=True),))
+    value = Capability(name="shelf", summary="x", verbs=(Verb(name="shelf.ask", summary="x", run=ask, needs="record", reads=True),))
     found = Capabilities([LoadedCapability("shelf", "", "built in", value=value)])
     verbs = found.for_client(CapabilityClient(None, None, None, SystemClock(), lambda entries: None, "/w")).verbs()
     assert await verbs["shelf.ask"](part="workspace") == "/w"

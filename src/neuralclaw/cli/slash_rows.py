@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any
 
 from ..app.capabilities import Capabilities
-from ..app.capability_verbs import run_foreign_command
 from ..capability import Verb
 from ..errors import UsageError
+from ..foreign_code import run_foreign_command
 from ..types.suggestions import did_you_mean
 from . import output, verb_rows
 from .capability_rows import command_of
@@ -86,7 +86,7 @@ def _progress(chat: Chat, row: Verb) -> dict[str, Any]:
 def options_of(row: Verb) -> list[tuple[str, str]]:
     """The options of a verb, and what they mean."""
     parser = argparse.ArgumentParser(add_help=False)
-    verb_rows.add_arguments(parser, row)
+    verb_rows.add_arguments(row, parser)
     return [(name, (action.help or "").replace("%%", "%")) for action in parser._actions for name in action.option_strings]
 
 

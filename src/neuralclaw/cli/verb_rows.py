@@ -39,7 +39,7 @@ def stripped(kind: Any) -> Any:
     return kind
 
 
-def add_arguments(parser: argparse.ArgumentParser, row: Verb) -> None:
+def add_arguments(row: Verb, parser: argparse.ArgumentParser) -> None:
     """The arguments of the row. What is not given is not in the namespace: the verb's own default holds."""
     for each in parameters_of(row.run):
         if not each.in_process and each.name not in row.for_people:
