@@ -242,9 +242,10 @@ class Verb(msgspec.Struct, frozen=True, kw_only=True):
     `progress: Callable[[T], None] | None = None` and calls it with its value so far, from the event loop; it must not raise. People at a terminal see
     the line. Where the command is stopped, and where it fails after a line, the value so far is shown as a whole one is."""
     failures: Callable[[Any], Sequence[NeuralClawError]] | None = None
-    """What of the value, as `--json` prints it, failed: told on standard error behind the value, and the exit code of the command is 1."""
+    """What of the value, as `--json` prints it, failed: told with their hints behind the value, on standard error or in the chat; the exit code of the command
+    is 1."""
     succeeded: Callable[[Any], bool] | None = None
-    """Whether the value, as `--json` prints it, is the good case; else the exit code of the command is 1."""
+    """Whether the value, as `--json` prints it, is the good case; else the exit code of the command is 1. The chat, which has no exit code, shows the value."""
     begins_no_turn: bool = False
     """It writes, and begins no turn and goes on with none: it is run also where a cap of the settings, or the sandbox that they want, cannot hold. Of a
     verb with `reads=True`, and of one that needs less than the home, that is known."""

@@ -109,7 +109,7 @@ def shown_value(row: Verb, args: argparse.Namespace, given: Mapping[str, Any], v
         output.json_line(value)
     else:
         verb_rows.show(row, value, given)
-    failures, err = row.failures(value) if row.failures is not None else (), output.err()
+    failures, err = verb_rows.failures_of(row, value), output.err()
     for failure in failures:
         err.trouble(failure.kind, failure.text)
         if failure.hint:
