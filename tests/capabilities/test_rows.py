@@ -1,6 +1,7 @@
 """What the row of a verb says of its command: what people read, which arguments there are, and the exit code."""
 
 import argparse
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from neuralclaw.cli.parsing import arguments_of
 from neuralclaw.errors import AgentError, UsageError
 
 from ..cli.program import Claw
+from .shelf import install
+from .test_program import enable
 
 
 async def shelf(context: CapabilityContext, name: str = "", *, words: bool = False) -> dict[str, Any]:
@@ -123,3 +126,43 @@ async def test_the_record_is_read_where_the_configuration_cannot_be(home: Path, 
     (home / "config.yaml").write_text("llm: {temperature: warm}\n")
     assert (await claw("run", "calculate 6*7")).code == 78
     assert (await claw(*words.split())).code == 0
+
+
+BOTH = """
+from neuralclaw import UsageError
+from neuralclaw import capability as nc
+
+async def pages(context: nc.CapabilityContext):
+    return [{"page": 12, "read": True, "marks": None}, {"page": 13, "read": False, "marks": ["a", "b"]}]
+
+async def book(context: nc.CapabilityContext):
+    return {"title": "Walden", "usd": 0.25, "read": False}
+
+async def none(context: nc.CapabilityContext):
+    return []
+
+def missing(value):
+    return [UsageError("page 13 is missing", hint="neuralclaw shelf fetch 13")]
+
+capability = nc.Capability(name="shelf", summary="Books.", verbs=(
+    nc.Verb(name="shelf.pages", summary="x", run=pages, reads=True, failures=missing, hint=lambda value, given: "read them all"),
+    nc.Verb(name="shelf.book", summary="x", run=book, reads=True),
+    nc.Verb(name="shelf.none", summary="x", run=none, reads=True, empty="no book waits"),
+))
+"""
+
+
+@pytest.mark.anyio
+async def test_the_chat_shows_what_the_command_line_shows(home: Path, tmp_path: Path) -> None:
+    claw = Claw(home, tmp_path / "work")
+    claw.env["PYTHONPATH"] = str(install(tmp_path / "packages", "shelf", BOTH))
+    enable(claw, "shelf")
+    chat = await claw("chat", stdin=b"/shelf pages\n/shelf book\n/shelf none\n")
+    pages, book, none = [await claw("shelf", verb) for verb in ("pages", "book", "none")]
+    assert pages.code == 1
+    told = [line.strip() for line in (*pages.out.splitlines(), *pages.err.splitlines(), *none.err.splitlines())]
+    assert {"page 13 is missing", "neuralclaw shelf fetch 13"} <= {part for line in told for part in (line, line.partition(": ")[2], line.partition(" ")[2])}
+    assert [line for line in told if line not in {line.strip() for line in chat.err.splitlines()}] == []
+    assert book.out == "title: Walden\nusd: 0.2500\nread: no\n"
+    for name, text in (("title", "Walden"), ("usd", "0.2500"), ("read", "no")):
+        assert re.search(rf"^\s*{name}\s+{re.escape(text)}\s*$", chat.err, re.MULTILINE), chat.err
