@@ -5,7 +5,6 @@ from typing import TypeVar
 
 from ..ports import Channel
 from ..runtime.background import BackgroundJob, BackgroundJobs, BackgroundTask
-from ..runtime.channel_desk import ChannelDesk
 from ..runtime.delivery import Delivery
 from ..runtime.desk import SessionDesk
 from ..types.records import Lease
@@ -32,7 +31,7 @@ def _channel_job(home: Home, desk: SessionDesk, name: str, channel: Channel) -> 
     delivery = Delivery(home.store, home.clock, home.redactor, name, channel)
     desk.listen(delivery.notice)
     lease = f"channel:{name}"
-    serve = _alone(channel.serve, ChannelDesk(desk, home.store))
+    serve = _alone(channel.serve, home.capability_parts.channel_desk(name))
     return BackgroundJob(lease=lease, tasks=[BackgroundTask(name=lease, run=serve), BackgroundTask(name=f"delivery:{name}", run=delivery.run)])
 
 
