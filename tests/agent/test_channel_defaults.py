@@ -18,6 +18,7 @@ from .test_background import Room, serving
 pytestmark = pytest.mark.anyio
 
 WRITES = calls(call("write_file", path="a.txt", content="hello"))
+DELETES = calls(call("delete_file", path="a.txt"))
 
 
 def said(text: str = "go", key: str = "1", **more: Any) -> Inbound:
@@ -42,17 +43,17 @@ async def test_a_question_of_a_channels_message_parks_in_a_workspace_of_its_own_
         await desk.send("room-1", said())
 
     room = Room(serve)
-    async with serving(home, WRITES, "done", post=room) as a:
+    async with serving(home, WRITES, DELETES, "done", post=room) as a:
         options = await begun(a, "room-1")
         workspace = home / "workspaces" / "room-1"
         assert (options.approvals, options.workspace) == ("park", str(workspace))
         assert (options.origin.who, options.origin.present, options.origin.channel) == ("owner", False, "post")
         await until(lambda: a._home.store.questions(session="room-1"))
         [question] = await a._home.store.questions(session="room-1")
-        assert not (workspace / "a.txt").exists()
+        assert (workspace / "a.txt").read_text() == "hello"
         await a.answer(question.question.approval_id, "once")
         await room.has(("room", "done"))
-        assert (workspace / "a.txt").read_text() == "hello"
+        assert not (workspace / "a.txt").exists()
 
 
 async def test_what_a_service_sends_has_the_same_defaults_and_speaks_for_a_program(home: Path) -> None:
