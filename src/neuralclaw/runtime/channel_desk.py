@@ -100,7 +100,7 @@ class ChannelDesk:
         options = inbound.options
         if session == HOME or (options is not None and options.workspace):
             return inbound
-        workspace = _workspace(self._home, session)
+        workspace = own_workspace(self._home, session)
         if options is not None:
             await _make(workspace)
             return msgspec.structs.replace(inbound, options=msgspec.structs.replace(options, workspace=workspace))
@@ -121,7 +121,7 @@ class ChannelDesk:
         return next((entry.body.options for entry in begun if isinstance(entry.body, TurnStarted)), None)
 
 
-def _workspace(home: str, session: str) -> str:
+def own_workspace(home: str, session: str) -> str:
     """The directory of a session that nobody began in a directory of their own. A name that cannot be one of a directory is written with `%`."""
     name = quote(session, safe=" @+")
     return os.path.join(os.path.realpath(home), "workspaces", name if name.strip(".") else name.replace(".", "%2E"))  # noqa: PTH118
