@@ -14,7 +14,7 @@ from ..config import LeftOut, LoadedSettings, SettingsRequest, enabled_names
 from ..errors import AgentError, UsageError
 from ..foreign_code import call_foreign, place_of, reason, reason_with_place, run_foreign
 from ..plugins import CAPABILITIES, BuiltInCapability, InstalledCapability, installed, load, load_target
-from ..ports import Channel, Provider
+from ..ports import Channel, Desk, Provider
 from ..types.codec import BUILT_IN as BUILT_IN_KINDS
 from ..types.codec import Codec
 from ..types.events import Body
@@ -291,19 +291,31 @@ class ClientCapabilities:
 
     def services(self) -> list[tuple[Service, CapabilityContext]]:
         """The work in the background, each with the context that its `run` takes."""
-        return [(service, self.context(one.name)) for one in self.capabilities.bringing("services") for service in one.services]
+        found = [(service, one) for one in self.capabilities.bringing("services") for service in one.services]
+        return [(service, self._context_with(one, self.channel_desk())) for service, one in found]
 
     def channels(self) -> dict[str, Channel]:
         """The channels by name, each made when it is first used."""
         return {
-            name: LazyChannel(partial(self._channel_of, one, make)) for one in self.capabilities.bringing("channels") for name, make in one.channels.items()
+            name: LazyChannel(partial(self._channel_of, one, name, make))
+            for one in self.capabilities.bringing("channels")
+            for name, make in one.channels.items()
         }
 
-    def _channel_of(self, one: Capability, make: Callable[[CapabilityContext], Channel]) -> Channel:
-        """A channel, made with a context whose desk returns when what it is told is on the disk, as that of `serve` does."""
-        desk, store = self._client.desk, self._client.store
-        client = self._client if desk is None or store is None else self._client._replace(desk=load("channel.desk")(desk, store))
-        return make(ClientContext(one, client))
+    def _channel_of(self, one: Capability, name: str, make: Callable[[CapabilityContext], Channel]) -> Channel:
+        """A channel, made with a context whose desk is the one that its `serve` is given."""
+        return make(self._context_with(one, self.channel_desk(name)))
+
+    def channel_desk(self, channel: str = "") -> Desk:
+        """The desk of the channel of that name, or of a service. Raises `AgentError` where the home is not open."""
+        client = self._client
+        if client.desk is None or client.store is None or client.loaded is None or client.options is None:
+            raise AgentError("channels and services work in a home that is open")
+        desk: Desk = load("channel.desk")(client.desk, client.store, client.loaded.home, client.options[0], channel)
+        return desk
+
+    def _context_with(self, one: Capability, desk: Desk) -> CapabilityContext:
+        return ClientContext(one, self._client._replace(desk=desk))
 
     async def checks(self) -> AsyncIterator[DoctorCheck]:
         """What their checks find. One that raises is a failed check that names its capability."""
