@@ -21,7 +21,6 @@ from ..types.entries import Event
 from ..types.events import ApprovalRequested, ApprovalResolved, Inbound, Message, TurnFinished, TurnStarted
 from ..types.ids import new_id
 from ..types.messages import Image
-from ..types.suggestions import did_you_mean
 from . import setup_offer
 from .chat_interface import ChatInterface
 from .continued_session import continued_session
@@ -29,15 +28,12 @@ from .failure import code_of
 from .interrupts import leave_at_once
 from .output import plain
 from .parsing import clean
+from .session_watch import ELSEWHERE, SessionWatch, turns_of
 from .status_text import first_line
-from .session_watch import SessionWatch, turns_of
 from .turn_failure import error_of_turn
+from .unknown_slash import no_slash_command
 from .waiting_messages import WaitingMessage, insert, taken_up
 
-LATER = frozenset("fork soul personality mode mcp memory compact plan undo diff tasks schedule export".split())
-"""Commands that are promised and not there yet."""
-_ALIKE = 0.75
-"""How much a wrong command must be like one that there is, from 0 to 1, for that to be named."""
 _WAITS = "The session waits for an answer; what is queued is kept and waits for it too."
 _RECALLED = 3
 """So many earlier turns are shown again when a session is taken up."""
@@ -213,33 +209,21 @@ class Chat:
         return str(shown["state"])
 
     async def _ask(self) -> WaitingMessage | None:
-        """The next message that is typed; None when there will be none. Turns that begin in the session from elsewhere are told meanwhile."""
+        """The next message that is typed; None when there will be none. A turn that a message from elsewhere begins meanwhile is followed, or told of."""
         while True:
             self.interface.ready()
             found = await self._watch.next(self.desk, self.session, self.interface)
-            if isinstance(found, Event):
-                await self._join(found)
-                continue
-            if isinstance(found, NeuralClawError):
-                self.show_error(found)
-                continue
-            self.interface.taken()
-            return WaitingMessage(found) if found is not None else None
-
-    async def _join(self, event: Event) -> None:
-        """Follow the turn that a message from elsewhere began, where it runs in this process; else say that it has begun, and how it ended."""
-        self.interface.fresh()
-        self._watch.saw(event)
-        if not isinstance(event.body, TurnStarted):
-            self.interface.show(event)
-            return
-        self.interface.say(f"A message from elsewhere began turn {event.turn} of this session: {event.body.text}", "dim")
-        try:
-            await self._turn(self.desk.resume(event.session, self.client.defaults.starting(), by=self.who))
-        except SessionBusy:
-            self.interface.say(typed(f"It runs in another process, which neuralclaw sessions cancel {event.session} can stop; its end is told here."), "dim")
-        except NeuralClawError as error:
-            self.show_error(error)
+            if found is None or isinstance(found, str):
+                self.interface.taken()
+                return None if found is None else WaitingMessage(found)
+            self.interface.fresh()
+            try:
+                if self._watch.tells_beginning(found, self.interface):
+                    await self._turn(self.desk.resume(self.session or "", self.client.defaults.starting(), by=self.who))
+            except SessionBusy:
+                self.interface.say(typed(ELSEWHERE.format(self.session)), "dim")
+            except NeuralClawError as error:
+                self.show_error(error)
 
     async def _line(self, line: str, message: WaitingMessage) -> None:
         if self._offered and await self._accepts(line):
@@ -399,10 +383,8 @@ class Chat:
         """A line that begins with a slash."""
         word, _, rest = line[1:].partition(" ")
         word = word.strip()
-        if word in LATER:
-            raise UsageError(f"/{word} is not available yet", hint="/help shows what there is")
         if word not in self.commands:
-            raise UsageError(f"there is no /{word}{did_you_mean(f'/{word}', [f'/{name}' for name in self.commands], alike=_ALIKE)}", hint="/help")
+            raise no_slash_command(word, rest, self.commands)
         command, rest = self.commands[word], rest.strip()
         if rest and not command.takes:
             raise UsageError(f"/{word} takes no argument; nothing was done", hint=f"/{word} alone: {command.does}")

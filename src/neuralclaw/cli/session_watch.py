@@ -11,6 +11,9 @@ from ..types.entries import Event
 from ..types.events import ApprovalRequested, TurnFinished, TurnStarted
 from .chat_interface import ChatInterface
 
+ELSEWHERE = "It runs in another process; its end is told here, and neuralclaw sessions cancel {} stops it."
+"""What is said of a turn of a session that is not shown here."""
+
 
 class SessionWatch:
     """Knows of each session up to which entry it was shown."""
@@ -30,7 +33,7 @@ class SessionWatch:
         """Whether it was shown before: the events of a message that came too late for its turn begin in that turn. An open question is asked again."""
         return event.entry is not None and event.entry <= self._shown.get(event.session, 0) and not isinstance(event.body, ApprovalRequested)
 
-    async def next(self, desk: Desk, session: str | None, interface: ChatInterface) -> str | None | Event | NeuralClawError:
+    async def next(self, desk: Desk, session: str | None, interface: ChatInterface) -> str | Event | NeuralClawError | None:
         """The next message that is typed, or None when there will be none.
 
         Before that, where a person sits there: the beginning or the end of a turn that was not shown, and what kept the session from being read, after
@@ -45,6 +48,17 @@ class SessionWatch:
             found.clear()  # what was typed comes first
             group.cancel_scope.cancel()
         return found[0] if found else text
+
+    def tells_beginning(self, found: Event | NeuralClawError, interface: ChatInterface) -> bool:
+        """Show what was found; true where it is the beginning of a turn. Raises an error that was found."""
+        if isinstance(found, NeuralClawError):
+            raise found
+        self.saw(found)
+        if isinstance(found.body, TurnStarted):
+            interface.say(f"A message from elsewhere began turn {found.turn} of this session: {found.body.text}", "dim")
+            return True
+        interface.show(found)
+        return False
 
     async def _look(self, desk: Desk, session: str, found: list[Event | NeuralClawError], asking: anyio.CancelScope) -> None:
         """Give up `asking` for what is found."""

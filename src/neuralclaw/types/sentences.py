@@ -163,6 +163,8 @@ def says_itself(body: e.ToolFinished) -> bool:
 
 def answered(body: e.ApprovalResolved, said: Mapping[str, str] = NO_WORDS) -> str:
     """Who answered a question, and how; `said` has other words for some, by who answered."""
+    if body.by == "nobody" and body.text:
+        return f"{body.text}, which is a {body.decision}"
     return f"{_answer(body, said)}{_WORDS}{body.text}" if body.text else _answer(body, said)
 
 
