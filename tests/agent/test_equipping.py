@@ -391,7 +391,7 @@ async def test_a_message_that_was_set_aside_can_be_withdrawn(home: Path) -> None
         await a.cancel("s")
         assert (await a.ask("another", session="s")).text == "next"
         await a._desk._sessions.idle("s")
-        assert await ends(a) == [(1, "cancelled", WITHDRAWN), (2, "done", "next")]
+        assert await ends(a) == [(1, "cancelled", WITHDRAWN.format("go")), (2, "done", "next")]
         assert await state(a) == "idle"
 
 
