@@ -78,7 +78,7 @@ class Desk(VerbCaller, Protocol):
     async def steer(self, session: str, inbound: Inbound) -> int:
         """Say something to the turn that runs, in whichever process: it is seen before the next model call. Gives its entry number.
 
-        Where no turn runs it begins one, here. Raises `SessionNotFound`.
+        Where no turn runs it begins one, here. Its options hold for a turn that it begins, and change none that runs. Raises `SessionNotFound`.
         """
         ...
 

@@ -94,7 +94,7 @@ async def test_a_turn_that_is_being_equipped_is_cancelled_from_any_process(home:
                 seen = await EventCapture().drain(stream)
         assert await state(a) == "idle"
     end = seen.one("turn.finished")
-    assert (end.turn, end.status, end.text) == (1, "cancelled", WITHDRAWN)
+    assert (end.turn, end.status, end.text) == (1, "cancelled", WITHDRAWN.format("go"))
     assert seen.one("turn.started").digests == {}, "nothing was used"
     assert provider.requests == []
 
@@ -107,7 +107,7 @@ async def test_who_leaves_a_turn_that_is_being_equipped_waits_for_nothing_and_it
             async with a.turn("go", session="s") as stream:
                 assert (await anext(stream)).type == "inbound"
                 await slow.asked.wait()
-        assert await ends(a) == [(1, "cancelled", WITHDRAWN)]
+        assert await ends(a) == [(1, "cancelled", WITHDRAWN.format("go"))]
         slow.go.set()
         assert (await a.ask("and now", session="s")).text == "next"
 
@@ -198,7 +198,7 @@ async def test_a_message_that_is_withdrawn_while_its_turn_is_equipped_holds_up_n
                 await a.cancel("s")
                 await until(lambda: _count(a, "turn.finished", 1))
                 slow.go.set()
-    assert texts == {"first": WITHDRAWN, "second": "second done"}
+    assert texts == {"first": WITHDRAWN.format("first"), "second": "second done"}
     assert slow.turns == [1, 2]
 
 
@@ -213,7 +213,7 @@ async def test_a_cancel_of_a_message_that_waits_leaves_the_turn_that_is_being_eq
                 slow.go.set()
                 assert (await EventCapture().drain(stream)).one("turn.finished").text == "first done"
             await a._desk._sessions.idle("s")
-        assert await ends(a) == [(1, "done", "first done"), (2, "cancelled", WITHDRAWN)]
+        assert await ends(a) == [(1, "done", "first done"), (2, "cancelled", WITHDRAWN.format("second"))]
     assert slow.turns == [1]
 
 
@@ -391,7 +391,7 @@ async def test_a_message_that_was_set_aside_can_be_withdrawn(home: Path) -> None
         await a.cancel("s")
         assert (await a.ask("another", session="s")).text == "next"
         await a._desk._sessions.idle("s")
-        assert await ends(a) == [(1, "cancelled", WITHDRAWN), (2, "done", "next")]
+        assert await ends(a) == [(1, "cancelled", WITHDRAWN.format("go")), (2, "done", "next")]
         assert await state(a) == "idle"
 
 
@@ -520,7 +520,7 @@ async def test_whoever_wrote_through_a_channel_hears_that_the_message_was_withdr
                 model.go.set()
                 await EventCapture().drain(stream)
             await a._desk._sessions.idle("s")
-    assert outbox(home) == [("post", "room", WITHDRAWN)]
+    assert outbox(home) == [("post", "room", WITHDRAWN.format("second"))]
 
 
 async def test_whoever_wrote_through_a_channel_hears_that_the_time_was_up_before_the_turn_ran(home: Path) -> None:

@@ -314,7 +314,10 @@ async def test_sessions_are_listed_with_local_times_and_whole_words_on_a_narrow_
     with Screen(claw, "--model", "offline", columns=40) as chat:
         chat.until("context 0 %")
         chat.type("/sessions\r")
-        chat.until("SESSION", "UPDATED", "TITLE", local)
+        chat.until("SESSION", "STATE", "idle", "TITLE", "calculate 6 * 7")
+        chat.resize(60, 24)
+        chat.type("/sessions\r")
+        chat.until("UPDATED", local)
 
 
 async def test_tools_are_told_in_one_whole_sentence(claw: Claw) -> None:

@@ -164,7 +164,7 @@ async def test_a_person_at_a_terminal_reads_the_sentence_and_may_answer_with_wor
     (claw.workspace / "old.txt").write_text("x")
     with claw.terminal("run", "run rm old.txt", "--session", "s") as person:
         person.until("rm old.txt: deletes 1 file")
-        person.until("or what to do instead > ")
+        person.until("or a no in words, then Enter > ")
         person.type(f"{typed}\r")
         assert person.end() in (0, 1)
     assert (claw.workspace / "old.txt").exists() != gone

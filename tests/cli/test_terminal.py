@@ -23,10 +23,10 @@ async def test_a_question_is_asked_and_answered_at_the_terminal(claw: Claw) -> N
         assert "sums are asked about" in asked
         terminal.type("?\n")
         terminal.until("- sums are asked about")
-        terminal.until(f"{asked.rpartition(chr(10))[2]}  [?] why, or what to do instead > ")
+        terminal.until(f"{asked.rpartition(chr(10))[2]}  [?] why, or a no in words, then Enter > ")
         terminal.type("a\n")
         terminal.until("please type one of")
-        terminal.until("[n] no  [?] why, or what to do instead > ")
+        terminal.until("[n] no  [?] why, or a no in words, then Enter > ")
         terminal.type("y\n")
         terminal.until("42")
         assert terminal.end() == 0
@@ -60,12 +60,12 @@ async def test_half_a_line_typed_at_a_question_that_is_answered_elsewhere_is_no_
             if words[0] != "run":
                 terminal.until("> ")
                 terminal.type("calculate 6 * 7 then calculate 40 + 4\n")
-            terminal.until("what to do instead > ")
+            terminal.until("a no in words, then Enter > ")
             terminal.type("no, do")
             first = (await claw("approvals", "list", "--json")).json[0]
             assert (await claw("approvals", "answer", first["approval_id"], "once")).code == 0
             terminal.until("answered by a program: once")
-            terminal.until("what to do instead > ")
+            terminal.until("a no in words, then Enter > ")
             terminal.type("y\n")
             terminal.until("44")
             assert "with the words" not in terminal.seen
@@ -79,9 +79,9 @@ async def test_half_a_line_typed_at_a_question_that_is_answered_elsewhere_never_
         def shows(*wanted: str) -> Callable[[], bool]:
             return lambda: all(one in run("capture-pane", "-p", "-J", "-S", "-") for one in wanted)
 
-        await until(shows("what to do instead >"))
+        await until(shows("a no in words, then Enter >"))
         run("send-keys", "-l", "touch typed; ")
-        await until(shows("what to do instead > touch typed;"))
+        await until(shows("a no in words, then Enter > touch typed;"))
         asked = (await claw("approvals", "list", "--json")).json[0]
         assert (await claw("approvals", "answer", asked["approval_id"], answer)).code == 0
         await until(shows(f"answered by a program: {answer}", "ERROR: not run: a program answered no" if answer == "no" else "\n42\n"))
@@ -108,7 +108,7 @@ async def test_words_at_a_question_of_the_line_chat_are_a_no_for_the_model(claw:
     with claw.terminal("chat", env={"TERM": "dumb"}) as chat:
         chat.until("> ")
         chat.type("calculate 6 * 7\n")
-        chat.until("what to do instead > ")
+        chat.until("a no in words, then Enter > ")
         chat.type("?\n")
         chat.until("- sums are asked about")
         chat.type("count on your fingers\n")

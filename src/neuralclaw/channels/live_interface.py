@@ -32,7 +32,7 @@ from .input_completion import InputCompleter
 from .input_history import InputHistory
 from .live_excerpts import OutputExcerpt, ThinkingExcerpt
 from .markdown.stream import StreamedMarkdown
-from .markdown.styled_text import StyledLine, paint
+from .markdown.styled_text import LineWrapper, StyledLine, paint
 from .nonblocking_output import NonblockingOutput
 from .question_prompts import QuestionPrompts, choices
 from .screen import Screen
@@ -129,7 +129,7 @@ class LiveInterface(TerminalView, LiveRegion):
             parts.append(tool_card(started, None, width=width, elapsed_ms=int((now - since) * 1000)))
             parts.append(_drawn([("  ", ""), *line] for line in printed.lines(max(width - 2, 1))))
         if question is not None:
-            parts.append(f"\x1b[1m{choices(question)}\x1b[0m, then Enter; any other text is a no with these words")
+            parts.append(_drawn(_answers(question, width)))
         return "\n".join(part.rstrip("\n") for part in parts if part)
 
     def status(self, width: int) -> str:
@@ -296,6 +296,14 @@ class LiveInterface(TerminalView, LiveRegion):
 
     def let_go(self) -> None:
         self.console.let_go()
+
+
+def _answers(question: ApprovalRequested, width: int) -> list[StyledLine]:
+    """What may be typed at a question, on as many lines as that takes."""
+    wrap = LineWrapper()
+    wrap.add([(choices(question), "1"), (", then Enter; any other text is a no with these words", "")], width)
+    wrap.end(width)
+    return wrap.lines
 
 
 def _drawn(lines: Iterable[StyledLine]) -> str:

@@ -7,6 +7,7 @@ import msgspec
 from ..types.events import ApprovalRequested, ApprovalResolved, ToolFinished
 from ..types.sentences import answered
 from .screen import Screen, exact
+from .text_layout import folded
 
 CHOICES = {"once": "[y] once", "session": "[s] this session", "always": "[a] always", "no": "[n] no"}
 """Answer -> how it is offered."""
@@ -81,9 +82,10 @@ def answered_elsewhere(body: ApprovalResolved) -> str:
     return exact(answered(body, _ELSEWHERE))
 
 
-def prompt(question: ApprovalRequested) -> str:
-    """What is before the answer."""
-    return f"  {choices(question)}, or what to do instead > "
+def prompt(question: ApprovalRequested, width: int) -> str:
+    """What is before the answer, in lines of at most so many cells (0: in one)."""
+    text = f"  {choices(question)}, or a no in words, then Enter >"
+    return f"{folded(text, width - 1) if width else text} "
 
 
 def outcome(body: ToolFinished) -> str:
@@ -124,8 +126,6 @@ class QuestionPrompts:
         name = body.approval_id
         if body.by == "owner" and name not in self.mine and any(q.approval_id == name for q in self._open):
             self._err.line(answered_elsewhere(body), "dim")
-        elif name not in self.mine:
-            self._err.at_start()  # whoever shows the events has just said so, on a line of its own
         return self.drop(name)
 
     def drop(self, approval_id: str) -> bool:
@@ -147,14 +147,14 @@ class QuestionPrompts:
         self._err.at_start()
         question, text = self._open[0], line.strip()
         if text == _WHY:
-            self._again(why(question), prompt(question))
+            self._again(why(question), prompt(question, self._err.width))
             return None
         decision = text if text in question.choices else _WORDS.get(text.lower())
         if decision is None:
             return TypedAnswer("no", text)
         if decision in question.choices:
             return TypedAnswer(decision)
-        self._again([f"this question does not offer {CHOICES[decision]}: please type one of these, then Enter"], prompt(question))
+        self._again([f"this question does not offer {CHOICES[decision]}: please type one of these, then Enter"], prompt(question, self._err.width))
         return None
 
     def _again(self, lines: list[str], prompt: str) -> None:
@@ -172,4 +172,4 @@ class QuestionPrompts:
                 err.line(f"    {line}")
         for line in about(question):
             err.line(f"  {line}")
-        err.write(prompt(question))
+        err.write(prompt(question, err.width))

@@ -15,13 +15,12 @@ from ..channels import text_layout
 from ..channels.command_hints import typed
 from ..channels.nonblocking_output import NonblockingOutput
 from ..channels.question_prompts import LETTERS
-from ..errors import AlreadyAnswered, NeuralClawError, SessionNotFound, TurnSetAside, UsageError
+from ..errors import AlreadyAnswered, NeuralClawError, SessionBusy, SessionNotFound, TurnSetAside, UsageError
 from ..ports import Desk
 from ..types.entries import Event
 from ..types.events import ApprovalRequested, ApprovalResolved, Inbound, Message, TurnFinished, TurnStarted
 from ..types.ids import new_id
 from ..types.messages import Image
-from ..types.suggestions import did_you_mean
 from . import setup_offer
 from .chat_interface import ChatInterface
 from .continued_session import continued_session
@@ -29,13 +28,12 @@ from .failure import code_of
 from .interrupts import leave_at_once
 from .output import plain
 from .parsing import clean
+from .session_watch import ELSEWHERE, SessionWatch, turns_of
 from .status_text import first_line
 from .turn_failure import error_of_turn
+from .unknown_slash import no_slash_command
+from .waiting_messages import WaitingMessage, insert, taken_up
 
-LATER = frozenset("fork soul personality mode mcp memory compact plan undo diff tasks schedule export".split())
-"""Commands that are promised and not there yet."""
-_ALIKE = 0.75
-"""How much a wrong command must be like one that there is, from 0 to 1, for that to be named."""
 _WAITS = "The session waits for an answer; what is queued is kept and waits for it too."
 _RECALLED = 3
 """So many earlier turns are shown again when a session is taken up."""
@@ -67,8 +65,8 @@ class Chat:
         self.options: dict[str, Any] = {}
         self.model: str | None = None
         """The model that was asked for on the command line."""
-        self.queued: list[tuple[str, str]] = []
-        """Messages that wait for the end of the turn, each with the key of its record, "" where it is none yet."""
+        self.queued: list[WaitingMessage] = []
+        """What waits for the end of the turn, in the order in which turns begin with it."""
         self.leaving = self.again = False
         """The chat ends, or the agent has to be opened again."""
         self.running = False
@@ -77,7 +75,9 @@ class Chat:
         self._events: Any = None
         """Those of the turn that runs."""
         self._begun = self._pick_up = self._parked = False
-        self._steered = self._seen = 0
+        self._steered: list[WaitingMessage] = []
+        """What was said to the running turn."""
+        self._watch = SessionWatch()
         self._presses = 0
 
     @property
@@ -103,14 +103,14 @@ class Chat:
             if self._pick_up and self.session is not None:
                 await self._resume(self.session)
                 continue
-            text, key = self.queued.pop(0) if self.queued else (await self._ask(), "")
+            message = self.queued.pop(0) if self.queued else await self._ask()
             self.interface.session_status.queued = len(self.queued)
-            if text is None:
+            if message is None:
                 self.leaving = True
-            elif key and self._parked:
+            elif message.key and self._parked:
                 self.interface.say(_WAITS, "dim")
             else:
-                await self._line(clean(text), key)
+                await self._line(clean(message.text), message)
 
     async def _resume(self, session: str) -> None:
         self._pick_up = False
@@ -202,24 +202,30 @@ class Chat:
         except SessionNotFound:
             return ""
         self._begun = True
+        self._watch.looked(session, shown["events"])
         self.interface.session_status.recount(shown["events"])
-        turns: dict[int, tuple[str, str]] = {}
-        for event in shown["events"]:
-            if event["type"] == "turn.started":
-                turns[event["turn"]] = event["text"], ""
-            elif event["type"] == "turn.finished" and not event["waiting"]:
-                turns[event["turn"]] = turns[event["turn"]][0], event["text"]
-        for asked, answer in list(turns.values())[-_RECALLED:]:
+        for asked, answer in turns_of(shown["events"])[-_RECALLED:]:
             self.interface.recall(asked, answer)
         return str(shown["state"])
 
-    async def _ask(self) -> str | None:
-        self.interface.ready()
-        text = await self.interface.next()
-        self.interface.taken()
-        return text
+    async def _ask(self) -> WaitingMessage | None:
+        """The next message that is typed; None when there will be none. A turn that a message from elsewhere begins meanwhile is followed, or told of."""
+        while True:
+            self.interface.ready()
+            found = await self._watch.next(self.desk, self.session, self.interface)
+            if found is None or isinstance(found, str):
+                self.interface.taken()
+                return None if found is None else WaitingMessage(found)
+            self.interface.fresh()
+            try:
+                if self._watch.tells_beginning(found, self.interface):
+                    await self._turn(self.desk.resume(self.session or "", self.client.defaults.starting(), by=self.who))
+            except SessionBusy:
+                self.interface.say(typed(ELSEWHERE.format(self.session)), "dim")
+            except NeuralClawError as error:
+                self.show_error(error)
 
-    async def _line(self, line: str, key: str = "") -> None:
+    async def _line(self, line: str, message: WaitingMessage) -> None:
         if self._offered and await self._accepts(line):
             return
         if not line.strip():
@@ -227,10 +233,13 @@ class Chat:
         try:
             if line.startswith("/"):
                 await self.command(line)
+            elif message.key and self.session is not None:
+                if not (message.steers and await taken_up(self.desk, self.session, message.entry)):
+                    await self._turn(self.desk.turn(self.session, self.client.defaults.word(line, key=message.key)))
             else:
                 if self.session is None:
                     self.session = new_id()
-                await self._turn(self.desk.turn(new_session(self.session), self._message(line, key or None)))
+                await self._turn(self.desk.turn(new_session(self.session), self._message(line, None)))
         except NeuralClawError as error:
             self.show_error(error)
 
@@ -246,14 +255,15 @@ class Chat:
         self.interface.trouble("NeuralClawError" if code_of(error) == 2 else error.kind, error.text, error.hint)
 
     async def _turn(self, turn: Any) -> None:
+        """Follow a turn. What was said too late for it begins turns of its own, which are followed next."""
         await self._follow(turn)
-        if self._steered > self._seen and not self.leaving and self.session is not None:
-            await self._follow(
-                self.desk.resume(self.session, self.client.defaults.starting(), by=self.who)
-            )  # said too late for the turn: it began the next one
+        said, self._steered = self._steered, []
+        for message in said:
+            if not self.leaving and not await taken_up(self.desk, self.session or "", message.entry):
+                self._wait_with(message)
 
     async def _follow(self, turn: Any) -> None:
-        self.running, self._presses, self._steered = True, 0, 0
+        self.running, self._presses = True, 0
         self.interface.session_status.since = time.monotonic()
         try:
             async with turn as events, anyio.create_task_group() as group:
@@ -261,9 +271,10 @@ class Chat:
                 if self.interface.person:
                     group.start_soon(self._typed)
                 async for event in events:
-                    self.interface.show(event)
-                    await self.saw(event)
-                    await self.interface.room()
+                    if not self._watch.repeats(event):
+                        self.interface.show(event)
+                        await self.saw(event)
+                        await self.interface.room()
                 group.cancel_scope.cancel()
         except BaseExceptionGroup as several:
             self.show_error(error_of_turn(several))
@@ -274,13 +285,13 @@ class Chat:
 
     async def saw(self, event: Event) -> None:
         self.session, self._begun = event.session, True
+        self._watch.saw(event)
         session_status, questions = self.interface.session_status, self.interface.questions
         match event.body:
             case TurnStarted(model=model):
                 session_status.model = model
-            case Message(usage=usage, seen=seen):
+            case Message(usage=usage):
                 session_status.count(usage)
-                self._seen = max(self._seen, seen)
             case ApprovalRequested() if self.asks:
                 if questions.current is None:
                     self.interface.forget()
@@ -326,11 +337,13 @@ class Chat:
             await self._steer(line)
 
     async def _steer(self, line: str) -> None:
+        message = self._message(line, None)  # its options hold where it comes too late for the turn and begins one
         try:
-            word = self.client.defaults.word(line, images=self._pictures(line))
-            self._steered = await self.desk.steer(self.session or "", word)
+            entry = await self.desk.steer(self.session or "", message)
         except SessionNotFound:  # the turn is about to begin
-            self._wait_with(line)
+            self._wait_with(WaitingMessage(line))
+        else:
+            self._steered.append(WaitingMessage(line, message.key, entry, steers=True))
 
     def pick_up(self, wanted: bool = True) -> None:
         """Finish what is unfinished in the session, next."""
@@ -338,14 +351,15 @@ class Chat:
 
     async def queue(self, text: str) -> None:
         """Send it when the running turn has ended. A message is on record at once."""
-        key = ""
+        message = WaitingMessage(text)
         if self._events is not None and self.session is not None and not text.startswith("/"):
-            key = new_id(16)
-            await self.desk.queue(new_session(self.session), self._message(text, key))
-        self._wait_with(text, key)
+            inbound = self._message(text, None)
+            accepted = await self.desk.queue(new_session(self.session), inbound)
+            message = WaitingMessage(text, inbound.key, accepted.entry)
+        self._wait_with(message)
 
-    def _wait_with(self, text: str, key: str = "") -> None:
-        self.queued.append((text, key))
+    def _wait_with(self, message: WaitingMessage) -> None:
+        insert(self.queued, message)
         self.interface.session_status.queued = len(self.queued)
 
     async def answer(self, decision: str, text: str | None = None) -> None:
@@ -369,10 +383,8 @@ class Chat:
         """A line that begins with a slash."""
         word, _, rest = line[1:].partition(" ")
         word = word.strip()
-        if word in LATER:
-            raise UsageError(f"/{word} is not available yet", hint="/help shows what there is")
         if word not in self.commands:
-            raise UsageError(f"there is no /{word}{did_you_mean(f'/{word}', [f'/{name}' for name in self.commands], alike=_ALIKE)}", hint="/help")
+            raise no_slash_command(word, rest, self.commands)
         command, rest = self.commands[word], rest.strip()
         if rest and not command.takes:
             raise UsageError(f"/{word} takes no argument; nothing was done", hint=f"/{word} alone: {command.does}")

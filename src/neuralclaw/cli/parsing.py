@@ -12,6 +12,7 @@ from ..channels import command_hints as printed
 from ..errors import UsageError
 from ..types.planned_commands import NOUNS, is_later
 from ..types.suggestions import did_you_mean
+from .help_layout import columns, fitted
 from .main import is_noun
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class _Parser(argparse.ArgumentParser):
 
     def _get_formatter(self) -> argparse.HelpFormatter:
         """With a width of our own: to ask for the terminal's, argparse loads `shutil` and its compressors for every option it is given."""
-        return self.formatter_class(prog=self.prog, width=100)  # type: ignore[call-arg]  # every formatter of argparse takes it
+        return self.formatter_class(prog=self.prog, width=min(100, columns() or 100))  # type: ignore[call-arg]  # every formatter of argparse takes it
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(_reworded(self.prog, message), hint=_hint(self))
@@ -109,7 +110,7 @@ def chosen(noun: str, commands: Sequence[Command], arguments: list[str], home: s
     if not arguments:
         raise UsageError(f"neuralclaw {noun} requires a verb: {', '.join(verbs)}", hint=f"neuralclaw {noun} --help")
     if arguments[0] in ("--help", "-h"):
-        print(_group_help(noun, commands))
+        print(fitted(_group_help(noun, commands), columns()))
         return None
     if is_later(noun, arguments[0]):
         raise not_yet(f"neuralclaw {noun} {arguments[0]}")
@@ -126,7 +127,7 @@ def _parsed(command: Command, arguments: list[str], home: str | None) -> tuple[C
     if command.options is not None:
         command.options(parser)
     if asks_for_help(arguments):
-        print(parser.format_help(), end="")
+        print(fitted(parser.format_help(), columns()), end="")
         return None
     given, extra = parser.parse_known_args(arguments)
     if extra:

@@ -128,7 +128,7 @@ def _not_empty(text: str) -> str:
 
 async def _run(args: argparse.Namespace, run: CommandRun) -> int:
     flow, shown = run.flow, renderer(args.output, run.flow, verbose=args.verbose)
-    err, at_terminal = output.screen(flow.err), present(flow)
+    err, at_terminal = shown.err if isinstance(shown, TextRenderer) else output.screen(flow.err), present(flow)
     there = at_terminal or args.input == "stream-json"
     approvals = mode(args.approvals, present=there)
     async with opened(args, works=True, approvals=approvals, present=there, who=who_sits(at_terminal)) as client:

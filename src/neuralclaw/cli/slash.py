@@ -13,7 +13,7 @@ from .status_text import status_rows
 
 _COLUMNS = ("session", "state", "updated", "title")
 _HEADING = tuple(name.upper() for name in _COLUMNS)
-_LEAST = (1, 2)
+_LEAST = (2, 3)
 """Columns that a narrow screen does without, the first one first."""
 
 
@@ -97,6 +97,7 @@ async def _resume(chat: Chat, rest: str) -> None:
     _idle(chat)
     if not rest:
         await _sessions(chat, "")
+        chat.say("/resume ID resumes one of them; the first characters of its ID are enough")
         return
     shown = output.plain(await chat.desk.do("sessions.show", session=rest))
     chat.session = str(shown["session"])
@@ -106,6 +107,11 @@ async def _resume(chat: Chat, rest: str) -> None:
         chat.pick_up()
 
 
+def _from_when(chat: Chat) -> str:
+    """From when on a new option holds: a turn keeps those of the message that began it, and a message those that it was sent under."""
+    return "from the next turn on (what was sent before keeps its own), " if chat.running else "from the next message on, "
+
+
 async def _trust(chat: Chat, rest: str) -> None:
     if not rest:
         chat.say(f"trust {chat.options.get('trust') or chat.client.defaults.turn.trust}; /trust {'|'.join(TRUST)} changes it")
@@ -113,7 +119,7 @@ async def _trust(chat: Chat, rest: str) -> None:
     if rest not in TRUST:
         raise UsageError(f"/trust requires one of {', '.join(TRUST)}{did_you_mean(rest, TRUST)}")
     chat.options["trust"] = rest
-    chat.say(f"trust {rest} from the next message on, until you leave")
+    chat.say(f"trust {rest} {_from_when(chat)}until you leave")
 
 
 async def _models(chat: Chat, rest: str) -> None:
@@ -133,7 +139,7 @@ async def _model(chat: Chat, rest: str) -> None:
     told = output.plain(await chat.desk.do("models.show", model=rest, usable=True))
     chat.options["model"] = told["model"]
     chat.interface.session_status.model, chat.interface.session_status.window = told["model"], told["context"]
-    chat.say(f"model {told['model']} from the next message on")
+    chat.say(f"model {told['model']} {_from_when(chat)}".rstrip(", "))
 
 
 async def _tools(chat: Chat, rest: str) -> None:

@@ -1,5 +1,7 @@
 """The page that `neuralclaw --help` prints."""
 
+from .help_layout import columns, fitted
+
 HEAD = """\
 usage: neuralclaw [--home DIR] [COMMAND …]
 
@@ -37,4 +39,4 @@ def page(order: list[str], built_in: dict[str, str], more: dict[str, str]) -> st
     own = OWN | {noun: (noun, summary) for noun, summary in built_in.items()}
     first = [f"  {written:18}  {summary}" for written, summary in (own[noun] for noun in order if noun != "chat")]
     width = max(18, *map(len, more)) if more else 18
-    return "\n".join([HEAD, *first, *(f"  {noun:{width}}  {summary}" for noun, summary in more.items()), "", REST])
+    return fitted("\n".join([HEAD, *first, *(f"  {noun:{width}}  {summary}" for noun, summary in more.items()), "", REST]), columns())

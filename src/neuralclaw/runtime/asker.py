@@ -42,6 +42,10 @@ class ApproverDecision(msgspec.Struct, frozen=True):
     failure: ErrorEvent | None = None
 
 
+LEFT = "whoever was asked left without an answer"
+"""Why nobody answered a question that somebody was asked."""
+
+
 def failing(kind: str, text: str) -> ApproverDecision:
     """The decision of an approver that gave no answer: nobody's, which means no."""
     text = text.encode(errors="replace").decode()
@@ -139,11 +143,11 @@ class JournalAsker:
             return failing("UsageError", f"the approver gave {shown_value(said):.80}, which this question does not offer ({', '.join(question.choices)})")
         return ApproverDecision(said)
 
-    async def resolve(self, asked: OpenQuestion, decision: AnswerDecision, by: str, failure: ErrorEvent | None = None) -> None:
-        """Record an answer, behind the failure that led to it; where somebody was faster, that answer counts."""
+    async def resolve(self, asked: OpenQuestion, decision: AnswerDecision, by: str, failure: ErrorEvent | None = None, text: str | None = None) -> None:
+        """Record an answer, with a text or behind the failure that led to it; where somebody was faster, that answer counts."""
         name = asked.question.approval_id
         failure = redacted(failure, self._redaction)
-        answer = ApprovalResolved(approval_id=name, decision=decision, by=by, text=failure.text if failure is not None else None)
+        answer = ApprovalResolved(approval_id=name, decision=decision, by=by, text=failure.text if failure is not None else text)
         drafts = [Draft(asked.turn, body, AGENT) for body in (failure, answer) if body is not None]
         try:
             self._notify(await self._store.append(asked.session, drafts))
@@ -171,4 +175,4 @@ class JournalAsker:
         for name in [name for name, pending in self._waiting.items() if pending.session == session]:
             asked = await lookups.question(self._store, name)
             if asked is not None and asked.answer is None:
-                await self.resolve(asked, "no", "nobody")
+                await self.resolve(asked, "no", "nobody", text=LEFT)

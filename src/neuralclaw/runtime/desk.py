@@ -76,6 +76,8 @@ class SessionDesk:
         return accepted
 
     async def steer(self, session: str, inbound: Inbound) -> int:
+        if inbound.options is not None:  # those of the turn that it begins where it comes too late
+            inbound = msgspec.structs.replace(inbound, options=await self._resolve(session, inbound.options))
         entry, goes_on = await self._acceptance.steer(session, inbound)
         if goes_on:
             with suppress(SessionBusy):  # who holds the session sees it too

@@ -26,6 +26,7 @@ from ..types.labels import join
 from ..types.logcontext import about
 from ..types.options import Limits, TurnOptions
 from ..types.records import Lease, SetAside, expired
+from .message_acceptance import title
 from .runtime_ports import RuntimePorts
 from .turn_start import RunStart, address_of, beginning, with_start
 
@@ -37,8 +38,8 @@ DELTAS = (TextDelta, ReasoningDelta, ToolOutput)
 STARTS_WITHOUT_PROGRESS = 3
 """A turn that so many starts in a row left without a new entry is set aside (INTERFACE.md, who finishes what)."""
 
-WITHDRAWN = "Cancelled. The message was withdrawn before its turn began; nothing was run."
-"""The text of a turn whose message was withdrawn."""
+WITHDRAWN = 'Cancelled. The message "{}" was withdrawn before its turn began; nothing was run.'
+"""The text of a turn whose message, which begins so, was withdrawn."""
 
 
 class SessionRun:
@@ -267,7 +268,12 @@ class SessionRun:
             )
             self._next_turn(journal)
             await self._store.append(self.session, [], rows=[SetAside(False)])
-            await record_end(record, ending(record, "cancelled", WITHDRAWN), beginning(message, options, StartRecord()), labels=message.labels)
+            await record_end(
+                record,
+                ending(record, "cancelled", WITHDRAWN.format(title(message.body.text))),
+                beginning(message, options, StartRecord()),
+                labels=message.labels,
+            )
 
     def _broken(self, state: TurnState) -> bool:
         """Whether the open turn has entries that were erased or cannot be read: what it did is not known, so nothing of it may run again."""

@@ -102,6 +102,8 @@ def _of_people(body: e.Inbound | e.Cancel | e.Erased | e.GrantRevoked | e.Approv
             return EventSummary(f"question {question} is asked", text, facts={"call_id": call_id, "approval_id": question, "risk": str(risk)})
         case e.ApprovalResolved(approval_id=question, decision=decision, by=by, text=words):
             facts = {"approval_id": question, "decision": decision, "by": by}
+            if by == "nobody" and words:
+                return EventSummary(f"question {question}", answered(body), facts=facts)
             return EventSummary(f"question {question}: {_answer(body)}", words or "", facts=facts, link=_WORDS)
         case _:
             assert_never(body)
@@ -163,6 +165,8 @@ def says_itself(body: e.ToolFinished) -> bool:
 
 def answered(body: e.ApprovalResolved, said: Mapping[str, str] = NO_WORDS) -> str:
     """Who answered a question, and how; `said` has other words for some, by who answered."""
+    if body.by == "nobody" and body.text:
+        return f"{body.text}, which is a {body.decision}"
     return f"{_answer(body, said)}{_WORDS}{body.text}" if body.text else _answer(body, said)
 
 
