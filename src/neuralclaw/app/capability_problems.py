@@ -96,6 +96,9 @@ def problem_of(value: Any, name: str, names: TakenNames) -> str:
     return names.clash(value)
 
 
+SETTING_TYPES = "they have bool, int, float, str, Literal and Enum of texts, lists and dict[str, …] of these, structs of these, and None beside one"
+
+
 def _of_settings(capability: Capability) -> Iterator[str]:
     kind = capability.settings
     if kind is None:
@@ -107,7 +110,7 @@ def _of_settings(capability: Capability) -> Iterator[str]:
         yield f"the setting {without[0]} has no default"
         return
     if unfit := unfit_type(kind):
-        yield f"the setting {unfit} has a type that settings cannot have"
+        yield f"the setting {unfit} has a type that settings cannot have: {SETTING_TYPES}"
         return
     kind()  # a check of its own must accept the defaults
 

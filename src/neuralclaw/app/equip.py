@@ -17,6 +17,7 @@ from ..types.messages import ToolDef
 from ..types.options import TurnOptions
 from .home import Home
 from .option_checks import still_there, tools_of
+from .tool_call_turns import DIRECT
 from .turn_tools import TurnTools
 
 BYTES_PER_TOKEN = 4
@@ -43,7 +44,7 @@ async def equip(home: Home, session: str, number: int, options: TurnOptions, beg
     tools = await home.turn_tools(turn)
     prompt = await (_new_prompt(home, turn, tools, told=info.language) if begun is None else _recorded_prompt(home, turn, tools, begun))
     return Equipment(
-        model=msgspec.structs.replace(model, provider=home.capability_parts.wrap(turn, model.provider)),
+        model=model if options.model == DIRECT else msgspec.structs.replace(model, provider=home.capability_parts.wrap(turn, model.provider)),
         tools=prompt.tools,
         gate=home.gate,
         system=prompt.system,
