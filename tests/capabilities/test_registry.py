@@ -254,7 +254,6 @@ async def test_a_client_gets_verbs_sources_and_services_with_the_context_of_thei
     async with Agent.open(home=home, workspace=tmp_path, environ={}) as agent:
         given = loaded(package()).for_client(client_of(agent))
         assert sorted(given.verbs()) == ["shelf.add", "shelf.list"]
-        assert sorted(given.verbs(reading=True)) == ["shelf.list"]
         [(source, context)] = given.sources()
         assert await source.read(context, TurnContext(session="s", options=TurnOptions(model="offline", workspace="/w")), 4) == [("s: 4", shelf.OWNER)]
         assert (context.workspace, context.who) == ("/w", "owner")

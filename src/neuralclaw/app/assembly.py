@@ -46,11 +46,14 @@ def open_desk(
     sessions = Sessions(ports, tasks, max_sessions=home.loaded.settings.agent.max_sessions, ended=asker.arrive)
     bus.listen(EventLog(home.log_writer, sessions.here, sentence_of).entries)
     verbs: dict[str, VerbFunction] = {}
+    reading: dict[str, VerbFunction] = {}
     desk = SessionDesk(ports, sessions, partial(resolve, home, defaults), partial(call_verb, verbs), start)
     verbs.update(turn_verbs(desk, defaults, start))
     client = CapabilityClient(home.loaded, desk, home.store, home.clock, desk.notify, defaults.workspace, defaults.origin.who, home.redactor)
     given = home.capability_parts = capabilities_of(home.loaded).for_client(
-        client._replace(home=home, models=home.models, tell=tell, options=(defaults, start))
+        client._replace(home=home, models=home.models, tell=tell, options=(defaults, start)), reading
     )
-    verbs.update(agent_verbs(home, defaults, given))
+    own = agent_verbs(home, defaults, given)
+    reading.update(own.reading)
+    verbs |= {**own.reading, **own.writing, **given.verbs()}
     return desk

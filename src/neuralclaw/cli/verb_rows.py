@@ -4,8 +4,8 @@ import argparse
 import datetime
 import enum
 import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
 import msgspec
 
@@ -13,11 +13,14 @@ from ..app.capability_verbs import VerbParameter, parameters_of
 from ..capability import Verb
 from ..channels.command_hints import typed
 from ..channels.control_characters import visible
+from ..errors import NeuralClawError
 from ..types.suggestions import did_you_mean
 from . import output
 from .parsing import clean, with_json
 
 LISTS = (list, tuple, set, frozenset)
+_LARGEST = 2**63 - 1
+"""The largest number that the database and JSON readers of 64 bits keep."""
 _KINDS = {
     int: "a whole number",
     float: "a number",
@@ -39,7 +42,7 @@ def stripped(kind: Any) -> Any:
     return kind
 
 
-def add_arguments(parser: argparse.ArgumentParser, row: Verb) -> None:
+def add_arguments(row: Verb, parser: argparse.ArgumentParser) -> None:
     """The arguments of the row. What is not given is not in the namespace: the verb's own default holds."""
     for each in parameters_of(row.run):
         if not each.in_process and each.name not in row.for_people:
@@ -120,15 +123,25 @@ def _converted(word: str, kind: Any) -> Any:
     words = _KINDS | {int: f"a whole number{_range(kind)}"}
     wanted = words.get(plain, "JSON that fits" if word[:1] in "{[" else "of the type that it takes")
     try:
-        value = msgspec.json.decode(word) if word[:1] in ("{", "[") else word
+        value = _whole(word, _LARGEST) if plain is int else msgspec.json.decode(word) if word[:1] in ("{", "[") else word
         msgspec.convert(value, kind, strict=False)  # its type; what it is given as is decided by the verb
         return msgspec.convert(value, plain, strict=False) if plain in (int, float) else value
     except msgspec.ValidationError as error:
         said = str(error)
         bound = f" {said.partition('` ')[2]}" if plain is not int and any(sign in said for sign in ("<", ">")) else ""
         raise argparse.ArgumentTypeError(f"{word!r} is not {wanted}{bound}") from None
-    except msgspec.DecodeError:
+    except ValueError:
         raise argparse.ArgumentTypeError(f"{word!r} is not {wanted}") from None
+
+
+def _whole(word: str, largest: int) -> int:
+    """Digits, with zeros before them if there are; a sign before a number below zero. Raises `ValueError`."""
+    digits = word.removeprefix("-")
+    if not digits.isascii() or not digits.isdigit():
+        raise ValueError(word)
+    if len(digits) > len(str(largest)) or abs(number := int(word)) > largest:
+        raise argparse.ArgumentTypeError(f"{word} is larger than any number there is room for")
+    return number
 
 
 def _range(kind: Any) -> str:
@@ -138,7 +151,7 @@ def _range(kind: Any) -> str:
     bounds = [meta for meta in get_args(kind)[1:] if isinstance(meta, msgspec.Meta)]
     least = [meta.ge if meta.gt is None else meta.gt + 1 for meta in bounds if (meta.ge, meta.gt) != (None, None)]
     most = [meta.le if meta.lt is None else meta.lt - 1 for meta in bounds if (meta.le, meta.lt) != (None, None)]
-    return "".join((*(f" from {number}" for number in least), *(f" to {number}" for number in most)))
+    return "".join((*(f" from {number}" for number in least), *(f" to {number}" for number in most if number != _LARGEST)))
 
 
 def _several(kind: Any) -> Callable[[str], list[Any]]:
@@ -170,14 +183,47 @@ def example(row: Verb) -> str:
     return " ".join(["neuralclaw", *row.name.split("."), *words])
 
 
-def columns_of(row: Verb, rows: Iterable[dict[str, Any]]) -> list[str]:
-    """The columns of a list: those that the row names, else every field there is."""
-    return list(row.columns) or list(dict.fromkeys(name for one in rows for name in one))
+class ValueForPeople(NamedTuple):
+    """What people see of a verb's value, on whichever screen: one of `lines`, `table` and `fields`, or `empty` in their place.
+
+    `lines`: each with its style. `table`: the texts of its cells, the heading first; a narrow screen does without the columns `drop`, the first one first.
+    `fields`: name and text. `empty`: what is told of an empty list. `hint`: the advice behind the value, "" for none.
+    """
+
+    lines: Sequence[tuple[str, str]] = ()
+    table: Sequence[Sequence[str]] = ()
+    drop: Sequence[int] = ()
+    fields: Sequence[tuple[str, str]] = ()
+    empty: str = ""
+    hint: str = ""
 
 
-def dropped(row: Verb, columns: Sequence[str]) -> Sequence[str]:
-    """The columns that a narrow screen does without, the first one first."""
-    return columns[:0:-1] if row.drop is None else [name for name in row.drop if name in columns]
+def value_for_people(row: Verb, value: Any, given: Mapping[str, Any]) -> ValueForPeople:
+    """What people see of the value: what the row renders, a table, an object's fields, or a line; and the row's advice."""
+    hint = typed(row.hint(value, given)) if row.hint is not None else ""
+    return _seen(row, displayed(row, value), given)._replace(hint=hint)
+
+
+def _seen(row: Verb, value: Any, given: Mapping[str, Any]) -> ValueForPeople:
+    if value == []:
+        return ValueForPeople(empty=empty_text(row, given))
+    if row.render is not None:
+        made = row.render(value)
+        return ValueForPeople(lines=[(shown(made), "")] if isinstance(made, str) else made)
+    if isinstance(value, list) and all(isinstance(one, dict) for one in value):
+        columns = list(row.columns) or list(dict.fromkeys(name for one in value for name in one))
+        drop = columns[:0:-1] if row.drop is None else [name for name in row.drop if name in columns]
+        return ValueForPeople(table=output.cells(value, columns), drop=[columns.index(name) for name in drop])
+    if isinstance(value, dict):
+        wanted = {name: value.get(name) for name in row.columns or value}
+        return ValueForPeople(fields=[(name, shown(text)) for name, text in output.field_texts(wanted)])
+    lines = value if isinstance(value, list) else [value] if value is not None else []
+    return ValueForPeople(lines=[(shown(output.worded(one)), "") for one in lines])
+
+
+def failures_of(row: Verb, value: Any) -> Sequence[NeuralClawError]:
+    """What of the value failed."""
+    return row.failures(value) if row.failures is not None else ()
 
 
 def displayed(row: Verb, value: Any) -> Any:
@@ -197,40 +243,19 @@ def empty_text(row: Verb, given: Mapping[str, Any]) -> str:
     return text
 
 
-def hint_of(row: Verb, value: Any, given: Mapping[str, Any]) -> str:
-    """The advice behind the value as it is printed for the person to type; "" for none."""
-    return typed(row.hint(value, given)) if row.hint is not None else ""
-
-
 def show(row: Verb, value: Any, given: Mapping[str, Any]) -> None:
-    """Print the value for a person: what the row renders, a table, an object's fields, or a line; and the row's advice on standard error."""
-    _show(row, displayed(row, value), given)
-    if hint := hint_of(row, value, given):
-        output.err().line(hint, "yellow")
-
-
-def _show(row: Verb, value: Any, given: Mapping[str, Any]) -> None:
-    screen = output.out()
-    if row.render is not None and value != []:
-        for line, style in rendered(row.render, value):
-            screen.line(line, style)
-    elif isinstance(value, list) and all(isinstance(one, dict) for one in value):
-        columns = columns_of(row, value)
-        output.table(value, columns, drop=dropped(row, columns), empty=empty_text(row, given))
-    elif isinstance(value, list):
-        for one in value:
-            screen.line(shown(output.worded(one)))
-    elif isinstance(value, dict):
-        wanted: Sequence[str] = row.columns or list(value)
-        output.fields({name: value.get(name) for name in wanted})
-    elif value is not None:
-        screen.line(shown(output.worded(value)))
-
-
-def rendered(render: Callable[[Any], str | Sequence[tuple[str, str]]], value: Any) -> Sequence[tuple[str, str]]:
-    """What a row makes of a value, as lines with their styles."""
-    made = render(value)
-    return [(shown(made), "")] if isinstance(made, str) else made
+    """Print the value for a person: on standard output, and on standard error what is told of an empty one, and the row's advice."""
+    seen, screen = value_for_people(row, value, given), output.out()
+    for line, style in seen.lines:
+        screen.line(line, style)
+    if seen.table:
+        output.lay_out(seen.table, seen.drop)
+    for name, text in seen.fields:
+        screen.line(f"{name}: {text}")
+    if seen.empty:
+        output.err().line(seen.empty)
+    if seen.hint:
+        output.err().line(seen.hint, "yellow")
 
 
 def shown(text: str) -> str:
