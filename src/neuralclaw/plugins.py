@@ -51,6 +51,7 @@ PARTS = {
     "rules": "neuralclaw.safety.catalogue:rules",
     "capabilities.names": "neuralclaw.app.capability_problems:TakenNames",
     "capabilities.problem": "neuralclaw.app.capability_problems:problem_of",
+    "capabilities.no_provider": "neuralclaw.app.wrapped_provider:no_provider",
     "channel.desk": "neuralclaw.runtime.channel_desk:ChannelDesk",
     "services.run": "neuralclaw.app.background_work:run_services",
     "open.client": "neuralclaw.app.desk_client:open_client",

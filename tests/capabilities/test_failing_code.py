@@ -260,6 +260,44 @@ async def test_a_wrapper_that_fails_is_named(home: Path, tmp_path: Path) -> None
             await given.wrap(TURN, FunctionProvider(lambda request: Reply("x")))  # type: ignore[arg-type, return-value]
 
 
+class Generates(FunctionProvider):
+    """A provider whose author left `@asynccontextmanager` out."""
+
+    async def stream(self, request: Any) -> Any:  # type: ignore[override]
+        yield Reply("x")
+
+
+class Waits(FunctionProvider):
+    async def stream(self, request: Any) -> Any:  # type: ignore[override]
+        return None
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (5, "it returned int, which has no stream and no info and no count: a provider has stream, info and count"),
+        (None, "it returned NoneType, which has no stream and no info and no count: a provider has stream, info and count"),
+        (Generates(lambda request: Reply("x")), "stream of the Generates that it returned is an async generator, not an async context manager"),  # type: ignore[arg-type, return-value]
+        (Waits(lambda request: Reply("x")), "stream of the Waits that it returned is an async function, not an async context manager"),  # type: ignore[arg-type, return-value]
+    ],
+)
+async def test_a_wrapper_that_gives_no_provider_is_named_with_its_place_and_what_to_do(given: Any, why: str, home: Path, tmp_path: Path) -> None:
+    async with Agent.open(home=home, workspace=tmp_path, environ={}) as agent:
+        agent._home.capability_parts = capability(wrap=lambda context, turn, provider: given).for_client(client_of(agent))
+        with pytest.raises(AgentError) as failed:
+            await agent.ask("hello", session="s")
+        assert f"the capability failing could not wrap the model: {why}" in failed.value.text
+        assert f"({__file__}:" in failed.value.text
+        assert failed.value.text.endswith("; what was recorded is kept, and the turn stays unfinished")
+        assert failed.value.hint == "fix or update failing, or take it out of capabilities.enabled, then continue the turn: neuralclaw run --resume s"
+
+
+async def test_a_call_that_needs_no_model_runs_where_a_wrapper_gives_no_provider(home: Path, tmp_path: Path) -> None:
+    async with Agent.open(home=home, workspace=tmp_path, environ={}) as agent:
+        agent._home.capability_parts = capability(wrap=lambda context, turn, provider: 5).for_client(client_of(agent))
+        assert "42" in str(await agent.do("tools.call", name="calculate", arguments={"expression": "6*7"}))
+
+
 @pytest.mark.parametrize(("fails", "why"), FAILING)
 async def test_a_verb_and_a_check_that_fail_are_named(fails: Callable[[], Awaitable[Any]], why: str, home: Path, tmp_path: Path) -> None:
     async def run(context: Any) -> Any:

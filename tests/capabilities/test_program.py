@@ -258,7 +258,7 @@ async def test_the_command_takes_what_its_signature_says(reading: Claw) -> None:
         (("add", "u", "--level", "hrad"), "--level: 'hrad' is not one of easy, hard; did you mean 'hard'?"),
         (("add", "u", "--count", "many"), "--count: 'many' is not a whole number"),
         (("add", "u", "--count", "-1"), "--count: '-1' is not a whole number from 1"),
-        (("add", "u" * 31), "cannot be 'uuuuuuuuuuuuuuuuuuuuuuuuuuuuuuu': expected `str` of length <= 30"),
+        (("add", "u" * 31), "cannot be 'uuuuuuuuuuuuuuuuuuuuuuuuuuuuuuu': expected a text of length <= 30"),
         (("add", "u", "--count", "1", "--count", "2"), "--count: it is given twice"),
         (("sum", "1", "x"), "NUMBERS: 'x' is not a whole number"),
         (("add", "u", "--due", "tomorrow"), "--due: 'tomorrow' is not a date such as 2026-03-01"),
@@ -315,7 +315,7 @@ async def test_a_key_of_its_section_is_set_and_checked_like_any_other(reading: C
     assert (await values(reading))["reading_list.most"] == {"value": 8, "origin": "config.yaml:3"}
     wrong = await reading("config", "set", "reading_list.mots", "8")
     assert wrong.code == 78
-    assert "unknown key reading_list.mots; did you mean reading_list.most?; nothing was changed" in wrong.err
+    assert "unknown key reading_list.mots; did you mean reading_list.most? Nothing was changed" in wrong.err
     assert (
         "expected a whole number from 1 to 100, found the number 500; nothing was changed" in (await reading("config", "set", "reading_list.most", "500")).err
     )

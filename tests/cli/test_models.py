@@ -48,8 +48,8 @@ async def test_a_model_alone_finds_the_one_service_that_has_it(home: Path, model
             "several services have the model openai/gpt-oss-120b: groq:openai/gpt-oss-120b, nvidia:openai/gpt-oss-120b",
             "--model groq:openai/gpt-oss-120b",
         ),
-        ("gpt-4p", KEYS, "there is neither a service nor a model 'gpt-4p' that is known", "did you mean openai:gpt-4"),
-        ("opnai", KEYS, "there is neither a service nor a model 'opnai' that is known", "did you mean openai?"),
+        ("gpt-4p", KEYS, "there is no service and no model named 'gpt-4p'", "did you mean openai:gpt-4"),
+        ("opnai", KEYS, "there is no service and no model named 'opnai'", "did you mean openai?"),
         ("opnai:gpt-4o", KEYS, "unknown provider 'opnai'", "did you mean openai:gpt-4o?"),
         ("llama3.2:3b", KEYS, "there is no provider 'llama3.2', and Ollama does not have llama3.2:3b or does not run", "did you mean ollama:llama3.2:3b?"),
     ],
@@ -105,7 +105,7 @@ async def test_a_model_is_shown_with_all_that_is_known(home: Path) -> None:
     assert (await show(home, "gpt-4o", usable=False)) == known
     assert (await show(home, "gpt-4o", KEYS))["key_present"]
     own = await show(home, "mine:big", settings=MINE)
-    assert (own["context"], own["price"], own["source"], own["key"]) == (5, {"input": 1.0, "output": 2.0, "cached": None}, "command line", "MINE_API_KEY")
+    assert (own["context"], own["price"], own["source"], own["key"]) == (5, {"input": 1.0, "output": 2.0, "cached": None}, "Agent.open", "MINE_API_KEY")
     assert (await show(home, "openai:gpt-99", KEYS))["source"] == "assumed"
     assert (await show(home, "offline"))["price"] == {"input": 0.0, "output": 0.0, "cached": None}
 

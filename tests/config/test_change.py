@@ -113,7 +113,8 @@ def test_what_does_not_fit_is_a_configuration_error_and_changes_nothing(home: Pa
     with pytest.raises(ConfigError) as refused:
         put(home, key, value)
     assert words in refused.value.text
-    assert refused.value.text.endswith("nothing was changed")
+    assert refused.value.text.endswith(("? Nothing was changed", "; nothing was changed"))
+    assert "?;" not in refused.value.text
     assert (home / "config.yaml").read_text() == COMMENTED
     assert sorted(path.name for path in home.iterdir()) == ["config.yaml"]
 
@@ -123,6 +124,15 @@ def test_what_is_no_key_or_no_yaml_is_wrong_usage(home: Path, key: str, value: s
     with pytest.raises(UsageError):
         put(home, key, value)
     assert list(home.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "named"),
+    [("memory.results", "4", "memory.results"), ("agent.mode", "deliberate", "agent.mode"), ("memory", "{results: 4}", "memory.results")],
+)
+def test_a_setting_without_effect_is_told_when_it_is_set(home: Path, key: str, value: str, named: str) -> None:
+    assert put(home, key, value).notices == (f"This setting has no effect yet, this version does not use it: {named}",)
+    assert put(home, "llm.max_tokens", "500").notices == ()
 
 
 def test_a_file_with_a_mistake_can_be_mended(home: Path) -> None:

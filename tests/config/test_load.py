@@ -69,7 +69,7 @@ def test_each_layer_wins_over_the_one_below_and_says_where_a_value_is_from(home:
     llm = loaded.settings.llm
     assert (llm.temperature, llm.top_p, llm.max_tokens, llm.timeout_seconds) == (0.1, 0.5, 33, 444)
     origins = [loaded.origin(f"llm.{key}") for key in ("retry.attempts", "temperature", "top_p", "max_tokens", "timeout_seconds")]
-    assert origins == ["default", "config.yaml:2", ".env:2", "environment NEURALCLAW_LLM__MAX_TOKENS", "command line"]
+    assert origins == ["default", "config.yaml:2", ".env:2", "environment NEURALCLAW_LLM__MAX_TOKENS", "Agent.open"]
     with pytest.raises(ConfigError, match=r"unknown key llm\.top; did you mean llm\.top_p"):
         loaded.origin("llm.top")
 

@@ -83,7 +83,7 @@ NOTICED: list[tuple[str, Any, str]] = [
 async def test_a_setting_whose_part_is_not_there_yet_is_named_once(home: Path, tmp_path: Path, key: str, value: Any, named: str) -> None:
     async with Agent.open(home=home, workspace=tmp_path, environ={}, settings={key: value}) as agent:
         (notice,) = agent.notices
-    assert notice == f"This setting has no effect yet, this version does not use it: {named} (command line)"
+    assert notice == f"This setting has no effect yet, this version does not use it: {named} (Agent.open)"
 
 
 def test_several_are_one_notice_with_their_places(home: Path) -> None:

@@ -144,3 +144,11 @@ async def test_a_key_of_the_settings_given_as_an_option_is_told_its_section(home
     with pytest.raises(UsageError, match=f"an agent has no option '{name}', which is a setting") as refused:
         await shown(home, **{name: 1})
     assert refused.value.hint == hint
+
+
+@pytest.mark.parametrize("name", ["init", "completion", "chat"])
+async def test_a_command_that_only_the_command_line_has_says_so(home: Path, name: str) -> None:
+    async with Agent.open(home=home, workspace=home.parent, environ={}) as agent:
+        with pytest.raises(UsageError) as refused:
+            await agent.do(name)
+    assert refused.value.text == f"{name} is a command of the command line only"

@@ -153,7 +153,7 @@ async def test_writing_makes_a_file_with_its_parents_and_reports_the_change(regi
     assert result.changes == (FileChange(str(file), None, digest(file)),)
     before = digest(file)
     again = await call(registry, workspace, "file_write", path=str(file), content="x")
-    assert again.content == "Replaced new/dir/a.txt: 1 characters."
+    assert again.content == "Replaced new/dir/a.txt: 1 character."
     assert again.changes == (FileChange(str(file), before, digest(file)),)
 
 

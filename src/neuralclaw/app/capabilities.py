@@ -278,16 +278,25 @@ class ClientCapabilities:
         return BroughtTools(one.name, one.origin, tuple(brought))
 
     async def wrap(self, turn: TurnContext, provider: Provider) -> Provider:
-        """The turn's provider inside those of the capabilities; the first is the innermost. Raises `AgentError` where one fails."""
+        """The turn's provider inside those of the capabilities; the first is the innermost. Raises `AgentError` where one fails or gives no provider."""
         for one in self.capabilities.bringing("wrap"):
             if one.wrap is not None:
-                try:
-                    provider = await run_foreign("it", partial(_wrapped, partial(one.wrap, self.context(one.name), turn, provider)))
-                except AgentError as error:
-                    cause = error.__cause__ or error
-                    told = f"the capability {one.name} could not wrap the model: {reason_with_place(cause)}"
-                    raise AgentError(told, hint=f"take {one.name} out of capabilities.enabled, or fix it") from cause
+                provider = await self._wrapped_by(one, one.wrap, turn, provider)
         return provider
+
+    async def _wrapped_by(self, one: Capability, wrap: Callable[..., Any], turn: TurnContext, provider: Provider) -> Provider:
+        cause: BaseException | None = None
+        try:
+            given = await run_foreign("it", partial(_wrapped, partial(wrap, self.context(one.name), turn, provider)))
+            why = call_foreign("it", partial(load("capabilities.no_provider"), given, wrap))
+        except AgentError as error:
+            cause = error.__cause__ or error
+            why = reason_with_place(cause)
+        if why:
+            told = f"the capability {one.name} could not wrap the model: {why}; what was recorded is kept, and the turn stays unfinished"
+            go_on = f", then continue the turn: neuralclaw run --resume {turn.session}" if turn.session else ""
+            raise AgentError(told, hint=f"fix or update {one.name}, or take it out of capabilities.enabled{go_on}") from cause
+        return given
 
     def services(self) -> list[tuple[Service, CapabilityContext]]:
         """The work in the background, each with the context that its `run` takes."""

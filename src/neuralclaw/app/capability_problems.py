@@ -105,6 +105,9 @@ def problem_of(value: Any, name: str, names: TakenNames) -> str:
     return names.clash(value)
 
 
+SETTING_TYPES = "they have bool, int, float, str, Literal and Enum of texts, lists and dict[str, …] of these, structs of these, and None beside one"
+
+
 def _of_shape(capability: Capability) -> Iterator[str]:
     """What is wrong with the parts, as sentences."""
     for name, kind in _LISTS.items():
@@ -212,7 +215,7 @@ def _of_settings(capability: Capability) -> Iterator[str]:
         yield f"the setting {without[0]} has no default"
         return
     if unfit := unfit_type(kind):
-        yield f"the setting {unfit} has a type that settings cannot have"
+        yield f"the setting {unfit} has a type that settings cannot have: {SETTING_TYPES}"
         return
     kind()  # a check of its own must accept the defaults
 

@@ -17,6 +17,7 @@ from ..types.messages import ToolDef
 from ..types.options import TurnOptions
 from .home import Home
 from .option_checks import still_there, tools_of
+from .tool_call_turns import DIRECT
 from .turn_tools import TurnTools
 
 BYTES_PER_TOKEN = 4
@@ -42,7 +43,7 @@ async def equip(home: Home, session: str, number: int, options: TurnOptions, beg
     turn = TurnContext(session=session, turn=number, options=options, window=info.context)
     tools = await home.turn_tools(turn)
     prompt = await (_new_prompt(home, turn, tools, told=info.language) if begun is None else _recorded_prompt(home, turn, tools, begun))
-    provider = await home.capability_parts.wrap(turn, model.provider)
+    provider = model.provider if options.model == DIRECT else await home.capability_parts.wrap(turn, model.provider)
     return Equipment(
         model=msgspec.structs.replace(model, provider=provider),
         tools=prompt.tools,

@@ -5,7 +5,7 @@ from typing import Any
 
 from ..errors import ConfigError, UsageError
 from ..tool import AnyTool, FunctionTool, as_tool
-from ..types.suggestions import did_you_mean
+from ..types.suggestions import did_you_mean, joined
 
 
 class Toolbox:
@@ -50,7 +50,7 @@ def _tool(value: Any) -> AnyTool:
         return as_tool(value)
     except ConfigError as error:
         hint = error.hint or "a tool is a function under @tool, or an object with name, description, input_schema and async execute(input)"
-        raise UsageError(f"tools: {error.text}; nothing was recorded", hint=hint) from None
+        raise UsageError(joined(f"tools: {error.text}", "nothing was recorded"), hint=hint) from None
 
 
 def _listed(option: str, value: object, wanted: str) -> list[Any]:

@@ -4,6 +4,7 @@ import collections.abc
 import enum
 import inspect
 import os
+import re
 import types
 import typing
 from collections.abc import Awaitable, Callable, Mapping
@@ -12,7 +13,7 @@ from typing import Any
 import msgspec
 
 from ..errors import AgentError, UsageError
-from ..types.planned_commands import is_later
+from ..types.planned_commands import ON_COMMAND_LINE, is_later
 from ..types.suggestions import did_you_mean
 
 VerbFunction = Callable[..., Awaitable[Any]]
@@ -28,6 +29,8 @@ async def call_verb(verbs: Mapping[str, VerbFunction], name: str, arguments: Map
         noun, _, word = str(name).partition(".")
         if is_later(noun, word):
             raise UsageError(f"{name} is not available yet", hint=f"there are: {', '.join(sorted(verbs))}")
+        if noun in ON_COMMAND_LINE:
+            raise UsageError(f"{noun} is a command of the command line only", hint=f"neuralclaw {noun} --help shows what it does")
         raise UsageError(f"there is no command {name!r:.80}{did_you_mean(str(name), verbs)}", hint=f"there are: {', '.join(sorted(verbs))}")
     return plain(await verb(**fitted(name, verb, arguments)), f"the command {name}")
 
@@ -72,7 +75,7 @@ def _typed(name: str, argument: str, value: Any, kind: Any) -> Any:
     except msgspec.ValidationError as error:
         if words := choices(kind):
             raise UsageError(f"{argument} of {name} cannot be {value!r:.80}: it is one of {', '.join(words)}{did_you_mean(str(value), words)}") from None
-        raise UsageError(f"{argument} of {name} cannot be {value!r:.80}: {_lower(str(error))}") from None
+        raise UsageError(f"{argument} of {name} cannot be {value!r:.80}: {_lower(_in_words(str(error)))}") from None
 
 
 def choices(kind: Any) -> list[str]:
@@ -88,6 +91,15 @@ def choices(kind: Any) -> list[str]:
         rest = [one for one in inner if one not in (types.NoneType, ...)]
         return choices(rest[0]) if len(rest) == 1 else []
     return []
+
+
+_WORDS = {"array": "a list", "str": "a text", "int": "a whole number", "float": "a number", "bool": "true or false", "object": "a mapping", "null": "null"}
+_TYPE = re.compile(r"`([a-z]+)`")
+
+
+def _in_words(text: str) -> str:
+    """msgspec's message with the types as the configuration calls them: `Expected a list, got a text`."""
+    return _TYPE.sub(lambda found: _WORDS.get(found[1], found[0]), text)
 
 
 def _lower(text: str) -> str:

@@ -12,6 +12,7 @@ from ..app.setup.procedure import FirstCall, Setup, SetupChoice, missing_for
 from ..channels.command_hints import typed
 from ..config.process_environment import environ
 from ..errors import ConfigError, UsageError
+from ..types.suggestions import joined
 from . import output
 from .interrupts import CANCELLED
 from .interview import Interview, choice_of
@@ -91,7 +92,7 @@ def checked(setup: Setup, choice: SetupChoice, prompts: LinePrompts) -> list[Fir
     calls = anyio.run(setup.call, choice, prompts.tell)
     error = calls[-1].error()
     if error is not None:
-        raise type(error)(f"{calls[-1].model} does not work: {error.text}; nothing was saved", hint=error.hint or "--no-check saves without a call")
+        raise type(error)(joined(f"{calls[-1].model} does not work: {error.text}", "nothing was saved"), hint=error.hint or "--no-check saves without a call")
     return calls
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 from ..errors import ConfigError, UsageError
+from ..types.suggestions import joined
 from .describe import is_secret, like_a_key, masked
 from .document import LayerSource, Node, merge, node_of, read_json, read_text
 from .edit import split_key
@@ -12,7 +13,8 @@ from .save import changed, locked, write
 from .sections import ExtensionsOf, TreeReading, no_extensions
 from .semantics import check
 from .services import service_problems
-from .setting_support import status
+from .setting_support import changed as changed_settings
+from .setting_support import no_effect_yet, status
 from .settings import Settings
 from .settings_fitter import ABSENT
 from .yamldoc import read_yaml
@@ -79,7 +81,7 @@ def fitting(path: list[str], value: Any, below: Node, env: dict[str, str], by: C
     if found and isinstance(value, str) and chosen != value and not _new(path, value, below, env, by, before):
         return value
     if found:
-        raise ConfigError(f"{sentence(found)}; nothing was changed", hint="neuralclaw config show lists every key; config schema says what each takes")
+        raise ConfigError(joined(sentence(found), "nothing was changed"), hint="neuralclaw config show lists every key; config schema says what each takes")
     return chosen
 
 
@@ -129,6 +131,9 @@ def notices(asked: SettingsRequest, path: list[str], value: Any, file: str, exte
     except ConfigError as error:
         found.append(f"The configuration has other problems: {error.text}")
         return found
+    unused = [name for name, _ in changed_settings(loaded.settings, "notice") if f"{name}.".startswith(f"{plain}.") or plain.startswith(f"{name}.")]
+    if unused:
+        found.append(no_effect_yet(unused))
     if path[0] == "capabilities" or path[0] in loaded.others:
         found += loaded.notices
     origin = next((one.origin for one in loaded.values if one.key == plain), "")

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ..errors import ConfigError
+from . import process_environment
 from .describe import masked, names_secret, suggest_key
 from .document import LayerSource, Node, merge, node_of, open_to_others, read_dotenv, read_json, read_text
 from .former_capabilities import remember_capabilities
@@ -28,8 +29,8 @@ from .yamldoc import read_yaml
 
 PREFIX = "NEURALCLAW_"
 COMMAND_LINE = "command line"
-ON_TOP = f"{COMMAND_LINE}: "
-"""How a problem of a value begins that the caller gave."""
+PROGRAM = "Agent.open"
+"""Where values come from that a program gives."""
 REFERENCE = re.compile(r"\$\{(?P<name>[^}:]+)(?::-(?P<default>[^}]*))?\}")
 """A value that is one variable and nothing else."""
 TELEGRAM = {"bot_token": "TELEGRAM_BOT_TOKEN", "authorized_user_ids": "TELEGRAM_USER_ID"}
@@ -100,7 +101,7 @@ class LoadedSettings:
         return nodes[part].place if part else "settings"
 
     def origin(self, key: str) -> str:
-        """`default`, `config.yaml:12`, `.env:3`, `environment NAME` or `command line`. Raises `ConfigError` for a key that does not exist."""
+        """`default`, `config.yaml:12`, `.env:3`, `environment NAME`, `command line` or `Agent.open`. Raises `ConfigError` for a key that does not exist."""
         section = self.sections.get(key.partition(".")[0])
         if (found := (section.reading[1] if section is not None else self).origins.get(key)) is not None:
             return found
@@ -183,12 +184,16 @@ def load(
     if problems or read.settings is ABSENT:
         raise ConfigError(sentence(problems))
     take(loaded, read)
-    if wrong := [
-        text for name in _sections_of(overrides or {}) if name in loaded.sections for text in loaded.sections[name].problems if text.startswith(ON_TOP)
-    ]:
+    given = [loaded.sections[name] for name in _sections_of(overrides or {}) if name in loaded.sections]
+    if wrong := [text for section in given for text in section.problems if text.startswith(f"{_caller()}: ")]:
         raise ConfigError(sentence(wrong))
     loaded.file, loaded.notices = file, (*notices, *loaded.notices)
     return loaded
+
+
+def _caller() -> str:
+    """Who gives values on top of the files and the environment."""
+    return COMMAND_LINE if process_environment.ours else PROGRAM
 
 
 def _sections_of(overrides: Mapping[str, Any]) -> set[str]:
@@ -303,7 +308,7 @@ def key_parts(name: str) -> list[str]:
 
 def layered(tree: Node | None, variables: Iterator[tuple[list[str], Node]], overrides: Mapping[str, Any]) -> Node | None:
     """The file's tree with variables and command line above it; None when nobody said anything."""
-    line = LayerSource(COMMAND_LINE, COMMAND_LINE)
+    line = LayerSource(_caller(), _caller())
     layers = [*variables, *((key.split("."), node_of(value, line)) for key, value in overrides.items())]
     for parts, node in layers:
         for part in reversed(parts):

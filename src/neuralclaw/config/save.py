@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..errors import ConfigError
+from ..types.suggestions import joined
 from .document import read_text
 from .edit import set_dotenv, set_json, set_yaml
 from .editors import schema
@@ -95,7 +96,7 @@ def changed(file: str, old: str | None, values: Mapping[str, Any]) -> str:
     try:
         return set_yaml(HEAD if old is None else old, values)
     except ConfigError as error:
-        raise ConfigError(f"{file}: {error.text}; nothing was changed", hint=error.hint) from error
+        raise ConfigError(joined(f"{file}: {error.text}", "nothing was changed"), hint=error.hint) from error
 
 
 def schema_text() -> str:

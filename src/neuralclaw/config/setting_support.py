@@ -3,7 +3,7 @@
 One table, so that no setting is accepted and ignored. A key is written here as `describe.keys` spells it, or by the section that holds it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -70,10 +70,14 @@ def unkept(loaded: LoadedSettings) -> str:
     keys = [key for key, _ in changed(loaded.settings, "notice") if not _of_environment(loaded, key)]
     if not keys:
         return ""
-    named = ", ".join(f"{key} ({loaded.place(key)})" for key in keys)
-    if len(keys) == 1:
-        return f"This setting has no effect yet, this version does not use it: {named}"
-    return f"These settings have no effect yet, this version does not use them: {named}"
+    return no_effect_yet([f"{key} ({loaded.place(key)})" for key in keys])
+
+
+def no_effect_yet(named: Sequence[str]) -> str:
+    """The sentence that names settings whose part is not available yet."""
+    if len(named) == 1:
+        return f"This setting has no effect yet, this version does not use it: {named[0]}"
+    return f"These settings have no effect yet, this version does not use them: {', '.join(named)}"
 
 
 def changed(settings: Settings, wanted: SettingStatus) -> Iterator[tuple[str, Any]]:

@@ -173,7 +173,7 @@ def write_file(files: Files, formats: FileFormats) -> FunctionTool:
         before = await _replaced(files, formats, grant, path)
         change = await files.write(grant, path, data)
         word = "Created" if change.before is None else "Left unchanged" if change.before == change.after else "Replaced"
-        size = f"{len(content):,} characters" + (f" as a {found.title} of {len(data):,} bytes" if found else "")
+        size = f"{len(content):,} character{'' if len(content) == 1 else 's'}" + (f" as a {found.title} of {len(data):,} bytes" if found else "")
         diff = _diff(name, before, content)
         note = diff_note(diff.get("diff", "")) if before else ""
         return ToolResult(content=f"{word} {one_line(name)}: {size}.", metadata={"path": name, **facts, **diff}, changes=(change,), note=note)

@@ -8,6 +8,10 @@ VERBS = {"sessions": ("search", "rename", "fork", "export", "import", "delete", 
 """Noun that is there -> those of its verbs that are not."""
 
 
+ON_COMMAND_LINE = ("chat", "init", "completion")
+"""Commands that are no verbs of the desk: they speak with a person or print for a shell."""
+
+
 def is_later(noun: str, verb: str) -> bool:
     """Whether a command is promised and not available yet."""
     return noun in NOUNS or verb in VERBS.get(noun, ())

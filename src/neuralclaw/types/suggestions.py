@@ -9,3 +9,8 @@ def did_you_mean(word: str, known: Iterable[str], *, alike: float = 0.5) -> str:
 
     near = get_close_matches(word, list(known), n=1, cutoff=alike)
     return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def joined(text: str, more: str) -> str:
+    """A text with what follows from it: behind a question a sentence of its own, else behind a semicolon."""
+    return f"{text} {more[:1].upper()}{more[1:]}" if text.endswith("?") else f"{text}; {more}"

@@ -22,7 +22,7 @@ def unknown_model(model: str, providers: Mapping[str, Mapping[str, Any]], listed
     if not colon or OLLAMA_TAG.fullmatch(rest):
         meant = [f"ollama:{model}"] if colon else _near(model, known, providers, listed)
         hint = "".join(f"{said}; " for said in listed.silent()) + (f"did you mean {meant[0]}? " if meant else "")
-        what = f"no provider {name!r}, and Ollama does not have {model} or does not run" if colon else f"neither a service nor a model {model!r} that is known"
+        what = f"no provider {name!r}, and Ollama does not have {model} or does not run" if colon else f"no service and no model named {model!r}"
         return ConfigError(f"there is {what}", hint=f"{hint}neuralclaw models list shows what there is")
     near = get_close_matches(name, known, n=1)
     hint = f"{f'did you mean {near[0]}:{rest}? ' if near else ''}configure another one under llm.providers.{name} with its base_url"

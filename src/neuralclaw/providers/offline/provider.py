@@ -8,6 +8,7 @@ from .grammar import Step, Unclear, groups, knows, missing, nearest, parse, said
 
 MODEL = "grammar"
 FREE = Usage(usd=0.0)
+SET_UP = "neuralclaw init sets one up"
 HELP = "neuralclaw run help shows what offline understands"
 ATTACHED = "\n\n<stdin>\n"
 """Before what was piped in beside the task."""
@@ -119,7 +120,7 @@ def _problem(steps: list[Step] | Unclear, tools: Collection[str]) -> Failure | N
             return Failure("LLMError", f"offline: not understood: {shown}; the arguments of a call are one JSON object: call TOOL {{…}}", hint=HELP)
         near = nearest(shown)
         meant = " (put quotes around a name or text of several words)" if knows(shown) else f" (did you mean {near}?)" if near else ""
-        return Failure("LLMError", f"offline: not understood: {shown}{meant}; that needs a language model, which neuralclaw init sets up", hint=HELP)
+        return Failure("LLMError", f"offline: not understood: {shown}{meant}; that needs a language model", hint=f"{SET_UP}; {HELP}")
     lacking = missing(steps, tools)
     if lacking is None:
         return None
