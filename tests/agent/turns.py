@@ -53,7 +53,7 @@ async def begin_turn(
     journal.begin(TurnState.fold(1, entries), Conversation.of(entries), OWNER)
     registry = Registry(tools)
     definitions = tuple(ToolDef(spec.name, spec.description, spec.input_schema) for spec in registry.tools())
-    gate = gate or PolicyGate(Policy(), SystemFacts(Policy(), lambda: "process", "/usr/bin:/bin"), CLOCK, analyse)
+    gate = gate or PolicyGate(Policy(), SystemFacts(Policy(), "/usr/bin:/bin"), CLOCK, analyse)
     equipment = Equipment(
         model=ChosenModel(provider=provider, name="model"),
         tools=registry,

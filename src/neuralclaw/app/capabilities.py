@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iter
 from functools import cached_property, partial
 from typing import Any
 
+import anyio
 import msgspec
 
 from ..capability import Capability, CapabilityContext, ContextSource, DoctorCheck, EventKind, FileFormat, Service, Table, TurnContext, Verb
@@ -27,6 +28,8 @@ from .lazy_parts import LazyChannel
 from .reading_client import READING_VERBS
 
 BUILT_IN = "built in"
+TOOLS_SECONDS = 2.0
+"""How long a capability is waited for that is asked for its tools outside a turn; in a turn, the time limit of the turn holds."""
 Packages = Callable[[], Sequence[InstalledCapability]]
 """What packages bring, enabled or not."""
 
@@ -255,11 +258,15 @@ class ClientCapabilities:
         return [await self._tools_of(one, tools, turn) for one in self.capabilities.loaded if one.brings("tools") and (tools := one.capability.tools)]
 
     async def _tools_of(self, one: LoadedCapability, ask: Callable[..., Awaitable[Sequence[Any]]], turn: TurnContext) -> BroughtTools:
-        """The tools that a capability gives; none where its code fails or gives no list."""
-        try:
-            brought = await run_foreign("it", partial(ask, self.context(one.name), turn))
-        except AgentError as error:
-            return BroughtTools(one.name, one.origin, problem=reason_with_place(error.__cause__ or error))
+        """The tools that a capability gives; none where its code fails, gives no list, or takes longer than `TOOLS_SECONDS` outside a turn."""
+        late = f"it did not name its tools within {TOOLS_SECONDS:g} s"
+        with anyio.move_on_after(None if turn.turn else TOOLS_SECONDS) as limit:
+            try:
+                brought = await run_foreign("it", partial(ask, self.context(one.name), turn))
+            except AgentError as error:
+                return BroughtTools(one.name, one.origin, problem=late if limit.cancel_called else reason_with_place(error.__cause__ or error))
+        if limit.cancelled_caught:
+            return BroughtTools(one.name, one.origin, problem=late)
         if not isinstance(brought, list | tuple):
             return BroughtTools(one.name, one.origin, problem=f"it gave {type(brought).__name__} in place of a list of tools")
         return BroughtTools(one.name, one.origin, tuple(brought))

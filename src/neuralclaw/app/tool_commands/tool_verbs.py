@@ -31,12 +31,12 @@ class ToolVerbs:
 
     async def show(self, name: str) -> dict[str, Any]:
         """One tool, by its name or alias. Raises `ToolNotFoundError`."""
-        return _plain(_spec(await self._tools(), name))
+        return _plain(await self._spec(await self._tools(), name))
 
     async def judge(self, name: str, arguments: dict[str, Any], session: str | None, trust: str | None) -> dict[str, Any]:
         """The verdict on a call; nothing is run."""
         tools = await self._tools(session or "")
-        spec = _spec(tools, name)
+        spec = await self._spec(tools, name)
         row = await lookups.session(self._store, session) if session is not None else None
         action = Action(
             session="explain",
@@ -53,8 +53,8 @@ class ToolVerbs:
 
     async def call(self, name: str, arguments: dict[str, Any], session: str | None, approvals: ApprovalsMode | None, trust: str | None) -> dict[str, Any]:
         """The `tool.finished` object of a call through the whole pipeline."""
-        spec = _spec(await self._tools(session or ""), name)
-        message = call_of(spec.name, arguments, turn_options(self._defaults, {"approvals": approvals, "trust": trust}))
+        spec = await self._spec(await self._tools(session or ""), name)
+        message = call_of(spec.name, arguments, turn_options(self._defaults, {"approvals": approvals, "trust": trust, "tools": (spec.name,)}))
         async with called(self._desk, new_session(session) if session is not None else None, message) as events:
             finished = [event async for event in events if isinstance(event.body, ToolFinished)]
         if not finished:
@@ -65,12 +65,14 @@ class ToolVerbs:
         """The tools that a turn of this session would have."""
         return await self._home.turn_tools(TurnContext(session=session, options=self._defaults))
 
-
-def _spec(tools: Toolset, name: str) -> ToolSpec:
-    spec = tools.find(name)
-    if spec is None:
-        raise ToolNotFoundError(f"there is no tool named {name!r}", hint="neuralclaw tools list")
-    return spec
+    async def _spec(self, tools: Toolset, name: str) -> ToolSpec:
+        """The tool of that name. Raises `ToolNotFoundError`, which names the capabilities whose tools cannot be used: it may be one of them."""
+        spec = tools.find(name)
+        if spec is None:
+            problems = await self._home.tool_problems(TurnContext(session="", options=self._defaults))
+            told = "; ".join([f"there is no tool named {name!r}", *(problem.text for problem in problems)])
+            raise ToolNotFoundError(told, hint="neuralclaw tools list")
+        return spec
 
 
 def _plain(value: Any) -> dict[str, Any]:
