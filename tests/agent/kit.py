@@ -12,7 +12,7 @@ from neuralclaw.app.assembly import open_desk
 from neuralclaw.app.clock import SystemClock
 from neuralclaw.app.defaults import ClientDefaults
 from neuralclaw.app.home import Home
-from neuralclaw.app.option_checks import load_settings
+from neuralclaw.app.settings_loading import load_settings
 from neuralclaw.app.toolbox import Toolbox
 from neuralclaw.store import SqliteStore
 from neuralclaw.testing import EventCapture, Reply, ScriptedProvider
@@ -51,7 +51,7 @@ async def agent_over(store: SqliteStore, *replies: Reply | str, **options: Any) 
     defaults, start = TurnOptions(model="", workspace=str(work)), StartOptions()
     try:
         async with anyio.create_task_group() as tasks:
-            over = Agent(opened, open_desk(opened, defaults, start, tasks), ClientDefaults(defaults, start))
+            over = Agent(opened, open_desk(opened, ClientDefaults(defaults, start), tasks), ClientDefaults(defaults, start))
             tasks.start_soon(over.desk.follow)
             yield over
             over.closing()

@@ -13,12 +13,12 @@ from ..types.actions import Who
 from ..types.entries import HOME, Draft, Entry
 from ..types.events import Body
 from ..types.labels import AGENT, Labels, checked_labels, join
-from ..types.options import StartOptions, TurnOptions
 from ..types.sentences import sentence
 from .reading_client import READING_VERBS, ReadingClientDesk, ReadingStore
 
 if TYPE_CHECKING:
     from .capability_tools import ToolProblem
+    from .defaults import ClientDefaults
     from .models.model_resolver import ModelResolver  # what only reads the record does not load it
 
 Part = TypeVar("Part")
@@ -43,8 +43,8 @@ class CapabilityClient(NamedTuple):
 
     `workspace`: absolute and real, "" where there is none. `desk` and `store` None: the home is not open, and verbs that need the settings alone are
     all there is; `loaded` and `desk` None: the record alone is. `models`: those of the home; `tell` shows a person a sentence beside the value of a
-    verb. `told`: an event in words. `options`: those of turns that the client begins, and of turns that it goes on with. `reads`: whether the verb of that
-    name writes nothing of the record.
+    verb. `told`: an event in words. `defaults`: what the client makes of what is said there. `reads`: whether the verb of that name writes nothing of the
+    record.
     """
 
     loaded: LoadedSettings | None
@@ -59,7 +59,7 @@ class CapabilityClient(NamedTuple):
     home: OpenHome | None = None
     tell: Callable[[str], None] | None = None
     told: Callable[[Body], str] = sentence
-    options: tuple[TurnOptions, StartOptions] | None = None
+    defaults: "ClientDefaults | None" = None
     reads: Callable[[str], bool] = READING_VERBS.__contains__
 
     def only_reading(self, command: str) -> "CapabilityClient":
@@ -72,7 +72,7 @@ class CapabilityClient(NamedTuple):
 class ClientContext:
     """The `CapabilityContext` of one capability and one client.
 
-    `client`, `home`, `loaded`, `models` and `options` stand in no protocol: a built-in capability, which is part of `app`, may use them.
+    `client`, `defaults`, `home`, `loaded` and `models` stand in no protocol: a built-in capability, which is part of `app`, may use them.
     """
 
     def __init__(self, capability: Capability, client: CapabilityClient) -> None:
@@ -95,9 +95,9 @@ class ClientContext:
         return self._client
 
     @property
-    def options(self) -> tuple[TurnOptions, StartOptions]:
-        """Those of turns that the client begins, and of turns that it goes on with. Raises `AgentError` where it runs none."""
-        return self._there(self._client.options, "turn")
+    def defaults(self) -> "ClientDefaults":
+        """What its turns run under. Raises `AgentError` where it runs none."""
+        return self._there(self._client.defaults, "turn")
 
     @property
     def models(self) -> "ModelResolver":

@@ -22,7 +22,7 @@ from .backoff import Backoff
 from .bus import Subscription
 from .message_acceptance import Acceptance
 from .recovery import recovered
-from .runtime_ports import ResolveOptions, RuntimePorts
+from .runtime_ports import RuntimePorts
 from .sessions import Sessions
 from .turn_follower import TurnFollower
 from .turn_start import RunStart
@@ -41,8 +41,8 @@ WAITS = "the session waits for an answer; this message is kept and runs after it
 class SessionDesk:
     """The `Desk` over the sessions of one home. `start`: what whoever opened it wants of turns that it goes on with."""
 
-    def __init__(self, ports: RuntimePorts, sessions: Sessions, resolve: ResolveOptions, run_verb: RunVerb, start: StartOptions) -> None:
-        self._ports, self._sessions, self._resolve, self._run_verb, self._start = ports, sessions, resolve, run_verb, start
+    def __init__(self, ports: RuntimePorts, sessions: Sessions, run_verb: RunVerb, start: StartOptions) -> None:
+        self._ports, self._sessions, self._run_verb, self._start = ports, sessions, run_verb, start
         self._store, self._bus, self._asker = ports.store, ports.bus, ports.asker
         self._acceptance = Acceptance(ports.store, ports.redaction, self.notify)
         self._following = TurnFollower(ports.store, sessions.driving, self.cancel)
@@ -88,7 +88,7 @@ class SessionDesk:
             raise UsageError(f"the session {HOME} holds no conversation; nothing was recorded")
         row = await lookups.session(self._store, session) if inbound.options is None else None
         if row is None or not row.last_turn:
-            inbound = msgspec.structs.replace(inbound, options=await self._resolve(session, inbound.options))
+            inbound = msgspec.structs.replace(inbound, options=await self._ports.resolve(session, inbound.options))
         options = inbound.options
         if start is not None:
             return inbound, RunStart(options=start)

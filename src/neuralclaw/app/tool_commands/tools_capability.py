@@ -9,15 +9,13 @@ from ..capability_context import ClientContext
 
 
 def _verbs(context: ClientContext) -> Any:
-    turn, _ = context.options
-    return load("tools.verbs")(context.home, context.store, context.desk, turn)
+    return load("tools.verbs")(context.home, context.store, context.desk, context.defaults.turn)
 
 
 async def list_tools(context: ClientContext) -> list[dict[str, Any]]:
     """The tools that a turn would have."""
     found: list[dict[str, Any]] = await _verbs(context).list()
-    turn, _ = context.options
-    for problem in await context.home.tool_problems(TurnContext(session="", options=turn)):
+    for problem in await context.home.tool_problems(TurnContext(session="", options=context.defaults.turn)):
         context.notice(problem.notice)
     return found
 
