@@ -13,7 +13,7 @@ from ..agent.redaction import redacted
 from ..errors import AgentError, AlreadyAnswered, SessionBusy, StoreError, UnknownQuestion, UsageError
 from ..ports import TurnEvents
 from ..types.entries import HOME, Draft, Entry, Event, rfc3339
-from ..types.events import ApprovalResolved, Cancel, Inbound, StatusEvent
+from ..types.events import ApprovalResolved, Inbound, StatusEvent
 from ..types.labels import AGENT, OWNER
 from ..types.options import StartOptions
 from ..types.questions import AnswerDecision
@@ -45,7 +45,7 @@ class SessionDesk:
         self._ports, self._sessions, self._run_verb, self._start = ports, sessions, run_verb, start
         self._store, self._bus, self._asker = ports.store, ports.bus, ports.asker
         self._acceptance = Acceptance(ports.store, ports.redaction, self.notify)
-        self._following = TurnFollower(ports.store, sessions.driving, self.cancel)
+        self._following = TurnFollower(self._acceptance, sessions.driving)
 
     @asynccontextmanager
     async def turn(self, session: str, inbound: Inbound, start: StartOptions | None = None) -> AsyncIterator[TurnStream]:
@@ -61,7 +61,7 @@ class SessionDesk:
                     now = rfc3339(round(self._ports.clock.now() * 1_000_000))
                     stream.tell_first(Event(body=StatusEvent(text=WAITS), session=session, turn=accepted.turn or 0, seq=0, time=now))
                 if waits or (wanted.options.present and stream.number is None):
-                    stream.show_first(await self._following.open_questions(session))
+                    stream.show_first(await lookups.unanswered(self._store, session))
                 yield events
 
     async def send(self, session: str, inbound: Inbound, start: StartOptions | None = None) -> Accepted:
@@ -141,11 +141,11 @@ class SessionDesk:
             with self._bus.turn(session, number=row.open_turn or row.last_turn + 1, after=row.entries) as stream:
                 if not self._sessions.here(session):  # what ran here ended before the stream was there, and may have failed
                     await self._sessions.wake(session, RunStart(options=wanted))
-                stream.show_first(await self._following.open_questions(session))
+                stream.show_first(await lookups.unanswered(self._store, session))
                 async with self._following.followed(stream, by) as events:
                     yield events
             return
-        with self._bus.turn(session, number=row.last_turn, after=await self._following.last_end(row) - 1) as stream:
+        with self._bus.turn(session, number=row.last_turn, after=await lookups.last_end(self._store, row) - 1) as stream:
             yield stream
 
     async def _take_up(self, session: str, start: StartOptions) -> SessionRow:
@@ -189,8 +189,7 @@ class SessionDesk:
             await self.cancel(events.session, by=by)
 
     async def cancel(self, session: str, *, by: str, turn: int | None = None, message: int | None = None) -> None:
-        await self._acceptance.row(session)
-        self.notify(await self._store.append(session, [Draft(turn, Cancel(by=by, message=message), OWNER)]))
+        await self._acceptance.cancel(session, by=by, turn=turn, message=message)
 
     async def answer(self, approval_id: str, decision: str, *, by: str, value: Mapping[str, Any] | None = None, text: str | None = None) -> None:
         if decision not in DECISIONS:
