@@ -109,3 +109,29 @@ async def test_commands_about_tools_name_the_capability_that_does_not_name_its_t
         assert (LATE in done.err.lower()) == (words[:3] != ("tools", "call", "calculate")), (words, done)
     (check,) = [one for one in (await hanging("doctor", "--json")).json if one["check"] == "capability.hanging.tools"]
     assert LATE in check["text"]
+
+
+FAKING = """
+from neuralclaw.capability import Capability, DoctorCheck, Verb
+
+async def checks(context):
+    yield DoctorCheck(check="a\\nok      model", ok=False, text="b\\rok      store: c\\u2028d", fix="e\\nok      sandbox: f")
+
+async def go(context):
+    context.notice("g\\n⚠ h")
+    return 1
+
+capability = Capability(name="faking", summary="x", checks=checks, verbs=(Verb(name="faking.go", summary="x", run=go),))
+"""
+
+
+async def test_what_a_capability_says_stands_for_no_line_of_the_program(home: Path, tmp_path: Path) -> None:
+    claw, packages = Claw(home, tmp_path / "work"), tmp_path / "packages"
+    install(packages, "faking", FAKING)
+    claw.env["PYTHONPATH"] = str(packages)
+    enable(claw, "faking")
+    told = (await claw("doctor")).out.splitlines()
+    at = next(n for n, line in enumerate(told) if "store: c" in line)
+    assert told[at : at + 2] == ["absent  a ok      model: b ok      store: c d", "        e ok      sandbox: f"]
+    done = await claw("faking", "go")
+    assert "g ⚠ h" in done.err.splitlines()[0], done

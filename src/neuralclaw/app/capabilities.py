@@ -21,7 +21,7 @@ from ..types.codec import Codec
 from ..types.events import Body
 from ..types.sentences import sentence
 from ..types.suggestions import did_you_mean
-from .capability_context import CapabilityClient, ClientContext
+from .capability_context import CapabilityClient, ClientContext, in_one_line
 from .capability_tools import BroughtTools
 from .capability_verbs import BoundVerb, LazyVerb
 from .lazy_parts import LazyChannel
@@ -311,7 +311,7 @@ class ClientCapabilities:
 
         async def find() -> None:
             async for check in checks(self.context(name)):
-                done.append(check if isinstance(check, DoctorCheck) else _no_check(name, check))  # noqa: PERF401  # what was found before an error counts
+                done.append(_in_lines(check) if isinstance(check, DoctorCheck) else _no_check(name, check))  # noqa: PERF401  # what was found before an error counts
 
         try:
             await run_foreign("its check", find)
@@ -319,6 +319,13 @@ class ClientCapabilities:
             fix = getattr(error.__cause__, "hint", None)
             done.append(DoctorCheck(check=name, ok=False, text=error.text, fix=fix))
         return done
+
+
+def _in_lines(check: DoctorCheck) -> DoctorCheck:
+    """The check with each of its texts in one line."""
+    return msgspec.structs.replace(
+        check, check=in_one_line(check.check), text=in_one_line(check.text), fix=None if check.fix is None else in_one_line(check.fix)
+    )
 
 
 def _no_check(name: str, found: object) -> DoctorCheck:

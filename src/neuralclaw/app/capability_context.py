@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 Part = TypeVar("Part")
 
 
+def in_one_line(text: str) -> str:
+    """A sentence of a capability's code, with a space in place of each line break: it stands for no line of ours."""
+    return " ".join(line.strip() for line in text.splitlines() if line.strip())
+
+
 class OpenHome(Protocol):
     """What the verbs of built-in capabilities use of a home that is open, besides its store."""
 
@@ -132,7 +137,7 @@ class ClientContext:
     def notice(self, text: str) -> None:
         """See `CapabilityContext`."""
         if self._client.tell is not None:
-            self._client.tell(text)
+            self._client.tell(in_one_line(text))
 
     @property
     def clock(self) -> Clock:

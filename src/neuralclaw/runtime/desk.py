@@ -24,7 +24,7 @@ from .message_acceptance import Acceptance
 from .recovery import recovered
 from .runtime_ports import RuntimePorts
 from .sessions import Sessions
-from .turn_follower import TurnFollower
+from .turn_following import followed, stop
 from .turn_start import RunStart
 from .turnstream import TurnStream
 
@@ -45,7 +45,6 @@ class SessionDesk:
         self._ports, self._sessions, self._run_verb, self._start = ports, sessions, run_verb, start
         self._store, self._bus, self._asker = ports.store, ports.bus, ports.asker
         self._acceptance = Acceptance(ports.store, ports.redaction, self.notify)
-        self._following = TurnFollower(self._acceptance, sessions.driving)
 
     @asynccontextmanager
     async def turn(self, session: str, inbound: Inbound, start: StartOptions | None = None) -> AsyncIterator[TurnStream]:
@@ -56,7 +55,7 @@ class SessionDesk:
             if accepted.before is not None:
                 self._bus.follow(stream, accepted.before, accepted.turn)
                 waits = accepted.turn is None and await self._acceptance.repeat_end(session)
-            async with self._following.followed(stream, inbound.by) as events:
+            async with followed(stream, self._acceptance, self._sessions.driving, inbound.by) as events:
                 if waits:
                     now = rfc3339(round(self._ports.clock.now() * 1_000_000))
                     stream.tell_first(Event(body=StatusEvent(text=WAITS), session=session, turn=accepted.turn or 0, seq=0, time=now))
@@ -142,7 +141,7 @@ class SessionDesk:
                 if not self._sessions.here(session):  # what ran here ended before the stream was there, and may have failed
                     await self._sessions.wake(session, RunStart(options=wanted))
                 stream.show_first(await lookups.unanswered(self._store, session))
-                async with self._following.followed(stream, by) as events:
+                async with followed(stream, self._acceptance, self._sessions.driving, by) as events:
                     yield events
             return
         with self._bus.turn(session, number=row.last_turn, after=await lookups.last_end(self._store, row) - 1) as stream:
@@ -184,7 +183,7 @@ class SessionDesk:
     async def stop(self, events: TurnEvents, *, by: str) -> None:
         assert isinstance(events, TurnStream), "the events of a turn"
         waits = events.number is None
-        await self._following.stop(events, by)
+        await stop(events, self._acceptance, by)
         if waits:
             await self.cancel(events.session, by=by)
 

@@ -16,7 +16,7 @@ from ...types.tools import ToolSpec
 from ..capability_context import OpenHome
 from ..defaults import turn_options
 from ..option_checks import new_session
-from ..tool_call_turns import call_of, called
+from ..tool_call_turns import call_of, called, spelled
 
 
 class ToolVerbs:
@@ -30,13 +30,15 @@ class ToolVerbs:
         return [_plain(spec) for spec in (await self._tools()).tools()]
 
     async def show(self, name: str) -> dict[str, Any]:
-        """One tool, by its name or alias. Raises `ToolNotFoundError`."""
-        return _plain(await self._spec(await self._tools(), name))
+        """One tool, by its name or alias. `definition`: what a standing answer may be bound to. Raises `ToolNotFoundError`."""
+        spec = await self._spec(await self._tools(), name)
+        return _plain(spec) | {"definition": spec.digest}
 
     async def judge(self, name: str, arguments: dict[str, Any], session: str | None, trust: str | None) -> dict[str, Any]:
-        """The verdict on a call; nothing is run."""
+        """The verdict on a call; nothing is run. Raises `UsageError` as the call itself does."""
         tools = await self._tools(session or "")
         spec = await self._spec(tools, name)
+        spelled(spec.name, arguments)
         row = await lookups.session(self._store, session) if session is not None else None
         action = Action(
             session="explain",
