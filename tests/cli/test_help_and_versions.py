@@ -55,6 +55,8 @@ async def test_the_parser_speaks_in_sentences_of_its_own(claw: Claw) -> None:
     for words, told in (
         (["sessions", "show", "s", "--after", "x"], "--after: 'x' is not a whole number from 0"),
         (["audit", "show", "--after", "-1"], "--after: '-1' is not a whole number from 0"),
+        (["sessions", "show", "s", "--after", "3.0"], "--after: '3.0' is not a whole number from 0"),
+        (["audit", "show", "--after", str(2**63)], f"--after: {2**63} is larger than any number"),
         (["tools", "show"], "neuralclaw tools show needs NAME"),
         (["approvals", "answer"], "neuralclaw approvals answer needs ID and once|session|always|no"),
         (["run", "task", "--model"], "--model needs a value"),

@@ -171,3 +171,14 @@ async def test_messages_sent_at_once_are_each_handled_once(claw: Claw) -> None:
     assert shown["state"] == "idle", shown
     answers = " ".join(e["text"] for e in shown["events"] if e["type"] == "turn.finished")
     assert all(str(100 + number) in answers for number in range(3)), answers
+
+
+async def test_a_list_of_one_session_names_a_session_that_is_not_there(claw: Claw) -> None:
+    parked = await claw("run", "calculate 6 * 7", "--approvals", "park", "--session", "parked")
+    assert parked.code in (0, 3)
+    for words in (("approvals", "list", "--session", "nosuch"), ("audit", "show", "--session", "nosuch"), ("audit", "show", "--session", "")):
+        ran = await claw(*words)
+        assert (ran.code, ran.out) == (2, ""), ran
+        assert "there is no session" in ran.err
+    assert (await claw("approvals", "list", "--session", "park")).code == 0
+    assert (await claw("sessions", "show", "parked", "--after", "03")).code == 0

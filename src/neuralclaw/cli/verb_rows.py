@@ -18,6 +18,8 @@ from . import output
 from .parsing import clean, with_json
 
 LISTS = (list, tuple, set, frozenset)
+_LARGEST = 2**63 - 1
+"""The largest number that the database and JSON readers of 64 bits keep."""
 _KINDS = {
     int: "a whole number",
     float: "a number",
@@ -120,15 +122,25 @@ def _converted(word: str, kind: Any) -> Any:
     words = _KINDS | {int: f"a whole number{_range(kind)}"}
     wanted = words.get(plain, "JSON that fits" if word[:1] in "{[" else "of the type that it takes")
     try:
-        value = msgspec.json.decode(word) if word[:1] in ("{", "[") else word
+        value = _whole(word, _LARGEST) if plain is int else msgspec.json.decode(word) if word[:1] in ("{", "[") else word
         msgspec.convert(value, kind, strict=False)  # its type; what it is given as is decided by the verb
         return msgspec.convert(value, plain, strict=False) if plain in (int, float) else value
     except msgspec.ValidationError as error:
         said = str(error)
         bound = f" {said.partition('` ')[2]}" if plain is not int and any(sign in said for sign in ("<", ">")) else ""
         raise argparse.ArgumentTypeError(f"{word!r} is not {wanted}{bound}") from None
-    except msgspec.DecodeError:
+    except ValueError:
         raise argparse.ArgumentTypeError(f"{word!r} is not {wanted}") from None
+
+
+def _whole(word: str, largest: int) -> int:
+    """Digits, with zeros before them if there are; a sign before a number below zero. Raises `ValueError`."""
+    digits = word.removeprefix("-")
+    if not digits.isascii() or not digits.isdigit():
+        raise ValueError(word)
+    if len(digits) > len(str(largest)) or abs(number := int(word)) > largest:
+        raise argparse.ArgumentTypeError(f"{word} is larger than any number there is room for")
+    return number
 
 
 def _range(kind: Any) -> str:
@@ -138,7 +150,7 @@ def _range(kind: Any) -> str:
     bounds = [meta for meta in get_args(kind)[1:] if isinstance(meta, msgspec.Meta)]
     least = [meta.ge if meta.gt is None else meta.gt + 1 for meta in bounds if (meta.ge, meta.gt) != (None, None)]
     most = [meta.le if meta.lt is None else meta.lt - 1 for meta in bounds if (meta.le, meta.lt) != (None, None)]
-    return "".join((*(f" from {number}" for number in least), *(f" to {number}" for number in most)))
+    return "".join((*(f" from {number}" for number in least), *(f" to {number}" for number in most if number != _LARGEST)))
 
 
 def _several(kind: Any) -> Callable[[str], list[Any]]:

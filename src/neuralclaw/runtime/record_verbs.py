@@ -60,7 +60,8 @@ class ReadingVerbs:
         return row
 
     async def approvals(self, *, session: str | None = None) -> list[dict[str, Any]]:
-        return [waiting(q) for q in await self._store.questions(session=session)]
+        name = (await self._shown(session)).session if session is not None else None
+        return [waiting(q) for q in await self._store.questions(session=name)]
 
     async def approval(self, *, approval_id: str) -> dict[str, Any]:
         question = await lookups.question(self._store, approval_id)
@@ -77,7 +78,11 @@ class ReadingVerbs:
 
     async def record(self, *, session: str | None = None, after: int = 0) -> list[dict[str, Any]]:
         """Headers of the record, oldest first, with their kind and digest; of one session or of all."""
-        names = [(await self._shown(session)).session] if session else [HOME, *(row.session for row in await self._store.sessions() if row.session != HOME)]
+        names = (
+            [(await self._shown(session)).session]
+            if session is not None
+            else [HOME, *(row.session for row in await self._store.sessions() if row.session != HOME)]
+        )
         entries = [entry for name in names for entry in await self._store.read(name)]
         entries.sort(key=lambda e: e.header.record)
         return [{**msgspec.to_builtins(e.header), "erased": e.body is None} for e in entries if e.header.record > after]

@@ -15,7 +15,7 @@ from ..option_checks import RESERVED
 if TYPE_CHECKING:
     from .answering_verbs import AnsweringVerbs  # what only reads the record does not load it
 
-RecordNumber = Annotated[int, msgspec.Meta(ge=0)]
+RecordNumber = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 """The number of an entry of a session, or of a record of the chain; 0 is before the first."""
 SpokenDecision = Literal["once", "session", "always", "no", "y", "s", "a", "n"]
 """An answer, or its letter."""
