@@ -47,7 +47,8 @@ async def agent_over(store: SqliteStore, *replies: Reply | str, **options: Any) 
     work = home.parent / "work"
     work.mkdir(exist_ok=True)
     loaded = load_settings(store.home, {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(home.parent)}, None)
-    opened = Home(loaded, store, SystemClock(), provider=options.pop("provider", ScriptedProvider(*replies)), tools=Toolbox(given=options.pop("tools", ())))
+    provider, clock = options.pop("provider", None) or ScriptedProvider(*replies), options.pop("clock", None) or SystemClock()
+    opened = Home(loaded, store, clock, provider=provider, tools=Toolbox(given=options.pop("tools", ())))
     defaults, start = TurnOptions(model="", workspace=str(work)), StartOptions()
     try:
         async with anyio.create_task_group() as tasks:

@@ -163,4 +163,11 @@ async def test_a_call_may_be_nested_as_deep_as_the_limit(claw: Claw) -> None:
     async with Agent.open(home=claw.home, workspace=claw.workspace) as agent:
         done = await agent.do("tools.call", name="echo", arguments=nested(100))
         assert "unknown argument 'a'" in done["error"]
-        assert (await agent.do("sessions.show", session="tools", after=2**70))["events"] == []
+
+
+async def test_nothing_is_read_behind_a_number_that_no_entry_can_have(claw: Claw) -> None:
+    async with Agent.open(home=claw.home, workspace=claw.workspace) as agent:
+        await agent.ask("calculate 6 * 7", session="s")
+        with pytest.raises(UsageError, match="after"):
+            await agent.do("sessions.show", session="s", after=2**70)
+        assert await agent._home.store.read("s", after=2**70) == []

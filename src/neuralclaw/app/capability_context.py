@@ -34,12 +34,8 @@ class OpenHome(Protocol):
 
     @property
     def gate(self) -> Gate: ...
-    async def turn_tools(self, turn: TurnContext) -> Toolset:
-        """The tools that a turn has."""
-        ...
-
-    async def tool_problems(self, turn: TurnContext) -> "Sequence[ToolProblem]":
-        """Tools that capabilities bring to this turn and that cannot be used."""
+    async def tools_and_problems(self, turn: TurnContext) -> "tuple[Toolset, Sequence[ToolProblem]]":
+        """The tools that a turn has, and those that capabilities bring to it and that cannot be used."""
         ...
 
 

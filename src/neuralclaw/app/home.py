@@ -111,17 +111,20 @@ class Home:
 
         One whose name is taken is left out: `tool_problems` says which. Capabilities are not asked where the options name none of theirs.
         """
+        return (await self.tools_and_problems(turn))[0]
+
+    async def tool_problems(self, turn: TurnContext) -> Sequence[ToolProblem]:
+        """Tools that capabilities bring to this turn and that cannot be used."""
+        return (await self.tools_and_problems(turn))[1]
+
+    async def tools_and_problems(self, turn: TurnContext) -> tuple[TurnTools, Sequence[ToolProblem]]:
+        """`turn_tools` and `tool_problems` of one question to the capabilities."""
         named = turn.options.tools
         if named is not None and all(self.tools.find(name) for name in named):
-            return TurnTools(self.tools, self.redactor, named)
+            return TurnTools(self.tools, self.redactor, named), ()
         brought = await self.capability_parts.tools(turn)
-        tools = self._with(brought)[0] if brought else self.tools
-        return tools if named is None else TurnTools(tools, self.redactor, named)
-
-    async def tool_problems(self, turn: TurnContext) -> list[ToolProblem]:
-        """Tools that capabilities bring to this turn and that cannot be used."""
-        brought = await self.capability_parts.tools(turn)
-        return self._with(brought)[1] if brought else []
+        tools, problems = self._with(brought) if brought else (self.tools, [])
+        return tools if named is None else TurnTools(tools, self.redactor, named), problems
 
     def _with(self, brought: Sequence[BroughtTools]) -> tuple[TurnTools, list[ToolProblem]]:
         before, made, problems = self._more

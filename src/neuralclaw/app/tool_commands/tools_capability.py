@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from ...capability import Capability, TurnContext, Verb
+from ...capability import Capability, Verb
 from ...plugins import load
 from ...types.options import ApprovalsMode
 from ..capability_context import ClientContext
@@ -14,8 +14,9 @@ def _verbs(context: ClientContext) -> Any:
 
 async def list_tools(context: ClientContext) -> list[dict[str, Any]]:
     """The tools that a turn would have."""
-    found: list[dict[str, Any]] = await _verbs(context).list()
-    for problem in await context.home.tool_problems(TurnContext(session="", options=context.defaults.turn)):
+    found: list[dict[str, Any]]
+    found, problems = await _verbs(context).list()
+    for problem in problems:
         context.notice(problem.notice)
     return found
 
