@@ -147,6 +147,7 @@ __all__ = [
 """All that the code of a capability names, besides `tool` and the errors of `neuralclaw`. Nothing else of the package is promised to it."""
 
 Place = Literal["system", "before_last"]
+VerbNeeds = Literal["home", "record", "settings"]
 ColumnType = Literal["text", "integer", "real", "blob"]
 PRIVATE: Labels = AGENT | frozenset({"private"})
 """The labels of what a capability records without a word about where it came from."""
@@ -241,20 +242,20 @@ class Verb(msgspec.Struct, frozen=True, kw_only=True):
     `progress: Callable[[T], None] | None = None` and calls it with its value so far, from the event loop; it must not raise. People at a terminal see
     the line. Where the command is stopped, and where it fails after a line, the value so far is shown as a whole one is."""
     failures: Callable[[Any], Sequence[NeuralClawError]] | None = None
-    """What of the value, as `--json` prints it, failed: told on standard error behind the value, and the exit code of the command is 1."""
+    """What of the value, as `--json` prints it, failed: told with their hints behind the value, on standard error or in the chat; the exit code of the command
+    is 1."""
     succeeded: Callable[[Any], bool] | None = None
-    """Whether the value, as `--json` prints it, is the good case; else the exit code of the command is 1."""
-    begins_turns: bool = True
-    """It may begin turns or go on with them: it is not run where a cap of the settings, or the sandbox that they want, cannot hold."""
+    """Whether the value, as `--json` prints it, is the good case; else the exit code of the command is 1. The chat, which has no exit code, shows the value."""
+    begins_no_turn: bool = False
+    """It writes, and begins no turn and goes on with none: it is run also where a cap of the settings, or the sandbox that they want, cannot hold. Of a
+    verb with `reads=True`, and of one that needs less than the home, that is known."""
     in_chat: bool = True
     """It is a slash command too. One that follows a turn of its own is not: nobody in the chat would see a question of that turn."""
     reads: bool = False
     """It writes nothing of the record: it works on a full disk and on a read-only home."""
-    record_only: bool = False
-    """It needs the store and nothing else of the home, and only reads: its command works where the configuration cannot be read, and has no settings and
-    no desk."""
-    settings_only: bool = False
-    """It needs the settings and nothing else of the home: its command works where the home cannot be opened, and has no desk and no store."""
+    needs: VerbNeeds = "home"
+    """The part of the home that its command needs, and that is open then. `record`: the store alone, which is only read; the command works where the
+    configuration cannot be read. `settings`: the settings alone; the command works where the home cannot be opened."""
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):

@@ -50,8 +50,9 @@ class Desk(VerbCaller, Protocol):
     is unfinished goes on before it as it was recorded, with nobody there; in `resume` and `recover`, as the desk's owner is there.
     What cannot be used raises `UsageError` or `ConfigError` before anything is recorded; a turn that fails raises nothing.
 
-    What a call has written survives `kill -9` when it returns. The desk that a channel is given, in `serve` and in the context that it is made with, waits
-    until it is on the disk: it survives a power cut too, and may be acknowledged to where it came from.
+    What a call has written survives `kill -9` when it returns. The desk that a channel is given, in `serve` and in the context that it is made with, and the
+    one of a service wait until it is on the disk: it survives a power cut too, and may be acknowledged to where it came from. Of these desks the own options
+    are: a question parks the turn, and the workspace is `workspaces/SESSION` of the home.
     """
 
     def turn(self, session: str, inbound: Inbound, start: StartOptions | None = None) -> AbstractAsyncContextManager[TurnEvents]:

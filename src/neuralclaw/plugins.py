@@ -151,11 +151,27 @@ CAPABILITIES: dict[str, BuiltInCapability] = {
 
 GROUP = "neuralclaw"
 """The group of entry points by which a package brings capabilities."""
+GROUPS = {
+    "run": "run",
+    "chat": "chat",
+    "recover": "recover",
+    "init": "init",
+    "doctor": "doctor",
+    "config": "config",
+    "sessions": "session_commands",
+    "tools": "tool_commands",
+    "policy": "policy",
+    "completion": "completion",
+}
+"""Noun -> the file of `cli` that has its commands. Those of other nouns are the rows of their capabilities."""
 NOUNS = frozenset(
-    "run chat recover init doctor config models sessions approvals grants tools policy audit completion help status instructions"
-    " new resume approve deny queue stop model trust cost clear exit quit soul personality mode compact fork export".split()
+    [
+        *GROUPS,
+        *"help status instructions new resume approve deny queue stop model trust cost clear exit quit".split(),
+        *"soul personality mode compact fork export".split(),
+    ]
 )
-"""First words of commands and slash commands that are taken, or promised as slash commands."""
+"""First words of commands and slash commands that are taken, or promised as slash commands, besides those that `CAPABILITIES` names."""
 
 
 class InstalledCapability:

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.anyio
 
 
 @asynccontextmanager
-async def serving(home: Path, *replies: str, services: tuple[Service, ...] = (), **channels: Channel) -> AsyncIterator[Agent]:
+async def serving(home: Path, *replies: Any, services: tuple[Service, ...] = (), **channels: Channel) -> AsyncIterator[Agent]:
     """An agent that is opened with services, and with a capability that brings these."""
 
     def made(channel: Channel) -> Callable[[Any], Channel]:

@@ -1,11 +1,19 @@
-"""A yes is one to the tool that was asked about: another tool of its name is asked about again, and in the same turn a changed one is not run."""
+"""A yes is one to the tool that was asked about: another one of its name is asked about again, and one that takes other arguments is not run in that turn."""
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from neuralclaw import tool
+from neuralclaw.agent.redaction import NO_REDACTION
+from neuralclaw.app.turn_tools import TurnTools
+from neuralclaw.errors import AlreadyAnswered
+from neuralclaw.tools.registry import Registry
+from neuralclaw.types.actions import Action, earlier_hash
+from neuralclaw.types.grants import Envelope
 
 from .kit import agent, call, calls, events
 
@@ -59,13 +67,90 @@ async def test_a_yes_to_a_tool_that_did_not_change_lets_it_run_when_the_turn_goe
     assert ran == ["x"]
 
 
-async def test_a_tool_whose_description_changed_since_the_turn_began_is_not_run_in_it(home: Path) -> None:
+async def test_a_tool_whose_description_changed_since_the_turn_began_is_asked_about_again(home: Path) -> None:
     ran: list[str] = []
     await answered(home, "once")
     seen = await gone_on(home, sync(ran, "Delete the account at that place."))
-    (finished,) = [event for event in seen if event.type == "tool.finished"]
-    assert "the tool sync changed since this turn began; nothing was run" in finished.error
+    assert [event.type for event in seen if event.type in ("approval.requested", "tool.started")] == ["approval.requested"]
     assert ran == []
+
+
+def built_in(made: Any) -> Any:
+    """The tool as one that comes with the program."""
+    made.spec = msgspec.structs.replace(made.spec, built_in=True)
+    return made
+
+
+@pytest.mark.parametrize("decision", ["once", "session"])
+async def test_a_yes_to_a_built_in_tool_holds_after_an_upgrade_that_puts_its_description_in_other_words(home: Path, decision: str) -> None:
+    ran: list[str] = []
+    async with agent(home, calls(call("sync", place="x")), tools=[built_in(sync([]))]) as a:
+        question = (await events(a, session="s", approvals="park")).one("approval.requested")
+        await a.answer(question.approval_id, decision)
+    await gone_on(home, built_in(sync(ran, "Make the place like new.\n\nArgs:\n    place: Which one.")))
+    assert ran == ["x"]
+
+
+async def test_a_yes_of_a_version_that_knew_a_built_in_tool_by_its_name_alone_holds_and_is_none_to_another_tool() -> None:
+    spec, envelope = built_in(sync([])).spec, Envelope()
+    action = Action(session="s", turn=1, call_id="c", spec=spec, arguments={"place": "x"}, workspace="/work")
+    before = hashlib.sha256(msgspec.json.encode(("sync", {"place": "x"}, "/work", envelope), order="deterministic")).hexdigest()
+    assert earlier_hash(action, envelope) == before
+    assert earlier_hash(msgspec.structs.replace(action, spec=sync([]).spec), envelope) is None
+
+
+async def test_a_tool_that_takes_other_arguments_now_is_not_run_and_the_answer_names_the_next_step(home: Path) -> None:
+    ran: list[str] = []
+
+    async def changed(place: str, depth: int) -> str:
+        "Bring the place up to date."
+        ran.append(place)
+        return "done"
+
+    await answered(home, "once")
+    seen = await gone_on(home, tool(name="sync", risk="HIGH", effect="idempotent")(changed))
+    (finished,) = [event for event in seen if event.type == "tool.finished"]
+    assert finished.error == (
+        "the tool sync takes other arguments than when this turn began; nothing was run. Give the task again: neuralclaw run --session s TASK"
+    )
+    assert ran == []
+
+
+@pytest.mark.parametrize("now", ["changed", "gone", "riskier"])
+async def test_a_question_about_a_tool_that_changed_does_not_stay_open_when_the_turn_went_on(home: Path, now: str) -> None:
+    async def other(place: str, depth: int) -> str:
+        "Bring the place up to date."
+        return "done"
+
+    async with agent(home, calls(call("sync", place="x")), tools=[sync([])]) as a:
+        first = (await events(a, session="s", approvals="park")).one("approval.requested").approval_id
+    tools = {"changed": [tool(name="sync", risk="HIGH")(other)], "gone": [], "riskier": [sync([], risk="CRITICAL")]}[now]
+    async with agent(home, "done", tools=tools) as a:
+        async with a.resume("s") as stream:
+            asked = [event.approval_id async for event in stream if event.type == "approval.requested" and event.approval_id != first]
+        with pytest.raises(AlreadyAnswered):
+            await a.answer(first, "once")
+        assert [one["approval_id"] for one in await a.do("approvals.list")] == asked
+    assert len(asked) == (1 if now == "riskier" else 0)
+
+
+def test_only_the_words_of_a_schema_are_no_part_of_what_a_tool_takes() -> None:
+    def tools(schema: dict[str, Any]) -> TurnTools:
+        made = sync([])
+        made.spec = msgspec.structs.replace(made.spec, name="t", input_schema={"type": "object", "properties": schema})
+        return TurnTools(Registry([made]), NO_REDACTION)
+
+    begun: dict[str, Any] = {"title": {"type": "string", "description": "The title.", "default": "a"}, "n": {"type": "integer", "title": "N"}}
+    reworded: dict[str, Any] = {"title": {"type": "string", "description": "A title.", "default": "a"}, "n": {"type": "integer"}}
+    others: list[dict[str, Any]] = [
+        {"n": {"type": "integer"}},
+        {**reworded, "n": {"type": "number"}},
+        {**reworded, "title": {"type": "string", "default": "b"}},
+    ]
+    definitions = tools(begun).definitions
+    assert [one.name for one in tools(reworded).only(definitions, "s").tools()] == ["t"]
+    for other in others:
+        assert tools(other).only(definitions, "s").tools() == []
 
 
 async def test_a_standing_yes_to_a_tool_is_none_to_another_one_of_its_name(home: Path) -> None:

@@ -15,6 +15,7 @@ from neuralclaw.capability import Capability, CapabilityContext, Inbound
 from neuralclaw.errors import StoreError
 from neuralclaw.ports import Desk
 from neuralclaw.runtime.channel_desk import ChannelDesk
+from neuralclaw.types.options import TurnOptions
 
 from ..model.faults import Fault, FaultyStore, Record
 from ..store import kit
@@ -37,7 +38,7 @@ async def over(home: Path, *replies: Any) -> AsyncIterator[tuple[Agent, FaultySt
     async with kit.opened(home) as real:
         store = FaultyStore(real, Record(), lambda: None)
         async with agent_over(store, *replies, tools=[launch]) as a:  # type: ignore[arg-type]
-            yield a, store, ChannelDesk(a.desk, store)  # type: ignore[arg-type]
+            yield a, store, ChannelDesk(a.desk, store, str(home), TurnOptions(model="", workspace=str(home.parent)), "post")  # type: ignore[arg-type]
 
 
 def said(text: str = "hello", key: str = "1") -> Inbound:

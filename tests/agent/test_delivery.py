@@ -17,7 +17,7 @@ import pytest
 from neuralclaw import lookups
 from neuralclaw.app.background_work import run_services
 from neuralclaw.app.capabilities import Capabilities, LoadedCapability
-from neuralclaw.app.capability_parts import NoCapabilityParts
+from neuralclaw.app.capability_parts import CapabilityParts, NoCapabilityParts
 from neuralclaw.capability import Capability, Service
 from neuralclaw.errors import UsageError
 from neuralclaw.ports import Channel
@@ -32,14 +32,18 @@ ROOT = Path(__file__).resolve().parents[2]
 class Background(NoCapabilityParts):
     """What works in the background."""
 
-    def __init__(self, *services: Service, channels: Mapping[str, Channel] | None = None) -> None:
-        self._services, self._channels = services, channels or {}
+    def __init__(self, *services: Service, channels: Mapping[str, Channel] | None = None, desks: CapabilityParts | None = None) -> None:
+        self._services, self._channels, self._desks = services, channels or {}, desks
 
     def services(self) -> Any:
         return [(service, None) for service in self._services]
 
     def channels(self) -> Mapping[str, Channel]:
         return self._channels
+
+    def channel_desk(self, channel: str) -> Any:
+        assert self._desks is not None, "a channel has a desk"
+        return self._desks.channel_desk(channel)
 
 
 @pytest.fixture
@@ -61,7 +65,7 @@ async def settled(opened: Any, wanted: str) -> None:
 
 async def test_an_answer_goes_to_the_address_its_message_came_from(home: Path, post: QueueChannel) -> None:
     async with agent(home, "hello yourself") as a, anyio.create_task_group() as tasks:
-        a._home.capability_parts = Background(channels={"post": post})
+        a._home.capability_parts = Background(channels={"post": post}, desks=a._home.capability_parts)
         tasks.start_soon(run_services, a._home, a.desk)
         post.say("hello", session="s", key="1", address="room 7")
         with anyio.fail_after(5):
@@ -75,7 +79,7 @@ async def test_an_answer_goes_to_the_address_its_message_came_from(home: Path, p
 async def test_a_delivery_that_fails_is_tried_again(home: Path, post: QueueChannel) -> None:
     post.failures = 1
     async with agent(home, "hello yourself") as a, anyio.create_task_group() as tasks:
-        a._home.capability_parts = Background(channels={"post": post})
+        a._home.capability_parts = Background(channels={"post": post}, desks=a._home.capability_parts)
         tasks.start_soon(run_services, a._home, a.desk)
         post.say("hello", session="s", key="1")
         with anyio.fail_after(5):
@@ -87,7 +91,7 @@ async def test_a_delivery_that_fails_is_tried_again(home: Path, post: QueueChann
 
 async def test_the_end_of_a_turn_without_a_text_is_delivered_too(home: Path, post: QueueChannel) -> None:
     async with agent(home, "") as a, anyio.create_task_group() as tasks:
-        a._home.capability_parts = Background(channels={"post": post})
+        a._home.capability_parts = Background(channels={"post": post}, desks=a._home.capability_parts)
         tasks.start_soon(run_services, a._home, a.desk)
         post.say("hello", session="s", key="1", address="room 7")
         with anyio.fail_after(5):
@@ -163,7 +167,7 @@ async def main():
     post = Returned("post") if sys.argv[3] == "returned" else Stuck("post")
     async with agent(Path(sys.argv[2]), "the answer") as a, anyio.create_task_group() as tasks:
         if sys.argv[3] != "service":
-            a._home.capability_parts = Background(channels={"post": post})
+            a._home.capability_parts = Background(channels={"post": post}, desks=a._home.capability_parts)
             post.say("hello", session="s", key="1", address="room 7")
         else:
             a._home.capability_parts = Background(Service(name="sweep", run=work))
@@ -194,7 +198,7 @@ async def test_an_answer_is_delivered_by_the_next_process_when_the_first_dies_be
         first.wait()
     async with agent(home) as a, anyio.create_task_group() as tasks:
         assert await state(a) == [("pending", 0, "")]
-        a._home.capability_parts = Background(channels={"post": post})
+        a._home.capability_parts = Background(channels={"post": post}, desks=a._home.capability_parts)
         tasks.start_soon(run_services, a._home, a.desk)
         with anyio.fail_after(5):
             ((address, event),) = await post.arrived(1)
@@ -206,7 +210,7 @@ async def test_an_answer_is_delivered_by_the_next_process_when_the_first_dies_be
 async def test_another_process_takes_over_a_channel_that_has_returned_and_its_delivery_together(home: Path, post: QueueChannel) -> None:
     with other_process(home, "returned") as first:
         async with agent(home, "here too") as a, anyio.create_task_group() as tasks:
-            a._home.capability_parts = Background(channels={"post": post})
+            a._home.capability_parts = Background(channels={"post": post}, desks=a._home.capability_parts)
             tasks.start_soon(run_services, a._home, a.desk)
             post.say("and here?", session="t", key="2", address="room 8")
             store = a._home.store

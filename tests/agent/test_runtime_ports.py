@@ -183,7 +183,7 @@ async def test_a_turn_is_gone_on_with_under_the_tools_it_began_with_and_says_whi
             finished = [event.error or event.content async for event in stream if event.type == "tool.finished"]
         await a.ask("and now", session="s")
     gone, new, there = finished
-    assert "the tool careful was there when this turn began and is not available any more; nothing was run" in gone
+    assert "the tool careful was there when this turn began and is not available now; nothing was run" in gone
     assert "there is no tool named 'late'" in new
     assert there == "early"
     assert [told(request) for request in provider.requests] == [{"careful", "early"}, {"careful", "early"}, {"early", "late"}]

@@ -13,7 +13,10 @@ from neuralclaw.app.trials.tasks import TASKS
 from neuralclaw.capability import Capability
 from neuralclaw.cli import verb_rows
 from neuralclaw.cli.capability_rows import nouns_of
-from neuralclaw.plugins import CAPABILITIES, BuiltInCapability, load_target
+from neuralclaw.cli.main import built_in_nouns
+from neuralclaw.cli.slash import SLASH
+from neuralclaw.cli.usage import page
+from neuralclaw.plugins import CAPABILITIES, GROUPS, NOUNS, BuiltInCapability, load_target
 
 from ..cli.program import Claw
 from . import shelf
@@ -90,3 +93,29 @@ def test_an_enabled_capability_cannot_take_a_name_of_a_built_in_one() -> None:
     found = Capabilities.load(("models",), found=lambda: [package("MADE_models", name="models", distribution="neuralclaw-models")])
     assert [(one.name, one.why) for one in found.left_out] == [("models", "the name models is taken: the capability models has it")]
     assert found.names == tuple(CAPABILITIES)
+
+
+def test_one_row_in_the_table_makes_a_noun_of_the_help_and_of_the_command_line() -> None:
+    program = """
+from neuralclaw.cli.main import is_noun, main
+from neuralclaw.plugins import CAPABILITIES, BuiltInCapability
+CAPABILITIES["shelf"] = BuiltInCapability("nothing:HERE", {"shelf": "list: what stands there"}, verbs=("shelf.list",))
+assert is_noun(None, "shelf")
+main(["--help"])
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert "\n  shelf               list: what stands there\n" in done.stdout
+
+
+def test_the_help_has_a_line_for_every_command_but_the_chat_and_refuses_one_without() -> None:
+    nouns = [noun for row in CAPABILITIES.values() for noun in row.nouns]
+    assert set(built_in_nouns()) == {*GROUPS, *nouns}
+    lines = page(built_in_nouns(), dict.fromkeys(nouns, "x"), {}).splitlines()
+    assert [noun for noun in built_in_nouns() if sum(line.startswith(f"  {noun} ") for line in lines) != 1] == ["chat"]
+    with pytest.raises(KeyError, match="shelf"):
+        page(["shelf"], {}, {})
+
+
+def test_no_other_capability_may_take_a_command_or_a_slash_command_that_is_there() -> None:
+    brought = {noun for row in CAPABILITIES.values() for noun in row.nouns}
+    assert not ({*GROUPS, *SLASH} - NOUNS - brought)

@@ -1,6 +1,7 @@
 """What the row of a verb says of its command: what people read, which arguments there are, and the exit code."""
 
 import argparse
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from neuralclaw.cli.parsing import arguments_of
 from neuralclaw.errors import AgentError, UsageError
 
 from ..cli.program import Claw
+from .shelf import install
+from .test_program import enable
 
 
 async def shelf(context: CapabilityContext, name: str = "", *, words: bool = False) -> dict[str, Any]:
@@ -70,12 +73,35 @@ def test_what_is_given_for_people_has_no_option_and_is_not_given_for_programs() 
     ("parts", "why"),
     [
         ({"for_people": {"wrods": True}}, "for_people of the verb shelf.show gives wrods, which is none of its parameters"),
-        ({"record_only": True}, "the verb shelf.show works with the record alone, which is only read, and does not say reads=True"),
-        ({"for_people": {"words": True}, "record_only": True, "reads": True}, ""),
+        ({"needs": "record"}, "the verb shelf.show works with the record alone, which is only read, and does not say reads=True"),
+        ({"needs": "records"}, "the verb shelf.show needs 'records', which is none of home, record, settings"),
+        ({"json_lines": True, "render": str}, "the verb shelf.show prints JSON lines for programs: render, which is for people, has no effect"),
+        (
+            {"json_lines": True, "for_people": {"words": True}},
+            "the verb shelf.show prints JSON lines for programs: for_people, which is for people, has no effect",
+        ),
+        ({"render": str, "columns": ("name",)}, "the verb shelf.show renders its value: columns, which is for a table, has no effect"),
+        ({"render": str, "drop": ("name",)}, "the verb shelf.show renders its value: drop, which is for a table, has no effect"),
+        ({"columns": ("name", "page"), "drop": ("nmae",)}, "drop of the verb shelf.show names nmae, which is none of its columns"),
+        ({"columns": ("name", "name")}, "columns of the verb shelf.show names name twice"),
+        ({"columns": ("name", "page"), "drop": ()}, ""),
+        ({"for_people": {"words": True}, "needs": "record", "reads": True}, ""),
     ],
 )
 def test_a_row_that_does_not_fit_its_function_is_told_when_it_is_loaded(parts: dict[str, Any], why: str) -> None:
     assert problem_of(Capability(name="shelf", summary="x", verbs=(row(**parts),)), "shelf", TakenNames()) == why
+
+
+def test_no_built_in_row_contradicts_itself() -> None:
+    for value in Capabilities.load():
+        assert problem_of(value, value.name, NoNames()) == ""
+
+
+class NoNames(TakenNames):
+    """Nothing is taken."""
+
+    def clash(self, capability: Capability) -> str:
+        return ""
 
 
 @pytest.mark.anyio
@@ -83,7 +109,7 @@ async def test_a_verb_of_the_record_alone_has_neither_settings_nor_a_desk() -> N
     async def ask(context: CapabilityContext, part: str) -> str:
         return str(getattr(context, part))
 
-    value = Capability(name="shelf", summary="x", verbs=(Verb(name="shelf.ask", summary="x", run=ask, record_only=True, reads=True),))
+    value = Capability(name="shelf", summary="x", verbs=(Verb(name="shelf.ask", summary="x", run=ask, needs="record", reads=True),))
     found = Capabilities([LoadedCapability("shelf", "", "built in", value=value)])
     verbs = found.for_client(CapabilityClient(None, None, None, SystemClock(), lambda entries: None, "/w")).verbs()
     assert await verbs["shelf.ask"](part="workspace") == "/w"
@@ -100,3 +126,43 @@ async def test_the_record_is_read_where_the_configuration_cannot_be(home: Path, 
     (home / "config.yaml").write_text("llm: {temperature: warm}\n")
     assert (await claw("run", "calculate 6*7")).code == 78
     assert (await claw(*words.split())).code == 0
+
+
+BOTH = """
+from neuralclaw import UsageError
+from neuralclaw import capability as nc
+
+async def pages(context: nc.CapabilityContext):
+    return [{"page": 12, "read": True, "marks": None}, {"page": 13, "read": False, "marks": ["a", "b"]}]
+
+async def book(context: nc.CapabilityContext):
+    return {"title": "Walden", "usd": 0.25, "read": False}
+
+async def none(context: nc.CapabilityContext):
+    return []
+
+def missing(value):
+    return [UsageError("page 13 is missing", hint="neuralclaw shelf fetch 13")]
+
+capability = nc.Capability(name="shelf", summary="Books.", verbs=(
+    nc.Verb(name="shelf.pages", summary="x", run=pages, reads=True, failures=missing, hint=lambda value, given: "read them all"),
+    nc.Verb(name="shelf.book", summary="x", run=book, reads=True),
+    nc.Verb(name="shelf.none", summary="x", run=none, reads=True, empty="no book waits"),
+))
+"""
+
+
+@pytest.mark.anyio
+async def test_the_chat_shows_what_the_command_line_shows(home: Path, tmp_path: Path) -> None:
+    claw = Claw(home, tmp_path / "work")
+    claw.env["PYTHONPATH"] = str(install(tmp_path / "packages", "shelf", BOTH))
+    enable(claw, "shelf")
+    chat = await claw("chat", stdin=b"/shelf pages\n/shelf book\n/shelf none\n")
+    pages, book, none = [await claw("shelf", verb) for verb in ("pages", "book", "none")]
+    assert pages.code == 1
+    told = [line.strip() for line in (*pages.out.splitlines(), *pages.err.splitlines(), *none.err.splitlines())]
+    assert {"page 13 is missing", "neuralclaw shelf fetch 13"} <= {part for line in told for part in (line, line.partition(": ")[2], line.partition(" ")[2])}
+    assert [line for line in told if line not in {line.strip() for line in chat.err.splitlines()}] == []
+    assert book.out == "title: Walden\nusd: 0.2500\nread: no\n"
+    for name, text in (("title", "Walden"), ("usd", "0.2500"), ("read", "no")):
+        assert re.search(rf"^\s*{name}\s+{re.escape(text)}\s*$", chat.err, re.MULTILINE), chat.err

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from neuralclaw.cli.completion import offers
-from neuralclaw.cli.main import ORDER
+from neuralclaw.cli.main import built_in_nouns
 
 from .program import Claw, Terminal
 
@@ -57,7 +57,7 @@ async def test_fish_offers_words_options_and_values(claw: Claw) -> None:
         assert done.stderr == ""
         return {word.split("\t")[0] for word in done.stdout.splitlines()}
 
-    assert offered("neuralclaw ") >= set(ORDER)
+    assert offered("neuralclaw ") >= set(built_in_nouns())
     assert offered("neuralclaw sessions sh") == {"show"}
     assert offered("neuralclaw sessions show ") == {"mysession"}
     assert {"--json", "--after"} <= offered("neuralclaw sessions show mysession --")

@@ -6,6 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from ..capabilities.shelf import install
+
+FOREIGN = """
+async def count_all(context: nc.CapabilityContext) -> int:
+    return 1
+
+capability = nc.Capability(name="sneak", summary="Counts.", verbs=(nc.Verb(name="sneak.count", summary="Count.", run=count_all, reads=True),))
+"""
 STACK = """
 import sys
 from neuralclaw.cli import main
@@ -38,6 +46,34 @@ def before(home: Path, own: tuple[str, str], *words: str) -> list[str]:
 )
 def test_a_command_that_takes_its_time_begins_after_six_functions(home: Path, own: tuple[str, str], words: tuple[str, ...]) -> None:
     assert before(home, own, *words) == ["entry", "main", "_dispatch", "_run", "run_command", "serve"]
+
+
+RECORD, MODELS, TOOLS = "record_capabilities.py", "models_capability.py", "tools_capability.py"
+
+
+@pytest.mark.parametrize(
+    ("own", "words"),
+    [
+        (("list_sessions", RECORD), ("sessions", "list")),
+        (("verify_record", RECORD), ("audit", "verify")),
+        (("list_models", MODELS), ("models", "list")),
+        (("list_tools", TOOLS), ("tools", "list")),
+    ],
+)
+def test_the_function_of_a_built_in_row_begins_after_eight_functions(home: Path, own: tuple[str, str], words: tuple[str, ...]) -> None:
+    if words[0] in ("sessions", "audit"):  # the record alone is read, which must be there
+        subprocess.run([sys.executable, "-m", "neuralclaw", "run", "calculate 6*7", "--home", str(home)], capture_output=True, timeout=60, check=True)
+    assert before(home, own, *words) == ["entry", "main", "_dispatch", "_run", "run_row", "_value", "do", "call_verb"]
+
+
+def test_the_function_of_a_row_that_others_wrote_has_its_guard_around_it(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    packages = install(tmp_path / "packages", "sneak", "from neuralclaw import capability as nc\n\n" + FOREIGN)
+    monkeypatch.setenv("PYTHONPATH", str(packages))
+    home.mkdir(exist_ok=True)
+    (home / "config.yaml").write_text("capabilities: {enabled: [sneak]}\n")
+    found = before(home, ("count_all", "neuralclaw_sneak.py"), "sneak", "count")
+    assert found[:5] == ["entry", "main", "_dispatch", "_run", "run_row"]
+    assert len(found) <= 10, found
 
 
 def test_a_command_that_is_over_at_once_begins_after_four_functions(home: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from neuralclaw import lookups
 from neuralclaw.errors import LeaseLost, SessionNotFound
-from neuralclaw.runtime.record_verbs import ReadingVerbs
+from neuralclaw.runtime.record_verbs import RecordQueries
 from neuralclaw.store import SqliteStore
 from neuralclaw.testing import FakeClock
 from neuralclaw.types.entries import Draft
@@ -337,7 +337,7 @@ async def test_a_session_is_found_by_its_beginning_without_reading_the_others(ho
     async with await NoList.open(str(home), clock=FakeClock()) as store:
         for name in ("work-1", "work-2", "other"):
             await store.append(name, [kit.inbound("hello")])
-        shown = ReadingVerbs(store, "/w").session
+        shown = RecordQueries(store, "/w").session
         assert (await shown(session="oth"))["session"] == "other"
         assert (await shown(session="work-2"))["session"] == "work-2"
         with pytest.raises(SessionNotFound, match="work-1, work-2"):
@@ -356,7 +356,7 @@ async def test_the_newest_session_of_a_workspace_is_the_one_that_changed_last(ho
         assert await lookups.newest(store, "/w", left_out=["a", "tools"]) == "b"
         assert await lookups.newest(store, "/v") == "c"
         assert await lookups.newest(store, "/elsewhere") is None
-        assert (await ReadingVerbs(store, "/w", ("tools",)).session())["session"] == "a"
+        assert (await RecordQueries(store, "/w", ("tools",)).session())["session"] == "a"
         clock.advance(1)
         await kit.made(store, "made", NewSession(origin="owner", workspace="/w"))
         assert await lookups.newest(store, "/w") == "made"

@@ -67,6 +67,12 @@ def withdrawn(calls: Sequence[CallState], answers: Mapping[str, ApprovalResolved
     return [ApprovalResolved(approval_id=name, decision="no", by="cancelled") for name in names]
 
 
+def superseded(call: CallState, question: Question, answers: Mapping[str, ApprovalResolved]) -> list[ApprovalResolved]:
+    """The end of each open question about this call that is another one than what is asked now: an answer to it would have no effect."""
+    names = [q.approval_id for q in call.questions if q.hash != question.hash and q.approval_id not in answers]
+    return [ApprovalResolved(approval_id=name, decision="no", by="withdrawn") for name in names]
+
+
 def repeat_question(call: CallState, action: Action, now: float) -> Question:
     """The question about a call that began and whose end nobody saw. It is about that beginning: a yes to it is none to a later one.
 

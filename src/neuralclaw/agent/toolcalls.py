@@ -9,6 +9,7 @@ person was asked about, waits for those before it and holds those after it. Only
 `call_questions` and `results` make them.
 """
 
+from collections.abc import Sequence
 from contextlib import suppress
 
 import anyio
@@ -16,7 +17,7 @@ import msgspec
 
 from ..errors import AlreadyAnswered, NeuralClawError, StoreError, ToolValidationError
 from ..types.actions import Action
-from ..types.events import DecisionMade, ToolOutput, ToolStarted
+from ..types.events import ApprovalResolved, DecisionMade, ToolOutput, ToolStarted
 from ..types.grants import Grant, StandingGrant
 from ..types.labels import join
 from ..types.logcontext import about
@@ -85,10 +86,21 @@ async def stop_calls(turn: TurnRecord, why: str) -> None:
     calls = tuple(turn.state.open)
     if not calls:
         return
-    for withdrawn in call_questions.withdrawn(calls, turn.state.answers):
-        with suppress(AlreadyAnswered):
-            await turn.journal.append(withdrawn)
+    await withdraw(turn, call_questions.withdrawn(calls, turn.state.answers))
     await record(turn, results.not_run(calls, why))
+
+
+async def withdraw(turn: TurnRecord, ends: Sequence[ApprovalResolved]) -> None:
+    """End questions that nobody need answer any more; one that somebody just answered stays answered."""
+    for end in ends:
+        with suppress(AlreadyAnswered):
+            await turn.journal.append(end)
+
+
+async def end_unrun(turn: TurnRecord, call: CallState, end: CallEnd) -> None:
+    """End a call without running it, and first what is asked about it."""
+    await withdraw(turn, call_questions.withdrawn((call,), turn.state.answers))
+    await record(turn, end)
 
 
 async def record(turn: TurnRecord, end: CallEnd) -> None:
@@ -103,7 +115,7 @@ async def admit(turn: Turn, call: CallState, group: list[AllowedCall]) -> None:
     """
     action = prepare(turn, call)
     if isinstance(action, CallEnd):
-        await record(turn.record, action)
+        await end_unrun(turn.record, call, action)
         return
     if group:
         beside = await authorize_beside(turn, call, action)
@@ -115,7 +127,7 @@ async def admit(turn: Turn, call: CallState, group: list[AllowedCall]) -> None:
         await run_group(turn, group)
     allowed = await authorize(turn, call, action)
     if isinstance(allowed, CallEnd):
-        await record(turn.record, allowed)
+        await end_unrun(turn.record, call, allowed)
         return
     group.append(allowed)
     if allowed.alone:
@@ -234,6 +246,7 @@ async def ask(turn: Turn, call: CallState, question: Question, mode: ApprovalsMo
 
     Raises `Parked` when a person must answer and nobody is there now: the question is then on record and waits.
     """
+    await withdraw(turn.record, call_questions.superseded(call, question, turn.record.state.answers))
     settled = call_questions.settle(question, call.questions, turn.record.state.answers, mode)
     if settled.entries:
         try:

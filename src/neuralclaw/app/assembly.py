@@ -46,9 +46,14 @@ def open_desk(
     sessions = Sessions(ports, tasks, max_sessions=home.loaded.settings.agent.max_sessions, ended=asker.arrive)
     bus.listen(EventLog(home.log_writer, sessions.here, sentence_of).entries)
     verbs: dict[str, VerbFunction] = {}
+    reading: dict[str, VerbFunction] = {}
     desk = SessionDesk(ports, sessions, partial(call_verb, verbs), defaults.start)
     verbs.update(turn_verbs(desk, defaults))
     client = CapabilityClient(home.loaded, desk, home.store, home.clock, desk.notify, defaults.turn.workspace, defaults.who, home.redactor)
-    given = home.capability_parts = capabilities_of(home.loaded).for_client(client._replace(home=home, models=home.models, tell=tell, defaults=defaults))
-    verbs.update(agent_verbs(home, defaults.turn, given))
+    given = home.capability_parts = capabilities_of(home.loaded).for_client(
+        client._replace(home=home, models=home.models, tell=tell, defaults=defaults), reading
+    )
+    own = agent_verbs(home, defaults.turn, given)
+    reading.update(own.reading)
+    verbs |= {**own.reading, **own.writing, **given.verbs()}
     return desk

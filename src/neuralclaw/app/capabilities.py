@@ -3,7 +3,7 @@
 A broken one stops nothing: it is left out, and `left_out` says which and why.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Container, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
 
@@ -12,20 +12,19 @@ import msgspec
 
 from ..capability import Capability, CapabilityContext, ContextSource, DoctorCheck, EventKind, FileFormat, Service, Table, TurnContext, Verb
 from ..config import LeftOut, LoadedSettings, SettingsRequest, enabled_names
-from ..errors import AgentError
+from ..errors import AgentError, UsageError
 from ..foreign_code import call_foreign, place_of, reason, reason_with_place, run_foreign
 from ..plugins import CAPABILITIES, BuiltInCapability, InstalledCapability, installed, load, load_target
-from ..ports import Channel, Provider
+from ..ports import Channel, Desk, Provider
 from ..types.codec import BUILT_IN as BUILT_IN_KINDS
 from ..types.codec import Codec
 from ..types.events import Body
 from ..types.sentences import sentence
 from ..types.suggestions import did_you_mean
-from .capability_context import CapabilityClient, ClientContext, in_one_line
+from .capability_context import BuiltInContext, CapabilityClient, ClientContext, in_one_line
 from .capability_tools import BroughtTools
-from .capability_verbs import BoundVerb, LazyVerb
+from .capability_verbs import CapabilityVerb
 from .lazy_parts import LazyChannel
-from .reading_client import READING_VERBS
 
 BUILT_IN = "built in"
 TOOLS_SECONDS = 2.0
@@ -59,6 +58,10 @@ class LoadedCapability:
         if self.row is not None and self.row.parts is not None:
             return self.row.verbs
         return tuple(verb.name for verb in self.capability.verbs)
+
+    def verb(self, name: str) -> Verb:
+        """The row of its verb of that name."""
+        return next(verb for verb in self.capability.verbs if verb.name == name)
 
 
 class Capabilities:
@@ -170,9 +173,9 @@ class Capabilities:
         """The kinds of files that tools read and write as text."""
         return tuple(made for one in self.bringing("formats") for made in one.formats)
 
-    def for_client(self, client: CapabilityClient) -> "ClientCapabilities":
-        """The same for one client: with contexts, so that they can be used."""
-        return ClientCapabilities(self, client)
+    def for_client(self, client: CapabilityClient, reading: Container[str] = ()) -> "ClientCapabilities":
+        """The same for one client: with contexts, so that they can be used. `reading`: the other verbs of the client that write nothing of the record."""
+        return ClientCapabilities(self, client, reading)
 
 
 def capabilities_of_home(asked: SettingsRequest) -> Capabilities:
@@ -217,8 +220,8 @@ def _loaded(package: InstalledCapability, names: Any) -> tuple[Capability | None
 class ClientCapabilities:
     """What the capabilities bring, for one client."""
 
-    def __init__(self, capabilities: Capabilities, client: CapabilityClient) -> None:
-        self.capabilities, self._client = capabilities, client._replace(told=capabilities.sentence_of, reads=self._reads)
+    def __init__(self, capabilities: Capabilities, client: CapabilityClient, reading: Container[str]) -> None:
+        self.capabilities, self._client, self._reading = capabilities, client, reading
         self._contexts: dict[str, ClientContext] = {}
 
     def context(self, name: str) -> CapabilityContext:
@@ -227,27 +230,37 @@ class ClientCapabilities:
             there = self.capabilities.get(name)
             if there is None:
                 raise KeyError(name)
-            self._contexts[name] = ClientContext(there.capability, self._client)
+            self._contexts[name] = self._context_of(there, self._client)
         return self._contexts[name]
+
+    def _context_of(self, one: LoadedCapability, client: CapabilityClient) -> ClientContext:
+        if one.row is None:
+            return ClientContext(one.capability, client)
+        return BuiltInContext(one.capability, client, self.capabilities.sentence_of)
 
     def tell(self, text: str) -> None:
         """Tell the person who gave the command a sentence beside the value of a verb."""
         if self._client.tell is not None:
             self._client.tell(text)
 
-    def verbs(self, *, reading: bool = False) -> dict[str, LazyVerb]:
-        """Their commands by name, to be called with the arguments. `reading`: only those that write nothing of the record."""
-        found = {verb: LazyVerb(partial(self._bound, one, verb)) for one in self.capabilities.loaded for verb in one.verbs}
-        return {name: verb for name, verb in found.items() if verb.row.reads} if reading else found
+    def verbs(self) -> dict[str, CapabilityVerb]:
+        """Their commands by name, to be called with the arguments."""
+        return {
+            name: CapabilityVerb(partial(one.verb, name), partial(self._context_for, one), foreign=one.row is None)
+            for one in self.capabilities.loaded
+            for name in one.verbs
+        }
 
-    def _bound(self, one: LoadedCapability, name: str) -> BoundVerb:
-        verb = next(verb for verb in one.capability.verbs if verb.name == name)
-        return BoundVerb(verb, ClientContext(one.capability, self._client.only_reading(name)) if verb.reads else self.context(one.name))
+    def _context_for(self, one: LoadedCapability, verb: Verb) -> CapabilityContext:
+        """What the verb works with. Raises `UsageError` where it needs more than is open."""
+        if self._client.opened not in ("home", verb.needs):
+            raise UsageError(f"{verb.name} needs more than the {self._client.opened}, and nothing else is open here")
+        return self._context_of(one, self._client.only_reading(verb.name, self._reads)) if verb.reads else self.context(one.name)
 
     def _reads(self, name: str) -> bool:
         """Whether the verb of that name writes nothing of the record; no for one that is not there."""
         row = self.capabilities.verbs().get(name)
-        return row.reads if row is not None else name in READING_VERBS
+        return row.reads if row is not None else name in self._reading
 
     def sources(self) -> list[tuple[ContextSource, CapabilityContext]]:
         """What tells the model something, each with the context that its `read` takes."""
@@ -285,19 +298,31 @@ class ClientCapabilities:
 
     def services(self) -> list[tuple[Service, CapabilityContext]]:
         """The work in the background, each with the context that its `run` takes."""
-        return [(service, self.context(one.name)) for one in self.capabilities.bringing("services") for service in one.services]
+        found = [(service, one) for one in self.capabilities.bringing("services") for service in one.services]
+        return [(service, self._context_with(one, self.channel_desk())) for service, one in found]
 
     def channels(self) -> dict[str, Channel]:
         """The channels by name, each made when it is first used."""
         return {
-            name: LazyChannel(partial(self._channel_of, one, make)) for one in self.capabilities.bringing("channels") for name, make in one.channels.items()
+            name: LazyChannel(partial(self._channel_of, one, name, make))
+            for one in self.capabilities.bringing("channels")
+            for name, make in one.channels.items()
         }
 
-    def _channel_of(self, one: Capability, make: Callable[[CapabilityContext], Channel]) -> Channel:
-        """A channel, made with a context whose desk returns when what it is told is on the disk, as that of `serve` does."""
-        desk, store = self._client.desk, self._client.store
-        client = self._client if desk is None or store is None else self._client._replace(desk=load("channel.desk")(desk, store))
-        return make(ClientContext(one, client))
+    def _channel_of(self, one: Capability, name: str, make: Callable[[CapabilityContext], Channel]) -> Channel:
+        """A channel, made with a context whose desk is the one that its `serve` is given."""
+        return make(self._context_with(one, self.channel_desk(name)))
+
+    def channel_desk(self, channel: str = "") -> Desk:
+        """The desk of the channel of that name, or of a service. Raises `AgentError` where the home is not open."""
+        client = self._client
+        if client.desk is None or client.store is None or client.loaded is None or client.defaults is None:
+            raise AgentError("channels and services work in a home that is open")
+        desk: Desk = load("channel.desk")(client.desk, client.store, client.loaded.home, client.defaults.turn, channel)
+        return desk
+
+    def _context_with(self, one: Capability, desk: Desk) -> CapabilityContext:
+        return ClientContext(one, self._client._replace(desk=desk))
 
     async def checks(self) -> AsyncIterator[DoctorCheck]:
         """What their checks find. One that raises is a failed check that names its capability."""

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from .. import lookups
 from ..agent.redaction import NO_REDACTION, redacted
-from ..capability import PRIVATE, Capability, TurnContext
+from ..capability import PRIVATE, Capability, TurnContext, VerbNeeds
 from ..config import LoadedSettings
 from ..errors import AgentError, UsageError
 from ..ports import Clock, Desk, Gate, Redaction, Store, Toolset
@@ -13,8 +13,7 @@ from ..types.actions import Who
 from ..types.entries import HOME, Draft, Entry
 from ..types.events import Body
 from ..types.labels import AGENT, Labels, checked_labels, join
-from ..types.sentences import sentence
-from .reading_client import READING_VERBS, ReadingClientDesk, ReadingStore
+from .reading_client import ReadingClientDesk, ReadingStore, refuse
 
 if TYPE_CHECKING:
     from .capability_tools import ToolProblem
@@ -44,8 +43,7 @@ class CapabilityClient(NamedTuple):
 
     `workspace`: absolute and real, "" where there is none. `desk` and `store` None: the home is not open, and verbs that need the settings alone are
     all there is; `loaded` and `desk` None: the record alone is. `models`: those of the home; `tell` shows a person a sentence beside the value of a
-    verb. `told`: an event in words. `defaults`: what the client makes of what is said there. `reads`: whether the verb of that name writes nothing of the
-    record.
+    verb. `defaults`: what the client makes of what is said there.
     """
 
     loaded: LoadedSettings | None
@@ -59,22 +57,23 @@ class CapabilityClient(NamedTuple):
     models: "ModelResolver | None" = None
     home: OpenHome | None = None
     tell: Callable[[str], None] | None = None
-    told: Callable[[Body], str] = sentence
     defaults: "ClientDefaults | None" = None
-    reads: Callable[[str], bool] = READING_VERBS.__contains__
 
-    def only_reading(self, command: str) -> "CapabilityClient":
-        """The same for a verb that only reads: its store and desk refuse what writes. `command`: its name."""
+    @property
+    def opened(self) -> VerbNeeds:
+        """What of the home is open."""
+        return "record" if self.loaded is None else "home" if self.store is not None else "settings"
+
+    def only_reading(self, command: str, reads: Callable[[str], bool]) -> "CapabilityClient":
+        """The same for a verb that only reads: its store, its desk and `notify` refuse what writes. `command`: its name; `reads`: whether the verb of that
+        name only reads too."""
         store = ReadingStore(self.store, command) if self.store is not None else None
-        desk = ReadingClientDesk(self.desk, command, self.reads) if self.desk is not None else None
-        return self._replace(store=store, desk=desk)
+        desk = ReadingClientDesk(self.desk, command, reads) if self.desk is not None else None
+        return self._replace(store=store, desk=desk, notify=lambda entries: refuse(command, "tell of new entries"))
 
 
 class ClientContext:
-    """The `CapabilityContext` of one capability and one client.
-
-    `client`, `defaults`, `home`, `loaded` and `models` stand in no protocol: a built-in capability, which is part of `app`, may use them.
-    """
+    """The `CapabilityContext` of one capability and one client: nothing else is here."""
 
     def __init__(self, capability: Capability, client: CapabilityClient) -> None:
         self._capability, self._client = capability, client
@@ -83,32 +82,7 @@ class ClientContext:
     @property
     def settings(self) -> Any:
         """The section as its struct, decoded when it is first asked for. Raises `ConfigError` that names every problem with file, line and key."""
-        return self.loaded.section(self._capability.name)
-
-    @property
-    def loaded(self) -> LoadedSettings:
-        """All settings of the home. Raises `AgentError` where the client has none."""
-        return self._there(self._client.loaded, "settings")
-
-    @property
-    def client(self) -> CapabilityClient:
-        """For whom it works, and over what."""
-        return self._client
-
-    @property
-    def defaults(self) -> "ClientDefaults":
-        """What its turns run under. Raises `AgentError` where it runs none."""
-        return self._there(self._client.defaults, "turn")
-
-    @property
-    def models(self) -> "ModelResolver":
-        """The models of the home. Raises `AgentError` where the client has none."""
-        return self._there(self._client.models, "models")
-
-    @property
-    def home(self) -> OpenHome:
-        """The home. Raises `AgentError` where it is not open."""
-        return self._there(self._client.home, "home")
+        return self._there(self._client.loaded, "settings").section(self._capability.name)
 
     @property
     def desk(self) -> Desk:
@@ -120,15 +94,9 @@ class ClientContext:
 
     def _there(self, part: Part | None, name: str) -> Part:
         if part is None:
-            raise AgentError(
-                f"{self._capability.name} works with the {self._only} alone here: there is no {name}", hint=f"a verb that needs it is not {self._only}_only"
-            )
+            opened = self._client.opened
+            raise AgentError(f"{self._capability.name} works with the {opened} alone here: there is no {name}", hint='a Verb that needs it says needs="home"')
         return part
-
-    @property
-    def _only(self) -> str:
-        """The one part of the home that is open, where it is no more."""
-        return "record" if self._client.loaded is None else "settings"
 
     def notice(self, text: str) -> None:
         """See `CapabilityContext`."""
@@ -171,3 +139,38 @@ class ClientContext:
         written = await self.store.append(session, drafts)
         self._client.notify(written)
         return written
+
+
+class BuiltInContext(ClientContext):
+    """The context of a built-in capability, which is part of `app`: it uses more of the client than the protocol promises to others.
+
+    `told`: an event in words.
+    """
+
+    def __init__(self, capability: Capability, client: CapabilityClient, told: Callable[[Body], str]) -> None:
+        super().__init__(capability, client)
+        self.told = told
+
+    @property
+    def loaded(self) -> LoadedSettings:
+        """All settings of the home. Raises `AgentError` where the client has none."""
+        return self._there(self._client.loaded, "settings")
+
+    @property
+    def defaults(self) -> "ClientDefaults":
+        """What its turns run under. Raises `AgentError` where it runs none."""
+        return self._there(self._client.defaults, "turn")
+
+    @property
+    def models(self) -> "ModelResolver":
+        """The models of the home. Raises `AgentError` where the client has none."""
+        return self._there(self._client.models, "models")
+
+    @property
+    def home(self) -> OpenHome:
+        """The home. Raises `AgentError` where it is not open."""
+        return self._there(self._client.home, "home")
+
+    def notify(self, entries: Sequence[Entry]) -> None:
+        """Tell this process's subscribers of entries that were written."""
+        self._client.notify(entries)

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from ..capability import CapabilityContext, ContextSource, Service, TurnContext
-from ..ports import Channel, Provider
+from ..errors import AgentError
+from ..ports import Channel, Desk, Provider
 from .capability_tools import BroughtTools
 
 
@@ -25,6 +26,10 @@ class CapabilityParts(Protocol):
         """The channels by name, each made when it is first used."""
         ...
 
+    def channel_desk(self, channel: str) -> Desk:
+        """The desk that the channel of that name is served with. Raises `AgentError` where the home is not open."""
+        ...
+
 
 class NoCapabilityParts:
     """No capability takes part."""
@@ -43,6 +48,9 @@ class NoCapabilityParts:
 
     def channels(self) -> Mapping[str, Channel]:
         return {}
+
+    def channel_desk(self, channel: str) -> Desk:
+        raise AgentError("no capability takes part, and so no channel")
 
 
 NOTHING: CapabilityParts = NoCapabilityParts()

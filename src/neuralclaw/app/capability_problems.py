@@ -1,14 +1,17 @@
-"""Why a capability cannot take part: what it has to keep to, and the names that are taken."""
+"""Why a capability cannot take part: what it has to keep to, and the names that are taken.
+
+The structs check nothing themselves; what is wrong here would fail when it is first used, far from where it was written.
+"""
 
 import inspect
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, get_args
 
 import msgspec
 
 from .. import config
-from ..capability import Capability, Verb
+from ..capability import Capability, ContextSource, EventKind, FileFormat, Place, Service, Table, Verb, VerbNeeds
 from ..config.describe import unfit_type
 from ..errors import ConfigError
 from ..plugins import NOUNS, BuiltInCapability
@@ -16,13 +19,19 @@ from ..store.derived_tables import DerivedTables
 from ..types.codec import Codec
 from ..types.events import AnyBody
 from ..types.planned_commands import NOUNS as PLANNED
-from .capability_shape import of_shape
 from .capability_verbs import VerbParameter, parameters_of
 from .option_types import OpeningOptions
 
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _VERB = re.compile(r"[a-z][a-z0-9_-]*(\.[a-z][a-z0-9_-]*)?")
 _SUFFIX = re.compile(r"(\.[a-z0-9]+)+")
+_LISTS: dict[str, type] = {
+    "verbs": Verb, "events": EventKind, "tables": Table, "sources": ContextSource, "services": Service, "formats": FileFormat,
+}  # fmt: skip
+_PLACES = get_args(Place)
+_NEEDS = get_args(VerbNeeds)
+_FOR_PEOPLE = ("columns", "drop", "display", "empty", "hint", "render", "for_people")
+"""Fields of a verb that say what people read of its value."""
 Claim = tuple[str, str]
 """What is named (`the command`), and the name."""
 
@@ -90,10 +99,106 @@ def problem_of(value: Any, name: str, names: TakenNames) -> str:
         return f"its entry point is named {name} and the capability {value.name}: both must be the same"
     if not _IDENTIFIER.fullmatch(name):
         return f"{name!r} cannot be the name of a capability: at most 40 small letters, digits and underscores, a letter first"
-    for part in (of_shape, _of_settings, _of_verbs, _of_events, _of_formats):
+    for part in (_of_shape, _of_settings, _of_verbs, _of_events, _of_formats):
         for found in part(value):  # one after the other: each relies on what those before it have found right
             return found
     return names.clash(value)
+
+
+def _of_shape(capability: Capability) -> Iterator[str]:
+    """What is wrong with the parts, as sentences."""
+    for name, kind in _LISTS.items():
+        yield from _of_list(name, getattr(capability, name), kind)
+    for verb in capability.verbs:
+        yield from _of_row(verb)
+    for source in capability.sources:
+        yield from _of_function(f"read of the source {source.name}", source.read, wanted=True)
+        if source.place not in _PLACES:
+            yield f"the source {source.name} has the place {source.place!r}, which is none of {', '.join(_PLACES)}"
+        if not 0 < source.share <= 1:
+            yield f"the source {source.name} has the share {source.share!r}, which is no part of a window: above 0, up to 1"
+    for service in capability.services:
+        yield from _of_function(f"run of the service {service.name}", service.run, wanted=True)
+    if capability.tools is not None:
+        yield from _of_function("tools", capability.tools, wanted=True)
+    if capability.wrap is not None:
+        yield from _of_function("wrap", capability.wrap, wanted=False)
+    if capability.checks is not None:
+        yield from _of_checks(capability.checks)
+    yield from _of_channels(capability.channels)
+
+
+def _of_row(verb: Verb) -> Iterator[str]:
+    """Fields of a verb that contradict each other: one of them would have no effect."""
+    for name, texts in (("columns", verb.columns), ("drop", verb.drop or ())):
+        if isinstance(texts, str):
+            yield f"{name} of the verb {verb.name} is a text, not a list of field names"
+        elif twice := [one for place, one in enumerate(texts) if one in texts[:place]]:
+            yield f"{name} of the verb {verb.name} names {twice[0]} twice"
+    if verb.columns and (unknown := [name for name in verb.drop or () if name not in verb.columns]):
+        yield f"drop of the verb {verb.name} names {unknown[0]}, which is none of its columns"
+    if verb.needs not in _NEEDS:
+        yield f"the verb {verb.name} needs {verb.needs!r}, which is none of {', '.join(_NEEDS)}"
+    if verb.needs == "record" and not verb.reads:
+        yield f"the verb {verb.name} works with the record alone, which is only read, and does not say reads=True"
+    shown = [name for name in _FOR_PEOPLE if getattr(verb, name) != getattr(Verb(name="", summary="", run=verb.run), name)]
+    if verb.json_lines and shown:
+        yield f"the verb {verb.name} prints JSON lines for programs: {shown[0]}, which is for people, has no effect"
+    if verb.render is not None and (table := [name for name in shown if name in ("columns", "drop")]):
+        yield f"the verb {verb.name} renders its value: {table[0]}, which is for a table, has no effect"
+
+
+def _of_list(name: str, given: Any, kind: type) -> Iterator[str]:
+    if isinstance(given, kind):
+        yield f"{name} is one {kind.__name__}, not a list of them: write ({name[:-1]},) with a comma"
+    elif not isinstance(given, list | tuple):
+        yield f"{name} is {type(given).__name__}, not a list of {kind.__name__}"
+    else:
+        yield from (f"{name} has {_class_of(one)}, which is not {_article(kind)}" for one in given if not isinstance(one, kind))
+
+
+def _class_of(value: Any) -> str:
+    return f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
+
+
+def _article(kind: type) -> str:
+    return f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}"
+
+
+def _of_function(name: str, given: Any, *, wanted: bool) -> Iterator[str]:
+    """`wanted`: it must be an `async def`, else it must be none."""
+    if not callable(given):
+        yield f"{name} is {type(given).__name__}, not a function"
+    elif _is_async(given) is not wanted and not (wanted and _may_give_awaitable(given)):
+        yield f"{name} is {'not an' if wanted else 'an'} async function"
+
+
+def _is_async(function: Any) -> bool:
+    return inspect.iscoroutinefunction(inspect.unwrap(function)) or inspect.iscoroutinefunction(getattr(type(function), "__call__", None))  # noqa: B004
+
+
+def _may_give_awaitable(function: Any) -> bool:
+    """Whether a plain function may give what an async one gives: a lambda, an object that is called, or one that says so."""
+    if not inspect.isfunction(function) or function.__name__ == "<lambda>":
+        return True
+    return any(word in str(function.__annotations__.get("return", "")) for word in ("Awaitable", "Coroutine"))
+
+
+def _of_checks(checks: Any) -> Iterator[str]:
+    if not callable(checks):
+        yield f"checks is {type(checks).__name__}, not a function"
+    elif _is_async(checks):
+        yield "checks yields nothing: it is an async function that must yield each DoctorCheck"
+
+
+def _of_channels(channels: Any) -> Iterator[str]:
+    if not isinstance(channels, Mapping):
+        yield f"channels is {type(channels).__name__}, not a mapping from a name to a function that makes the channel"
+        return
+    for name, make in channels.items():
+        if not name or not isinstance(name, str):
+            yield "a channel has no name"
+        yield from _of_function(f"the channel {name}", make, wanted=False)
 
 
 def _of_settings(capability: Capability) -> Iterator[str]:
@@ -141,8 +246,6 @@ def _of_signature(verb: Verb) -> Iterator[str]:
     for told in ("help", "spelled"):
         yield from (f"{told} of the verb {verb.name} describes {name}, which is none of its parameters" for name in getattr(verb, told) if name not in names)
     yield from (f"for_people of the verb {verb.name} gives {name}, which is none of its parameters" for name in verb.for_people if name not in names)
-    if verb.record_only and not verb.reads:
-        yield f"the verb {verb.name} works with the record alone, which is only read, and does not say reads=True"
 
 
 def _unfit(parameter: VerbParameter) -> str:

@@ -3,12 +3,12 @@
 import collections.abc
 import inspect
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable
 from functools import cached_property, partial
 from typing import Any
 
 from ..capability import CapabilityContext, Verb
-from ..foreign_code import run_foreign_command as run_foreign_command  # the clients of the desk guard their own part of a command with it
+from ..foreign_code import run_foreign_command
 
 
 class VerbParameter(typing.NamedTuple):
@@ -43,43 +43,32 @@ def parameters_of(run: Callable[..., Any]) -> list[VerbParameter]:
     return found
 
 
-class BoundVerb:
-    """A verb with its context."""
+class CapabilityVerb:
+    """A verb for one client. Its code is imported when it is called, or asked for its arguments.
 
-    def __init__(self, verb: Verb, context: CapabilityContext) -> None:
-        self.verb, self._context = verb, context
-        signature = inspect.signature(verb.run)
-        self.__signature__ = signature.replace(parameters=list(signature.parameters.values())[1:])
-        names: Mapping[str, Any] = self.__signature__.parameters
-        self.__annotations__ = {name: kind for name, kind in typing.get_type_hints(verb.run, include_extras=True).items() if name in names}
+    `find` gives its row, and `context` what the row's function works with. `foreign`: others wrote it.
+    """
 
-    async def __call__(self, **arguments: Any) -> Any:
-        """The verb's value. Raises `NeuralClawError`: its own, or one that names the command for whatever else its code raises."""
-        return await run_foreign_command(f"the command {self.verb.name}", partial(self.verb.run, self._context, **arguments))
-
-
-class LazyVerb:
-    """A verb whose code is imported when it is called, or asked for its arguments."""
-
-    def __init__(self, make: Callable[[], BoundVerb]) -> None:
-        self._make = make
+    def __init__(self, find: Callable[[], Verb], context: Callable[[Verb], CapabilityContext], *, foreign: bool) -> None:
+        self._find, self._context, self._foreign = find, context, foreign
 
     @cached_property
-    def _verb(self) -> BoundVerb:
-        return self._make()
-
-    @property
     def row(self) -> Verb:
         """The row of the verb."""
-        return self._verb.verb
+        return self._find()
 
-    @property
+    @cached_property
     def __signature__(self) -> inspect.Signature:
-        return self._verb.__signature__
+        signature = inspect.signature(self.row.run)
+        return signature.replace(parameters=list(signature.parameters.values())[1:])
 
-    @property
+    @cached_property
     def __annotations__(self) -> dict[str, Any]:  # type: ignore[override]
-        return self._verb.__annotations__
+        names = self.__signature__.parameters
+        return {name: kind for name, kind in typing.get_type_hints(self.row.run, include_extras=True).items() if name in names}
 
-    async def __call__(self, **arguments: Any) -> Any:
-        return await self._verb(**arguments)
+    def __call__(self, **arguments: Any) -> Awaitable[Any]:
+        """The verb's value, to be awaited. Raises `UsageError` where more than is open is needed; foreign code raises `NeuralClawError`: its own, or one
+        that names the command for whatever else it raises."""
+        work = partial(self.row.run, self._context(self.row), **arguments)
+        return run_foreign_command(f"the command {self.row.name}", work) if self._foreign else work()

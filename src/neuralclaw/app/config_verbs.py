@@ -59,10 +59,3 @@ class ConfigVerbs:
             raise UsageError(f"key cannot be {key!r:.80}; nothing was changed", hint="key is a text such as llm.temperature")
         done = await anyio.to_thread.run_sync(lambda: load("config.set")(self._asked, key, value, lambda: load("provider.known"), Capabilities.load))
         return {**done._asdict(), "notices": list(done.notices)}
-
-
-def config_verbs(asked: config.SettingsRequest) -> dict[str, Any]:
-    """The verbs of the configuration, for the table."""
-    verbs = ConfigVerbs(asked)
-    names = ("show", "check", "path", "schema", "example", "set")
-    return {f"config.{name}": getattr(verbs, name) for name in names}

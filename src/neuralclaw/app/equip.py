@@ -79,7 +79,7 @@ async def _recorded_prompt(home: Home, turn: TurnContext, tools: TurnTools, begu
         return await _new_prompt(home, turn, tools, told=False)
     encoded = blobs[begun.stored["tools"]]
     definitions = tools.definitions if encoded == tools.encoded else _definitions.decode(encoded)
-    return Prompt(system=blobs[begun.stored["system"]].decode(), tools=tools.only(definitions), definitions=definitions)
+    return Prompt(system=blobs[begun.stored["system"]].decode(), tools=tools.only(definitions, turn.session), definitions=definitions)
 
 
 def _start_record(home: Home, prompt: Prompt) -> StartRecord:

@@ -16,7 +16,7 @@ from .home import Home
 from .option_checks import real_directory, trust_of
 from .settings_loading import load_settings
 from .toolbox import Toolbox
-from .verb_calls import VerbFunction, call_verb
+from .verb_calls import VerbDesk, VerbFunction
 
 
 class PolicyVerbs:
@@ -45,17 +45,6 @@ class PolicyVerbs:
         return {"ok": not errors, "errors": errors}
 
 
-class PolicyDesk:
-    """The policy verbs by their names."""
-
-    def __init__(self, verbs: PolicyVerbs) -> None:
-        self._table = verbs.table()
-
-    async def do(self, verb: str, /, **arguments: Any) -> Any:
-        """The value of a verb, as `--json` prints it."""
-        return await call_verb(self._table, verb, arguments)
-
-
 @asynccontextmanager
 async def policy_desk(
     home: str | None = None, *, workspace: str | None = None, trust: str | None = None, environ: Mapping[str, str] | None = None
@@ -70,7 +59,7 @@ async def policy_desk(
     directory = real_directory(workspace)
     opened = await Home.open(loaded, provider=None, tools=Toolbox(), readonly=True)
     try:
-        yield PolicyDesk(PolicyVerbs(opened, directory, level))
+        yield VerbDesk(PolicyVerbs(opened, directory, level).table())
     finally:
         with anyio.CancelScope(shield=True):
             await opened.aclose()

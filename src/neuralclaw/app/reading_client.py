@@ -12,11 +12,6 @@ from ..types.grants import StandingGrant
 from ..types.options import StartOptions
 from ..types.records import Accepted, Lease, OpenQuestion, Record, SessionRow, StateRow, VerifyReport
 
-READING_VERBS = frozenset(
-    "config.show config.check config.path config.schema config.example instructions.list policy.explain policy.rules policy.check status".split()
-)
-"""The built-in verbs, besides those of capabilities, that write nothing of the record."""
-
 
 def refuse(command: str, what: str) -> NoReturn:
     """Raise `AgentError` for what a verb that only reads may not do."""

@@ -32,6 +32,17 @@ async def call_verb(verbs: Mapping[str, VerbFunction], name: str, arguments: Map
     return plain(await verb(**fitted(name, verb, arguments)), f"the command {name}")
 
 
+class VerbDesk:
+    """Verbs by their names, where nothing else of a desk is needed: a `VerbCaller`."""
+
+    def __init__(self, verbs: Mapping[str, VerbFunction]) -> None:
+        self._verbs = verbs
+
+    async def do(self, verb: str, /, **arguments: Any) -> Any:
+        """See `call_verb`."""
+        return await call_verb(self._verbs, verb, arguments)
+
+
 def fitted(name: str, verb: VerbFunction, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments in the types that the verb takes. Raises `UsageError`."""
     takes = inspect.signature(verb).parameters

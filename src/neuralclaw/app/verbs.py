@@ -1,7 +1,7 @@
 """The table of verbs: every command of the desk under its name. Command line, slash commands, pages and Python render the same values."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -10,23 +10,33 @@ from ..plugins import load
 from ..types.options import TurnOptions
 from .capabilities import ClientCapabilities
 from .capability_tools import ToolProblem
-from .config_verbs import config_verbs
+from .config_verbs import ConfigVerbs
 from .home import Home
 from .policy_verbs import PolicyVerbs
 from .verb_calls import VerbFunction
 
 
-def agent_verbs(home: Home, defaults: TurnOptions, given: ClientCapabilities) -> dict[str, VerbFunction]:
+class AgentVerbs(NamedTuple):
+    """The verbs of a client that no capability brings. `reading`: those that write nothing of the record; `writing`: the others."""
+
+    reading: dict[str, VerbFunction]
+    writing: dict[str, VerbFunction]
+
+
+def agent_verbs(home: Home, defaults: TurnOptions, given: ClientCapabilities) -> AgentVerbs:
     """The verbs of a client; `defaults` are the options of its turns, `given` what capabilities bring."""
-    verbs = Verbs(home, defaults, given)
-    return {
+    verbs, config = Verbs(home, defaults, given), ConfigVerbs(home.loaded.asked)
+    reading: dict[str, VerbFunction] = {
         **PolicyVerbs(home, defaults.workspace, defaults.trust).table(),
-        **config_verbs(home.loaded.asked),
+        "config.show": config.show,
+        "config.check": config.check,
+        "config.path": config.path,
+        "config.schema": config.schema,
+        "config.example": config.example,
         "instructions.list": verbs.instructions,
-        "doctor": verbs.doctor,
         "status": verbs.status,
-        **given.verbs(),
     }
+    return AgentVerbs(reading, {"config.set": config.set, "doctor": verbs.doctor})
 
 
 class Verbs:

@@ -33,7 +33,12 @@ def sentence(text: str) -> str:
 
 def field_lines(value: Mapping[str, Any]) -> list[str]:
     """An object as lines `name: value`, in words; what is nested deeper than a list stands as JSON."""
-    return [f"{name}: {money(one) if name == 'usd' and isinstance(one, int | float) else worded(one)}" for name, one in value.items()]
+    return [f"{name}: {text}" for name, text in field_texts(value)]
+
+
+def field_texts(value: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The fields of an object, each with its value in words."""
+    return [(name, money(one) if name == "usd" and isinstance(one, int | float) else worded(one)) for name, one in value.items()]
 
 
 def worded(value: Any) -> str:

@@ -87,12 +87,13 @@ def command_of(row: Verb) -> Command:
         row.name.replace(".", " "),
         row.summary,
         example=verb_rows.example(row),
-        run=lambda args: _run(row, args),
-        options=lambda parser: verb_rows.add_arguments(parser, row),
+        run=partial(run_row, row),
+        options=partial(verb_rows.add_arguments, row),
     )
 
 
-def _run(row: Verb, args: argparse.Namespace) -> int:
+def run_row(row: Verb, args: argparse.Namespace) -> int:
+    """Run the verb with what the command line gave, and show its value; the exit code of the command."""
     given = verb_rows.arguments_given(row, args)
     if row.progress is not None:
         return int(load("verbs.progress")(row, given, partial(_value, row, args), partial(shown_value, row, args, given)))
@@ -108,7 +109,7 @@ def shown_value(row: Verb, args: argparse.Namespace, given: Mapping[str, Any], v
         output.json_line(value)
     else:
         verb_rows.show(row, value, given)
-    failures, err = row.failures(value) if row.failures is not None else (), output.err()
+    failures, err = verb_rows.failures_of(row, value), output.err()
     for failure in failures:
         err.trouble(failure.kind, failure.text)
         if failure.hint:

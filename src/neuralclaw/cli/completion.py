@@ -11,12 +11,12 @@ from .. import config
 from ..app.capabilities import Capabilities
 from ..config.process_environment import environ
 from ..errors import NeuralClawError
-from ..plugins import load
+from ..plugins import GROUPS, load
 from . import output
 from .capability_nouns import perhaps
 from .capability_rows import built_in_commands, command_of, loaded
 from .completion_scripts import SCRIPTS
-from .main import GROUPS, ORDER
+from .main import built_in_nouns
 from .opening import opened_record
 from .parsing import Command, choice
 
@@ -70,7 +70,7 @@ def offers(home: str | None = None) -> list[CompletedCommand]:
 def built_in() -> list[Command]:
     """The commands that need no enabled capability, in the order of the help."""
     found: list[Command] = []
-    for noun in ORDER:
+    for noun in built_in_nouns():
         found += import_module(f"{__package__}.{GROUPS[noun]}").COMMANDS if noun in GROUPS else built_in_commands(noun)
     return found
 

@@ -10,7 +10,6 @@ from typing import Any
 from anyio.abc import TaskGroup
 
 from ..app.capabilities import Capabilities, capabilities_of
-from ..app.capability_verbs import run_foreign_command
 from ..app.desk_client import DeskClient
 from ..channels.console import TerminalKind
 from ..channels.input_completion import InputCompleter, Values
@@ -19,6 +18,7 @@ from ..channels.live_interface import LiveInterface
 from ..channels.nonblocking_output import NonblockingOutput
 from ..config.process_environment import environ
 from ..errors import NeuralClawError
+from ..foreign_code import run_foreign_command
 from ..plugins import load
 from . import output
 from .option_choices import TRUST

@@ -5,22 +5,6 @@ import os
 import sys
 from importlib import import_module
 
-GROUPS = {
-    "run": "run",
-    "chat": "chat",
-    "recover": "recover",
-    "init": "init",
-    "doctor": "doctor",
-    "config": "config",
-    "sessions": "session_commands",
-    "tools": "tool_commands",
-    "policy": "policy",
-    "completion": "completion",
-}
-"""Noun -> the file of this package that has its commands. Those of other nouns are the rows of their capabilities."""
-ORDER = ("run", "chat", "recover", "init", "doctor", "config", "models", "sessions", "approvals", "grants", "tools", "policy", "audit", "completion")
-"""The first words of all built-in commands, in the order of the help."""
-
 _program = False
 """Whether this process was started as `neuralclaw`: then it is ours, with every library's logging in it."""
 
@@ -72,25 +56,38 @@ def _built_in() -> dict[str, str]:
     return {noun: summary for row in rows for noun, summary in row.nouns.items()}
 
 
+def built_in_nouns() -> list[str]:
+    """The first words of all built-in commands, in the order of the help: those of capabilities stand behind `config`."""
+    brought = _built_in()
+    own = [noun for noun in _groups() if noun not in brought]
+    place = own.index("config") + 1
+    return [*own[:place], *brought, *own[place:]]
+
+
+def _groups() -> dict[str, str]:
+    groups: dict[str, str] = import_module("..plugins", __package__).GROUPS
+    return groups
+
+
 def _help(noun: str, home: str | None) -> int:
     """The page of all commands, or of one noun. Without an enabled capability nothing else is looked at."""
     built_in = _built_in()
-    if noun in GROUPS or noun in built_in:
+    if noun in _groups() or noun in built_in:
         return _run(noun, ["--help"], home)
     more = _part("capability_rows").nouns(home) if _part("capability_nouns").perhaps(home) else {}
     if noun in more:
         return _run(noun, ["--help"], home)
-    print(_part("usage").page(ORDER, built_in, more))
+    print(_part("usage").page(built_in_nouns(), built_in, more))
     return 0
 
 
 def _commands(noun: str, home: str | None):  # type: ignore[no-untyped-def]  # the commands of this noun
     """Raises `UsageError` for a noun that is not built in and that no capability of the home brings."""
-    if noun in GROUPS:
-        return _part(GROUPS[noun]).COMMANDS
+    if noun in _groups():
+        return _part(_groups()[noun]).COMMANDS
     if noun in _built_in():
         return _part("capability_rows").built_in_commands(noun)
-    there = tuple(name for name in ORDER if name != "chat")
+    there = tuple(name for name in built_in_nouns() if name != "chat")
     if not _part("capability_nouns").perhaps(home):
         raise _part("parsing").unknown_noun(noun, there)
     return _part("capability_rows").installed_commands(noun, home, there)
@@ -98,7 +95,7 @@ def _commands(noun: str, home: str | None):  # type: ignore[no-untyped-def]  # t
 
 def is_noun(home: str | None, word: str) -> bool:
     """Whether the word begins a command in this home: a built-in one, or one of an enabled capability."""
-    return word in ORDER or bool(_part("capability_nouns").perhaps(home) and _part("capability_rows").brings(home, word))
+    return word in built_in_nouns() or bool(_part("capability_nouns").perhaps(home) and _part("capability_rows").brings(home, word))
 
 
 def _any_home(arguments: list[str]) -> str | None:

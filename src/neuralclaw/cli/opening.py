@@ -34,16 +34,16 @@ def opened(args: argparse.Namespace, *, works: bool = False, **more: Any) -> "Ab
 async def opened_for(row: Verb, args: argparse.Namespace, tell: Callable[[str], None]) -> "AsyncIterator[VerbCaller]":
     """What this verb needs of the home and no more: the settings, the record, a home that is only read, or all of it. `tell` shows what it says beside
     its value."""
-    if row.settings_only:
+    if row.needs == "settings":
         async with load("open.settings")(SettingsRequest(args.home, environ), tell) as desk:
             yield desk
-    elif row.record_only:
+    elif row.needs == "record":
         async with opened_record(args.home, workspace_of(args)) as desk:
             yield desk
     else:
         options = {"readonly": True} if row.reads else {"who": who_sits(sys.stdin is not None and sys.stdin.isatty())}
         place = argparse.Namespace(home=args.home)  # an argument of the verb is no option of the client
-        async with opened(place, tell=tell, thinks=row.begins_turns and not row.reads, **options) as client:
+        async with opened(place, tell=tell, thinks=not (row.reads or row.begins_no_turn), **options) as client:
             yield client.desk
 
 

@@ -10,7 +10,8 @@ from ..channels import text_layout
 from ..channels.control_characters import visible
 from ..channels.screen import Screen
 from ..channels.value_text import compact as compact
-from ..channels.value_text import field_lines, value_text
+from ..channels.value_text import field_texts as field_texts
+from ..channels.value_text import value_text
 from ..channels.value_text import worded as worded
 from ..config.process_environment import environ
 
@@ -53,11 +54,20 @@ def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, empty: s
     if not rows:
         err().line(empty)
         return
-    cells = [[_cell(row.get(c)) for c in columns] for row in map(value_text, rows)]
+    lay_out(cells(rows, columns), [columns.index(name) for name in drop])
+
+
+def cells(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> list[list[str]]:
+    """The texts of a table, its heading first."""
+    return [[c.upper() for c in columns], *([_cell(row.get(c)) for c in columns] for row in map(value_text, rows))]
+
+
+def lay_out(lines: Sequence[Sequence[str]], drop: Sequence[int]) -> None:
+    """Print cells under their heading as wide as the screen; where it is narrow, without the columns `drop`, the first one first."""
     shown = out()
-    heading, *lines = text_layout.table([[c.upper() for c in columns], *cells], shown.width, drop=[columns.index(name) for name in drop])
+    heading, *rest = text_layout.table(lines, shown.width, drop=drop)
     shown.line(heading, "bold")
-    for line in lines:
+    for line in rest:
         shown.line(line)
 
 
@@ -67,13 +77,6 @@ def _cell(value: Any) -> str:
     if isinstance(value, (list, tuple, set)):
         return ", ".join(map(str, value)) or "-"
     return visible(str(value)).replace("\n", " ")
-
-
-def fields(value: Mapping[str, Any]) -> None:
-    """An object as lines `name: value`."""
-    shown = out()
-    for line in field_lines(value):
-        shown.line(line)
 
 
 def plain(value: Any) -> Any:

@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any
 
 from ..app.capabilities import Capabilities
-from ..app.capability_verbs import run_foreign_command
 from ..capability import Verb
 from ..errors import UsageError
+from ..foreign_code import run_foreign_command
 from ..types.suggestions import did_you_mean
 from . import output, verb_rows
 from .capability_rows import command_of
@@ -86,7 +86,7 @@ def _progress(chat: Chat, row: Verb) -> dict[str, Any]:
 def options_of(row: Verb) -> list[tuple[str, str]]:
     """The options of a verb, and what they mean."""
     parser = argparse.ArgumentParser(add_help=False)
-    verb_rows.add_arguments(parser, row)
+    verb_rows.add_arguments(row, parser)
     return [(name, (action.help or "").replace("%%", "%")) for action in parser._actions for name in action.option_strings]
 
 
@@ -98,29 +98,23 @@ def _words(noun: str, rest: str) -> list[str]:
 
 
 def show(chat: Chat, row: Verb, value: Any, given: Mapping[str, Any], *, as_json: bool) -> None:
-    """Show what a verb gave in the chat."""
+    """Show what a verb gave in the chat, and what of it failed."""
     if row.json_lines:
         chat.say("\n".join(map(output.compact, value)))
     elif as_json:
         chat.say(output.compact(value))
     else:
-        _show(chat, row, verb_rows.displayed(row, value), given)
-        if hint := verb_rows.hint_of(row, value, given):
-            chat.say(hint)
-    for failure in row.failures(value) if row.failures is not None else ():
-        chat.say(verb_rows.shown(failure.text))
+        _show(chat, verb_rows.value_for_people(row, value, given))
+    for failure in verb_rows.failures_of(row, value):
+        chat.show_error(failure)
 
 
-def _show(chat: Chat, row: Verb, value: Any, given: Mapping[str, Any]) -> None:
-    if row.render is not None and value != []:
-        chat.say("\n".join(line for line, _ in verb_rows.rendered(row.render, value)))
-    elif isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
-        columns = verb_rows.columns_of(row, value)
-        cells = [[verb_rows.shown(output.worded(one.get(name))) for name in columns] for one in value]
-        chat.table([[name.upper() for name in columns], *cells], drop=[columns.index(name) for name in verb_rows.dropped(row, columns)])
-    elif isinstance(value, dict) and value:
-        chat.table([(name, verb_rows.shown(output.worded(value.get(name)))) for name in row.columns or value])
-    elif value in (None, [], {}):
-        chat.say(verb_rows.empty_text(row, given))
-    else:
-        chat.say(verb_rows.shown(output.worded(value)))
+def _show(chat: Chat, seen: verb_rows.ValueForPeople) -> None:
+    if seen.lines:
+        chat.say("\n".join(line for line, _ in seen.lines))
+    if seen.table:
+        chat.table(seen.table, drop=seen.drop)
+    if seen.fields:
+        chat.table(seen.fields)
+    for told in filter(None, (seen.empty, seen.hint)):
+        chat.say(told)

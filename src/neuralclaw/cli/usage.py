@@ -11,7 +11,7 @@ OWN = {
     "recover": ("recover", "finish every turn that was interrupted"),
     "init": ("init", "choose a model: finds what is there, asks, checks with a real call"),
     "doctor": ("doctor", "what works here, what is missing and how to get it"),
-    "config": ("config", "show, check, set, schema, path: the settings and where they come from"),
+    "config": ("config", "show, check, set, schema, example, path: the settings and where they come from"),
     "policy": ("policy", "explain, check, rules: what is allowed, asked about or forbidden, and why"),
     "completion": ("completion SHELL", "print the script that completes commands in bash, zsh or fish"),
 }
@@ -29,9 +29,12 @@ example:
 """
 
 
-def page(order: tuple[str, ...], built_in: dict[str, str], more: dict[str, str]) -> str:
-    """The page: built-in commands in their order, those of built-in capabilities among them, and then those of the enabled ones: noun -> summary."""
+def page(order: list[str], built_in: dict[str, str], more: dict[str, str]) -> str:
+    """The page: built-in commands in their order, those of built-in capabilities among them, and then those of the enabled ones: noun -> summary.
+
+    Raises `KeyError` for a command of `order` that has no line.
+    """
     own = OWN | {noun: (noun, summary) for noun, summary in built_in.items()}
-    first = [f"  {written:18}  {summary}" for written, summary in (own[noun] for noun in order if noun in own)]
+    first = [f"  {written:18}  {summary}" for written, summary in (own[noun] for noun in order if noun != "chat")]
     width = max(18, *map(len, more)) if more else 18
     return "\n".join([HEAD, *first, *(f"  {noun:{width}}  {summary}" for noun, summary in more.items()), "", REST])

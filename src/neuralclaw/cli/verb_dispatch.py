@@ -15,10 +15,6 @@ async def recorded(args: argparse.Namespace, verb: str, /, **arguments: Any) -> 
         return output.plain(await desk.do(verb, **arguments))
 
 
-READING = ("tools.list", "tools.show", "config.show")
-"""Verbs that need the parts of an agent and write nothing."""
-
-
 def look(args: argparse.Namespace, verb: str, /, **arguments: Any) -> Any:
     """The value of a verb that needs the parts of an agent and writes nothing of the record: works on a read-only home."""
     return anyio.run(_ask, args, verb, {"readonly": True, "tell": _tell}, arguments)
@@ -31,7 +27,7 @@ def _tell(text: str) -> None:
 
 def ask(args: argparse.Namespace, verb: str, /, **arguments: Any) -> Any:
     """The value of a verb that needs the whole agent, for a program. `--workspace --trust --approvals --model` count where the command has them."""
-    return look(args, verb, **arguments) if verb in READING else anyio.run(_ask, args, verb, {"who": "program"}, arguments)
+    return anyio.run(_ask, args, verb, {"who": "program"}, arguments)
 
 
 async def _ask(args: argparse.Namespace, verb: str, options: dict[str, Any], arguments: dict[str, Any]) -> Any:

@@ -4,8 +4,8 @@ import argparse
 import datetime
 import enum
 import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
 import msgspec
 
@@ -13,6 +13,7 @@ from ..app.capability_verbs import VerbParameter, parameters_of
 from ..capability import Verb
 from ..channels.command_hints import typed
 from ..channels.control_characters import visible
+from ..errors import NeuralClawError
 from ..types.suggestions import did_you_mean
 from . import output
 from .parsing import clean, with_json
@@ -41,7 +42,7 @@ def stripped(kind: Any) -> Any:
     return kind
 
 
-def add_arguments(parser: argparse.ArgumentParser, row: Verb) -> None:
+def add_arguments(row: Verb, parser: argparse.ArgumentParser) -> None:
     """The arguments of the row. What is not given is not in the namespace: the verb's own default holds."""
     for each in parameters_of(row.run):
         if not each.in_process and each.name not in row.for_people:
@@ -182,14 +183,47 @@ def example(row: Verb) -> str:
     return " ".join(["neuralclaw", *row.name.split("."), *words])
 
 
-def columns_of(row: Verb, rows: Iterable[dict[str, Any]]) -> list[str]:
-    """The columns of a list: those that the row names, else every field there is."""
-    return list(row.columns) or list(dict.fromkeys(name for one in rows for name in one))
+class ValueForPeople(NamedTuple):
+    """What people see of a verb's value, on whichever screen: one of `lines`, `table` and `fields`, or `empty` in their place.
+
+    `lines`: each with its style. `table`: the texts of its cells, the heading first; a narrow screen does without the columns `drop`, the first one first.
+    `fields`: name and text. `empty`: what is told of an empty list. `hint`: the advice behind the value, "" for none.
+    """
+
+    lines: Sequence[tuple[str, str]] = ()
+    table: Sequence[Sequence[str]] = ()
+    drop: Sequence[int] = ()
+    fields: Sequence[tuple[str, str]] = ()
+    empty: str = ""
+    hint: str = ""
 
 
-def dropped(row: Verb, columns: Sequence[str]) -> Sequence[str]:
-    """The columns that a narrow screen does without, the first one first."""
-    return columns[:0:-1] if row.drop is None else [name for name in row.drop if name in columns]
+def value_for_people(row: Verb, value: Any, given: Mapping[str, Any]) -> ValueForPeople:
+    """What people see of the value: what the row renders, a table, an object's fields, or a line; and the row's advice."""
+    hint = typed(row.hint(value, given)) if row.hint is not None else ""
+    return _seen(row, displayed(row, value), given)._replace(hint=hint)
+
+
+def _seen(row: Verb, value: Any, given: Mapping[str, Any]) -> ValueForPeople:
+    if value == []:
+        return ValueForPeople(empty=empty_text(row, given))
+    if row.render is not None:
+        made = row.render(value)
+        return ValueForPeople(lines=[(shown(made), "")] if isinstance(made, str) else made)
+    if isinstance(value, list) and all(isinstance(one, dict) for one in value):
+        columns = list(row.columns) or list(dict.fromkeys(name for one in value for name in one))
+        drop = columns[:0:-1] if row.drop is None else [name for name in row.drop if name in columns]
+        return ValueForPeople(table=output.cells(value, columns), drop=[columns.index(name) for name in drop])
+    if isinstance(value, dict):
+        wanted = {name: value.get(name) for name in row.columns or value}
+        return ValueForPeople(fields=[(name, shown(text)) for name, text in output.field_texts(wanted)])
+    lines = value if isinstance(value, list) else [value] if value is not None else []
+    return ValueForPeople(lines=[(shown(output.worded(one)), "") for one in lines])
+
+
+def failures_of(row: Verb, value: Any) -> Sequence[NeuralClawError]:
+    """What of the value failed."""
+    return row.failures(value) if row.failures is not None else ()
 
 
 def displayed(row: Verb, value: Any) -> Any:
@@ -209,40 +243,19 @@ def empty_text(row: Verb, given: Mapping[str, Any]) -> str:
     return text
 
 
-def hint_of(row: Verb, value: Any, given: Mapping[str, Any]) -> str:
-    """The advice behind the value as it is printed for the person to type; "" for none."""
-    return typed(row.hint(value, given)) if row.hint is not None else ""
-
-
 def show(row: Verb, value: Any, given: Mapping[str, Any]) -> None:
-    """Print the value for a person: what the row renders, a table, an object's fields, or a line; and the row's advice on standard error."""
-    _show(row, displayed(row, value), given)
-    if hint := hint_of(row, value, given):
-        output.err().line(hint, "yellow")
-
-
-def _show(row: Verb, value: Any, given: Mapping[str, Any]) -> None:
-    screen = output.out()
-    if row.render is not None and value != []:
-        for line, style in rendered(row.render, value):
-            screen.line(line, style)
-    elif isinstance(value, list) and all(isinstance(one, dict) for one in value):
-        columns = columns_of(row, value)
-        output.table(value, columns, drop=dropped(row, columns), empty=empty_text(row, given))
-    elif isinstance(value, list):
-        for one in value:
-            screen.line(shown(output.worded(one)))
-    elif isinstance(value, dict):
-        wanted: Sequence[str] = row.columns or list(value)
-        output.fields({name: value.get(name) for name in wanted})
-    elif value is not None:
-        screen.line(shown(output.worded(value)))
-
-
-def rendered(render: Callable[[Any], str | Sequence[tuple[str, str]]], value: Any) -> Sequence[tuple[str, str]]:
-    """What a row makes of a value, as lines with their styles."""
-    made = render(value)
-    return [(shown(made), "")] if isinstance(made, str) else made
+    """Print the value for a person: on standard output, and on standard error what is told of an empty one, and the row's advice."""
+    seen, screen = value_for_people(row, value, given), output.out()
+    for line, style in seen.lines:
+        screen.line(line, style)
+    if seen.table:
+        output.lay_out(seen.table, seen.drop)
+    for name, text in seen.fields:
+        screen.line(f"{name}: {text}")
+    if seen.empty:
+        output.err().line(seen.empty)
+    if seen.hint:
+        output.err().line(seen.hint, "yellow")
 
 
 def shown(text: str) -> str:

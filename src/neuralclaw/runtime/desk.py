@@ -180,6 +180,13 @@ class SessionDesk:
                 with suppress(SessionBusy):
                     await self._take_up(row.session, self._start)
 
+    async def go_on(self, session: str) -> None:
+        """Start the session's turn in the background where it is unfinished and waits for no answer; one that runs is left alone."""
+        row = await lookups.session(self._store, session)
+        if row is not None and row.state == "unfinished":
+            with suppress(SessionBusy):
+                await self._take_up(session, self._start)
+
     async def stop(self, events: TurnEvents, *, by: str) -> None:
         assert isinstance(events, TurnStream), "the events of a turn"
         waits = events.number is None

@@ -16,7 +16,7 @@ from ..types.records import OpenQuestion, SessionRow, VerifyReport
 from ..types.sentences import sentence
 
 
-class ReadingVerbs:
+class RecordQueries:
     """What can be asked of the record of one home; nothing is written.
 
     Where no session is named, the newest of `workspace` is meant, those of `left_out` never. `told`: an event in words.

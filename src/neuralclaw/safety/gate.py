@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from ..ports import Clock, Facts
-from ..types.actions import Action, action_hash
+from ..types.actions import Action, action_hash, earlier_hash
 from ..types.facts import FactSheet
 from ..types.grants import Envelope, Grant, StandingGrant
 from ..types.ids import new_id
@@ -58,6 +58,9 @@ class PolicyGate:
         if verdict.decision is Decision.FORBID:
             raise Denied(verdict)
         hash = action_hash(action, envelope)
+        earlier = earlier_hash(action, envelope)
+        if earlier in answers.by_hash and hash not in answers.by_hash:
+            hash = earlier  # a yes that was given before an upgrade is one to the same call
         if verdict.decision is Decision.ASK:
             verdict = self._answered(action, answers, judged, hash)
         return Grant(

@@ -5,8 +5,6 @@ from collections.abc import Mapping
 _NAMES = frozenset({"PATH", "HOME", "LANG", "TERM", "TZ", "TMPDIR", "USER", "SHELL"})
 
 
-def clean_env(environ: Mapping[str, str], extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """What of `environ` a command gets (PATH HOME LANG LC_* TERM TZ TMPDIR USER SHELL), with `extra` on top."""
-    kept = {name: value for name, value in environ.items() if name in _NAMES or name.startswith("LC_")}
-    kept.update(extra or {})
-    return kept
+def clean_env(environ: Mapping[str, str]) -> dict[str, str]:
+    """What of `environ` a command gets (PATH HOME LANG LC_* TERM TZ TMPDIR USER SHELL)."""
+    return {name: value for name, value in environ.items() if name in _NAMES or name.startswith("LC_")}

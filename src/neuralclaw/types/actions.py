@@ -46,4 +46,13 @@ def action_hash(action: Action, envelope: Envelope) -> str:
     An answer is one to this very tool: another one of its name has another hash.
     """
     form = (action.spec.digest, action.arguments, action.workspace, envelope)
+    return _sha256(form)
+
+
+def earlier_hash(action: Action, envelope: Envelope) -> str | None:
+    """The hash that earlier versions gave a call of a built-in tool, which they knew by its name alone; None for any other tool."""
+    return _sha256((action.spec.name, action.arguments, action.workspace, envelope)) if action.spec.built_in else None
+
+
+def _sha256(form: tuple[Any, ...]) -> str:
     return hashlib.sha256(msgspec.json.encode(form, order="deterministic")).hexdigest()

@@ -41,7 +41,8 @@ class Inbound(Body, frozen=True, kw_only=True, tag="inbound"):
     images: tuple[Image, ...] = ()
     options: TurnOptions | None = None
     reply_to: str | None = None
-    """Address within `channel` that the answer is delivered to; None: whoever reads the events."""
+    """Address within `channel` that the answer is delivered to; None: `address`, where a channel sends it and does not follow its turn, else whoever reads
+    the events. "": nobody but them."""
     sender: str = ""
     channel: str = ""
     address: str = ""

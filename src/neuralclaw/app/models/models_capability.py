@@ -6,7 +6,7 @@ from typing import Any
 from ... import config
 from ...capability import Capability, Verb
 from ...plugins import load
-from ..capability_context import ClientContext
+from ..capability_context import BuiltInContext
 from ..trials.task import ReportProgress
 from .model_text import columns_of_model, described_model, setup_hint
 from .model_verbs import ModelVerbs
@@ -21,7 +21,7 @@ TASK_NAMES = tuple(
 """The tasks, for `--help`: known without loading them."""
 
 
-async def list_models(context: ClientContext, service: str | None = None) -> list[dict[str, Any]]:
+async def list_models(context: BuiltInContext, service: str | None = None) -> list[dict[str, Any]]:
     """The models that can be used now: those that are set, and each ready service's default; or all that are known of one service."""
     verbs = ModelVerbs(context.models, context.loaded)
     found = await verbs.list(service)
@@ -30,13 +30,13 @@ async def list_models(context: ClientContext, service: str | None = None) -> lis
     return found
 
 
-async def show_model(context: ClientContext, model: str | None = None, *, usable: bool = False) -> dict[str, Any]:
+async def show_model(context: BuiltInContext, model: str | None = None, *, usable: bool = False) -> dict[str, Any]:
     """What is known of the model that `P:M`, a service or a model alone, or nothing stands for. `usable`: `ConfigError` where its key is missing."""
     return await ModelVerbs(context.models, context.loaded).show(model, usable=usable)
 
 
 async def try_models(
-    context: ClientContext,
+    context: BuiltInContext,
     models: list[str],
     *,
     tasks: tuple[str, ...] = (),
@@ -76,7 +76,7 @@ MODELS = Capability(
             empty="{service} has no models",
             hint=_advice,
             reads=True,
-            settings_only=True,
+            needs="settings",
         ),
         Verb(
             name="models.show",
@@ -87,7 +87,7 @@ MODELS = Capability(
             spelled={"model": "P:M"},
             display=described_model,
             reads=True,
-            settings_only=True,
+            needs="settings",
         ),
         Verb(
             name="models.try",
@@ -106,7 +106,7 @@ MODELS = Capability(
             render=lambda values: load("models.trial_text")(values),
             progress=lambda values: load("models.trial_line")(values),
             failures=lambda values: load("models.trial_failures")(values),
-            settings_only=True,
+            needs="settings",
         ),
     ),
 )

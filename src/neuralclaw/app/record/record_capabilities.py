@@ -7,9 +7,9 @@ import msgspec
 
 from ...capability import Capability, Verb
 from ...plugins import load
-from ...runtime.record_verbs import ReadingVerbs
+from ...runtime.record_verbs import RecordQueries
 from ...types.records import VerifyReport
-from ..capability_context import ClientContext
+from ..capability_context import BuiltInContext
 from ..option_checks import RESERVED
 
 if TYPE_CHECKING:
@@ -22,12 +22,12 @@ SpokenDecision = Literal["once", "session", "always", "no", "y", "s", "a", "n"]
 _LETTERS = {"y": "once", "s": "session", "a": "always", "n": "no"}
 
 
-def _record(context: ClientContext) -> ReadingVerbs:
-    return ReadingVerbs(context.store, context.workspace, RESERVED, context.client.told)
+def _record(context: BuiltInContext) -> RecordQueries:
+    return RecordQueries(context.store, context.workspace, RESERVED, context.told)
 
 
-def _answers(context: ClientContext) -> "AnsweringVerbs":
-    verbs: AnsweringVerbs = load("record.answering")(context.store, context.desk, context.client.notify, context.who)
+def _answers(context: BuiltInContext) -> "AnsweringVerbs":
+    verbs: AnsweringVerbs = load("record.answering")(context.store, context.desk, context.notify, context.who)
     return verbs
 
 
@@ -36,12 +36,12 @@ def _text(name: str) -> Callable[[Any], Any]:
     return lambda value: load(f"record.{name}")(value)
 
 
-async def list_sessions(context: ClientContext, *, unfinished: bool = False) -> list[dict[str, Any]]:
+async def list_sessions(context: BuiltInContext, *, unfinished: bool = False) -> list[dict[str, Any]]:
     """The sessions, the newest first."""
     return await _record(context).sessions(unfinished=unfinished)
 
 
-async def show_session(context: ClientContext, session: str | None = None, *, after: RecordNumber | None = None, sentences: bool = False) -> dict[str, Any]:
+async def show_session(context: BuiltInContext, session: str | None = None, *, after: RecordNumber | None = None, sentences: bool = False) -> dict[str, Any]:
     """One line of `sessions list` with the durable events after entry `after`. Without `session`: the newest of the workspace.
 
     `sentences`: each event says too, as `sentence`, what happened in words.
@@ -49,49 +49,49 @@ async def show_session(context: ClientContext, session: str | None = None, *, af
     return await _record(context).session(session=session, after=after or 0, sentences=sentences)
 
 
-async def send_message(context: ClientContext, session: str, text: str) -> dict[str, Any]:
+async def send_message(context: BuiltInContext, session: str, text: str) -> dict[str, Any]:
     """Steer the turn that runs in the session, in whichever process; where none does, begin one here and bring it to its end."""
     done: dict[str, Any] = await load("record.verbs")(context.store, context.desk, context.defaults).send(session=session, text=text)
     return done
 
 
-async def cancel_turn(context: ClientContext, session: str) -> dict[str, Any]:
+async def cancel_turn(context: BuiltInContext, session: str) -> dict[str, Any]:
     """Stop the session's turn, wherever it runs; one that is parked or was interrupted ends here, and what waits behind it is withdrawn."""
     done: dict[str, Any] = await load("record.verbs")(context.store, context.desk, context.defaults).cancel(session=session)
     return done
 
 
-async def list_approvals(context: ClientContext, *, session: str | None = None) -> list[dict[str, Any]]:
+async def list_approvals(context: BuiltInContext, *, session: str | None = None) -> list[dict[str, Any]]:
     """The questions that wait."""
     return await _record(context).approvals(session=session)
 
 
-async def show_approval(context: ClientContext, approval_id: str) -> dict[str, Any]:
+async def show_approval(context: BuiltInContext, approval_id: str) -> dict[str, Any]:
     """A question, and its answer where it has one."""
     return await _record(context).approval(approval_id=approval_id)
 
 
-async def answer_approval(context: ClientContext, approval_id: str, decision: SpokenDecision, *, text: str | None = None) -> dict[str, Any]:
+async def answer_approval(context: BuiltInContext, approval_id: str, decision: SpokenDecision, *, text: str | None = None) -> dict[str, Any]:
     """Answer a question; `holder` says who goes on with the session now, or is None. `text` goes with a no, for the model."""
     return await _answers(context).answer(approval_id=approval_id, decision=_LETTERS.get(decision, decision), text=text)
 
 
-async def list_grants(context: ClientContext) -> list[dict[str, Any]]:
+async def list_grants(context: BuiltInContext) -> list[dict[str, Any]]:
     """The answers for a session or for ever that are in force, oldest first."""
     return await _record(context).grants()
 
 
-async def revoke_grant(context: ClientContext, grant_id: str) -> dict[str, Any]:
+async def revoke_grant(context: BuiltInContext, grant_id: str) -> dict[str, Any]:
     """Take a grant back: it counts at no later decision, in no process. Raises `UsageError`."""
     return await _answers(context).revoke(grant_id=grant_id)
 
 
-async def verify_record(context: ClientContext) -> VerifyReport:
+async def verify_record(context: BuiltInContext) -> VerifyReport:
     """Whether the record is whole."""
     return await _record(context).verify()
 
 
-async def show_record(context: ClientContext, *, session: str | None = None, after: RecordNumber | None = None) -> list[dict[str, Any]]:
+async def show_record(context: BuiltInContext, *, session: str | None = None, after: RecordNumber | None = None) -> list[dict[str, Any]]:
     """Headers of the record, oldest first, with their kind and digest; of one session or of all."""
     return await _record(context).record(session=session, after=after or 0)
 
@@ -116,8 +116,8 @@ SESSIONS = Capability(
             columns=("session", "state", "turns", "updated", "model", "origin", "workspace", "title"),
             drop=("origin", "workspace", "model", "turns", "state", "updated"),
             empty=_no_session,
-            record_only=True,
             reads=True,
+            needs="record",
         ),
         Verb(
             name="sessions.show",
@@ -128,8 +128,8 @@ SESSIONS = Capability(
             spelled={"session": "ID", "after": "--after ENTRY"},
             for_people={"sentences": True},
             render=_text("session"),
-            record_only=True,
             reads=True,
+            needs="record",
         ),
         Verb(
             name="sessions.send",
@@ -148,7 +148,7 @@ SESSIONS = Capability(
             help={"session": _SESSION},
             spelled={"session": "ID"},
             render=_text("cancelled"),
-            begins_turns=False,
+            begins_no_turn=True,
         ),
     ),
 )
@@ -168,8 +168,8 @@ APPROVALS = Capability(
             columns=("approval_id", "session", "turn", "since", "risk", "question"),
             drop=(),
             empty="no question waits",
-            record_only=True,
             reads=True,
+            needs="record",
         ),
         Verb(
             name="approvals.show",
@@ -178,8 +178,8 @@ APPROVALS = Capability(
             example="neuralclaw approvals show 4kq0z81xwm",
             spelled={"approval_id": "ID"},
             render=_text("question"),
-            record_only=True,
             reads=True,
+            needs="record",
         ),
         Verb(
             name="approvals.answer",
@@ -189,7 +189,7 @@ APPROVALS = Capability(
             help={"text": "what the model reads with a no"},
             spelled={"approval_id": "ID", "decision": "once|session|always|no"},
             render=_text("answered"),
-            begins_turns=False,
+            begins_no_turn=True,
         ),
     ),
 )
@@ -205,8 +205,8 @@ GRANTS = Capability(
             example="neuralclaw grants list",
             render=_text("grants"),
             empty="no answer holds for a session or for ever",
-            record_only=True,
             reads=True,
+            needs="record",
         ),
         Verb(
             name="grants.revoke",
@@ -216,7 +216,7 @@ GRANTS = Capability(
             help={"grant_id": "as in grants list; the beginning is enough where it is the only one"},
             spelled={"grant_id": "ID"},
             render=_text("revoked"),
-            begins_turns=False,
+            begins_no_turn=True,
         ),
     ),
 )
@@ -232,8 +232,8 @@ AUDIT = Capability(
             example="neuralclaw audit verify --json",
             render=_text("verified"),
             succeeded=lambda report: bool(report["ok"]),
-            record_only=True,
             reads=True,
+            needs="record",
         ),
         Verb(
             name="audit.show",
@@ -246,8 +246,8 @@ AUDIT = Capability(
             columns=("record", "session", "entry", "turn", "kind", "time", "digest", "erased"),
             drop=(),
             empty="the record is empty",
-            record_only=True,
             reads=True,
+            needs="record",
         ),
         Verb(
             name="audit.export",
@@ -257,8 +257,8 @@ AUDIT = Capability(
             help=_RECORDS,
             spelled={"session": "--session ID", "after": "--after RECORD"},
             json_lines=True,
-            record_only=True,
             reads=True,
+            needs="record",
         ),
     ),
 )

@@ -5,14 +5,14 @@ from typing import Any, Literal
 from ...capability import Capability, Verb
 from ...plugins import load
 from ...types.options import ApprovalsMode
-from ..capability_context import ClientContext
+from ..capability_context import BuiltInContext
 
 
-def _verbs(context: ClientContext) -> Any:
+def _verbs(context: BuiltInContext) -> Any:
     return load("tools.verbs")(context.home, context.store, context.desk, context.defaults.turn)
 
 
-async def list_tools(context: ClientContext) -> list[dict[str, Any]]:
+async def list_tools(context: BuiltInContext) -> list[dict[str, Any]]:
     """The tools that a turn would have."""
     found: list[dict[str, Any]]
     found, problems = await _verbs(context).list()
@@ -21,14 +21,14 @@ async def list_tools(context: ClientContext) -> list[dict[str, Any]]:
     return found
 
 
-async def show_tool(context: ClientContext, name: str) -> dict[str, Any]:
+async def show_tool(context: BuiltInContext, name: str) -> dict[str, Any]:
     """One tool, by its name or alias. Raises `ToolNotFoundError`."""
     found: dict[str, Any] = await _verbs(context).show(name)
     return found
 
 
 async def call_tool(
-    context: ClientContext,
+    context: BuiltInContext,
     name: str,
     arguments: dict[str, Any],
     *,
