@@ -5,10 +5,11 @@ from typing import Any
 
 import msgspec
 
-from .errors import SessionNotFound, StoreError
+from .errors import AgentError, SessionNotFound, StoreError, UsageError
 from .ports import Store
 from .types.chain import body_digest
-from .types.entries import HOME, blob_digest, rfc3339
+from .types.entries import HOME, Entry, blob_digest, rfc3339
+from .types.events import ApprovalRequested, TurnFinished
 from .types.records import DeliveryAttempt, Lease, OpenQuestion, OutboxRow, Prefix, Record, SessionRow, TurnAttempt
 
 _LISTED = "neuralclaw sessions list"
@@ -59,6 +60,23 @@ async def newest(store: Store, workspace: str, *, left_out: Sequence[str] = ()) 
 async def question(store: Store, approval_id: str) -> OpenQuestion | None:
     """The question of that id, answered or not, found without reading any other; None when there is none or its body cannot be read."""
     return next(iter(await store.questions(approval_id=approval_id, open_only=False)), None)
+
+
+async def unanswered(store: Store, session: str) -> list[Entry]:
+    """The entries that ask the questions of this session that nobody has answered."""
+    asked = {q.question.approval_id: q.turn for q in await store.questions(session=session)}
+    entries = await store.read(session, from_turn=min(asked.values()), kinds=("approval.requested",)) if asked else []
+    return [e for e in entries if isinstance(e.body, ApprovalRequested) and e.body.approval_id in asked]
+
+
+async def last_end(store: Store, row: SessionRow) -> int:
+    """The entry that ended the session's last turn. Raises `UsageError` where it has no turn, and `AgentError` where that entry cannot be read."""
+    if not row.last_turn:
+        raise UsageError(f"the session {row.session} has no turn to go on with", hint=f'neuralclaw run --session {row.session} "TASK"')
+    ends = await store.read(row.session, from_turn=row.last_turn, kinds=("turn.finished",))
+    if not ends or not isinstance(ends[-1].body, TurnFinished):
+        raise AgentError(f"the end of turn {row.last_turn} of session {row.session} was erased or cannot be read")
+    return ends[-1].entry
 
 
 async def start_turn(store: Store, lease: Lease, session: str, turn: int) -> int:

@@ -12,7 +12,7 @@ from neuralclaw.app.assembly import open_desk
 from neuralclaw.app.clock import SystemClock
 from neuralclaw.app.defaults import ClientDefaults
 from neuralclaw.app.home import Home
-from neuralclaw.app.option_checks import load_settings
+from neuralclaw.app.settings_loading import load_settings
 from neuralclaw.app.toolbox import Toolbox
 from neuralclaw.store import SqliteStore
 from neuralclaw.testing import EventCapture, Reply, ScriptedProvider
@@ -47,11 +47,12 @@ async def agent_over(store: SqliteStore, *replies: Reply | str, **options: Any) 
     work = home.parent / "work"
     work.mkdir(exist_ok=True)
     loaded = load_settings(store.home, {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(home.parent)}, None)
-    opened = Home(loaded, store, SystemClock(), provider=options.pop("provider", ScriptedProvider(*replies)), tools=Toolbox(given=options.pop("tools", ())))
+    provider, clock = options.pop("provider", None) or ScriptedProvider(*replies), options.pop("clock", None) or SystemClock()
+    opened = Home(loaded, store, clock, provider=provider, tools=Toolbox(given=options.pop("tools", ())))
     defaults, start = TurnOptions(model="", workspace=str(work)), StartOptions()
     try:
         async with anyio.create_task_group() as tasks:
-            over = Agent(opened, open_desk(opened, defaults, start, tasks), ClientDefaults(defaults, start))
+            over = Agent(opened, open_desk(opened, ClientDefaults(defaults, start), tasks), ClientDefaults(defaults, start))
             tasks.start_soon(over.desk.follow)
             yield over
             over.closing()

@@ -166,6 +166,15 @@ async def test_a_standing_yes_to_a_tool_is_none_to_another_one_of_its_name(home:
     assert ran == ["x", "x"]
 
 
+async def test_the_list_of_grants_tells_which_definition_each_is_bound_to(home: Path) -> None:
+    await answered(home, "session")
+    changed = sync([], "Delete the account at that place.")
+    async with agent(home, tools=[sync([])]) as a, agent(home, tools=[changed]) as later:
+        (row,) = await a.do("grants.list")
+        assert row["definition"] == (await a.do("tools.show", name="sync"))["definition"]
+        assert row["definition"] != (await later.do("tools.show", name="sync"))["definition"]
+
+
 async def test_a_yes_to_a_directory_holds_in_later_processes_for_the_tool_that_it_was_given_to(home: Path) -> None:
     """Of a tool that a program or a capability brings; of a built-in one it holds as long as its name does."""
 

@@ -14,6 +14,7 @@ import pytest
 from neuralclaw.errors import SessionBusy, TurnSetAside
 from neuralclaw.testing import EventCapture, FunctionProvider, Reply, ScriptedProvider
 from neuralclaw.types.messages import Request, ToolMessage
+from neuralclaw.types.options import StartOptions
 
 from .kit import agent
 from .steps import steps, tools
@@ -344,7 +345,7 @@ async def test_who_leaves_after_one_turn_does_not_cancel_the_messages_behind_it(
 
     provider = ScriptedProvider("a")
     async with agent(home, provider=provider, workspace=tmp_path / "work") as opened:
-        async with opened.resume("s", stay=False) as events:
+        async with opened.desk.resume("s", StartOptions(one_turn=True), by="program") as events:
             await EventCapture().drain(events)
         await opened._desk._sessions.idle("s")  # nobody stays for the next one, so it is not begun
     assert len(provider.requests) == 1

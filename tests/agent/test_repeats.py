@@ -39,8 +39,8 @@ async def resumed(home: Path, found: ProbeResult) -> tuple[list[Entry], int]:
 
     async with opened(home) as store:
         turn = await begin_turn(store, ScriptedProvider("done"), tools=[send])
-        await turn.journal.append(Message(text="", tool_calls=(ToolCall("c1", "send"),), stop="tools", model="test:model", usage=Usage()))
-        await turn.journal.append(ToolStarted(call_id="c1", name="send", arguments={}, risk=Risk.LOW, tier=Tier.READ, effect=Effect.RECONCILABLE))
+        await turn.record.journal.append(Message(text="", tool_calls=(ToolCall("c1", "send"),), stop="tools", model="test:model", usage=Usage()))
+        await turn.record.journal.append(ToolStarted(call_id="c1", name="send", arguments={}, risk=Risk.LOW, tier=Tier.READ, effect=Effect.RECONCILABLE))
         await run_turn(turn)
         return await store.read("s", after=4), ran
 

@@ -1,6 +1,7 @@
 """A store that is slow, or fails for a moment: no turn goes on from a state that does not know what was written, and nobody else pays for it."""
 
 import sqlite3
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +14,7 @@ from neuralclaw import Agent, tool
 from neuralclaw.app.clock import SystemClock
 from neuralclaw.errors import StoreError
 from neuralclaw.store import SqliteStore
-from neuralclaw.testing import FunctionProvider, Reply
+from neuralclaw.testing import FakeClock, FunctionProvider, Reply
 from neuralclaw.types.entries import Entry
 from neuralclaw.types.messages import Request
 from neuralclaw.types.records import Lease
@@ -133,10 +134,11 @@ async def test_a_release_that_fails_ends_no_session_and_the_session_goes_on(home
 
 
 async def test_a_lease_that_could_not_be_given_back_is_given_back_later(home: Path) -> None:
-    store = await faulty(home, "release")
-    async with agent_over(store, provider=echoing()) as a:
+    store, clock = await faulty(home, "release"), FakeClock(time.time())
+    async with agent_over(store, provider=echoing(), clock=clock) as a:
         await a.ask("one", session="s")
         await until(lambda: _free(store))
+    assert 1.0 in clock.slept, "the wait is one of the clock that was given"
 
 
 async def _unfinished(a: Agent) -> bool:

@@ -12,7 +12,7 @@ from neuralclaw.agent.loop import run_turn
 from neuralclaw.agent.redaction import NO_REDACTION, Searched
 from neuralclaw.agent.sources import TurnSource
 from neuralclaw.agent.state import TurnState
-from neuralclaw.agent.turn import Turn
+from neuralclaw.agent.turn import Turn, TurnRecord
 from neuralclaw.app.clock import SystemClock
 from neuralclaw.ports import Gate, Provider, Redaction, Store
 from neuralclaw.runtime.asker import JournalAsker
@@ -53,7 +53,7 @@ async def begin_turn(
     journal.begin(TurnState.fold(1, entries), Conversation.of(entries), OWNER)
     registry = Registry(tools)
     definitions = tuple(ToolDef(spec.name, spec.description, spec.input_schema) for spec in registry.tools())
-    gate = gate or PolicyGate(Policy(), SystemFacts(Policy(), lambda: "process", "/usr/bin:/bin"), CLOCK, analyse)
+    gate = gate or PolicyGate(Policy(), SystemFacts(Policy(), "/usr/bin:/bin"), CLOCK, analyse)
     equipment = Equipment(
         model=ChosenModel(provider=provider, name="model"),
         tools=registry,
@@ -65,16 +65,13 @@ async def begin_turn(
     )
     show: Callable[[Passing], None] = [].append if shown is None else shown.append
     return Turn(
+        record=TurnRecord(options=options, journal=journal, time=RunningTime(CLOCK, 0, options.limits.seconds), outbox=outbox),
         session="s",
-        options=options,
         equipment=equipment,
-        journal=journal,
         store=store,
         asker=JournalAsker(store, CLOCK, lambda entries: None),
         clock=CLOCK,
         show=show,
-        time=RunningTime(CLOCK, 0, options.limits.seconds),
-        outbox=outbox,
     )
 
 

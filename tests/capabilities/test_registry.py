@@ -12,6 +12,7 @@ from neuralclaw import Agent
 from neuralclaw.app.capabilities import Capabilities
 from neuralclaw.app.capability_context import CapabilityClient
 from neuralclaw.app.capability_problems import claims
+from neuralclaw.app.defaults import ClientDefaults
 from neuralclaw.app.reader import reader
 from neuralclaw.capability import Capability, ContextSource, EventKind, FileFormat, Service, Table, TurnContext, Verb
 from neuralclaw.errors import UsageError
@@ -246,7 +247,7 @@ def client_of(agent: Agent) -> CapabilityClient:
         "/w",
         "owner",
         parts.redactor,
-        options=(TurnOptions(model="", workspace="/w"), StartOptions()),
+        defaults=ClientDefaults(TurnOptions(model="", workspace="/w"), StartOptions()),
     )
 
 

@@ -54,6 +54,18 @@ async def test_policy_explain_judges_and_runs_nothing(claw: Claw) -> None:
     assert {"id", "decision", "reason"} <= set(rules[0])
 
 
+async def test_policy_explain_starts_no_process_not_even_to_try_the_sandbox(claw: Claw) -> None:
+    tried, bwrap = claw.workspace / "tried", claw.workspace / "bin" / "bwrap"
+    bwrap.parent.mkdir()
+    bwrap.write_text(f"#!/bin/sh\necho tried > {tried}\nexit 1\n")
+    bwrap.chmod(0o755)
+    claw.env["PATH"] = f"{bwrap.parent}:{claw.env['PATH']}"
+    assert (await claw("policy", "explain", "--command", "ls", "--json")).json["decision"] == "allow"
+    assert not tried.exists()
+    await claw("tools", "call", "terminal", '{"command": "ls"}')
+    assert tried.exists(), "the trial is seen where there is one"
+
+
 async def test_a_changed_record_is_found_and_named(claw: Claw) -> None:
     assert (await claw("run", "calculate 6 * 7", "--session", "a")).code == 0
     whole = await claw("audit", "verify", "--json")

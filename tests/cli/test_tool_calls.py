@@ -120,3 +120,54 @@ async def test_a_yes_to_a_single_call_never_covers_the_session_of_all_calls(claw
 
 async def _waiting(claw: Claw) -> Any:
     return (await claw("approvals", "list", "--json")).json
+
+
+def nested(levels: int) -> dict[str, Any]:
+    whole: dict[str, Any] = {}
+    inner = whole
+    for _ in range(levels):
+        inner["a"] = inner = {}
+    return whole
+
+
+CYCLE: dict[str, Any] = {}
+CYCLE["a"] = CYCLE
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ({"text": "\ud800"}, "surrogates not allowed"),
+        ({"text": float("nan")}, "nan is no number of JSON"),
+        ({"text": object()}, "object"),
+        (nested(3000), "they are nested deeper than 100 levels"),
+        (nested(101), "they are nested deeper than 100 levels"),
+        (CYCLE, "they are nested deeper than 100 levels"),
+    ],
+    ids=["surrogate", "nan", "object", "deep", "too-deep", "cycle"],
+)
+async def test_arguments_that_are_no_json_are_refused_and_nothing_is_recorded(claw: Claw, arguments: dict[str, Any], why: str, dry_run: bool) -> None:
+    async with Agent.open(home=claw.home, workspace=claw.workspace) as agent:
+        with pytest.raises(UsageError, match=why):
+            await agent.do("tools.call", name="echo", arguments=arguments, dry_run=dry_run)
+        if not dry_run:
+            with pytest.raises(UsageError, match=why):
+                async with agent.call("echo", arguments):
+                    pass
+        assert await agent.do("sessions.list") == []
+        assert (await agent.do("tools.call", name="echo", arguments={"text": "x"}))["content"] == "x"
+
+
+async def test_a_call_may_be_nested_as_deep_as_the_limit(claw: Claw) -> None:
+    async with Agent.open(home=claw.home, workspace=claw.workspace) as agent:
+        done = await agent.do("tools.call", name="echo", arguments=nested(100))
+        assert "unknown argument 'a'" in done["error"]
+
+
+async def test_nothing_is_read_behind_a_number_that_no_entry_can_have(claw: Claw) -> None:
+    async with Agent.open(home=claw.home, workspace=claw.workspace) as agent:
+        await agent.ask("calculate 6 * 7", session="s")
+        with pytest.raises(UsageError, match="after"):
+            await agent.do("sessions.show", session="s", after=2**70)
+        assert await agent._home.store.read("s", after=2**70) == []

@@ -1,5 +1,6 @@
 """The pages say what is so."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -41,6 +42,17 @@ def test_the_architecture_names_every_room_and_no_other() -> None:
     assert named == {module.room for module in modules()} - {"", "__main__", "_version"}
     assert named <= {path.stem for path in SRC.iterdir()}
     assert {"cli", "app", "testing"} <= ROOTS
+
+
+def test_every_class_that_the_architecture_names_exists() -> None:
+    text = ARCHITECTURE.read_text(encoding="utf-8")
+    there = {node.name for module in modules() for node in ast.walk(module.tree) if isinstance(node, ast.ClassDef)}
+    named = {name.rpartition(".")[2] if name[0].islower() else name.partition(".")[0] for name in re.findall(r"`((?:\w+\.)*[A-Z]\w*[a-z]\w*(?:\.\w+)*)`", text)}
+    figure = text.partition("```text\n")[2].partition("\n```")[0]
+    drawn = {name for line in figure.splitlines() for name in re.findall(r"\b[A-Z]\w*[a-z]\w*\b", line[:66])} - {"Python"}
+    assert sorted((named | drawn) - there) == []
+    assert {"SessionDesk", "TurnRecord"} <= named
+    assert {"Desk", "Journal"} <= drawn
 
 
 def test_the_architecture_lists_the_invariants_as_the_tests_know_them() -> None:

@@ -73,7 +73,7 @@ class FakeFacts:
         programs = {name: self.programs.get(name, f"/usr/bin/{name}" if "/" not in name else normpath(name)) for name in wants.programs}
         addresses = {h: self.addresses.get(h, ()) for h in wants.hosts}
         scripts = dict.fromkeys(wants.scripts, "5" * 64) if self.scripts is None else {s: self.scripts[s] for s in wants.scripts if s in self.scripts}
-        return FactSheet(paths=tuple(paths), programs=programs, addresses=addresses, scripts=scripts, confinement="bubblewrap")
+        return FactSheet(paths=tuple(paths), programs=programs, addresses=addresses, scripts=scripts)
 
     def _resolve(self, path: str) -> str:
         for link, target in self.links.items():

@@ -12,7 +12,6 @@ from neuralclaw.sandbox.system_facts import SystemFacts
 from neuralclaw.types.actions import Action
 from neuralclaw.types.facts import FactSheet, PathWant, Wants
 from neuralclaw.types.options import Policy
-from neuralclaw.types.risk import Power
 from neuralclaw.types.tools import ToolSpec, Touch
 
 pytestmark = pytest.mark.anyio
@@ -24,7 +23,6 @@ TERMINAL = ToolSpec(name="terminal", description="", input_schema={}, touches=(T
 async def look(workspace: Path, wants: Wants, *, spec: ToolSpec = FILE_TOOL, **facts: Any) -> FactSheet:
     policy = facts.pop("policy", Policy())
     action = Action(session="s", turn=1, call_id="c", spec=spec, arguments={}, workspace=os.path.realpath(workspace))
-    facts.setdefault("confinement", lambda: pytest.fail("the sandbox was asked for"))
     return await SystemFacts(policy, path_env=facts.pop("path_env", "/usr/bin:/bin"), **facts).look(action, wants)
 
 
@@ -85,14 +83,6 @@ async def test_programs_are_the_real_files_found_from_the_commands_directory(tmp
     assert sheet.programs == {"tool": real, "./linked": real, "../linked": None, "bin/tool": real, "not-executable": None, "bin": None, "none": None}
 
 
-async def test_the_sandbox_is_asked_for_only_where_something_would_run(tmp_path: Path) -> None:
-    wants = Wants(programs=("ls",), cwd=str(tmp_path))
-    assert (await look(tmp_path, wants)).confinement == "process"
-    assert (await look(tmp_path, wants, spec=TERMINAL, confinement=lambda: "bubblewrap")).confinement == "bubblewrap"
-    evaluating = ToolSpec(name="python_eval", description="", input_schema={}, powers=(Power.EXECUTE,))
-    assert (await look(tmp_path, Wants(), spec=evaluating, confinement=lambda: "bubblewrap")).confinement == "bubblewrap"
-
-
 async def test_addresses_come_from_one_look_up_a_host(tmp_path: Path) -> None:
     asked: list[str] = []
 
@@ -116,7 +106,7 @@ async def test_a_script_has_the_digest_of_what_it_holds_now(tmp_path: Path) -> N
     script.write_text("print(1)\n")
     (tmp_path / "link.py").symlink_to(script)
     names = tuple(str(tmp_path / name) for name in ("build.py", "link.py", "nosuch.py", "."))
-    facts = await look(tmp_path, Wants(programs=("sh",), scripts=names), confinement=lambda: "process")
+    facts = await look(tmp_path, Wants(programs=("sh",), scripts=names))
     digest = hashlib.sha256(b"print(1)\n").hexdigest()
     assert facts.scripts == {names[0]: digest, names[1]: digest}
 

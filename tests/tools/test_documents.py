@@ -354,7 +354,7 @@ async def test_a_word_document_is_replaced_like_any_file(registry: Registry, wor
 
 async def test_who_is_asked_about_a_word_document_sees_the_change_of_its_text(registry: Registry, workspace: Path) -> None:
     policy = Policy(require_confirmation_for=(Risk.MEDIUM,))
-    gate = PolicyGate(policy, SystemFacts(policy, lambda: "process", os.defpath, documents=FileFormats(DOCUMENTS.formats, ChildConverter())), Wall(), analyse)
+    gate = PolicyGate(policy, SystemFacts(policy, os.defpath, documents=FileFormats(DOCUMENTS.formats, ChildConverter())), Wall(), analyse)
     spec = registry.find("write_file")
     assert spec is not None
 

@@ -51,7 +51,7 @@ class Gated:
         environment = clean_env(os.environ)
         self.sandbox = ChosenSandbox("auto", path_env=environment["PATH"])
         policy = Policy(programs=("cat", "echo", "ls", "wc"), allowed_paths=())
-        facts = SystemFacts(policy, lambda: self.sandbox.name, environment["PATH"])
+        facts = SystemFacts(policy, environment["PATH"])
         self.gate = PolicyGate(policy, facts, Wall(), analyse)
         self.registry = Registry(
             [

@@ -32,45 +32,45 @@ async def run_turn(turn: Turn) -> None:
     leaves the turn unfinished for whoever goes on with it.
     """
     try:
-        with turn.time.limited():
+        with turn.record.time.limited():
             await go_on(turn)
             return
-        await turn.journal.sync()
-        if turn.state.finished is None:
+        await turn.record.journal.sync()
+        if turn.record.state.finished is None:
             await stop_late(turn)
     except anyio.get_cancelled_exc_class():
         with anyio.CancelScope(shield=True):
-            await turn.journal.sync()
-            if turn.state.cancelled_by is not None:
+            await turn.record.journal.sync()
+            if turn.record.state.cancelled_by is not None:
                 await stop_cancelled(turn)
         raise
 
 
 async def go_on(turn: Turn) -> None:
     """One step after the other, each chosen from the state alone."""
-    state = turn.state
+    state = turn.record.state
     while state.finished is None:
         if state.cancelled_by is not None:
             await stop_cancelled(turn)
         elif state.limit is not None:
-            await finish(turn, "timed_out" if state.limit.kind == "time" else "limit", state.limit.text)
+            await finish(turn.record, "timed_out" if state.limit.kind == "time" else "limit", state.limit.text)
         elif state.open:
             try:
                 await run_calls(turn)
             except Parked as parked:
-                await finish(turn, "needs_approval", "", waiting=(parked.question.approval_id,))
+                await finish(turn.record, "needs_approval", "", waiting=(parked.question.approval_id,))
                 return
         elif state.error is not None:
             kept = state.messages[-1].text if state.messages and state.messages[-1].stop == "error" else ""
-            await finish(turn, "failed", kept, error=ErrorInfo(state.error.kind, state.error.text))
-        elif (limit := circuit_breakers.fired(state, turn.options.limits)) is not None:
-            await turn.journal.append(limit)
+            await finish(turn.record, "failed", kept, error=ErrorInfo(state.error.kind, state.error.text))
+        elif (limit := circuit_breakers.fired(state, turn.record.options.limits)) is not None:
+            await turn.record.journal.append(limit)
         elif (answer := state.answer) is None:
             await think(turn)
         elif not state.nudged and promises_work(answer.text) and turn.equipment.definitions and turn.equipment.model.info.language:
-            await turn.journal.append(Nudge(text=GO_ON))
+            await turn.record.journal.append(Nudge(text=GO_ON))
         else:
-            await finish(turn, "done", answer.text)
+            await finish(turn.record, "done", answer.text)
 
 
 async def think(turn: Turn) -> None:
@@ -79,7 +79,7 @@ async def think(turn: Turn) -> None:
     told = await read_sources(turn.equipment.before_last, turn.equipment.redaction)
     for name, why in told.failed:
         turn.show(StatusEvent(text=f"{name} could not be read and was left out of the request: {why}"))
-    turn.partial.begin(turn.state.last_entry, told.text, told.labels)
+    turn.partial.begin(turn.record.state.last_entry, told.text, told.labels)
     reply = await stream(turn, await build_request(turn, told.text))
     if reply.failure is not None:
         if reply.failure.detail:
@@ -90,7 +90,7 @@ async def think(turn: Turn) -> None:
             await record_reply(turn, reply, error)
             return
         turn.partial.clear()
-        await turn.journal.append(error, labels=labels_of_call(turn))
+        await turn.record.journal.append(error, labels=labels_of_call(turn))
         return
     await record_reply(turn, msgspec.structs.replace(reply, tool_calls=await unique_ids(turn, reply.tool_calls)))
 
@@ -107,40 +107,40 @@ async def record_reply(turn: Turn, reply: ModelReply, *after: Durable) -> None:
         text=reply.text,
         tool_calls=reply.tool_calls,
         stop=reply.stop,
-        model=reply.by or turn.partial.model or turn.options.model,
+        model=reply.by or turn.partial.model or turn.record.options.model,
         served=served(turn, reply),
         usage=reply.usage,
         reasoning=reply.reasoning,
         state=reply.state,
         seen=turn.partial.seen,
-        ran_ms=turn.time.ms,
+        ran_ms=turn.record.time.ms,
         environment=blob_digest(environment) if environment else "",
     )
     turn.partial.clear()
-    await turn.journal.append(message, *after, labels=labels_of_call(turn), blobs=[environment] if environment else [])
+    await turn.record.journal.append(message, *after, labels=labels_of_call(turn), blobs=[environment] if environment else [])
 
 
 def labels_of_call(turn: Turn) -> Labels:
     """The labels of what a model call leads to: of all that the session holds, and of what stood before its last message."""
-    return join(turn.journal.labels, turn.partial.labels, AGENT)
+    return join(turn.record.journal.labels, turn.partial.labels, AGENT)
 
 
 def served(turn: Turn, reply: ModelReply) -> str:
     """The service's own name of the model that replied, "" where it is the name that was asked."""
-    return "" if reply.model in (turn.equipment.model.name, (reply.by or turn.options.model).partition(":")[2]) else reply.model
+    return "" if reply.model in (turn.equipment.model.name, (reply.by or turn.record.options.model).partition(":")[2]) else reply.model
 
 
 def full_name(turn: Turn, model: str) -> str:
     """`P:M` for what a provider calls a model: a chain says `P:M`, a provider alone the name within it."""
-    service = turn.options.model.partition(":")[0]
-    return turn.options.model if model in ("", turn.equipment.model.name) else model if ":" in model else f"{service}:{model}"
+    service = turn.record.options.model.partition(":")[0]
+    return turn.record.options.model if model in ("", turn.equipment.model.name) else model if ":" in model else f"{service}:{model}"
 
 
 def warn_of_pictures(turn: Turn) -> None:
     """Say once, at the turn's first call, that the model cannot see the pictures that came with the task."""
-    started = turn.state.started
-    if started is not None and started.images and not turn.state.messages and not turn.equipment.model.info.images:
-        turn.show(StatusEvent(text=f"{turn.options.model} does not accept images; it gets their names only"))
+    started = turn.record.state.started
+    if started is not None and started.images and not turn.record.state.messages and not turn.equipment.model.info.images:
+        turn.show(StatusEvent(text=f"{turn.record.options.model} does not accept images; it gets their names only"))
 
 
 async def stream(turn: Turn, request: Request) -> ModelReply:
@@ -176,7 +176,7 @@ async def streamed(turn: Turn, request: Request) -> ModelReply:
                         turn.partial.clear()
                     asked = turn.partial.model = full_name(turn, model)
                     entry = RetryEvent(attempt=attempt, wait_ms=wait_ms, reason=why, model=asked, discard=discard)
-                    await turn.journal.append(entry, labels=labels_of_call(turn))
+                    await turn.record.journal.append(entry, labels=labels_of_call(turn))
                 case Notice(text, model):
                     turn.partial.model = model or turn.partial.model
                     turn.show(StatusEvent(text=text))
@@ -195,14 +195,14 @@ def hear(turn: Turn, delta: Passing) -> None:
 
 async def build_request(turn: Turn, environment: str) -> Request:
     """What the model is asked: instructions, tools, the history within its window of turns, and behind it the environment of this moment."""
-    breakers, model = turn.options.limits, turn.equipment.model
-    conversation = turn.journal.conversation
+    breakers, model = turn.record.options.limits, turn.equipment.model
+    conversation = turn.record.journal.conversation
     messages = conversation.messages(max_messages=breakers.max_messages)
     if breakers.max_messages and conversation.length > len(messages):
         turn.show(StatusEvent(text=f"at most the newest {breakers.max_messages} messages are sent to the model (agent.max_conversation_messages)"))
     digests = [image.digest for message in messages for image in images_of(message) if not image.data]
     if digests and model.info.images:
-        messages = with_pictures(messages, await turn.journal.pictures(digests))
+        messages = with_pictures(messages, await turn.record.journal.pictures(digests))
     return Request(
         model=model.name,
         messages=messages,
@@ -224,7 +224,7 @@ async def unique_ids(turn: Turn, calls: tuple[ToolCall, ...]) -> tuple[ToolCall,
     out = []
     for place, call in enumerate(calls, 1):
         if not call.id or call.id in taken:
-            call = msgspec.structs.replace(call, id=f"{call.id or 'call'}-{turn.state.number}.{len(turn.state.messages) + 1}.{place}")
+            call = msgspec.structs.replace(call, id=f"{call.id or 'call'}-{turn.record.state.number}.{len(turn.record.state.messages) + 1}.{place}")
         taken.add(call.id)
         out.append(call)
     return tuple(out)
@@ -232,21 +232,21 @@ async def unique_ids(turn: Turn, calls: tuple[ToolCall, ...]) -> tuple[ToolCall,
 
 async def stop_cancelled(turn: Turn) -> None:
     """Keep what the model had said, and end the turn as cancelled, unless it has ended."""
-    if turn.state.finished is None:
+    if turn.record.state.finished is None:
         if turn.partial.text:
             await record_reply(turn, cut_off(turn))
-        await end_cancelled(turn)
+        await end_cancelled(turn.record)
 
 
 async def stop_late(turn: Turn) -> None:
     """The same for a turn whose time is up."""
     if not turn.partial.text:
-        await end_late(turn)
+        await end_late(turn.record)
         return
-    await stop_late_calls(turn)
-    limit = time_limit(turn)
+    await stop_late_calls(turn.record)
+    limit = time_limit(turn.record)
     await record_reply(turn, cut_off(turn), limit)
-    await finish(turn, "timed_out", limit.text)
+    await finish(turn.record, "timed_out", limit.text)
 
 
 def cut_off(turn: Turn) -> ModelReply:

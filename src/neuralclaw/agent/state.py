@@ -222,10 +222,6 @@ class TurnState:
         return self.messages[-1].model if self.messages else self.started.model if self.started else ""
 
     @property
-    def limit_text(self) -> str:
-        return self.limit.text if self.limit else ""
-
-    @property
     def answer(self) -> Message | None:
         """The last reply, when it proposed no call and nothing came after it that the model must still see."""
         last = self.messages[-1] if self.messages else None

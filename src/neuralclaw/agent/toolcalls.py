@@ -63,22 +63,22 @@ async def run_calls(turn: Turn) -> None:
 
     Raises `Parked` when a person must answer and nobody is there now: the question is then on record, the call and those behind it stay open.
     """
-    state, breakers = turn.state, turn.options.limits
+    state, breakers = turn.record.state, turn.record.options.limits
     if state.messages[-1].stop == "length":
-        await stop_calls(turn, "the reply was cut off before its end")
+        await stop_calls(turn.record, "the reply was cut off before its end")
         return
     group: list[AllowedCall] = []
     for call in tuple(state.open):
         if circuit_breakers.repeats(state, call, breakers):
             await run_group(turn, group)
-            await stop_calls(turn, "the same call with the same arguments came again")
-            await turn.journal.append(circuit_breakers.repeated(state, call, breakers))
+            await stop_calls(turn.record, "the same call with the same arguments came again")
+            await turn.record.journal.append(circuit_breakers.repeated(state, call, breakers))
             return
         await admit(turn, call, group)
         if circuit_breakers.too_many_errors(state, breakers):
             break
     await run_group(turn, group)
-    await stop_calls(turn, "too many errors before it")
+    await stop_calls(turn.record, "too many errors before it")
 
 
 async def stop_calls(turn: TurnRecord, why: str) -> None:
@@ -115,7 +115,7 @@ async def admit(turn: Turn, call: CallState, group: list[AllowedCall]) -> None:
     """
     action = prepare(turn, call)
     if isinstance(action, CallEnd):
-        await end_unrun(turn, call, action)
+        await end_unrun(turn.record, call, action)
         return
     if group:
         beside = await authorize_beside(turn, call, action)
@@ -127,7 +127,7 @@ async def admit(turn: Turn, call: CallState, group: list[AllowedCall]) -> None:
         await run_group(turn, group)
     allowed = await authorize(turn, call, action)
     if isinstance(allowed, CallEnd):
-        await end_unrun(turn, call, allowed)
+        await end_unrun(turn.record, call, allowed)
         return
     group.append(allowed)
     if allowed.alone:
@@ -136,7 +136,7 @@ async def admit(turn: Turn, call: CallState, group: list[AllowedCall]) -> None:
 
 def prepare(turn: Turn, call: CallState) -> Action | CallEnd:
     """The action the call stands for; its end where something is wrong with the call."""
-    tools, options = turn.equipment.tools, turn.options
+    tools, options = turn.equipment.tools, turn.record.options
     spec = tools.find(call.call.name)
     if spec is None:
         return results.unknown(call, [definition.name for definition in turn.equipment.definitions])
@@ -148,7 +148,7 @@ def prepare(turn: Turn, call: CallState) -> Action | CallEnd:
         return results.failed(call, results.error_text(error))
     return Action(
         session=turn.session,
-        turn=turn.state.number,
+        turn=turn.record.state.number,
         call_id=call.call.id,
         spec=spec,
         arguments=arguments,
@@ -156,7 +156,7 @@ def prepare(turn: Turn, call: CallState) -> Action | CallEnd:
         trust=options.trust,
         origin=options.origin,
         soul=options.soul,
-        labels=turn.journal.labels,
+        labels=turn.record.journal.labels,
     )
 
 
@@ -165,7 +165,7 @@ async def authorize_beside(turn: Turn, call: CallState, action: Action) -> Allow
     if call.started is not None:
         return None
     try:
-        allowed = AllowedCall(call, action, await turn.equipment.gate.authorize(action, turn.state.answers_for(call)))
+        allowed = AllowedCall(call, action, await turn.equipment.gate.authorize(action, turn.record.state.answers_for(call)))
     except (Denied, Parked):
         return None
     if allowed.alone:
@@ -185,7 +185,7 @@ async def authorize(turn: Turn, call: CallState, action: Action) -> AllowedCall 
     standing: tuple[StandingGrant, ...] | None = None
     agreed: set[str] = set()
     while True:
-        answers = msgspec.structs.replace(turn.state.answers_for(call), standing=standing or ())
+        answers = msgspec.structs.replace(turn.record.state.answers_for(call), standing=standing or ())
         try:
             grant = await turn.equipment.gate.authorize(action, answers)
             said = answers.by_hash.get(grant.hash)
@@ -197,10 +197,10 @@ async def authorize(turn: Turn, call: CallState, action: Action) -> AllowedCall 
         if question.hash in agreed:  # the yes is on record: asked once more, it would be asked for ever
             return results.asked_again(call, action.spec.name, question)
         if standing is None:
-            standing = tuple(await turn.store.grants(turn.session, turn.options.workspace))
+            standing = tuple(await turn.store.grants(turn.session, turn.record.options.workspace))
             if standing:
                 continue
-        answer = await ask(turn, call, question, turn.options.approvals)
+        answer = await ask(turn, call, question, turn.record.options.approvals)
         if call_questions.is_no(answer):
             return results.refused(call, action.spec.name, question, answer)
         agreed.add(question.hash)
@@ -221,7 +221,7 @@ async def allow_repeat(turn: Turn, call: CallState, action: Action) -> str | Cal
             return end_of(turn, Outcome(call, action.spec, happened))
         if happened is False:
             return "policy"
-    mode = turn.options.approvals
+    mode = turn.record.options.approvals
     answer = await ask(turn, call, call_questions.repeat_question(call, action, turn.clock.now()), "none" if mode == "auto" else mode)
     return results.left(call, answer) if call_questions.is_no(answer) else answer.by
 
@@ -229,7 +229,7 @@ async def allow_repeat(turn: Turn, call: CallState, action: Action) -> str | Cal
 async def probe(turn: Turn, call: CallState, action: Action) -> ToolResult | bool | None:
     """What the tool can tell about a call that began: its result, False if it did not happen, None if that is unknown."""
     try:
-        grant = await turn.equipment.gate.authorize(action, turn.state.answers_for(call))
+        grant = await turn.equipment.gate.authorize(action, turn.record.state.answers_for(call))
     except (Denied, Parked):
         return None
     before = call.started.before if call.started else {}
@@ -246,19 +246,19 @@ async def ask(turn: Turn, call: CallState, question: Question, mode: ApprovalsMo
 
     Raises `Parked` when a person must answer and nobody is there now: the question is then on record and waits.
     """
-    await withdraw(turn, call_questions.superseded(call, question, turn.state.answers))
-    settled = call_questions.settle(question, call.questions, turn.state.answers, mode)
+    await withdraw(turn.record, call_questions.superseded(call, question, turn.record.state.answers))
+    settled = call_questions.settle(question, call.questions, turn.record.state.answers, mode)
     if settled.entries:
         try:
-            await turn.journal.append(*settled.entries)
+            await turn.record.journal.append(*settled.entries)
         except AlreadyAnswered:
-            await turn.journal.sync()
-            return call_questions.answer_of(turn.state.answers[settled.question.approval_id])
+            await turn.record.journal.sync()
+            return call_questions.answer_of(turn.record.state.answers[settled.question.approval_id])
     if settled.answer is not None:
         return settled.answer
-    with turn.time.paused():
+    with turn.record.time.paused():
         answer = await turn.asker.ask(turn.session, settled.question, mode)
-    await turn.journal.sync()
+    await turn.record.journal.sync()
     return answer
 
 
@@ -269,9 +269,9 @@ async def run_group(turn: Turn, group: list[AllowedCall]) -> None:
     """
     if not group:
         return
-    await turn.journal.append(*(entry for allowed in group for entry in begin(allowed)))
+    await turn.record.journal.append(*(entry for allowed in group for entry in begin(allowed)))
     if any(allowed.spec.effect is not Effect.PURE for allowed in group):
-        await turn.journal.barrier()
+        await turn.record.journal.barrier()
     if len(group) == 1:
         await run_one(turn, group[0])
     else:
@@ -324,7 +324,7 @@ async def run_together(turn: Turn, group: list[AllowedCall]) -> None:
 
 async def run_one(turn: Turn, allowed: AllowedCall) -> None:
     """Run one call that has begun, and record its result."""
-    await record(turn, end_of(turn, await run_tool(turn, allowed)))
+    await record(turn.record, end_of(turn, await run_tool(turn, allowed)))
 
 
 async def run_tool(turn: Turn, allowed: AllowedCall) -> Outcome:
@@ -349,10 +349,12 @@ async def run_tool(turn: Turn, allowed: AllowedCall) -> Outcome:
 def end_of(turn: Turn, outcome: Outcome) -> CallEnd:
     """The end of a call that ran in this turn."""
     equipment = turn.equipment
-    frame = results.ResultFrame(equipment.redaction, turn.options.limits.result_chars, equipment.tools.find("read_result"))
+    frame = results.ResultFrame(equipment.redaction, turn.record.options.limits.result_chars, equipment.tools.find("read_result"))
     return results.finished(outcome, frame)
 
 
 def context(turn: Turn, call: CallState, before: dict[str, str | None], show: Show = unseen) -> ToolContext:
     """What a tool is told of its call."""
-    return ToolContext(session=turn.session, turn=turn.state.number, call_id=call.call.id, workspace=turn.options.workspace, before=before, show=show)
+    return ToolContext(
+        session=turn.session, turn=turn.record.state.number, call_id=call.call.id, workspace=turn.record.options.workspace, before=before, show=show
+    )

@@ -29,9 +29,10 @@ class TurnRecord(msgspec.Struct, frozen=True, kw_only=True):
         return self.journal.state
 
 
-class Turn(TurnRecord, frozen=True, kw_only=True):
-    """One run of a turn. `show` publishes passing events."""
+class Turn(msgspec.Struct, frozen=True, kw_only=True):
+    """One run of a turn: what it writes to, and what it works with. `show` publishes passing events."""
 
+    record: TurnRecord
     session: str
     equipment: Equipment
     store: Store

@@ -105,14 +105,12 @@ class Agent:
         key: str | None = None,
         images: Iterable[ImageInput] = (),
         retry: bool = False,
-        stay: bool = True,
         **options: Unpack[AskOptions],
     ) -> AsyncIterator[AsyncIterator[Event]]:
         """Finish the session's unfinished, or parked and answered, turn; then, with `text`, run that as the next one, whose events these are.
 
-        With nothing unfinished and no text, the stream is the last turn's end again. `stay` false: the program ends with this turn, so that messages
-        that wait behind it are left to who comes next. `options` as in `turn`. Raises `UsageError` for a session
-        that has no turn at all, and without `text` for a `model` or `trust`: an unfinished turn keeps its own.
+        With nothing unfinished and no text, the stream is the last turn's end again. `options` as in `turn`. Raises `UsageError` for a session that
+        has no turn at all, and without `text` for a `model` or `trust`: an unfinished turn keeps its own.
         """
         desk = self.desk
         name = continued((await lookups.find_session(self._home.store, checked_name(session))).session)
@@ -123,7 +121,7 @@ class Agent:
             return
         if pictures(images):
             raise UsageError("pictures need a text to go with; nothing was recorded")
-        async with desk.resume(name, self._defaults.starting(retry=retry, one_turn=not stay, **options), by=self._defaults.who) as events:
+        async with desk.resume(name, self._defaults.starting(retry=retry, **options), by=self._defaults.who) as events:
             yield events
 
     @asynccontextmanager

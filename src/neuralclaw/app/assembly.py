@@ -11,10 +11,10 @@ from ..runtime.bus import Bus
 from ..runtime.desk import SessionDesk
 from ..runtime.runtime_ports import RuntimePorts
 from ..runtime.sessions import Sessions
-from ..types.options import StartOptions, TurnOptions
 from .approver import Approver, asked
 from .capabilities import capabilities_of
 from .capability_context import CapabilityClient
+from .defaults import ClientDefaults
 from .equip import equip, resolve
 from .eventlog import EventLog
 from .home import Home
@@ -24,9 +24,9 @@ from .verbs import agent_verbs
 
 
 def open_desk(
-    home: Home, defaults: TurnOptions, start: StartOptions, tasks: TaskGroup, approver: Approver | None = None, tell: Callable[[str], None] | None = None
+    home: Home, defaults: ClientDefaults, tasks: TaskGroup, approver: Approver | None = None, tell: Callable[[str], None] | None = None
 ) -> SessionDesk:
-    """The desk of a client: `defaults` are the options of turns that it begins, `start` those of turns that it goes on with. Turns run in `tasks`.
+    """The desk of a client, under its defaults. Turns run in `tasks`.
 
     `tell` shows a person a sentence that a verb says beside its value.
     """
@@ -39,7 +39,7 @@ def open_desk(
         bus=bus,
         asker=asker,
         equip=partial(equip, home),
-        resolve=partial(resolve, home, defaults),
+        resolve=partial(resolve, home, defaults.turn),
         redaction=home.redactor,
         searched=Searched(home.redactor),
     )
@@ -47,13 +47,13 @@ def open_desk(
     bus.listen(EventLog(home.log_writer, sessions.here, sentence_of).entries)
     verbs: dict[str, VerbFunction] = {}
     reading: dict[str, VerbFunction] = {}
-    desk = SessionDesk(ports, sessions, partial(resolve, home, defaults), partial(call_verb, verbs), start)
-    verbs.update(turn_verbs(desk, defaults, start))
-    client = CapabilityClient(home.loaded, desk, home.store, home.clock, desk.notify, defaults.workspace, defaults.origin.who, home.redactor)
+    desk = SessionDesk(ports, sessions, partial(call_verb, verbs), defaults.start)
+    verbs.update(turn_verbs(desk, defaults))
+    client = CapabilityClient(home.loaded, desk, home.store, home.clock, desk.notify, defaults.turn.workspace, defaults.who, home.redactor)
     given = home.capability_parts = capabilities_of(home.loaded).for_client(
-        client._replace(home=home, models=home.models, tell=tell, options=(defaults, start)), reading
+        client._replace(home=home, models=home.models, tell=tell, defaults=defaults), reading
     )
-    own = agent_verbs(home, defaults, given)
+    own = agent_verbs(home, defaults.turn, given)
     reading.update(own.reading)
     verbs |= {**own.reading, **own.writing, **given.verbs()}
     return desk

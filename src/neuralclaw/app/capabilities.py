@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Cont
 from functools import cached_property, partial
 from typing import Any
 
+import anyio
 import msgspec
 
 from ..capability import Capability, CapabilityContext, ContextSource, DoctorCheck, EventKind, FileFormat, Service, Table, TurnContext, Verb
@@ -20,12 +21,14 @@ from ..types.codec import Codec
 from ..types.events import Body
 from ..types.sentences import sentence
 from ..types.suggestions import did_you_mean
-from .capability_context import BuiltInContext, CapabilityClient, ClientContext
+from .capability_context import BuiltInContext, CapabilityClient, ClientContext, in_one_line
 from .capability_tools import BroughtTools
 from .capability_verbs import CapabilityVerb
 from .lazy_parts import LazyChannel
 
 BUILT_IN = "built in"
+TOOLS_SECONDS = 2.0
+"""How long a capability is waited for that is asked for its tools outside a turn; in a turn, the time limit of the turn holds."""
 Packages = Callable[[], Sequence[InstalledCapability]]
 """What packages bring, enabled or not."""
 
@@ -268,11 +271,15 @@ class ClientCapabilities:
         return [await self._tools_of(one, tools, turn) for one in self.capabilities.loaded if one.brings("tools") and (tools := one.capability.tools)]
 
     async def _tools_of(self, one: LoadedCapability, ask: Callable[..., Awaitable[Sequence[Any]]], turn: TurnContext) -> BroughtTools:
-        """The tools that a capability gives; none where its code fails or gives no list."""
-        try:
-            brought = await run_foreign("it", partial(ask, self.context(one.name), turn))
-        except AgentError as error:
-            return BroughtTools(one.name, one.origin, problem=reason_with_place(error.__cause__ or error))
+        """The tools that a capability gives; none where its code fails, gives no list, or takes longer than `TOOLS_SECONDS` outside a turn."""
+        late = f"it did not name its tools within {TOOLS_SECONDS:g} s"
+        with anyio.move_on_after(None if turn.turn else TOOLS_SECONDS) as limit:
+            try:
+                brought = await run_foreign("it", partial(ask, self.context(one.name), turn))
+            except AgentError as error:
+                return BroughtTools(one.name, one.origin, problem=late if limit.cancel_called else reason_with_place(error.__cause__ or error))
+        if limit.cancelled_caught:
+            return BroughtTools(one.name, one.origin, problem=late)
         if not isinstance(brought, list | tuple):
             return BroughtTools(one.name, one.origin, problem=f"it gave {type(brought).__name__} in place of a list of tools")
         return BroughtTools(one.name, one.origin, tuple(brought))
@@ -318,9 +325,9 @@ class ClientCapabilities:
     def channel_desk(self, channel: str = "") -> Desk:
         """The desk of the channel of that name, or of a service. Raises `AgentError` where the home is not open."""
         client = self._client
-        if client.desk is None or client.store is None or client.loaded is None or client.options is None:
+        if client.desk is None or client.store is None or client.loaded is None or client.defaults is None:
             raise AgentError("channels and services work in a home that is open")
-        desk: Desk = load("channel.desk")(client.desk, client.store, client.loaded.home, client.options[0], channel)
+        desk: Desk = load("channel.desk")(client.desk, client.store, client.loaded.home, client.defaults.turn, channel)
         return desk
 
     def _context_with(self, one: Capability, desk: Desk) -> CapabilityContext:
@@ -338,7 +345,7 @@ class ClientCapabilities:
 
         async def find() -> None:
             async for check in checks(self.context(name)):
-                done.append(check if isinstance(check, DoctorCheck) else _no_check(name, check))  # noqa: PERF401  # what was found before an error counts
+                done.append(_in_lines(check) if isinstance(check, DoctorCheck) else _no_check(name, check))  # noqa: PERF401  # what was found before an error counts
 
         try:
             await run_foreign("its check", find)
@@ -351,6 +358,13 @@ class ClientCapabilities:
 async def _wrapped(wrap: Callable[[], Provider]) -> Provider:
     """What a wrapper gives; a coroutine, so that it runs under the guard of those."""
     return wrap()
+
+
+def _in_lines(check: DoctorCheck) -> DoctorCheck:
+    """The check with each of its texts in one line."""
+    return msgspec.structs.replace(
+        check, check=in_one_line(check.check), text=in_one_line(check.text), fix=None if check.fix is None else in_one_line(check.fix)
+    )
 
 
 def _no_check(name: str, found: object) -> DoctorCheck:

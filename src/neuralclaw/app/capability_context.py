@@ -13,14 +13,19 @@ from ..types.actions import Who
 from ..types.entries import HOME, Draft, Entry
 from ..types.events import Body
 from ..types.labels import AGENT, Labels, checked_labels, join
-from ..types.options import StartOptions, TurnOptions
 from .reading_client import ReadingClientDesk, ReadingStore, refuse
 
 if TYPE_CHECKING:
     from .capability_tools import ToolProblem
+    from .defaults import ClientDefaults
     from .models.model_resolver import ModelResolver  # what only reads the record does not load it
 
 Part = TypeVar("Part")
+
+
+def in_one_line(text: str) -> str:
+    """A sentence of a capability's code, with a space in place of each line break: it stands for no line of ours."""
+    return " ".join(line.strip() for line in text.splitlines() if line.strip())
 
 
 class OpenHome(Protocol):
@@ -28,12 +33,8 @@ class OpenHome(Protocol):
 
     @property
     def gate(self) -> Gate: ...
-    async def turn_tools(self, turn: TurnContext) -> Toolset:
-        """The tools that a turn has."""
-        ...
-
-    async def tool_problems(self, turn: TurnContext) -> "Sequence[ToolProblem]":
-        """Tools that capabilities bring to this turn and that cannot be used."""
+    async def tools_and_problems(self, turn: TurnContext) -> "tuple[Toolset, Sequence[ToolProblem]]":
+        """The tools that a turn has, and those that capabilities bring to it and that cannot be used."""
         ...
 
 
@@ -42,7 +43,7 @@ class CapabilityClient(NamedTuple):
 
     `workspace`: absolute and real, "" where there is none. `desk` and `store` None: the home is not open, and verbs that need the settings alone are
     all there is; `loaded` and `desk` None: the record alone is. `models`: those of the home; `tell` shows a person a sentence beside the value of a
-    verb. `options`: those of turns that the client begins, and of turns that it goes on with.
+    verb. `defaults`: what the client makes of what is said there.
     """
 
     loaded: LoadedSettings | None
@@ -56,7 +57,7 @@ class CapabilityClient(NamedTuple):
     models: "ModelResolver | None" = None
     home: OpenHome | None = None
     tell: Callable[[str], None] | None = None
-    options: tuple[TurnOptions, StartOptions] | None = None
+    defaults: "ClientDefaults | None" = None
 
     @property
     def opened(self) -> VerbNeeds:
@@ -100,7 +101,7 @@ class ClientContext:
     def notice(self, text: str) -> None:
         """See `CapabilityContext`."""
         if self._client.tell is not None:
-            self._client.tell(text)
+            self._client.tell(in_one_line(text))
 
     @property
     def clock(self) -> Clock:
@@ -156,9 +157,9 @@ class BuiltInContext(ClientContext):
         return self._there(self._client.loaded, "settings")
 
     @property
-    def options(self) -> tuple[TurnOptions, StartOptions]:
-        """Those of turns that the client begins, and of turns that it goes on with. Raises `AgentError` where it runs none."""
-        return self._there(self._client.options, "turn")
+    def defaults(self) -> "ClientDefaults":
+        """What its turns run under. Raises `AgentError` where it runs none."""
+        return self._there(self._client.defaults, "turn")
 
     @property
     def models(self) -> "ModelResolver":

@@ -56,7 +56,7 @@ def registry_with(own: Sequence[AnyTool], builtin: Iterable[str], brought: Seque
                 made = call_foreign("it", partial(as_tool, given))
             except AgentError as error:
                 cause = error.__cause__ or error
-                why = cause.text if isinstance(cause, ConfigError) else reason(cause)
+                why = " ".join(cause.text.split()) if isinstance(cause, ConfigError) else reason(cause)
                 problems.append(ToolProblem(one.capability, f"a tool of {one.title} is left out: {why}", _off(one.capability, "Fix or update it")))
                 continue
             if taken := sorted(names(made) & holders.keys()):

@@ -19,10 +19,10 @@ from .assembly import open_desk
 from .defaults import ClientDefaults, defaults_of
 from .eventlog import ErrorLogging
 from .home import Home
-from .option_checks import load_settings
 from .option_types import OpeningOptions
 from .sandbox_selection import refuse_unconfined
 from .section_options import checked_options, opened_with
+from .settings_loading import load_settings
 from .toolbox import Toolbox
 
 
@@ -73,7 +73,7 @@ async def opened_desk(**given: Unpack[OpeningOptions]) -> AsyncIterator[tuple[Ho
             await refuse_unconfined(loaded, lambda: home.sandbox.real, kept="nothing was run")
         with ErrorLogging(home.log_writer, home.redactor.redact):
             async with anyio.create_task_group() as tasks:
-                desk = open_desk(home, defaults.turn, defaults.start, tasks, approver, options.get("tell"))
+                desk = open_desk(home, defaults, tasks, approver, options.get("tell"))
                 tasks.start_soon(desk.follow)
                 if options.get("services"):
                     tasks.start_soon(load("services.run"), home, desk)

@@ -102,7 +102,7 @@ async def resolve(home: Home, defaults: TurnOptions, session: str, options: Turn
     model, workspace = home.models.full_name(wanted), options.workspace or defaults.workspace
     options = msgspec.structs.replace(options, model=model, workspace=workspace)
     if options.tools is not None:
-        there = await home.turn_tools(TurnContext(session=session, options=msgspec.structs.replace(options, tools=None)))
+        there = await home.turn_tools(TurnContext(session=session, options=options))
         options = msgspec.structs.replace(options, tools=tools_of(options.tools, there))
     await home.models.chosen(model)
     return options

@@ -99,7 +99,7 @@ async def explain(home: Home, asked: Mapping[str, Any], *, workspace: str, trust
     standing = await home.store.grants(session, action.workspace)
     if question.resolve is None:
         return await home.gate.judge(action, standing)
-    facts = SystemFacts(home.policy, lambda: home.sandbox.name, home.loaded.env.get("PATH", ""), GivenResolver(question.resolve))
+    facts = SystemFacts(home.policy, home.loaded.env.get("PATH", ""), GivenResolver(question.resolve))
     return await PolicyGate(home.policy, facts, home.clock, read_command, beside=beside).judge(action, standing)
 
 

@@ -63,7 +63,7 @@ class Home:
         self.policy: Policy = config.policy(settings, home=loaded.home, person_home=env.get("HOME", ""))
         self.sandbox = LazySandbox(lambda: sandbox_of(loaded))
         formats = FileFormats(capabilities_of(loaded).formats(), LazyConverter(lambda: load("converter")()))
-        facts = SystemFacts(self.policy, lambda: self.sandbox.name, env.get("PATH", ""), documents=formats)
+        facts = SystemFacts(self.policy, env.get("PATH", ""), documents=formats)
         self.gate = PolicyGate(self.policy, facts, clock, read_command, beside=beside)
         self.models = ModelResolver(loaded, self.gate, clock, given=provider)
         self.files = ConfinedFiles(os.path.join(loaded.home, "preimages"))  # noqa: PTH118
@@ -109,16 +109,22 @@ class Home:
     async def turn_tools(self, turn: TurnContext) -> TurnTools:
         """The tools of a turn: those that every turn has, and what capabilities bring to this one; of them those that its options name.
 
-        One whose name is taken is left out: `tool_problems` says which.
+        One whose name is taken is left out: `tool_problems` says which. Capabilities are not asked where the options name none of theirs.
         """
-        brought = await self.capability_parts.tools(turn)
-        tools, names = self._with(brought)[0] if brought else self.tools, turn.options.tools
-        return tools if names is None else TurnTools(tools, self.redactor, names)
+        return (await self.tools_and_problems(turn))[0]
 
-    async def tool_problems(self, turn: TurnContext) -> list[ToolProblem]:
+    async def tool_problems(self, turn: TurnContext) -> Sequence[ToolProblem]:
         """Tools that capabilities bring to this turn and that cannot be used."""
+        return (await self.tools_and_problems(turn))[1]
+
+    async def tools_and_problems(self, turn: TurnContext) -> tuple[TurnTools, Sequence[ToolProblem]]:
+        """`turn_tools` and `tool_problems` of one question to the capabilities."""
+        named = turn.options.tools
+        if named is not None and all(self.tools.find(name) for name in named):
+            return TurnTools(self.tools, self.redactor, named), ()
         brought = await self.capability_parts.tools(turn)
-        return self._with(brought)[1] if brought else []
+        tools, problems = self._with(brought) if brought else (self.tools, [])
+        return tools if named is None else TurnTools(tools, self.redactor, named), problems
 
     def _with(self, brought: Sequence[BroughtTools]) -> tuple[TurnTools, list[ToolProblem]]:
         before, made, problems = self._more

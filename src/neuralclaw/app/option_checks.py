@@ -3,11 +3,9 @@
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, cast, get_args
+from typing import Literal, cast, get_args
 
-from .. import config
 from ..errors import ToolNotFoundError, UsageError, WorkspaceError
-from ..plugins import load
 from ..ports import Toolset
 from ..types.actions import Who
 from ..types.entries import CALLS, HOME
@@ -15,7 +13,6 @@ from ..types.ids import new_id
 from ..types.messages import Image
 from ..types.options import ApprovalsMode
 from ..types.risk import Trust
-from .capabilities import Capabilities
 
 SESSION_ID = re.compile(r"(?=.*[A-Za-z0-9])[A-Za-z0-9._-]{1,64}")
 RESERVED = (HOME, CALLS)
@@ -23,19 +20,6 @@ TURN_OPTIONS = ("model", "trust", "approvals", "max_iterations", "timeout", "too
 """What a turn can be asked to run under, by name."""
 LONGEST = 31_536_000
 """The longest running time of a turn, in seconds: a year."""
-
-
-def load_settings(
-    home: str | os.PathLike[str] | None, environ: Mapping[str, str], settings: config.LoadedSettings | config.Settings | Mapping[str, Any] | None
-) -> config.LoadedSettings:
-    """The settings in effect: what was loaded already, a whole `Settings` value, or those of files and environment with `settings` on top.
-
-    Raises `ConfigError`.
-    """
-    if isinstance(settings, config.LoadedSettings):
-        return settings
-    folder = os.fspath(home) if home is not None else None
-    return config.effective(config.SettingsRequest(folder, environ, settings), lambda: load("provider.known"), Capabilities.load)
 
 
 def real_directory(path: str | os.PathLike[str] | None) -> str:

@@ -13,7 +13,8 @@ from ..ports import VerbCaller
 from ..types.risk import Trust
 from .capabilities import capabilities_of
 from .home import Home
-from .option_checks import load_settings, real_directory, trust_of
+from .option_checks import real_directory, trust_of
+from .settings_loading import load_settings
 from .toolbox import Toolbox
 from .verb_calls import VerbDesk, VerbFunction
 

@@ -11,8 +11,9 @@ from ..config import process_environment
 from ..config.describe import keys
 from ..errors import UsageError
 from .approver import checked_approver
-from .option_checks import count, load_settings, refused, seconds
+from .option_checks import count, refused, seconds
 from .option_types import AgentOptions, OpeningOptions, only_known
+from .settings_loading import load_settings
 
 SECTIONS = config.Settings.__struct_fields__
 TWOFOLD = ("tools", "approvals")

@@ -12,9 +12,8 @@ from ..errors import ConfigError, SessionBusy, no_result
 from ..ports import Desk, Store, TurnEvents
 from ..runtime.sessions import lease_name
 from ..types.entries import Event
-from ..types.events import Cancel, Inbound, TurnFinished, TurnStarted
+from ..types.events import Cancel, TurnFinished, TurnStarted
 from ..types.ids import new_id
-from ..types.options import StartOptions, TurnOptions
 from ..types.records import SessionRow
 from .defaults import ClientDefaults
 from .option_checks import checked_name, checked_text, continued
@@ -48,9 +47,9 @@ class StopReceipt(msgspec.Struct, frozen=True, kw_only=True):
     holder: str | None = None
 
 
-def session_verbs(store: Store, desk: Desk, turn: TurnOptions, start: StartOptions) -> "SessionVerbs":
-    """The verbs of a client; `turn` are the options of turns that it begins, `start` those of turns that it goes on with."""
-    return SessionVerbs(store, desk, ClientDefaults(turn, start))
+def session_verbs(store: Store, desk: Desk, defaults: ClientDefaults) -> "SessionVerbs":
+    """The verbs of a client, under its defaults."""
+    return SessionVerbs(store, desk, defaults)
 
 
 class SessionVerbs:
@@ -79,7 +78,7 @@ class SessionVerbs:
         if row.state != "running" or not row.open_turn:
             return None
         turn = row.open_turn
-        entry = await self._desk.steer(name, Inbound(text=text, key=key, by=self._who))
+        entry = await self._desk.steer(name, self._defaults.word(text, key=key))
         stands = (await self._store.read(name, after=entry - 1))[0].turn
         for _ in range(round(PATIENCE / _LOOK)):
             row = await self._row(name)
@@ -92,7 +91,7 @@ class SessionVerbs:
         return MessageReceipt(session=name, turn=stands, steered=True, holder=await self._holder(name))
 
     def _turn(self, name: str, text: str, key: str) -> AbstractAsyncContextManager[TurnEvents]:
-        return self._desk.turn(name, Inbound(text=text, key=key, by=self._who, options=self._defaults.turn))
+        return self._desk.turn(name, self._defaults.message(text, key=key))
 
     async def _ended(self, name: str, turn: AbstractAsyncContextManager[TurnEvents]) -> MessageReceipt:
         last: Event | None = None

@@ -11,7 +11,7 @@ from .capabilities import capabilities_of
 from .capability_context import CapabilityClient
 from .clock import SystemClock
 from .models.model_resolver import ModelResolver
-from .option_checks import load_settings
+from .settings_loading import load_settings
 from .verb_calls import VerbDesk
 
 

@@ -1,5 +1,6 @@
 """Single calls of tools: each is a turn of its own, so that everything on the way of a call holds for it too."""
 
+import math
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
@@ -20,11 +21,28 @@ _LOOK = 0.05
 """Seconds between two looks at a session of calls that another process holds."""
 _TELL = 1.0
 """Seconds of waiting after which the caller is told."""
+DEEPEST = 100
+"""Levels of lists and objects in the arguments of a call."""
 
 
 def spelled(tool: str, arguments: Mapping[str, Any]) -> str:
-    """The message that stands for a call."""
-    return msgspec.json.encode({"tool": tool, "arguments": arguments}).decode()
+    """The message that stands for a call. Raises `UsageError` for arguments that are no JSON, or are nested deeper than `DEEPEST` levels."""
+    try:
+        _check_value(arguments, DEEPEST)
+        return msgspec.json.encode({"tool": tool, "arguments": arguments}).decode()
+    except (TypeError, ValueError, OverflowError) as error:
+        raise UsageError(f"the arguments of {tool} cannot be written as JSON: {error}; nothing was run") from error
+
+
+def _check_value(value: object, levels: int) -> None:
+    """Raises `ValueError` for what is nested deeper than so many levels, and for numbers that JSON does not have."""
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
+    if inner and not levels:
+        raise ValueError(f"they are nested deeper than {DEEPEST} levels")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{value} is no number of JSON")
+    for one in inner:
+        _check_value(one, levels - 1)
 
 
 def call_of(tool: str, arguments: Mapping[str, Any], options: TurnOptions) -> Inbound:

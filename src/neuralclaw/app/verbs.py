@@ -1,5 +1,6 @@
 """The table of verbs: every command of the desk under its name. Command line, slash commands, pages and Python render the same values."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -44,7 +45,7 @@ class Verbs:
     def __init__(self, home: Home, defaults: TurnOptions, given: ClientCapabilities) -> None:
         self._home, self._defaults, self._given = home, defaults, given
 
-    async def _tool_problems(self) -> list[ToolProblem]:
+    async def _tool_problems(self) -> Sequence[ToolProblem]:
         return await self._home.tool_problems(TurnContext(session="", options=self._defaults))
 
     async def instructions(self) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 
 from ..app.capabilities import Capabilities, capabilities_of
-from ..app.option_checks import load_settings
+from ..app.settings_loading import load_settings
 from ..capability import Capability, Verb
 from ..config import process_environment
 from ..errors import NeuralClawError

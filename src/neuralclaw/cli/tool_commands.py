@@ -66,7 +66,8 @@ async def _call(args: argparse.Namespace, run: CommandRun) -> int:
     async with opened(args, works=True, approvals=approvals, present=here, who=who_sits(here), thinks=False, runs=True) as client:
         tool = await client.desk.do("tools.show", name=args.name)
         shown = _FinishedCall(flow, verbose=False)
-        call = called(client.desk, args.session, call_of(tool["name"], args.arguments, client.defaults.turn), lambda text: err.line(text, "dim"))
+        message = call_of(tool["name"], args.arguments, client.defaults.options(tools=(tool["name"],)))
+        call = called(client.desk, args.session, message, lambda text: err.line(text, "dim"))
         ended = await follow(client, call, shown, user_for(err, flow, approvals, here), run)
     if shown.finished is None:
         shown.end(shown.session, ended)

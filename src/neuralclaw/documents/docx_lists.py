@@ -65,7 +65,7 @@ class Styles:
 class Lists:
     """Numbers of list items, counted as they are met."""
 
-    def __init__(self, root: Any, styles: Styles) -> None:
+    def __init__(self, root: Any) -> None:
         self._kinds: dict[str, Any] = {}
         self._nums: dict[str, Any] = {}
         if root is not None:

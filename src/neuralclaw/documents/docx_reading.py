@@ -91,7 +91,7 @@ class Reading:
     def __init__(self, part: Any) -> None:
         self._part = part
         self._styles = Styles(_related(part, RT.STYLES))
-        self._lists = Lists(_related(part, RT.NUMBERING), self._styles)
+        self._lists = Lists(_related(part, RT.NUMBERING))
         self._boxes: list[Any] = []
         self._room = _MAX_CHARS
         self._inside = 0  # tables we are in

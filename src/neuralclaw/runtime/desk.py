@@ -13,7 +13,7 @@ from ..agent.redaction import redacted
 from ..errors import AgentError, AlreadyAnswered, SessionBusy, StoreError, UnknownQuestion, UsageError
 from ..ports import TurnEvents
 from ..types.entries import HOME, Draft, Entry, Event, rfc3339
-from ..types.events import ApprovalResolved, Cancel, Inbound, StatusEvent
+from ..types.events import ApprovalResolved, Inbound, StatusEvent
 from ..types.labels import AGENT, OWNER
 from ..types.options import StartOptions
 from ..types.questions import AnswerDecision
@@ -22,9 +22,9 @@ from .backoff import Backoff
 from .bus import Subscription
 from .message_acceptance import Acceptance
 from .recovery import recovered
-from .runtime_ports import ResolveOptions, RuntimePorts
+from .runtime_ports import RuntimePorts
 from .sessions import Sessions
-from .turn_follower import TurnFollower
+from .turn_following import followed, stop
 from .turn_start import RunStart
 from .turnstream import TurnStream
 
@@ -41,11 +41,10 @@ WAITS = "the session waits for an answer; this message is kept and runs after it
 class SessionDesk:
     """The `Desk` over the sessions of one home. `start`: what whoever opened it wants of turns that it goes on with."""
 
-    def __init__(self, ports: RuntimePorts, sessions: Sessions, resolve: ResolveOptions, run_verb: RunVerb, start: StartOptions) -> None:
-        self._ports, self._sessions, self._resolve, self._run_verb, self._start = ports, sessions, resolve, run_verb, start
+    def __init__(self, ports: RuntimePorts, sessions: Sessions, run_verb: RunVerb, start: StartOptions) -> None:
+        self._ports, self._sessions, self._run_verb, self._start = ports, sessions, run_verb, start
         self._store, self._bus, self._asker = ports.store, ports.bus, ports.asker
         self._acceptance = Acceptance(ports.store, ports.redaction, self.notify)
-        self._following = TurnFollower(ports.store, sessions.driving, self.cancel)
 
     @asynccontextmanager
     async def turn(self, session: str, inbound: Inbound, start: StartOptions | None = None) -> AsyncIterator[TurnStream]:
@@ -56,12 +55,12 @@ class SessionDesk:
             if accepted.before is not None:
                 self._bus.follow(stream, accepted.before, accepted.turn)
                 waits = accepted.turn is None and await self._acceptance.repeat_end(session)
-            async with self._following.followed(stream, inbound.by) as events:
+            async with followed(stream, self._acceptance, self._sessions.driving, inbound.by) as events:
                 if waits:
                     now = rfc3339(round(self._ports.clock.now() * 1_000_000))
                     stream.tell_first(Event(body=StatusEvent(text=WAITS), session=session, turn=accepted.turn or 0, seq=0, time=now))
                 if waits or (wanted.options.present and stream.number is None):
-                    stream.show_first(await self._following.open_questions(session))
+                    stream.show_first(await lookups.unanswered(self._store, session))
                 yield events
 
     async def send(self, session: str, inbound: Inbound, start: StartOptions | None = None) -> Accepted:
@@ -77,7 +76,7 @@ class SessionDesk:
 
     async def steer(self, session: str, inbound: Inbound) -> int:
         if inbound.options is not None:  # those of the turn that it begins where it comes too late
-            inbound = msgspec.structs.replace(inbound, options=await self._resolve(session, inbound.options))
+            inbound = msgspec.structs.replace(inbound, options=await self._ports.resolve(session, inbound.options))
         entry, goes_on = await self._acceptance.steer(session, inbound)
         if goes_on:
             with suppress(SessionBusy):  # who holds the session sees it too
@@ -90,7 +89,7 @@ class SessionDesk:
             raise UsageError(f"the session {HOME} holds no conversation; nothing was recorded")
         row = await lookups.session(self._store, session) if inbound.options is None else None
         if row is None or not row.last_turn:
-            inbound = msgspec.structs.replace(inbound, options=await self._resolve(session, inbound.options))
+            inbound = msgspec.structs.replace(inbound, options=await self._ports.resolve(session, inbound.options))
         options = inbound.options
         if start is not None:
             return inbound, RunStart(options=start)
@@ -143,11 +142,11 @@ class SessionDesk:
             with self._bus.turn(session, number=row.open_turn or row.last_turn + 1, after=row.entries) as stream:
                 if not self._sessions.here(session):  # what ran here ended before the stream was there, and may have failed
                     await self._sessions.wake(session, RunStart(options=wanted))
-                stream.show_first(await self._following.open_questions(session))
-                async with self._following.followed(stream, by) as events:
+                stream.show_first(await lookups.unanswered(self._store, session))
+                async with followed(stream, self._acceptance, self._sessions.driving, by) as events:
                     yield events
             return
-        with self._bus.turn(session, number=row.last_turn, after=await self._following.last_end(row) - 1) as stream:
+        with self._bus.turn(session, number=row.last_turn, after=await lookups.last_end(self._store, row) - 1) as stream:
             yield stream
 
     async def _take_up(self, session: str, start: StartOptions) -> SessionRow:
@@ -193,13 +192,12 @@ class SessionDesk:
     async def stop(self, events: TurnEvents, *, by: str) -> None:
         assert isinstance(events, TurnStream), "the events of a turn"
         waits = events.number is None
-        await self._following.stop(events, by)
+        await stop(events, self._acceptance, by)
         if waits:
             await self.cancel(events.session, by=by)
 
     async def cancel(self, session: str, *, by: str, turn: int | None = None, message: int | None = None) -> None:
-        await self._acceptance.row(session)
-        self.notify(await self._store.append(session, [Draft(turn, Cancel(by=by, message=message), OWNER)]))
+        await self._acceptance.cancel(session, by=by, turn=turn, message=message)
 
     async def answer(self, approval_id: str, decision: str, *, by: str, value: Mapping[str, Any] | None = None, text: str | None = None) -> None:
         if decision not in DECISIONS:

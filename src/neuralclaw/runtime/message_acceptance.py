@@ -1,4 +1,4 @@
-"""Puts messages on record: as a turn of their own, behind a turn, or as a word to the turn that runs."""
+"""Puts on record what is said to a session: a message as a turn of its own, behind a turn, or to the turn that runs; and a cancel."""
 
 from collections.abc import Callable, Sequence
 
@@ -9,7 +9,7 @@ from ..agent.redaction import redacted
 from ..errors import AlreadyAnswered, StoreError, UsageError
 from ..ports import Redaction, Store
 from ..types.entries import NEXT, Draft, Entry, detached
-from ..types.events import ApprovalResolved, Inbound, Message, TurnFinished, TurnStarted
+from ..types.events import ApprovalResolved, Cancel, Inbound, Message, TurnFinished, TurnStarted
 from ..types.labels import AGENT, OWNER, join
 from ..types.records import Accepted, DuplicateInbound, NewSession, SessionRow
 
@@ -72,6 +72,11 @@ class Acceptance:
                 return before.entry, False
             else:
                 return entry, row.state != "waiting" or bool(withdrawn)  # else it waits for the answer
+
+    async def cancel(self, session: str, *, by: str, turn: int | None = None, message: int | None = None) -> None:
+        """Write a cancel of this turn, or of the current one, or of the message of that entry. Raises `SessionNotFound`."""
+        await self.row(session)
+        self._notify(await self._store.append(session, [Draft(turn, Cancel(by=by, message=message), OWNER)]))
 
     async def row(self, session: str) -> SessionRow:
         """What is known of the session. Raises `SessionNotFound`."""

@@ -103,10 +103,10 @@ def events_of(entries: Sequence[Entry], told: Callable[[Body], str] | None = Non
 
 
 def granted(grant: StandingGrant) -> dict[str, Any]:
-    """A line of `grants list`."""
+    """A line of `grants list`. `definition`: of its tool, where the answer holds for that definition alone."""
     line: dict[str, Any] = msgspec.to_builtins(grant)
     del line["scopes"]
-    return line
+    return line | {"definition": grant.definition or None}
 
 
 def waiting(question: OpenQuestion) -> dict[str, Any]:

@@ -149,30 +149,33 @@ class SessionRun:
         wanted, resumed = self._start.options_of(message.entry), left and not self._arrived(message.record)
         known = message.body.options or (state.started.options if state.started else None)
         options = known or await self._recorded_options()
-        time = RunningTime(self._ports.clock, 0, with_start(options, wanted, resumed=resumed).limits.seconds)
+        record = self._record(journal, with_start(options, wanted, resumed=resumed), address_of(message.body))
 
-        async def equip() -> tuple[TurnOptions, Equipment]:
-            own = known or await self._own_options()
-            return own, await self._ports.equip(self.session, number, with_start(own, wanted, resumed=resumed), None)
+        async def equip() -> tuple[TurnOptions, TurnRecord, Equipment]:
+            own, of_run = options, record
+            if known is None:
+                own = await self._own_options()
+                of_run = msgspec.structs.replace(record, options=with_start(own, wanted, resumed=resumed))
+            return own, of_run, await self._ports.equip(self.session, number, of_run.options, None)
 
-        made = await self._made(journal, equip, time, lambda: message.cancelled_by is not None)
+        made = await self._made(journal, equip, record.time, lambda: message.cancelled_by is not None)
         if made is None and message.cancelled_by is not None:
             return False
-        outbox = address_of(message.body)
+        self._next_turn(journal)
         if made is None:
-            late = TurnRecord(options=with_start(options, wanted, resumed=resumed), journal=journal, time=time, outbox=outbox)
-            self._next_turn(journal)
-            limit = time_limit(late)
-            await record_end(late, ending(late, "timed_out", limit.text), beginning(message, options, StartRecord()), limit, labels=message.labels)
+            limit = time_limit(record)
+            await record_end(record, ending(record, "timed_out", limit.text), beginning(message, options, StartRecord()), limit, labels=message.labels)
         else:
-            options, equipment = made
+            options, record, equipment = made
             start = equipment.start
-            self._next_turn(journal)
             await journal.append(beginning(message, options, start), labels=join(message.labels, start.labels), blobs=start.blobs)
-            record = TurnRecord(options=with_start(options, wanted, resumed=resumed), journal=journal, time=time, outbox=outbox)
-            await self._run(journal, record, equipment)
+            await self._run(record, equipment)
         self._served(message.entry)
         return True
+
+    def _record(self, journal: Journal, options: TurnOptions, outbox: tuple[str, str] | None, *, ran_ms: int = 0) -> TurnRecord:
+        """A turn as far as its record goes; its time runs from now on, behind what it has used."""
+        return TurnRecord(options=options, journal=journal, time=RunningTime(self._ports.clock, ran_ms, options.limits.seconds), outbox=outbox)
 
     def _next_turn(self, journal: Journal) -> None:
         """The turn after the one that ended is the journal's current one from now on."""
@@ -186,15 +189,14 @@ class SessionRun:
             await self._count_start(state.number)
             await self._expire_questions(journal)
         options = with_start(state.options, self._start.options_of(state.started.inbound), resumed=True)
-        time = RunningTime(self._ports.clock, state.ran_ms, options.limits.seconds)
-        record = TurnRecord(options=options, journal=journal, time=time, outbox=await self._reply_to(state.started.inbound))
+        record = self._record(journal, options, await self._reply_to(state.started.inbound), ran_ms=state.ran_ms)
 
         async def equip() -> Equipment:
             return await self._ports.equip(self.session, state.number, options, state.started)
 
-        equipment = await self._made(journal, equip, time, lambda: state.cancelled_by is not None)
+        equipment = await self._made(journal, equip, record.time, lambda: state.cancelled_by is not None)
         if equipment is not None:
-            await self._run(journal, record, equipment)
+            await self._run(record, equipment)
         elif state.cancelled_by is not None:
             await self._store.append(self.session, [], rows=[SetAside(False)])  # where it had been: to end it needs no more starts
             await end_cancelled(record)
@@ -220,26 +222,15 @@ class SessionRun:
         with self._scope:
             yield
 
-    async def _run(self, journal: Journal, record: TurnRecord, equipment: Equipment) -> None:
+    async def _run(self, record: TurnRecord, equipment: Equipment) -> None:
         """One run of the journal's current turn."""
-        ports, number = self._ports, journal.state.number
+        ports, number = self._ports, record.state.number
 
         def show(body: Passing) -> None:
             ports.bus.show(self.session, number, body if isinstance(body, DELTAS) else redacted(body, equipment.redaction))
 
-        turn = Turn(
-            session=self.session,
-            options=record.options,
-            equipment=equipment,
-            journal=journal,
-            store=self._store,
-            asker=ports.asker,
-            clock=ports.clock,
-            show=show,
-            time=record.time,
-            outbox=record.outbox,
-        )
-        await self._catch_up(journal)
+        turn = Turn(record=record, session=self.session, equipment=equipment, store=self._store, asker=ports.asker, clock=ports.clock, show=show)
+        await self._catch_up(record.journal)
         with about(turn=number), self._stoppable():
             await run_turn(turn)
 
@@ -263,9 +254,7 @@ class SessionRun:
         while journal.state.inbox and journal.state.inbox.oldest.cancelled_by is not None:
             state, message = journal.state, journal.state.inbox.oldest
             options = message.body.options or (state.started.options if state.started else await self._recorded_options())
-            record = TurnRecord(
-                options=options, journal=journal, time=RunningTime(self._ports.clock, 0, options.limits.seconds), outbox=address_of(message.body)
-            )
+            record = self._record(journal, options, address_of(message.body))
             self._next_turn(journal)
             await self._store.append(self.session, [], rows=[SetAside(False)])
             await record_end(
@@ -304,8 +293,7 @@ class SessionRun:
         options = state.options if state.started is not None else await self._recorded_options()
         lost = state.inbox.lost  # what began it, where its beginning cannot be read
         outbox = await self._reply_to(state.started.inbound) if state.started is not None else address_of(lost) if lost is not None else None
-        time = RunningTime(self._ports.clock, state.ran_ms, options.limits.seconds)
-        record = TurnRecord(options=options, journal=journal, time=time, outbox=outbox)
+        record = self._record(journal, options, outbox, ran_ms=state.ran_ms)
         if calls:
             await stop_calls(record, calls)
         await record_end(record, ending(record, "failed", "", error=ErrorInfo(error.kind, error.text)), error)

@@ -147,7 +147,7 @@ class Sessions:
 
     async def _give_back_later(self, session: str, lease: Lease) -> None:
         for wait in RELEASE_AGAIN.waits():
-            await anyio.sleep(wait)
+            await self._ports.clock.sleep(wait)
             if self._kept.get(session) is not lease:
                 return  # it was taken up again
             del self._kept[session]

@@ -38,7 +38,7 @@ class Assignments:
             self._array(value, at)
         whole = source is not None and source.type == "variable_name"
         if name:
-            evaluated.assign(self._state, at, name, source="$" if listed else text_of(value) if value is not None else "")
+            evaluated.assign(self._state, name, source="$" if listed else text_of(value) if value is not None else "")
         if not whole:
             word = ShellWord("", known=False)
         variables = at.scene.variables

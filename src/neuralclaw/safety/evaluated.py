@@ -41,7 +41,7 @@ def again(state: AnalysisState, simple: ExpandedCommand, shown: str) -> None:
         state.add(found)
 
 
-def assign(state: AnalysisState, simple: ExpandedCommand, name: str, *, source: str = "$", number: bool = False) -> None:
+def assign(state: AnalysisState, name: str, *, source: str = "$", number: bool = False) -> None:
     """A variable is set from `source` (shell text), surely to a number where `number`. One that the shell or its programs obey decides what runs."""
     state.alters = True
     state.assigned.add(name)
@@ -73,7 +73,7 @@ def arithmetic(state: AnalysisState, simple: ExpandedCommand, text: str) -> bool
         again(state, simple, text)
         return False
     for one, other in _SETS.findall(rest):
-        assign(state, simple, one or other, number=True)
+        assign(state, one or other, number=True)
         simple.scene.variables[one or other] = ("", False)
         lasting(state, simple, one or other)
     for name in _NAMES.findall(rest):
@@ -134,7 +134,7 @@ def expansion(state: AnalysisState, simple: ExpandedCommand, source: str) -> Non
     if head is None or (rest[:1] == "@" and not re.fullmatch(r"@[QEAKkaUuL]", rest)):
         again(state, simple, source)
     elif rest.startswith(("=", ":=")):
-        assign(state, simple, name)
+        assign(state, name)
         lasting(state, simple, name)
     elif rest[:1] == ":" and rest[1:2] not in tuple("-+?"):
         for part in rest[1:].split(":"):
@@ -180,7 +180,7 @@ def _named(state: AnalysisState, simple: ExpandedCommand, words: Sequence[ShellW
         if not word.known or (word.glob and not _SUBSCRIPT.fullmatch(word.text)):
             again(state, simple, word.shown)
         elif name := target(state, simple, word.text):
-            assign(state, simple, name, number=number)
+            assign(state, name, number=number)
             lasting(state, simple, name)
             simple.scene.variables[name] = ("", False)
 
@@ -250,7 +250,7 @@ def _declare(state: AnalysisState, simple: ExpandedCommand, words: Sequence[Shel
         if not word.known or ("n" in options or (equals and {"i", "a", "A"} & set(options) and not NUMBER.fullmatch(value))):
             again(state, simple, word.shown)
         elif whole and equals:
-            assign(state, simple, whole, source=value or "0")
+            assign(state, whole, source=value or "0")
         if whole and "i" in options:
             state.relied.setdefault(whole, simple)
         if whole:

@@ -241,7 +241,7 @@ class _CommandLineWalk:
         sure = bool(values) and len(values) <= MAX_LOOP and all(w.known and not w.glob for w in values)
         for value in values if sure else [ShellWord("", known=False)]:
             at.scene.variables[name] = (value.text, sure)
-            evaluated.assign(self.state, at, name, source=value.text if sure and value.text else "$")
+            evaluated.assign(self.state, name, source=value.text if sure and value.text else "$")
             result = result.then(self._maybe(body, at) if not sure else self._all(body, at))
         at.scene.variables[name] = ("", False)
         fetched = any(w.fetched for w in values)

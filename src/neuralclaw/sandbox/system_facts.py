@@ -14,7 +14,6 @@ from anyio.to_thread import run_sync
 from ..types.actions import Action
 from ..types.facts import FactSheet, PathFact, PathWant, Wants
 from ..types.options import Policy
-from ..types.risk import Power
 from .nolinks import opener
 from .preimages import digest_of
 from .program_lookup import beneath, find_program
@@ -35,7 +34,6 @@ class DocumentTexts(Protocol):
         ...
 
 
-Confinement = Literal["container", "bubblewrap", "process"]
 Kind = Literal["file", "directory", "other", "missing"]
 
 
@@ -46,32 +44,26 @@ _DOCUMENT_BYTES = 5_000_000
 
 
 class SystemFacts:
-    """Looks up what the gate names. `confinement` tells the sandbox an execution would get; it may block for its trial run.
+    """Looks up what the gate names, and starts no process for it.
 
     `path_env`: where programs are looked for; commands must run with the same. `resolver` replaces DNS.
     `documents` takes the text out of a document that would be replaced.
     """
 
-    def __init__(
-        self, policy: Policy, confinement: Callable[[], Confinement], path_env: str, resolver: Resolver | None = None, *, documents: DocumentTexts | None = None
-    ) -> None:
-        self._documents = documents
-        self._policy, self._confinement, self._path, self._resolve = policy, confinement, path_env, resolver or resolve
+    def __init__(self, policy: Policy, path_env: str, resolver: Resolver | None = None, *, documents: DocumentTexts | None = None) -> None:
+        self._policy, self._path, self._resolve, self._documents = policy, path_env, resolver or resolve, documents
 
     async def look(self, action: Action, wants: Wants) -> FactSheet:
         """The facts, looked up now. Raises `OSError` for a file that would be changed and cannot be read."""
         paths: tuple[PathFact, ...] = ()
         scripts: dict[str, str] = {}
         programs: dict[str, str | None] = {}
-        confinement: Confinement = "process"
         if wants.paths or wants.programs:
             paths, programs = await run_sync(self._disk, action.workspace, wants)
             paths = tuple([await self._with_text(fact) for fact in paths])
         if wants.scripts:
             scripts = await run_sync(_digests, wants.scripts)
-        if executes(action):
-            confinement = await run_sync(self._confinement)
-        return FactSheet(paths=paths, programs=programs, addresses=await self._addresses(wants.hosts), scripts=scripts, confinement=confinement)
+        return FactSheet(paths=paths, programs=programs, addresses=await self._addresses(wants.hosts), scripts=scripts)
 
     async def _with_text(self, fact: PathFact) -> PathFact:
         """The fact with a document's text, if it is one that would be written and its text is short enough."""
@@ -100,11 +92,6 @@ class SystemFacts:
                 for host in hosts:
                     lookups.start_soon(one, host)
         return {host: found[host] for host in hosts}
-
-
-def executes(action: Action) -> bool:
-    """Whether the call would run a program, so that it matters what confines it."""
-    return Power.EXECUTE in action.spec.powers or any(touch.kind == "command" for touch in action.spec.touches)
 
 
 async def resolve(host: str) -> Sequence[str]:

@@ -52,5 +52,3 @@ class FactSheet(msgspec.Struct, frozen=True, kw_only=True):
     addresses: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
     scripts: dict[str, str] = msgspec.field(default_factory=dict)
     """SHA-256 of each file that an interpreter would run, where it could be read."""
-    confinement: Literal["container", "bubblewrap", "process"] = "process"
-    """The sandbox that an execution would get."""

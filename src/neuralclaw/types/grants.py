@@ -23,6 +23,14 @@ class Scope(msgspec.Struct, frozen=True):
     tool: str
     definition: str = ""
 
+    @property
+    def tool_digest(self) -> str:
+        """The digest of the definition that is covered alone, `definition` or that in the value of arguments; "" where the tool's name is enough."""
+        if self.kind != "tool":
+            return self.definition
+        _, _, *digest = msgspec.json.decode(self.value)
+        return str(digest[0]) if digest else ""  # those of earlier versions have none
+
 
 class StandingGrant(msgspec.Struct, frozen=True, kw_only=True):
     """A `session` or `always` answer that is in force. `grant_id` is the id of its question, `covers` what the person read there."""
@@ -38,6 +46,11 @@ class StandingGrant(msgspec.Struct, frozen=True, kw_only=True):
     since: str
     """RFC 3339, UTC."""
     scopes: tuple[Scope, ...] = ()
+
+    @property
+    def definition(self) -> str:
+        """The digest of the one definition of its tool that it covers (`ToolSpec.digest`); "" where it covers the tool by its name."""
+        return next(filter(None, (scope.tool_digest for scope in self.scopes)), "")
 
 
 class Envelope(msgspec.Struct, frozen=True, kw_only=True):

@@ -51,13 +51,13 @@ async def show_session(context: BuiltInContext, session: str | None = None, *, a
 
 async def send_message(context: BuiltInContext, session: str, text: str) -> dict[str, Any]:
     """Steer the turn that runs in the session, in whichever process; where none does, begin one here and bring it to its end."""
-    done: dict[str, Any] = await load("record.verbs")(context.store, context.desk, *context.options).send(session=session, text=text)
+    done: dict[str, Any] = await load("record.verbs")(context.store, context.desk, context.defaults).send(session=session, text=text)
     return done
 
 
 async def cancel_turn(context: BuiltInContext, session: str) -> dict[str, Any]:
     """Stop the session's turn, wherever it runs; one that is parked or was interrupted ends here, and what waits behind it is withdrawn."""
-    done: dict[str, Any] = await load("record.verbs")(context.store, context.desk, *context.options).cancel(session=session)
+    done: dict[str, Any] = await load("record.verbs")(context.store, context.desk, context.defaults).cancel(session=session)
     return done
 
 

@@ -74,6 +74,8 @@ def grant_lines(rows: list[dict[str, Any]]) -> Lines:
     for row in rows:
         lines.append((exact(f"{row['grant_id']}  {row['covers']}"), "bold"))
         lines.append((exact(f"            {row['lasts']}, session {row['session']}, workspace {row['workspace']}, by {row['by']}, {row['since']}"), ""))
+        if row["definition"]:
+            lines.append((typed(f"            for the definition {row['definition']} of {row['tool']}; now: neuralclaw tools show {row['tool']}"), ""))
     return lines
 
 

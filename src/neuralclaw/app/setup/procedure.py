@@ -222,7 +222,7 @@ def absolute(path: str, person_home: str) -> str:
 def gate_of(loaded: config.LoadedSettings) -> PolicyGate:
     """A gate for standing grants alone, of a home that need not exist yet: it judges no call."""
     policy = config.policy(loaded.settings, home=loaded.home, person_home=loaded.env.get("HOME", ""))
-    return PolicyGate(policy, SystemFacts(policy, lambda: "process", loaded.env.get("PATH", "")), SystemClock(), read_command)
+    return PolicyGate(policy, SystemFacts(policy, loaded.env.get("PATH", "")), SystemClock(), read_command)
 
 
 @asynccontextmanager

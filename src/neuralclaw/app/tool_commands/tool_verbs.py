@@ -1,5 +1,6 @@
 """The verbs about tools: which a turn would have, the verdict on a call, and the call itself."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -14,9 +15,10 @@ from ...types.labels import NONE
 from ...types.options import ApprovalsMode, TurnOptions
 from ...types.tools import ToolSpec
 from ..capability_context import OpenHome
+from ..capability_tools import ToolProblem
 from ..defaults import turn_options
 from ..option_checks import new_session
-from ..tool_call_turns import call_of, called
+from ..tool_call_turns import call_of, called, spelled
 
 
 class ToolVerbs:
@@ -25,18 +27,21 @@ class ToolVerbs:
     def __init__(self, home: OpenHome, store: Store, desk: Desk, defaults: TurnOptions) -> None:
         self._home, self._store, self._desk, self._defaults = home, store, desk, defaults
 
-    async def list(self) -> list[dict[str, Any]]:
-        """The tools that a turn would have."""
-        return [_plain(spec) for spec in (await self._tools()).tools()]
+    async def list(self) -> tuple[list[dict[str, Any]], Sequence[ToolProblem]]:
+        """The tools that a turn would have, and what of those of capabilities cannot be used."""
+        tools, problems = await self._tools()
+        return [_plain(spec) for spec in tools.tools()], problems
 
     async def show(self, name: str) -> dict[str, Any]:
-        """One tool, by its name or alias. Raises `ToolNotFoundError`."""
-        return _plain(_spec(await self._tools(), name))
+        """One tool, by its name or alias. `definition`: what a standing answer may be bound to. Raises `ToolNotFoundError`."""
+        spec = _spec(*await self._tools(), name)
+        return _plain(spec) | {"definition": spec.digest}
 
     async def judge(self, name: str, arguments: dict[str, Any], session: str | None, trust: str | None) -> dict[str, Any]:
-        """The verdict on a call; nothing is run."""
-        tools = await self._tools(session or "")
-        spec = _spec(tools, name)
+        """The verdict on a call; nothing is run. Raises `UsageError` as the call itself does."""
+        tools, problems = await self._tools(session or "")
+        spec = _spec(tools, problems, name)
+        spelled(spec.name, arguments)
         row = await lookups.session(self._store, session) if session is not None else None
         action = Action(
             session="explain",
@@ -53,23 +58,25 @@ class ToolVerbs:
 
     async def call(self, name: str, arguments: dict[str, Any], session: str | None, approvals: ApprovalsMode | None, trust: str | None) -> dict[str, Any]:
         """The `tool.finished` object of a call through the whole pipeline."""
-        spec = _spec(await self._tools(session or ""), name)
-        message = call_of(spec.name, arguments, turn_options(self._defaults, {"approvals": approvals, "trust": trust}))
+        spec = _spec(*await self._tools(session or ""), name)
+        message = call_of(spec.name, arguments, turn_options(self._defaults, {"approvals": approvals, "trust": trust, "tools": (spec.name,)}))
         async with called(self._desk, new_session(session) if session is not None else None, message) as events:
             finished = [event async for event in events if isinstance(event.body, ToolFinished)]
         if not finished:
             raise AgentError("the call ended without a result; what was recorded is kept", hint="neuralclaw sessions show tools")
         return finished[-1].to_dict()
 
-    async def _tools(self, session: str = "") -> Toolset:
-        """The tools that a turn of this session would have."""
-        return await self._home.turn_tools(TurnContext(session=session, options=self._defaults))
+    async def _tools(self, session: str = "") -> tuple[Toolset, Sequence[ToolProblem]]:
+        """The tools that a turn of this session would have, and what of those of capabilities cannot be used."""
+        return await self._home.tools_and_problems(TurnContext(session=session, options=self._defaults))
 
 
-def _spec(tools: Toolset, name: str) -> ToolSpec:
+def _spec(tools: Toolset, problems: Sequence[ToolProblem], name: str) -> ToolSpec:
+    """The tool of that name. Raises `ToolNotFoundError`, which names the tools of capabilities that cannot be used: it may be one of them."""
     spec = tools.find(name)
     if spec is None:
-        raise ToolNotFoundError(f"there is no tool named {name!r}", hint="neuralclaw tools list")
+        told = "; ".join([f"there is no tool named {name!r}", *(problem.text for problem in problems)])
+        raise ToolNotFoundError(told, hint="neuralclaw tools list")
     return spec
 
 

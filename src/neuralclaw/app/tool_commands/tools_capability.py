@@ -2,22 +2,21 @@
 
 from typing import Any, Literal
 
-from ...capability import Capability, TurnContext, Verb
+from ...capability import Capability, Verb
 from ...plugins import load
 from ...types.options import ApprovalsMode
 from ..capability_context import BuiltInContext
 
 
 def _verbs(context: BuiltInContext) -> Any:
-    turn, _ = context.options
-    return load("tools.verbs")(context.home, context.store, context.desk, turn)
+    return load("tools.verbs")(context.home, context.store, context.desk, context.defaults.turn)
 
 
 async def list_tools(context: BuiltInContext) -> list[dict[str, Any]]:
     """The tools that a turn would have."""
-    found: list[dict[str, Any]] = await _verbs(context).list()
-    turn, _ = context.options
-    for problem in await context.home.tool_problems(TurnContext(session="", options=turn)):
+    found: list[dict[str, Any]]
+    found, problems = await _verbs(context).list()
+    for problem in problems:
         context.notice(problem.notice)
     return found
 
