@@ -2,11 +2,12 @@
 
 import json
 import queue
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
+from threading import RLock, Thread
 from typing import Any
 
 from .program import DEADLINE
@@ -18,30 +19,34 @@ class Model:
     """`say` and `done` are what the model streams next; `asked` gives what the next request told it."""
 
     def __init__(self) -> None:
-        self._pieces: queue.Queue[Any] = queue.Queue()
+        self._lock = RLock()
+        self._open: deque[queue.Queue[Any]] = deque()
+        """What the requests that wait for pieces get, the oldest first: one that was given up still takes its own end."""
+        self._ahead: deque[Any] = deque()
+        """Pieces for the next request."""
         self.requests: list[dict[str, Any]] = []
         """All that were made."""
         self._asked: queue.Queue[dict[str, Any]] = queue.Queue()
 
     def say(self, *pieces: str) -> None:
         for piece in pieces:
-            self._pieces.put({"content": piece})
+            self._put({"content": piece})
 
     def think(self, *pieces: str) -> None:
         for piece in pieces:
-            self._pieces.put({"reasoning_content": piece})
+            self._put({"reasoning_content": piece})
 
     def done(self) -> None:
-        self._pieces.put(_END)
+        self._put(_END)
 
     def cut(self) -> None:
         """Break off in the middle."""
-        self._pieces.put(_CUT)
+        self._put(_CUT)
 
     def call(self, name: str, **arguments: Any) -> None:
         """Ask for a tool, and end the reply."""
         function = {"name": name, "arguments": json.dumps(arguments)}
-        self._pieces.put({"tool_calls": [{"index": 0, "id": f"call_{name}", "type": "function", "function": function}]})
+        self._put({"tool_calls": [{"index": 0, "id": f"call_{name}", "type": "function", "function": function}]})
         self.done()
 
     def asked(self) -> str:
@@ -50,9 +55,24 @@ class Model:
 
     def deltas(self, request: dict[str, Any]) -> Iterator[Any]:
         self.requests.append(request)
+        pieces: queue.Queue[Any] = queue.Queue()
+        with self._lock:
+            ahead, self._ahead = self._ahead, deque()
+            self._open.append(pieces)
+            for piece in ahead:
+                self._put(piece)
         self._asked.put(request)
-        while (piece := self._pieces.get()) is not _END:
+        while (piece := pieces.get()) is not _END:
             yield piece
+
+    def _put(self, piece: Any) -> None:
+        with self._lock:
+            if not self._open:
+                self._ahead.append(piece)
+                return
+            self._open[0].put(piece)
+            if piece in (_END, _CUT):
+                self._open.popleft()
 
 
 @contextmanager

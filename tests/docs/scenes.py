@@ -159,7 +159,7 @@ def ctrl_c(stage: Stage) -> None:
     assert [e["status"] for e in stage.events("nap") if e["type"] == "turn.finished"] == ["cancelled"]
     stage.tells("At a question it does the same, and the question is closed.")
     with stage.terminal("run", "--session", "ask", "run rm shopping.txt") as terminal:
-        terminal.until("instead > ")
+        terminal.until("Enter > ")
         stage.screen('neuralclaw run --session ask "run rm shopping.txt"', terminal, code=stopped(terminal))
     assert stage.types("neuralclaw approvals list").out == ""
 
@@ -236,7 +236,7 @@ def second_terminal(stage: Stage) -> None:
     stage.quietly("echo milk > shopping.txt")
     with stage.terminal("run", "--session", "tidy", "run rm shopping.txt") as terminal:
         terminal.until("(question ")
-        terminal.until("instead > ")
+        terminal.until("Enter > ")
         asked = terminal.seen.replace("\r\n", "\n")
         stage.shows("# first terminal", '$ neuralclaw run --session tidy "run rm shopping.txt"', asked)
         stage.shows("", "# second terminal")
@@ -286,7 +286,7 @@ def killed_run(stage: Stage) -> None:
         until(lambda: stage.runs("sleep 303"))
         kill(terminal)
     with stage.terminal("run", "--resume", "work") as terminal:
-        terminal.until("instead > ")
+        terminal.until("Enter > ")
         terminal.type("y\n")
         assert terminal.end() == 0, terminal.seen
         stage.screen("neuralclaw run --resume work", terminal)

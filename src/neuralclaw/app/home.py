@@ -16,7 +16,7 @@ from .. import config, lookups
 from ..capability import CapabilityContext, ContextSource, TurnContext
 from ..errors import NeuralClawError
 from ..plugins import load
-from ..ports import Clock, Provider
+from ..ports import Clock, Provider, Toolset
 from ..safety.gate import PolicyGate
 from ..sandbox.confined_files import ConfinedFiles
 from ..sandbox.environment import clean_env
@@ -121,10 +121,15 @@ class Home:
         """`turn_tools` and `tool_problems` of one question to the capabilities."""
         named = turn.options.tools
         if named is not None and all(self.tools.find(name) for name in named):
-            return TurnTools(self.tools, self.redactor, named), ()
+            return self._only(self.tools, named), ()
         brought = await self.capability_parts.tools(turn)
         tools, problems = self._with(brought) if brought else (self.tools, [])
-        return tools if named is None else TurnTools(tools, self.redactor, named), problems
+        return tools if named is None else self._only(tools, named), problems
+
+    def _only(self, tools: Toolset, named: Sequence[str]) -> TurnTools:
+        """Of these tools those of the names or aliases."""
+        found = [(name, tools.find(name)) for name in named]
+        return TurnTools(tools, self.redactor, tuple(spec.name if spec is not None else name for name, spec in found))
 
     def _with(self, brought: Sequence[BroughtTools]) -> tuple[TurnTools, list[ToolProblem]]:
         before, made, problems = self._more

@@ -38,8 +38,6 @@ T = TypeVar("T")
 
 _PATIENCE = 10.0
 """Seconds to wait for a stranger's lock."""
-_LAST = 2**63 - 1
-"""The largest number that a column holds: no entry has a larger one."""
 _AT_ONCE = 128
 """Entries that may be read on the event loop; more are read in a worker thread."""
 _HEAVY = 1 << 18
@@ -205,7 +203,6 @@ class SqliteStore:
 
     async def read(self, session: str, *, after: int = 0, from_turn: int = 0, kinds: Sequence[str] | None = None) -> list[Entry]:
         """See `ports.Store`."""
-        after = min(after, _LAST)
         entries = self._readers.run(lambda c: queries.entries_after(c, self._codec, Wanted(session, after, from_turn, kinds), _AT_ONCE))
         if len(entries) == _AT_ONCE:
             wanted = Wanted(session, entries[-1].entry, from_turn, kinds)
