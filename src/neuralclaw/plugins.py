@@ -108,45 +108,30 @@ class BuiltInCapability:
         return self.parts is None or known.get(part, part in self.parts)
 
 
+def _commands(value: str, noun: str, verbs: tuple[str, ...], phrase: str) -> BuiltInCapability:
+    """A capability that brings the verbs of one noun, and nothing else."""
+    return BuiltInCapability(value, {noun: f"{', '.join(verbs)}: {phrase}"}, verbs=tuple(f"{noun}.{verb}" for verb in verbs), parts=frozenset())
+
+
 _RECORD = "neuralclaw.app.record.record_capabilities"
 CAPABILITIES: dict[str, BuiltInCapability] = {
     "documents": BuiltInCapability("neuralclaw.documents.document_formats:DOCUMENTS", parts=frozenset({"formats"})),
-    "models": BuiltInCapability(
+    "models": _commands(
         "neuralclaw.app.models.models_capability:MODELS",
-        {"models": "list, show, try: which models there are, and what one achieves before you trust it"},
-        verbs=("models.list", "models.show", "models.try"),
-        parts=frozenset(),
+        "models",
+        ("list", "show", "try"),
+        "which models there are, and what one achieves before you trust it",
     ),
-    "sessions": BuiltInCapability(
-        f"{_RECORD}:SESSIONS",
-        {"sessions": "list, show, send, cancel: what was said and done, and a word to it"},
-        verbs=("sessions.list", "sessions.show", "sessions.send", "sessions.cancel"),
-        parts=frozenset(),
-    ),
-    "approvals": BuiltInCapability(
-        f"{_RECORD}:APPROVALS",
-        {"approvals": "list, show, answer: questions that wait for you"},
-        verbs=("approvals.list", "approvals.show", "approvals.answer"),
-        parts=frozenset(),
-    ),
-    "grants": BuiltInCapability(
-        f"{_RECORD}:GRANTS",
-        {"grants": "list, revoke: the answers that hold for a session or a workspace"},
-        verbs=("grants.list", "grants.revoke"),
-        parts=frozenset(),
-    ),
-    "tools": BuiltInCapability(
+    "sessions": _commands(f"{_RECORD}:SESSIONS", "sessions", ("list", "show", "send", "cancel"), "what was said and done, and a word to it"),
+    "approvals": _commands(f"{_RECORD}:APPROVALS", "approvals", ("list", "show", "answer"), "questions that wait for you"),
+    "grants": _commands(f"{_RECORD}:GRANTS", "grants", ("list", "revoke"), "the answers that hold for a session or a workspace"),
+    "tools": _commands(
         "neuralclaw.app.tool_commands.tools_capability:TOOLS",
-        {"tools": "list, show, call: what the agent can do, each call through the gate"},
-        verbs=("tools.list", "tools.show", "tools.call"),
-        parts=frozenset(),
+        "tools",
+        ("list", "show", "call"),
+        "what the agent can do, each call through the gate",
     ),
-    "audit": BuiltInCapability(
-        f"{_RECORD}:AUDIT",
-        {"audit": "verify, show, export: the record of everything"},
-        verbs=("audit.verify", "audit.show", "audit.export"),
-        parts=frozenset(),
-    ),
+    "audit": _commands(f"{_RECORD}:AUDIT", "audit", ("verify", "show", "export"), "the record of everything"),
 }
 """The built-in capabilities, in the order in which their providers wrap one another, the innermost first."""
 
