@@ -79,19 +79,32 @@ async def run_apart(work: Callable[[], Awaitable[T]]) -> EndOfWork[T]:
     return end
 
 
+async def _run_here(work: Callable[[], Awaitable[T]]) -> EndOfWork[T]:
+    """How `work` ends in the task of the caller, where every cancellation is one from outside."""
+    end: EndOfWork[T] = EndOfWork()
+    try:
+        end.given.append(await work())
+    except Exception as error:
+        end.error = error
+    return end
+
+
 async def run_foreign(
     what: str,
     work: Callable[[], Awaitable[T]],
     *,
     passes: tuple[type[Exception], ...] = (),
     failure: Callable[[str, BaseException], NeuralClawError] | None = None,
+    apart: bool = True,
 ) -> T:
     """What `work` gives, which runs as `run_apart` says. `what` names it and whose it is, for the error.
+
+    Not `apart`: the code is the program's own, which cancels no task and leaves no scope open; it runs in the task of the caller.
 
     Raises an `AgentError`, or what `failure` makes of `what` and the cause, for whatever it raises: an exception of any class, an exit of the program,
     a cancellation that nobody here asked for. Errors of the classes `passes` are raised as they are, also out of a group that holds one alone.
     """
-    end = await run_apart(work)
+    end = await (run_apart(work) if apart else _run_here(work))
     error = end.error
     if error is None:
         return end.given[0]

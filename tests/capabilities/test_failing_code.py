@@ -148,6 +148,14 @@ async def test_errors_that_may_pass_are_raised_as_they_are_also_out_of_a_group_t
         await run_foreign("the probe", groups_another, passes=(KeyError,))
 
 
+async def test_our_own_code_fails_with_the_same_error_and_its_cancellation_passes() -> None:
+    with pytest.raises(AgentError, match="the probe failed: KeyError: 'mood'"):
+        await run_foreign("the probe", raises, apart=False)
+    with anyio.move_on_after(0.05) as scope:
+        await run_foreign("the probe", anyio.sleep_forever, apart=False)
+    assert scope.cancelled_caught
+
+
 async def test_a_cancellation_from_outside_passes_foreign_code() -> None:
     begun, never = anyio.Event(), anyio.Event()
 

@@ -12,6 +12,7 @@ GATE = "safety/gate.py"
 # Top-level guards: {"room/file.py:Class.function": "why everything is caught there"}.
 CATCH_ALL: dict[str, str] = {
     "foreign_code.py:EndOfWork.follow": "code that others wrote: whatever it raises is given to who waits for it",
+    "foreign_code.py:_run_here": "the same for code of our own, in the task of the caller",
     "foreign_code.py:call_foreign": "the same for a plain function",
     "foreign_code.py:_text": "an error that others wrote may not be able to say what it is",
     "foreign_code.py:shown_value": "and neither may a value",

@@ -44,6 +44,8 @@ class Equipment(msgspec.Struct, frozen=True, kw_only=True):
     """What a run of a turn works with: made for its session and options when the run begins, and the same to its end."""
 
     model: ChosenModel
+    foreign_provider: bool = True
+    """Whether the model's provider, or one around it, is others' code."""
     tools: Toolset
     gate: Gate
     system: str

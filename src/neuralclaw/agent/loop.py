@@ -146,7 +146,8 @@ def warn_of_pictures(turn: Turn) -> None:
 async def stream(turn: Turn, request: Request) -> ModelReply:
     """The finished reply. A provider that raises instead of failing by value ends its own turn and no other."""
     try:
-        return await run_foreign("the provider", partial(streamed, turn, request), passes=(NeuralClawError,), failure=provider_error)
+        read = partial(streamed, turn, request)
+        return await run_foreign("the provider", read, passes=(NeuralClawError,), failure=provider_error, apart=turn.equipment.foreign_provider)
     except StoreError:
         raise
     except NeuralClawError as error:

@@ -62,7 +62,11 @@ def _clean(value: Any, redact: Callable[[str], str]) -> Any:
         items = [_clean(one, redact) for one in value]
         return value if all(a is b for a, b in zip(value, items, strict=True)) else kind(items)
     if isinstance(value, msgspec.Struct):
-        changed = {name: new for name in value.__struct_fields__ if (new := _clean(old := getattr(value, name), redact)) is not old}
+        changed = {}
+        for name in kind.__struct_fields__:
+            old = getattr(value, name)
+            if old and type(old) not in PLAIN and (new := _clean(old, redact)) is not old:
+                changed[name] = new
         if not changed:
             return value
         return None if kind is ReasoningState else msgspec.structs.replace(value, **changed)

@@ -15,12 +15,13 @@ log = logging.getLogger(__name__)
 class TurnSource(msgspec.Struct, frozen=True, kw_only=True):
     """A source of context as one turn reads it. `read` gives texts with the labels of where they came from; the turn waits for it.
 
-    `room`: bytes (UTF-8) of these texts in all that the model is told, the rest is cut; None: as many as there are.
+    `foreign`: others wrote it. `room`: bytes (UTF-8) of these texts in all that the model is told, the rest is cut; None: as many as there are.
     """
 
     name: str
     read: Callable[[], Awaitable[Sequence[tuple[str, Labels]]]]
     room: int | None = None
+    foreign: bool = True
 
 
 class SourceTexts(msgspec.Struct, frozen=True):
@@ -37,7 +38,7 @@ async def read_sources(sources: Sequence[TurnSource], redaction: Redaction) -> S
     labels, failed = NONE, []
     for source in sources:
         try:
-            read = await run_foreign(f"the context source {source.name}", source.read)
+            read = await run_foreign(f"the context source {source.name}", source.read, apart=source.foreign)
             pieces = [(redaction.redact(text), checked_labels(where)) for text, where in read]  # before it is cut: half a secret is none that is found
             kept = fit_texts([text for text, _ in pieces], source.room)
         except Exception as error:

@@ -15,6 +15,7 @@ from ..types.events import TurnStarted
 from ..types.labels import NONE, Labels
 from ..types.messages import ToolDef
 from ..types.options import TurnOptions
+from .builtin_sources import NO_CONTEXT
 from .home import Home
 from .option_checks import still_there, tools_of
 from .tool_call_turns import DIRECT
@@ -46,6 +47,7 @@ async def equip(home: Home, session: str, number: int, options: TurnOptions, beg
     provider = model.provider if options.model == DIRECT else await home.capability_parts.wrap(turn, model.provider)
     return Equipment(
         model=msgspec.structs.replace(model, provider=provider),
+        foreign_provider=home.models.given or provider is not model.provider,
         tools=prompt.tools,
         gate=home.gate,
         system=prompt.system,
@@ -62,7 +64,7 @@ def sources(home: Home, turn: TurnContext, place: Place) -> Sequence[TurnSource]
     for source, context in home.sources():
         if source.place == place:
             room = int(source.share * turn.window) * BYTES_PER_TOKEN
-            found.append(TurnSource(name=source.name, read=partial(source.read, context, turn, room), room=room))
+            found.append(TurnSource(name=source.name, read=partial(source.read, context, turn, room), room=room, foreign=context is not NO_CONTEXT))
     return found
 
 

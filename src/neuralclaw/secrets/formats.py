@@ -86,6 +86,8 @@ class Shape:
 
 SHAPES = tuple(map(Shape, FORMATS))
 PREFIXES = tuple((prefix, shape) for shape in SHAPES for prefix in shape.prefixes)
+MARKED = tuple((mark, tuple((prefix, shape) for prefix, shape in PREFIXES if mark == next((m for m in "-_" if m in prefix), ""))) for mark in ("-", "_", ""))
+"""The same by a character that they contain: most texts lack it."""
 BEGUN = frozenset(prefix[:size] for prefix, _ in PREFIXES for size in range(1, len(prefix)))
 """Every beginning of a prefix that is not the whole of it."""
 LONGEST_BEGUN = max(map(len, BEGUN))

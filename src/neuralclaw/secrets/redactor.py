@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from .formats import BEGUN, LONGEST_BEGUN, PREFIXES, SHORTEST_KEY, Shape
+from .formats import BEGUN, LONGEST_BEGUN, MARKED, PREFIXES, SHORTEST_KEY, Shape
 from .spellings import spellings, unfit
 
 BREAK = re.compile(r"[\r\n][\r\n \t]*")
@@ -199,7 +199,7 @@ def _literal_search(literal: str, shown: str, joined: str, positions: list[int] 
 def _format_searches(text: str) -> list[Search]:
     if len(text) < SHORTEST_KEY:
         return []
-    return [_format_search(shape, prefix, text) for prefix, shape in PREFIXES if prefix in text]
+    return [_format_search(shape, prefix, text) for mark, marked in MARKED if mark in text for prefix, shape in marked if prefix in text]
 
 
 def _format_search(shape: Shape, prefix: str, text: str) -> Search:

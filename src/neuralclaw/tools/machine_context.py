@@ -27,6 +27,7 @@ class MachineContext:
         self._monotonic = monotonic
         self._sample: dict[str, Any] = {}
         self._taken = float("-inf")
+        self._texts: dict[str, str] = {}
         self._lock = anyio.Lock()
 
     async def describe(self, workspace: str) -> str:
@@ -34,7 +35,12 @@ class MachineContext:
         async with self._lock:
             if self._monotonic() - self._taken >= FRESH_SECONDS:
                 self._sample = await anyio.to_thread.run_sync(sample)
-                self._taken = self._monotonic()
+                self._taken, self._texts = self._monotonic(), {}
+        if workspace not in self._texts:
+            self._texts[workspace] = self._described(workspace)
+        return self._texts[workspace]
+
+    def _described(self, workspace: str) -> str:
         now = {"time": datetime.now().astimezone().isoformat(timespec="minutes"), "workspace": workspace, **disk_of(workspace), **self._sample}
         encoded = _encoder.encode(now).decode().replace("<", "\\u003c")  # the workspace's name closes no tag
         return f"<environment>\n{encoded}\n</environment>\n{_WHAT}"

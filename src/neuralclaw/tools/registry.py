@@ -1,5 +1,6 @@
 """The tools of an agent under their names, behind `ports.Toolset`."""
 
+import functools
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -115,7 +116,8 @@ class Registry:
 async def _guarded(item: FunctionTool | ObjectTool, grant: Grant, ctx: ToolContext) -> ToolResult:
     """The guard between tools, which anyone may write, and the turn: whatever one raises is an error of that call alone."""
     passes = (ToolError, SecurityError, Retry, Parked)  # what the pipeline of a call knows how to go on from
-    return await run_foreign(item.spec.name, lambda: item.run(grant.arguments, grant, ctx), passes=passes, failure=_execution_error)
+    run = functools.partial(item.run, grant.arguments, grant, ctx)
+    return await run_foreign(item.spec.name, run, passes=passes, failure=_execution_error, apart=not item.spec.built_in)
 
 
 def _execution_error(name: str, cause: BaseException) -> ToolExecutionError:
