@@ -62,11 +62,11 @@ def _clean(value: Any, redact: Callable[[str], str]) -> Any:
         items = [_clean(one, redact) for one in value]
         return value if all(a is b for a, b in zip(value, items, strict=True)) else kind(items)
     if isinstance(value, msgspec.Struct):
-        changed = {}
-        for name in kind.__struct_fields__:
-            old = getattr(value, name)
-            if old and type(old) not in PLAIN and (new := _clean(old, redact)) is not old:
-                changed[name] = new
+        changed = {
+            name: new
+            for name, old in zip(kind.__struct_fields__, msgspec.structs.astuple(value), strict=True)
+            if old and type(old) not in PLAIN and (new := _clean(old, redact)) is not old
+        }
         if not changed:
             return value
         return None if kind is ReasoningState else msgspec.structs.replace(value, **changed)

@@ -69,6 +69,7 @@ class Capabilities:
 
     def __init__(self, loaded: Sequence[LoadedCapability] = (), left_out: Sequence[LeftOut] = (), found: Packages = installed) -> None:
         self.loaded, self.left_out, self._found = tuple(loaded), tuple(left_out), found
+        self._with_part: dict[str, tuple[LoadedCapability, ...]] = {}
 
     @classmethod
     def load(
@@ -110,7 +111,13 @@ class Capabilities:
 
     def bringing(self, part: str) -> Iterator[Capability]:
         """Those that may have this part (`tools`, `events` …); no other is imported."""
-        return (one.capability for one in self.loaded if one.brings(part))
+        return (one.capability for one in self.loaded_with(part))
+
+    def loaded_with(self, part: str) -> tuple[LoadedCapability, ...]:
+        """The same, none imported."""
+        if part not in self._with_part:
+            self._with_part[part] = tuple(one for one in self.loaded if one.brings(part))
+        return self._with_part[part]
 
     @property
     def enabled(self) -> tuple[LoadedCapability, ...]:
@@ -268,7 +275,7 @@ class ClientCapabilities:
 
     async def tools(self, turn: TurnContext) -> list[BroughtTools]:
         """The tools of a turn by capability. One whose function raises brings none to this turn, and says why."""
-        return [await self._tools_of(one, tools, turn) for one in self.capabilities.loaded if one.brings("tools") and (tools := one.capability.tools)]
+        return [await self._tools_of(one, tools, turn) for one in self.capabilities.loaded_with("tools") if (tools := one.capability.tools)]
 
     async def _tools_of(self, one: LoadedCapability, ask: Callable[..., Awaitable[Sequence[Any]]], turn: TurnContext) -> BroughtTools:
         """The tools that a capability gives; none where its code fails, gives no list, or takes longer than `TOOLS_SECONDS` outside a turn."""

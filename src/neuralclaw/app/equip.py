@@ -1,13 +1,12 @@
 """Equips a turn: one function makes what a run works with, for its session and options; and the options themselves are filled in."""
 
 from collections.abc import Sequence
-from functools import partial
+from functools import lru_cache, partial
 
 import msgspec
 
 from .. import lookups
 from ..agent.equipment import Equipment, StartRecord
-from ..agent.prompt import system_prompt
 from ..agent.sources import TurnSource, read_sources
 from ..capability import Place, TurnContext
 from ..types.entries import blob_digest
@@ -22,6 +21,8 @@ from .tool_call_turns import DIRECT
 from .turn_tools import TurnTools
 
 BYTES_PER_TOKEN = 4
+PROMPTS_KEPT = 64
+"""System prompts that are kept for the next turn: one for each workspace and its instructions."""
 _definitions = msgspec.json.Decoder(tuple[ToolDef, ...])
 
 
@@ -70,10 +71,9 @@ def sources(home: Home, turn: TurnContext, place: Place) -> Sequence[TurnSource]
 
 async def _new_prompt(home: Home, turn: TurnContext, tools: TurnTools, *, told: bool) -> Prompt:
     """The prompt of this moment, without secrets. `told`: with what the sources say."""
-    base = home.redactor.redact(system_prompt(home.loaded.settings.agent.name, turn.options.workspace))
+    base = home.base_prompt(turn.options.workspace)
     said = await read_sources(sources(home, turn, "system") if told else (), home.redactor)
-    system = f"{base}\n{said.text}" if said.text else base
-    return Prompt(system=system, tools=tools, definitions=tools.definitions, base=base, source_text=said.text, labels=said.labels)
+    return Prompt(system=_joined(base, said.text), tools=tools, definitions=tools.definitions, base=base, source_text=said.text, labels=said.labels)
 
 
 async def _recorded_prompt(home: Home, turn: TurnContext, tools: TurnTools, begun: TurnStarted) -> Prompt:
@@ -88,12 +88,25 @@ async def _recorded_prompt(home: Home, turn: TurnContext, tools: TurnTools, begu
 
 def _start_record(home: Home, prompt: Prompt) -> StartRecord:
     """What the beginning of a turn says of its prompt."""
-    blobs = (prompt.system.encode(), prompt.tools.encoded)
-    digests = home.digests | {"prompt": blob_digest(prompt.base.encode()), "tools": prompt.tools.digest}
+    system, stored = _encoded(prompt.system)
+    digests = home.digests | {"prompt": _encoded(prompt.base)[1], "tools": prompt.tools.digest}
     if prompt.source_text:
-        digests["instructions"] = blob_digest(prompt.source_text.encode())
-    stored = {"system": blob_digest(blobs[0]), "tools": blob_digest(blobs[1])}
-    return StartRecord(stored=stored, digests=digests, labels=prompt.labels, blobs=blobs)
+        digests["instructions"] = _encoded(prompt.source_text)[1]
+    blobs = (system, prompt.tools.encoded)
+    return StartRecord(stored={"system": stored, "tools": blob_digest(prompt.tools.encoded)}, digests=digests, labels=prompt.labels, blobs=blobs)
+
+
+@lru_cache(maxsize=PROMPTS_KEPT)
+def _joined(base: str, told: str) -> str:
+    """The system prompt: one text for all turns that begin with it."""
+    return f"{base}\n{told}" if told else base
+
+
+@lru_cache(maxsize=3 * PROMPTS_KEPT)
+def _encoded(text: str) -> tuple[bytes, str]:
+    """The bytes of a text, and their digest."""
+    encoded = text.encode()
+    return encoded, blob_digest(encoded)
 
 
 async def resolve(home: Home, defaults: TurnOptions, session: str, options: TurnOptions | None) -> TurnOptions:

@@ -13,6 +13,7 @@ import anyio.to_thread
 import msgspec
 
 from .. import config, lookups
+from ..agent.prompt import system_prompt
 from ..capability import CapabilityContext, ContextSource, TurnContext
 from ..errors import NeuralClawError
 from ..plugins import load
@@ -81,6 +82,8 @@ class Home:
         self.instructions = WorkspaceInstructions(env.get("HOME", "")) if settings.agent.project_instructions else None
         environment = MachineContext(clock.monotonic) if settings.agent.environment_snapshot else None
         self._sources = [(source, NO_CONTEXT) for source in builtin_sources(self.instructions, environment)]
+        self.base_prompt = functools.lru_cache(maxsize=64)(self._base_prompt)
+        """The system prompt of a turn in this workspace, without what the sources tell, and without secrets."""
         self.capability_parts: CapabilityParts = NOTHING
         self.log_writer = open_log(loaded, self.redactor)
 
@@ -101,6 +104,9 @@ class Home:
         """SHA-256 of what decides how every turn here goes: settings and policy."""
         of = {"settings": [(v.key, v.value) for v in self.loaded.values], "policy": self.policy}
         return {name: hashlib.sha256(msgspec.json.encode(value, order="deterministic")).hexdigest() for name, value in of.items()}
+
+    def _base_prompt(self, workspace: str) -> str:
+        return self.redactor.redact(system_prompt(self.loaded.settings.agent.name, workspace))
 
     def sources(self) -> list[tuple[ContextSource, CapabilityContext]]:
         """All that tells the model something: the built-in sources, then those of capabilities."""

@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 
@@ -21,7 +22,12 @@ def link(previous: str, header: Header) -> str:
 
 def body_digest(key: bytes, data: bytes) -> bytes:
     """HMAC-SHA-256 of a body under its own random key, which is erased with it: an erased body cannot be guessed back."""
-    return hmac.digest(key, data, "sha256")
+    return hmac.digest(key, data, _sha256)
+
+
+def _sha256(data: bytes = b"") -> Any:
+    """The digest as a function of Python: by name, `hmac` lets other threads run for each body, and waits up to 0.1 ms to go on."""
+    return hashlib.sha256(data)
 
 
 def verify(headers: Iterable[Header]) -> tuple[int, str, BadRecord | None]:

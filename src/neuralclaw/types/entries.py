@@ -1,5 +1,6 @@
 """Entries of the journal: header and body, and the event that shows one to a subscriber."""
 
+import functools
 import hashlib
 from datetime import UTC, datetime
 from typing import Any
@@ -147,6 +148,7 @@ _LAST_MICRO = 253_402_300_799_000_000
 """31 December 9999, the last second that `datetime` knows."""
 
 
+@functools.lru_cache(maxsize=256)
 def rfc3339(micros: int) -> str:
     """Epoch microseconds as RFC 3339 in UTC, milliseconds shown. What lies outside the years 1970 to 9999 is shown as the nearest of them."""
     moment = datetime.fromtimestamp(min(max(micros, 0), _LAST_MICRO) / 1_000_000, UTC)
