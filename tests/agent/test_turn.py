@@ -1,13 +1,16 @@
 """A turn from the message to its end, with a scripted model and everything else real."""
 
+from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 
 from neuralclaw import tool
 from neuralclaw.testing import FunctionProvider, Reply, ScriptedProvider
-from neuralclaw.types.messages import Failure, ModelInfo, Request, ToolMessage, UserMessage
+from neuralclaw.types.content import MAX_NESTING
+from neuralclaw.types.messages import Failure, Finished, ModelEvent, ModelInfo, ModelReply, ReasoningState, Request, ToolMessage, UserMessage
 
 from .kit import agent, call, calls, events
 
@@ -262,3 +265,34 @@ async def test_a_defect_in_one_sessions_turn_reaches_its_follower_and_no_other_s
         (row,) = await a.do("sessions.list", unfinished=True)
         assert (await a.ask("hello", session="t")).text == "fine"
     assert row["session"] == "s"
+
+
+def nested(levels: int) -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
+@pytest.mark.parametrize("levels", [MAX_NESTING, 500, 900])
+async def test_arguments_that_are_nested_too_deeply_are_an_error_of_their_call(levels: int, home: Path) -> None:
+    async with agent(home, calls(call("echo", text=nested(levels))), "I see") as a:
+        seen = await events(a, "go", session="s")
+    assert seen.of("message")[0].tool_calls[0].arguments == {}
+    assert f"nested deeper than {MAX_NESTING} levels" in seen.one("tool.finished").content
+    assert seen.one("turn.finished").status == "done"
+
+
+async def test_reasoning_that_is_nested_too_deeply_is_not_kept(home: Path) -> None:
+    class Deep(FunctionProvider):
+        async def _events(self, request: Request) -> AsyncIterator[ModelEvent]:
+            yield Finished(ModelReply(text="done", stop="end", state=ReasoningState("chat", "model", (nested(500),))))
+
+    async with agent(home, provider=Deep(never)) as a:
+        seen = await events(a, "go", session="s")
+    assert seen.one("message").state is None
+    assert seen.one("turn.finished").status == "done"
+
+
+async def never(request: Request) -> Reply:
+    raise AssertionError("it streams its own events")

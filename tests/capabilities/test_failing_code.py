@@ -324,6 +324,17 @@ async def test_a_verb_and_a_check_that_fail_are_named(fails: Callable[[], Awaita
     assert why in found[1].text
 
 
+async def test_checks_that_do_not_end_are_stopped_and_those_found_before_count(home: Path, tmp_path: Path) -> None:
+    async def checks(context: Any) -> AsyncIterator[DoctorCheck]:
+        yield DoctorCheck(check="failing", ok=True, text="well")
+        await anyio.sleep_forever()
+
+    async with Agent.open(home=home, workspace=tmp_path, environ={}) as agent:
+        given = capability(checks=checks).for_client(client_of(agent))
+        found = [check async for check in given.checks(0.1)]
+    assert [check.text for check in found] == ["well", "its check did not end within 0.1 s and was stopped"]
+
+
 async def test_an_error_of_the_tree_that_a_verb_raises_is_its_own(home: Path, tmp_path: Path) -> None:
     async def run(context: Any) -> Any:
         raise UsageError("no such habit", hint="habit list")

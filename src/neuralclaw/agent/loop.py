@@ -8,6 +8,7 @@ import msgspec
 
 from ..errors import LLMError, NeuralClawError, StoreError
 from ..foreign_code import reason_with_place, run_foreign
+from ..types.content import MAX_NESTING, nested_too_deeply
 from ..types.entries import blob_digest
 from ..types.events import Debug, Durable, ErrorEvent, ErrorInfo, Message, Nudge, Passing, RetryEvent, StatusEvent, TextDelta
 from ..types.labels import AGENT, Labels, join
@@ -183,7 +184,18 @@ async def streamed(turn: Turn, request: Request) -> ModelReply:
                     turn.show(StatusEvent(text=text))
                 case Finished(finished):
                     deltas.end()
-                    reply = finished
+                    reply = shallow(finished)
+    return reply
+
+
+def shallow(reply: ModelReply) -> ModelReply:
+    """The reply without values that are nested deeper than an entry may be: such arguments become the error of their call."""
+    why = f"the arguments are nested deeper than {MAX_NESTING} levels; send the call again with flatter ones"
+    deep = {n: msgspec.structs.replace(call, arguments={}, error=why) for n, call in enumerate(reply.tool_calls) if nested_too_deeply(call.arguments)}
+    if deep:
+        reply = msgspec.structs.replace(reply, tool_calls=tuple(deep.get(n, call) for n, call in enumerate(reply.tool_calls)))
+    if reply.state is not None and any(map(nested_too_deeply, reply.state.items)):
+        reply = msgspec.structs.replace(reply, state=None)
     return reply
 
 

@@ -27,6 +27,8 @@ from .capability_verbs import CapabilityVerb
 from .lazy_parts import LazyChannel
 
 BUILT_IN = "built in"
+CHECK_SECONDS = 30.0
+"""Seconds that a capability's checks may take together."""
 TOOLS_SECONDS = 2.0
 """How long a capability is waited for that is asked for its tools outside a turn; in a turn, the time limit of the turn holds."""
 Packages = Callable[[], Sequence[InstalledCapability]]
@@ -340,25 +342,28 @@ class ClientCapabilities:
     def _context_with(self, one: Capability, desk: Desk) -> CapabilityContext:
         return ClientContext(one, self._client._replace(desk=desk))
 
-    async def checks(self) -> AsyncIterator[DoctorCheck]:
-        """What their checks find. One that raises is a failed check that names its capability."""
+    async def checks(self, seconds: float = CHECK_SECONDS) -> AsyncIterator[DoctorCheck]:
+        """What their checks find. One that raises, or takes longer than `seconds`, is a failed check that names its capability."""
         for one in self.capabilities.bringing("checks"):
             if one.checks is not None:
-                for check in await self._checked(one.name, one.checks):
+                for check in await self._checked(one.name, one.checks, seconds):
                     yield check
 
-    async def _checked(self, name: str, checks: Callable[[CapabilityContext], AsyncIterator[DoctorCheck]]) -> list[DoctorCheck]:
+    async def _checked(self, name: str, checks: Callable[[CapabilityContext], AsyncIterator[DoctorCheck]], seconds: float) -> list[DoctorCheck]:
         done: list[DoctorCheck] = []
 
         async def find() -> None:
             async for check in checks(self.context(name)):
                 done.append(_in_lines(check) if isinstance(check, DoctorCheck) else _no_check(name, check))  # noqa: PERF401  # what was found before an error counts
 
-        try:
-            await run_foreign("its check", find)
-        except AgentError as error:
-            fix = getattr(error.__cause__, "hint", None)
-            done.append(DoctorCheck(check=name, ok=False, text=error.text, fix=fix))
+        with anyio.move_on_after(seconds) as limit:
+            try:
+                await run_foreign("its check", find)
+            except AgentError as error:
+                fix = getattr(error.__cause__, "hint", None)
+                done.append(DoctorCheck(check=name, ok=False, text=error.text, fix=fix))
+        if limit.cancelled_caught:
+            done.append(DoctorCheck(check=name, ok=False, text=f"its check did not end within {seconds:g} s and was stopped"))
         return done
 
 

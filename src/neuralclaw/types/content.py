@@ -37,12 +37,19 @@ def plain_json(value: Any) -> Any:
         raise ValueError(f"it is nested deeper than {MAX_NESTING} levels, or contains itself") from None
     except (TypeError, ValueError, OverflowError, msgspec.MsgspecError) as error:
         raise ValueError(str(error)) from error
-    level = [made] if isinstance(made, dict | list) else []
+    if nested_too_deeply(made):
+        raise ValueError(f"it is nested deeper than {MAX_NESTING} levels")
+    return made
+
+
+def nested_too_deeply(value: Any) -> bool:
+    """Whether a JSON value has more than `MAX_NESTING` lists and objects inside each other."""
+    level = [value] if isinstance(value, dict | list) else []
     for _ in range(MAX_NESTING):
         level = [inner for outer in level for inner in (outer.values() if isinstance(outer, dict) else outer) if isinstance(inner, dict | list)]
         if not level:
-            return made
-    raise ValueError(f"it is nested deeper than {MAX_NESTING} levels")
+            return False
+    return True
 
 
 def mend(text: str) -> str:
