@@ -1,18 +1,22 @@
 """A file format that another capability brings: the file tools read and write it as they do the built-in ones."""
 
+import asyncio
 import codecs
 from pathlib import Path
 from typing import Any
 
+import anyio
 import msgspec
 import pytest
 
 from neuralclaw.capability import FileFormat
 from neuralclaw.conversion import Head
 from neuralclaw.documents.document_formats import DOCUMENTS
-from neuralclaw.errors import ToolError
+from neuralclaw.errors import ToolError, ToolExecutionError
 from neuralclaw.sandbox.confined_files import ConfinedFiles
 from neuralclaw.sandbox.converter import Conversion
+from neuralclaw.sandbox.process import ProcessSandbox
+from neuralclaw.tools.builtin import workspace_tools
 from neuralclaw.tools.file_formats import FileFormats
 from neuralclaw.tools.files import edit_file, read_file, write_file
 from neuralclaw.tools.registry import Registry
@@ -112,3 +116,18 @@ async def test_a_format_that_fails_to_look_at_a_file_is_an_error_of_that_call_al
         formats.of(b"x", "a.odd")
     assert await formats.text_of("a.odd", b"x") is None
     assert formats.of(b"x", "a.txt") is None
+
+
+async def test_a_format_that_cancels_the_task_it_runs_in_fails_that_call_alone(tmp_path: Path, workspace: Path) -> None:
+    def recognise(head: bytes) -> bool:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        return False
+
+    formats = FileFormats([FileFormat(name="odd", title="odd file", suffixes=(".odd",), recognise=recognise, reader="odd")], Turning())
+    tools = Registry(workspace_tools(ConfinedFiles(str(tmp_path / "pre")), ProcessSandbox(), {}, formats=formats))
+    (workspace / "a.odd").write_bytes(b"x")
+    with pytest.raises(ToolExecutionError, match="cancelled from within"):
+        await call(tools, workspace, "read_file", path="a.odd")
+    await anyio.lowlevel.checkpoint()
