@@ -190,13 +190,16 @@ async def streamed(turn: Turn, request: Request) -> ModelReply:
 
 def shallow(reply: ModelReply) -> ModelReply:
     """The reply without values that are nested deeper than an entry may be: such arguments become the error of their call."""
+    calls = tuple(_shallow_call(call) for call in reply.tool_calls)
+    state = None if reply.state is not None and any(map(nested_too_deeply, reply.state.items)) else reply.state
+    return msgspec.structs.replace(reply, tool_calls=calls, state=state)
+
+
+def _shallow_call(call: ToolCall) -> ToolCall:
+    if not nested_too_deeply(call.arguments):
+        return call
     why = f"the arguments are nested deeper than {MAX_NESTING} levels; send the call again with flatter ones"
-    deep = {n: msgspec.structs.replace(call, arguments={}, error=why) for n, call in enumerate(reply.tool_calls) if nested_too_deeply(call.arguments)}
-    if deep:
-        reply = msgspec.structs.replace(reply, tool_calls=tuple(deep.get(n, call) for n, call in enumerate(reply.tool_calls)))
-    if reply.state is not None and any(map(nested_too_deeply, reply.state.items)):
-        reply = msgspec.structs.replace(reply, state=None)
-    return reply
+    return msgspec.structs.replace(call, arguments={}, error=why)
 
 
 def hear(turn: Turn, delta: Passing) -> None:

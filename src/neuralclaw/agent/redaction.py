@@ -65,7 +65,7 @@ def _clean(value: Any, redact: Callable[[str], str]) -> Any:
         changed = {
             name: new
             for name, old in zip(kind.__struct_fields__, msgspec.structs.astuple(value), strict=True)
-            if old and type(old) not in PLAIN and (new := _clean(old, redact)) is not old
+            if type(old) not in PLAIN and (new := _clean(old, redact)) is not old
         }
         if not changed:
             return value

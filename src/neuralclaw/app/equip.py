@@ -15,14 +15,12 @@ from ..types.labels import NONE, Labels
 from ..types.messages import ToolDef
 from ..types.options import TurnOptions
 from .builtin_sources import NO_CONTEXT
-from .home import Home
+from .home import PROMPTS_KEPT, Home
 from .option_checks import still_there, tools_of
 from .tool_call_turns import DIRECT
 from .turn_tools import TurnTools
 
 BYTES_PER_TOKEN = 4
-PROMPTS_KEPT = 64
-"""System prompts that are kept for the next turn: one for each workspace and its instructions."""
 _definitions = msgspec.json.Decoder(tuple[ToolDef, ...])
 
 

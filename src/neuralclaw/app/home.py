@@ -47,6 +47,8 @@ from .turn_tools import TurnTools
 
 log = logging.getLogger(__name__)
 
+PROMPTS_KEPT = 64
+"""System prompts that are kept for the next turn: one for each workspace and its instructions."""
 CLOSE_SECONDS = 0.05
 """How long closing waits for the log's last lines on the event loop; a slower disk is waited for beside it."""
 
@@ -82,7 +84,7 @@ class Home:
         self.instructions = WorkspaceInstructions(env.get("HOME", "")) if settings.agent.project_instructions else None
         environment = MachineContext(clock.monotonic) if settings.agent.environment_snapshot else None
         self._sources = [(source, NO_CONTEXT) for source in builtin_sources(self.instructions, environment)]
-        self.base_prompt = functools.lru_cache(maxsize=64)(self._base_prompt)
+        self.base_prompt = functools.lru_cache(maxsize=PROMPTS_KEPT)(self._base_prompt)
         """The system prompt of a turn in this workspace, without what the sources tell, and without secrets."""
         self.capability_parts: CapabilityParts = NOTHING
         self.log_writer = open_log(loaded, self.redactor)

@@ -1,6 +1,5 @@
 """The tools of an agent under their names, behind `ports.Toolset`."""
 
-import functools
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -116,9 +115,8 @@ class Registry:
 async def _guarded(item: FunctionTool | ObjectTool, grant: Grant, ctx: ToolContext) -> ToolResult:
     """The guard between tools, which anyone may write, and the turn: whatever one raises is an error of that call alone."""
     passes = (ToolError, SecurityError, Retry, Parked)  # what the pipeline of a call knows how to go on from
-    run = functools.partial(item.run, grant.arguments, grant, ctx)
     ours = item.spec.built_in and item.instant  # those that wait may call a capability's code: file formats
-    return await run_foreign(item.spec.name, run, passes=passes, failure=_execution_error, apart=not ours)
+    return await run_foreign(item.spec.name, lambda: item.run(grant.arguments, grant, ctx), passes=passes, failure=_execution_error, apart=not ours)
 
 
 def _execution_error(name: str, cause: BaseException) -> ToolExecutionError:

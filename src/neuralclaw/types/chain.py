@@ -26,7 +26,7 @@ def body_digest(key: bytes, data: bytes) -> bytes:
 
 
 def _sha256(data: bytes = b"") -> Any:
-    """The digest as a function of Python: by name, `hmac` lets other threads run for each body, and waits up to 0.1 ms to go on."""
+    """SHA-256 as a function of Python: given its name, `hmac` releases the interpreter's lock for each body, however short, and waits to get it back."""
     return hashlib.sha256(data)
 
 
