@@ -111,8 +111,8 @@ async def test_a_root_that_became_a_link_is_not_mounted(tmp_path: Path) -> None:
     workspace, secret = tmp_path / "workspace", tmp_path / "secret"
     workspace.mkdir()
     secret.mkdir()
-    (tmp_path / "root").symlink_to(secret)
-    result = await sh(BOX, command_grant(workspace, write=(str(workspace), str(tmp_path / "root"))), f"touch {tmp_path}/root/new {secret}/new; echo end")
+    (tmp_path / "turned").symlink_to(secret)
+    result = await sh(BOX, command_grant(workspace, write=(str(workspace), str(tmp_path / "turned"))), f"touch {tmp_path}/turned/new {secret}/new; echo end")
     assert result.stdout == b"end\n"
     assert list(secret.iterdir()) == []
 
