@@ -138,6 +138,13 @@ PARTS = """\
 {store}
 {sandbox}
 ```
+
+`python benchmarks/fetch.py`: the same address by bare aiohttp and by a judged fetch, which has a connection of its own for each request, and by the tool,
+which takes the text of the page in a child process:
+
+```text
+{fetch}
+```
 """
 
 WANTED = {"--version": "3", "--help": "3", "run (offline)": "15"}
@@ -247,7 +254,7 @@ def beginning() -> str:
 
 
 def parts() -> str:
-    return PARTS.format(store=output("store_append.py"), sandbox=output("sandbox_exec.py"))
+    return PARTS.format(store=output("store_append.py"), sandbox=output("sandbox_exec.py"), fetch=output("fetch.py"))
 
 
 SECTIONS: dict[str, Callable[[], str]] = {

@@ -1,4 +1,6 @@
-"""What confinement costs: running `true` in each sandbox against a bare asyncio subprocess, as ratios in one run.
+"""What confinement costs: running `true` in each sandbox against a bare asyncio subprocess and bubblewrap without a view, in turns, pair by pair.
+
+Between two commands it pauses, as a model does: what a sandbox makes ready for the next command is ready then, and is not counted to another one.
 
 python benchmarks/sandbox_exec.py [ROUNDS]
 """
@@ -14,10 +16,13 @@ from collections.abc import Awaitable, Callable
 
 from neuralclaw.ports import Sandbox
 from neuralclaw.sandbox.bubblewrap import Bubblewrap
+from neuralclaw.sandbox.landlock import Landlock
 from neuralclaw.sandbox.process import ProcessSandbox
 from neuralclaw.types.grants import Envelope, Grant
 
 PATH = os.environ["PATH"]
+PAUSE = 0.03
+"""Seconds between two commands."""
 
 
 async def bare(program: str) -> None:
@@ -25,6 +30,18 @@ async def bare(program: str) -> None:
         program, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, env={"PATH": PATH}
     )
     await process.communicate()
+
+
+async def bare_bubblewrap(bwrap: str, workspace: str, program: str) -> None:
+    """The namespaces that the sandbox has, and nothing else of it."""
+    namespaces = ["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-net", "--die-with-parent"]
+    places = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--chdir", workspace]
+    process = await asyncio.create_subprocess_exec(
+        bwrap, *namespaces, *places, program, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, env={}
+    )
+    await process.communicate()
+    if process.returncode:
+        sys.exit(f"bubblewrap does not work here: exit code {process.returncode}")
 
 
 def confined(sandbox: Sandbox, workspace: str, program: str) -> Callable[[], Awaitable[object]]:
@@ -41,8 +58,11 @@ async def measure(rounds: int) -> None:
             "bare subprocess": lambda: bare(program),
             "process sandbox": confined(ProcessSandbox(), workspace, program),
         }
+        home = os.path.realpath(os.environ.get("HOME", "/root"))  # noqa: ASYNC240
+        contenders["landlock"] = confined(Landlock(home=home), workspace, program)
         if bwrap:
-            contenders["bubblewrap"] = confined(Bubblewrap(bwrap), workspace, program)
+            contenders["bare bubblewrap"] = lambda: bare_bubblewrap(bwrap, workspace, program)
+            contenders["bubblewrap"] = confined(Bubblewrap(bwrap, home=home), workspace, program)
         times: dict[str, list[float]] = {name: [] for name in contenders}
         for turn in range(rounds + 3):
             for name, run in contenders.items():  # in turns, so that a busy moment hits all
@@ -50,10 +70,14 @@ async def measure(rounds: int) -> None:
                 await run()
                 if turn >= 3:
                     times[name].append(time.perf_counter() - start)
-    base = statistics.median(times["bare subprocess"])
+                await asyncio.sleep(PAUSE)
     for name, seconds in times.items():
-        median = statistics.median(seconds)
-        print(f"{name:16} {median * 1000:6.1f} ms   {median / base:5.1f} x bare")
+        ratio = statistics.median(seconds) / statistics.median(times["bare subprocess"])
+        above = {other: statistics.median(a - b for a, b in zip(seconds, times[other], strict=True)) for other in ("bare subprocess", "process sandbox")}
+        print(
+            f"{name:16} {statistics.median(seconds) * 1000:6.1f} ms (least {min(seconds) * 1000:5.1f})"
+            f"   {above['bare subprocess'] * 1000:+6.1f} above bare   {above['process sandbox'] * 1000:+6.1f} above the process sandbox {ratio:5.1f} times bare"
+        )
 
 
 if __name__ == "__main__":

@@ -1,8 +1,17 @@
 """Fixtures that every room's tests share."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _state_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Homes that tests open with this process's own environment are anchored among the tests' files."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
 
 
 @pytest.fixture

@@ -20,9 +20,12 @@ STANDING = {
     "journal.inbound-once": "A message accepted once is handled once.",
     "journal.one-result": "Every tool call has exactly one result, in the order of the calls, also after cancel and crash.",
     "audit.tampering-found": "Any change, unrecorded removal, insertion or reordering of the record is found by `audit verify`.",
+    "audit.cut-found": "A cut of the record's end is found, by its anchor.",
     "audit.erasure-shown": "A recorded erasure is shown as such.",
     "secrets.tool-environment": "No configured secret stands in the environment of a tool.",
     "secrets.nowhere": "No configured secret in a prompt, log, event or journal, also when it is split over deltas.",
+    "later_run.put-back": "What a command changes unasked in a known place that code is later run from is put back, also after a cancel or a kill.",
+    "undo.nothing-lost": "Undo and redo overwrite no later edit, and remove nothing that they cannot bring back.",
     "sessions.one-turn": "One turn at a time per session.",
     "sessions.no-delay": "A slow session or subscriber never delays another.",
 }
@@ -31,7 +34,6 @@ STANDING = {
 LATER = {
     "flow.no-widening": ("Content of external origin never widens what is allowed without the user's word.", "trust"),
     "flow.labels-join": ("Labels join, never drop, also through memory and files.", "trust"),
-    "audit.cut-found": ("A cut of the record's end is found, by its anchor.", "trust"),
     "budget.never-passed": ("The sum of settled and reserved cost never passes a cap, over all processes of a home.", "budgets"),
     "budget.no-price-refused": ("With a cap and no known price the model is refused.", "budgets"),
 }

@@ -55,7 +55,7 @@ class Pieces:
         yield m.Finished(finished(reply, "x", nth))
 
 
-@tool(risk="LOW")
+@tool(risk="LOW", effect="pure")
 async def leak(text: str) -> str:
     "Prints and logs what it knows."
     logging.getLogger("neuralclaw.leak").warning("the key is %s", KEY)

@@ -18,3 +18,13 @@ async def until(condition: Callable[[], object | Awaitable[object]], *, seconds:
         if time.monotonic() > deadline:
             raise AssertionError(f"not true after {seconds} s: {condition}")
         await anyio.sleep(0.005)
+
+
+def until_blocking(condition: Callable[[], object], *, seconds: float = 5.0) -> object:
+    """The same where there is no event loop."""
+    deadline = time.monotonic() + seconds
+    while not (value := condition()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not true after {seconds} s: {condition}")
+        time.sleep(0.005)
+    return value

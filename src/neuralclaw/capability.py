@@ -41,6 +41,7 @@ from .types.messages import (
 from .types.options import Limits, StartOptions, TurnOptions
 from .types.records import (
     Accepted,
+    AnchorReport,
     BadRecord,
     DeliveryAttempt,
     DuplicateInbound,
@@ -68,6 +69,7 @@ __all__ = [
     "OWNER",
     "PRIVATE",
     "Accepted",
+    "AnchorReport",
     "AssistantMessage",
     "BadRecord",
     "Body",
@@ -230,11 +232,17 @@ class Verb(msgspec.Struct, frozen=True, kw_only=True):
     that were given."""
     hint: Callable[[Any, Mapping[str, Any]], str] | None = None
     """A sentence of advice for people, on standard error behind the value: made of the value and the arguments that were given, "" for none."""
-    render: Callable[[Any], str | Sequence[tuple[str, str]]] | None = None
+    render: Callable[[Any], str | Sequence[tuple[str, str]] | None] | None = None
     """Makes what people read, in place of a table, of the value as `--json` prints it: a text, or lines, each with its style (`bold`, `dim`, `yellow`,
-    "" for none). A list that is empty is told by `empty`."""
+    "" for none); where it gives None, the table is shown. A list that is empty is told by `empty`."""
     for_people: Mapping[str, Any] = {}
     """Arguments that are given where a person reads the value, and have no option on the command line."""
+    hidden: Mapping[str, str] = {}
+    """Arguments that are never words of a command line: argument -> what a person at the terminal is asked, without what they type being shown (`Value of
+    {name}`, with the other arguments in it). Where no person is there the value is standard input, without its last line break. `in_chat` is false."""
+    filters: bool = False
+    """The command copies standard input to standard output, changed: `run` takes the keywords `read: Callable[[int], bytes] | None` and `write:
+    Callable[[bytes], object] | None`, and gives nothing. `in_chat` is false."""
     json_lines: bool = False
     """The value is a list for programs: printed as JSON lines, one for each, with no `--json`."""
     progress: Callable[[Any], str] | None = None

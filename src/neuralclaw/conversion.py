@@ -8,11 +8,16 @@ parser raises ends the process, and the traceback's last line tells the parent. 
 import os
 import sys
 from collections.abc import Callable
+from signal import SIGKILL
 from typing import Any
 
 import msgspec
 
+from . import kernel
 from .errors import ToolError
+
+FILTER = 3
+"""Which argument of the child is its seccomp filter, in hexadecimal; "" for none."""
 
 
 class Head(msgspec.Struct, omit_defaults=True):
@@ -25,8 +30,10 @@ class Head(msgspec.Struct, omit_defaults=True):
 
 def answer(parent: int, convert: Callable[[bytes], tuple[dict[str, Any], bytes]]) -> None:
     """Convert standard input, bound to the life of the process `parent`. To be called when all that is needed has been imported."""
-    _die_with(parent)
-    _shut()
+    kernel.die_with_parent(SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+    _shut(bytes.fromhex(sys.argv[FILTER]))
     try:
         about, made = convert(sys.stdin.buffer.read())
         head = Head(about)
@@ -44,20 +51,21 @@ def split(output: bytes) -> tuple[Head, bytes]:
     return msgspec.json.decode(output[8:end], type=Head), output[end:]
 
 
-def _die_with(parent: int) -> None:
-    import ctypes
-    from signal import SIGKILL
-
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(1, SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
-    if os.getppid() != parent:
-        os._exit(1)
-
-
-def _shut() -> None:
-    """From here on no file, no socket and no pipe can be opened: the three streams use up every number that is allowed."""
+def _shut(seccomp: bytes) -> None:
+    """From here on no file, no socket and no pipe can be opened, and no process started or reached: the three streams use up every number that is allowed,
+    Landlock opens no place, and the filter leaves the calls that computing takes. Where the kernel has no Landlock, or there is no filter for this kind of
+    machine, the numbers hold alone."""
     import logging
     import resource
 
     logging.disable()  # a parser's complaints, thousands of them for one bad file
+    resource.setrlimit(resource.RLIMIT_NOFILE, (4, 4))
+    kernel.no_new_privileges()
+    kernel.drop_capabilities()
+    if abi := kernel.landlock_abi():
+        ruleset = kernel.landlock_ruleset(abi)
+        kernel.landlock_restrict(ruleset)
+        os.close(ruleset)
     resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))
+    if seccomp:
+        kernel.seccomp_filter(seccomp)

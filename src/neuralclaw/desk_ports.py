@@ -107,8 +107,10 @@ class Desk(VerbCaller, Protocol):
         """
         ...
 
-    async def answer(self, approval_id: str, decision: str, *, by: str, value: Mapping[str, Any] | None = None, text: str | None = None) -> None:
-        """Answer a question; the first answer counts. `text`: what the person says with a no, for the model.
+    async def answer(
+        self, approval_id: str, decision: str, *, by: str, value: Mapping[str, Any] | None = None, text: str | None = None, channel: str = ""
+    ) -> None:
+        """Answer a question; the first answer counts. `text`: what the person says with a no, for the model. `channel`: through which it came.
 
         Raises `UnknownQuestion`, `AlreadyAnswered`, and `UsageError` for an answer that the question does not offer.
         """

@@ -53,8 +53,13 @@ async def resolve(store: Store, prefix: str) -> str:
 
 async def newest(store: Store, workspace: str, *, left_out: Sequence[str] = ()) -> str | None:
     """The session of that workspace that changed last, those of `left_out` never; None when there is none."""
-    rows = await store.rows("sessions", {"workspace": workspace}, order=("front", "session"), descending=True, limit=len(left_out) + 1)
-    return next((row["session"] for row in rows if row["session"] not in left_out), None)
+    return next(iter(await newest_sessions(store, workspace, limit=1, left_out=left_out)), None)
+
+
+async def newest_sessions(store: Store, workspace: str, *, limit: int, left_out: Sequence[str] = ()) -> list[str]:
+    """The `limit` sessions of that workspace that changed last, the newest first, those of `left_out` never."""
+    rows = await store.rows("sessions", {"workspace": workspace}, order=("front", "session"), descending=True, limit=len(left_out) + limit)
+    return [row["session"] for row in rows if row["session"] not in left_out][:limit]
 
 
 async def question(store: Store, approval_id: str) -> OpenQuestion | None:

@@ -16,9 +16,10 @@ from .types.grants import Grant, StandingGrant
 from .types.messages import ModelEvent, ModelInfo, Request
 from .types.options import ApprovalsMode
 from .types.questions import Answer, Answers, Question
-from .types.records import Lease, OpenQuestion, Record, SessionRow, StateRow, VerifyReport
+from .types.records import AnchorReport, Lease, OpenQuestion, Record, SessionRow, StateRow, VerifyReport
 from .types.tools import FileChange, ToolContext, ToolResult, ToolSpec, Watched
 from .types.verdicts import Verdict
+from .types.web_responses import WebResponse
 
 
 class Clock(Protocol):
@@ -91,7 +92,10 @@ class Asker(Protocol):
 
 
 class ExecResult(Protocol):
-    """What a finished program left. Streams are bounded; `dropped` counts the bytes beyond the bound."""
+    """What a finished program left. Streams are bounded; `dropped` counts the bytes beyond the bound.
+
+    `refused`: one sentence on what the sandbox refused and what to do next, "" when nothing shows that it did.
+    """
 
     @property
     def exit_code(self) -> int: ...
@@ -103,6 +107,8 @@ class ExecResult(Protocol):
     def dropped(self) -> int: ...
     @property
     def timed_out(self) -> bool: ...
+    @property
+    def refused(self) -> str: ...
 
 
 class Sandbox(Protocol):
@@ -110,7 +116,7 @@ class Sandbox(Protocol):
 
     @property
     def name(self) -> str:
-        """`container`, `bubblewrap` or `process`."""
+        """`container`, `bubblewrap`, `landlock` or `process`."""
         ...
 
     async def exec(
@@ -184,7 +190,7 @@ class HttpResponse(Protocol):
 
 
 class Net(Protocol):
-    """HTTP under a grant: only hosts of the envelope (`host` or `host:port`) are connected to."""
+    """HTTP under a grant: only hosts of the envelope (`host` or `host:port`) are connected to, and for a call only the addresses that were judged."""
 
     def request(
         self, grant: Grant, method: str, url: str, *, headers: Mapping[str, str], body: bytes | None, timeout: float
@@ -194,6 +200,23 @@ class Net(Protocol):
 
     async def aclose(self) -> None:
         """Close all connections."""
+        ...
+
+
+Headers = Mapping[str, str]
+
+
+class Web(Protocol):
+    """Pages and files of the web, under the grant of a call that names their address."""
+
+    async def fetch(self, grant: Grant, url: str, *, headers: Mapping[str, str], max_bytes: int, seconds: float, private: Headers = ...) -> WebResponse:
+        """GET `url` as it stands in the call, and what it redirects to, each address judged by the gate before it is connected to.
+
+        `private`: headers for the origin of `url` alone; from the first redirect to another one on they are left out.
+
+        At most 10 redirects, `seconds` in all, the look-up of its host before the grant included, and `max_bytes` of body, unpacked
+        too; with 0 the body is left unread. Raises `ToolError`, and `PermissionDeniedError` for a redirect that is not followed.
+        """
         ...
 
 
@@ -292,6 +315,10 @@ class Store(Protocol):
         ...
 
     async def verify(self) -> VerifyReport: ...
+    async def accept_anchor(self) -> AnchorReport:
+        """Anchor the record as it is now, after a restored backup for one: it is verified first. Raises `StoreError`, also where it is not whole."""
+        ...
+
     async def aclose(self) -> None: ...
 
 
@@ -303,11 +330,23 @@ class TextStream(Protocol):
         ...
 
     def settle(self) -> str:
-        """What is held back, shown although the text may go on: another kind of text comes between."""
+        """What is held back and too short to tell a secret, shown although the text may go on: another kind of text comes between."""
         ...
 
     def flush(self) -> str:
         """The rest, at the end of the text."""
+        ...
+
+
+class Secrets(Protocol):
+    """The values of stored secrets."""
+
+    def resolve(self, reference: str, grant: Grant) -> str:
+        """The text with the secret in place of its reference (`secret:NAME`, `Bearer secret:NAME`), for the call that the grant gives it to.
+
+        To be called at the last moment, and the text to be kept nowhere. Raises `PermissionDeniedError` for a grant that gives no secret of that name or
+        is used up, and `ToolError` for what is no reference.
+        """
         ...
 
 
@@ -316,6 +355,10 @@ class Redaction(Protocol):
 
     def redact(self, text: str) -> str:
         """The text without secrets; the same object when there is none in it."""
+        ...
+
+    def redact_ends(self, text: str, *, begins: bool, ends: bool) -> str:
+        """What a program printed, without what is left of a secret that was cut where the text begins and ends; whole ones are `redact`'s."""
         ...
 
     def stream(self) -> TextStream: ...

@@ -111,10 +111,15 @@ class ObjectTool:
             import jsonschema_rs
 
             try:
-                self._validator = jsonschema_rs.validator_for(self.spec.input_schema)
+                self._validator = jsonschema_rs.validator_for(self.spec.input_schema, retriever=_no_retrieval)
             except ValueError as error:  # its ValidationError and ReferencingError: the schema itself is wrong
                 raise ToolValidationError(f"{self.spec.name}: its own input schema is no valid JSON Schema: {str(error).splitlines()[0]}") from error
         return self._validator
+
+
+def _no_retrieval(address: str) -> Any:
+    """What a schema's `$ref` names outside of it is not fetched: the validator would connect anywhere, and read any file."""
+    raise ValueError(f"{address} is outside of the schema, and nothing is fetched for it")
 
 
 AnyTool = FunctionTool | ObjectTool

@@ -359,10 +359,10 @@ async def test_a_reply_that_is_being_written_when_the_time_is_up_gets_its_result
     async def think(request: Request) -> Reply:
         stranger = sqlite3.connect(home / "neuralclaw.db", check_same_thread=False, isolation_level=None)
         stranger.execute("BEGIN IMMEDIATE")
-        threading.Timer(0.6, stranger.close).start()  # the reply's entry waits for it, and the time is up before
+        threading.Timer(1.7, stranger.close).start()  # the reply's entry waits for it, and the time is up before
         return Reply(tool_calls=[{"id": "c", "name": "echo", "arguments": {"text": "a"}}])
 
-    async with agent(home, provider=FunctionProvider(think)) as opened, opened.turn("go", session="s", timeout=0.3) as events:
+    async with agent(home, provider=FunctionProvider(think)) as opened, opened.turn("go", session="s", timeout=1.5) as events:
         seen = await EventCapture().drain(events)
     assert seen.one("message").body.tool_calls[0].id == "c"
     assert [e.body.call_id for e in seen.of("tool.finished")] == ["c"]

@@ -119,4 +119,5 @@ async def test_about_me_tells_what_is_known_and_tries_out_nothing(home: Path, tm
         assert not (marks / "tried").exists()
         await agent.do("doctor")
         after = await told()
-        assert (after["sandbox"], after["model"]) == ("auto (process)", "offline:grammar")
+        assert (after["sandbox"], after["model"]) == ("auto (bubblewrap)", "offline:grammar")
+        assert not (marks / "tried").exists()  # it lies in the workspace

@@ -170,3 +170,24 @@ async def test_a_message_without_options_runs_under_those_of_the_session_or_the_
         with pytest.raises(UsageError):
             async with a.desk.turn("home", Inbound(text="c", key="3", by="program")):
                 pass
+
+
+@pytest.mark.parametrize("next_step", ["the same message again", "another message", "recover"])
+async def test_a_parked_turn_that_was_cancelled_waits_for_nobody_and_ends_with_what_comes_next(home: Path, next_step: str) -> None:
+    async with agent(home, calls(call("delete_file", path="gone.txt")), "next", "more") as a:
+        (home.parent / "work" / "gone.txt").write_text("x")
+        assert (await a.ask("delete it", session="s", approvals="park")).waiting
+        await a.queue("and then this", session="s", key="k2")
+        await a.cancel("s")
+        assert await a.do("approvals.list") == []
+        with anyio.fail_after(5):
+            if next_step == "recover":
+                async for _ in a.desk.recover(by="owner"):
+                    pass
+            else:
+                key = "k2" if next_step == "the same message again" else "k3"
+                await a.desk.send("s", Inbound(text="and then this", key=key, by="program"))
+            await a._desk._sessions.idle("s")
+        ends = [entry.body.status for entry in await a._home.store.read("s", kinds=("turn.finished",)) if isinstance(entry.body, TurnFinished)]
+        assert ends[:3] == ["needs_approval", "cancelled", "done"]
+        assert (home.parent / "work" / "gone.txt").exists()

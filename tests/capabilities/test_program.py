@@ -424,7 +424,7 @@ async def test_a_name_that_is_enabled_twice_or_built_in_is_said_and_changes_noth
     enable(reading, "reading_list", "documents", "reading_list")
     check = await reading("config", "check")
     assert check.code == 0
-    assert "reading_list stands more than once in capabilities.enabled (" in check.err
+    assert "reading_list occurs more than once in capabilities.enabled (" in check.err
     assert "documents has no effect in capabilities.enabled (" in check.err
     assert "left out" not in check.err
     checks = [one for one in (await reading("doctor", "--json")).json if one["check"] == "capability.documents"]

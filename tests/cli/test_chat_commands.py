@@ -20,7 +20,7 @@ PROMISED = (
     "help new sessions resume fork model soul personality mode trust tools mcp memory cost compact plan approve deny undo diff tasks schedule"
     " queue stop status models clear export exit quit"
 ).split()
-LATER = "fork soul personality mode mcp memory compact plan undo diff tasks schedule export".split()
+LATER = "fork soul personality mode mcp memory compact plan tasks schedule export".split()
 
 
 def last(text: str) -> object:
@@ -28,14 +28,19 @@ def last(text: str) -> object:
 
 
 async def test_the_first_line_tells_workspace_trust_and_sandbox_and_warns_where_there_is_none(claw: Claw) -> None:
-    (claw.workspace / "bin").mkdir()
-    claw.env["PATH"] = str(claw.workspace / "bin")  # no bwrap there
-    with served(claw.home), Screen(claw, "--trust", "medium", columns=120) as chat:
-        shown = chat.until(READY, "Bubblewrap would confine them")
-        head = " ".join(shown.split())
+    with served(claw.home, "tools:\n  terminal:\n    sandbox: process\n"), Screen(claw, "--trust", "medium", columns=120) as chat:
+        head = " ".join(chat.until(READY, "where bubblewrap or Landlock").split())
         assert f"workspace {claw.workspace} · trust medium · commands without a sandbox" in head
         assert "Commands run without confinement here: they can read all your files and use the network." in head
-        assert "but bwrap is not installed. To confine them: " in head
+
+
+async def test_without_bubblewrap_the_first_line_tells_of_landlock_and_warns_of_nothing(claw: Claw) -> None:
+    (claw.workspace / "bin").mkdir()
+    claw.env["PATH"] = str(claw.workspace / "bin")  # no bwrap there
+    with served(claw.home), Screen(claw, "--trust", "medium", columns=160) as chat:
+        head = " ".join(chat.until(READY, "commands in landlock").split())
+        assert f"workspace {claw.workspace} · trust medium · commands in landlock" in head
+        assert "without confinement" not in head
 
 
 async def test_status_tells_how_things_stand(claw: Claw) -> None:
@@ -65,7 +70,7 @@ async def test_every_promised_command_is_there_or_says_that_it_is_not_yet_and_he
     for name in LATER:
         assert f"/{name} is not available yet" in ran.err
     listed = set(re.findall(r"^  /(\w+)", ran.err, re.MULTILINE))
-    assert listed == {*PROMISED, "approvals", "grants", "audit"} - set(LATER)
+    assert listed == {*PROMISED, "approvals", "grants", "audit", "redo", "secrets"} - set(LATER)
     assert "Ctrl-O" not in ran.err  # no keys over a pipe
     with served(claw.home), Screen(claw, rows=50) as chat:
         chat.until(READY)
@@ -90,7 +95,7 @@ async def test_help_and_tables_are_as_wide_as_the_terminal_and_break_between_wor
             chat.type("/tools\r")
             chat.until("about_me", "calculate", "write_file")
             chat.type("/help\r")
-            shown = chat.until("/queue", "Ctrl-R", "read_file")
+            shown = chat.until("/queue", "Ctrl-R", "read_file", "context")
             words[columns] = {word for word in re.findall(r"[a-z]+", shown) if word not in str(claw.workspace)}
             assert ("send it when the running turn has ended" in shown) == (columns == 150)
     assert words[44] <= words[150]
@@ -275,7 +280,7 @@ async def test_what_a_command_does_not_take_is_said_and_nothing_is_done(claw: Cl
 
 async def test_the_commands_about_the_record_are_slash_commands_too(claw: Claw) -> None:
     assert (await claw("run", "calculate 6 * 7", "--session", "first")).code == 0
-    assert (await claw("run", "run touch made.txt", "--session", "asks", "--approvals", "park")).code == 3
+    assert (await claw("run", "run rm made.txt", "--session", "asks", "--approvals", "park")).code == 3
     [asked] = (await claw("approvals", "list", "--json")).json
     said = "/sessions\n/sessions list --unfinished\n/sessions show first\n/sessions x\n/sessions send first hello\n/approvals list\n"
     said += f"/approvals answer {asked['approval_id']} y\n/approvals list\n/grants list\n/audit verify\n/audit export --session first\n/help audit\n"

@@ -1,5 +1,6 @@
 """`neuralclaw doctor` on models: what is chosen, whether it can be asked, and the command that mends it."""
 
+import sqlite3
 from collections.abc import Iterator
 from typing import Any
 
@@ -207,3 +208,43 @@ async def test_a_refused_key_of_ones_own_server_is_named_and_the_command_sets_an
     done = await mine("init", "--model", "mine:k401", "--key-stdin", stdin=b"k-good\n")
     assert done.code == 0, done
     assert (await mine("doctor", "--call")).code == 0
+
+
+async def test_a_proxy_that_is_not_used_is_named_where_it_is_set_and_where_nothing_is_reached(claw: Claw) -> None:
+    claw.env |= {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "http://192.0.2.1:9/v1", "HTTPS_PROXY": "http://u:p-secret@10.0.0.1:3128"}
+    ran = await claw("doctor", "--json")
+    found = {check["check"]: check for check in ran.json}["network.proxy"]
+    assert found["text"].startswith("HTTPS_PROXY is set, but no connection of this program uses a proxy.")
+    assert found["fix"] == "unset HTTPS_PROXY"
+    assert "p-secret" not in ran.out
+    del claw.env["HTTPS_PROXY"]
+    assert "network.proxy" not in (await claw("doctor", "--json")).out
+
+
+async def test_a_forged_table_is_named_with_its_column_and_the_command_that_puts_it_right(claw: Claw) -> None:
+    await claw("run", "calculate 6*7")
+    c = sqlite3.connect(claw.home / "neuralclaw.db", isolation_level=None)
+    c.execute("UPDATE sessions SET title = 'forged'")
+    told = await claw("audit", "verify")
+    assert "the table sessions, column title" in told.out
+    assert "neuralclaw doctor --rebuild" in told.out
+    record = next(check for check in (await claw("doctor", "--json")).json if check["check"] == "record")
+    assert (record["ok"], record["fix"]) == (False, "neuralclaw doctor --rebuild")
+    assert record["text"].startswith("the table sessions, column title (record 1 of session ")
+    assert next(check for check in (await claw("doctor", "--rebuild", "--json")).json if check["check"] == "record")["ok"]
+    assert (await claw("audit", "verify")).code == 0
+    assert c.execute("SELECT title FROM sessions").fetchall() == [("calculate 6*7",)]
+    c.execute("UPDATE entries SET time = time + 1 WHERE record = 3")
+    record = next(check for check in (await claw("doctor", "--json")).json if check["check"] == "record")
+    assert record["fix"] == "restore a backup, then: neuralclaw audit anchor --accept"
+    c.close()
+
+
+async def test_a_repository_that_cannot_be_reached_is_named_with_a_command_that_tries_it(claw: Claw) -> None:
+    (claw.home / "config.yaml").write_text(f"audit: {{anchor: {{git: {{remote: {claw.home}/nowhere.git}}}}}}\n")
+    await claw("run", "calculate 6*7")
+    git = next(check for check in (await claw("doctor", "--json")).json if check["check"] == "anchor.git")
+    assert (git["ok"], git["fix"]) == (False, f"git ls-remote {claw.home}/nowhere.git")
+    told = " ".join((await claw("audit", "verify")).out.split())
+    assert f"anchored in git {claw.home}/nowhere.git" not in told
+    assert "nothing was pushed yet" in told

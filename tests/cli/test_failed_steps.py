@@ -20,14 +20,14 @@ async def test_a_step_that_fails_ends_the_turn_and_those_after_it_are_not_run(cl
 
 async def test_what_was_done_before_the_step_that_failed_is_on_standard_output(claw: Claw) -> None:
     (claw.workspace / "b").write_text("beta\n")
-    ran = await claw("run", "read b then run ls /nowhere then calculate 6*7")
+    ran = await claw("run", "read b then run ls nowhere then calculate 6*7")
     assert ran.code == 1, ran
     assert ran.out.startswith("beta\n")
     assert "42" not in ran.out
     assert ran.err.count("not done: calculate 6*7") == 1
 
 
-@pytest.mark.parametrize(("task", "approvals", "code"), [("run mkdir new", "none", 3), ("run sudo ls", "none", 5)])
+@pytest.mark.parametrize(("task", "approvals", "code"), [("run rm new", "none", 3), ("run sudo ls", "none", 5)])
 async def test_a_refusal_decides_before_the_step_that_it_fails(claw: Claw, task: str, approvals: str, code: int) -> None:
     ran = await claw("run", f"{task} then calculate 6*7", "--approvals", approvals)
     assert (ran.code, "42" in ran.out) == (code, False), ran
@@ -36,7 +36,7 @@ async def test_a_refusal_decides_before_the_step_that_it_fails(claw: Claw, task:
 
 
 async def test_a_persons_no_leaves_the_step_undone_and_fails_the_turn(claw: Claw) -> None:
-    parked = await claw("run", "run mkdir new then calculate 6*7", "--session", "a", "--approvals", "park", "--output", "json")
+    parked = await claw("run", "run rm new then calculate 6*7", "--session", "a", "--approvals", "park", "--output", "json")
     assert parked.code == 3, parked
     (question,) = parked.json["waiting"]
     assert (await claw("approvals", "answer", question, "no")).code == 0
@@ -48,7 +48,7 @@ async def test_a_persons_no_leaves_the_step_undone_and_fails_the_turn(claw: Claw
 async def test_an_expired_question_fails_the_turn_too(claw: Claw) -> None:
     (claw.home).mkdir(exist_ok=True)
     (claw.home / "config.yaml").write_text("approvals: {expire_days: 0.000001}\n")
-    parked = await claw("run", "run mkdir new then calculate 6*7", "--session", "a", "--approvals", "park")
+    parked = await claw("run", "run rm new then calculate 6*7", "--session", "a", "--approvals", "park")
     ran = parked if parked.code == 1 else await claw("run", "--resume", "a")
     assert (ran.code, "42" in ran.out) == (1, False), ran
 

@@ -64,6 +64,8 @@ async def test_what_is_no_model_too_large_cut_off_or_not_there_leaves_nothing_be
         "/m/broken.gguf": lambda handler: handler.body(b"GGUF" + bytes(100)),
         "/m/round.gguf": lambda handler: handler.redirect("/m/round.gguf"),
         "/m/away.gguf": lambda handler: handler.redirect("file:///etc/passwd"),
+        "/m/inside.gguf": lambda handler: handler.redirect(f"http://localhost:{services.port}/secret.gguf"),
+        "/m/metadata.gguf": lambda handler: handler.redirect("http://169.254.169.254/x.gguf"),
     }
     said = {
         "page": "not a GGUF file",
@@ -72,7 +74,9 @@ async def test_what_is_no_model_too_large_cut_off_or_not_there_leaves_nothing_be
         "cut": "nothing was kept",
         "broken": "not a model that can be used",
         "round": "redirects",
-        "away": "unprotected",
+        "away": "redirects from http to file",
+        "inside": "localhost is a name of this machine",
+        "metadata": "169.254.169.254",
         "gone": "404",
     }
     for name, words in said.items():
@@ -83,4 +87,5 @@ async def test_what_is_no_model_too_large_cut_off_or_not_there_leaves_nothing_be
         ran = await claw("init", "--fetch-model", address, "--no-check")
         assert ran.code == 78, ran
     assert left(claw) == []
+    assert "/secret.gguf" not in services.asked
     assert not (claw.home / "config.yaml").exists()

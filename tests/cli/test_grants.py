@@ -77,6 +77,7 @@ async def test_a_session_yes_covers_its_command_in_its_session_until_it_is_revok
 
 @pytest.mark.invariant("gate.covers")
 async def test_an_always_belongs_to_its_workspace_and_policy_explain_counts_it(claw: Claw) -> None:
+    (claw.home / "config.yaml").write_text("tools: {terminal: {sandbox: process}}\n")  # no undo covers what a command does there
     asked = await parked(claw, MAKE, "s")
     assert "always" in asked["choices"], asked
     assert (await claw("approvals", "answer", asked["approval_id"], "always")).code == 0

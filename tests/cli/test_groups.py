@@ -55,21 +55,33 @@ async def test_policy_explain_judges_and_runs_nothing(claw: Claw) -> None:
 
 
 async def test_policy_explain_starts_no_process_not_even_to_try_the_sandbox(claw: Claw) -> None:
-    tried, bwrap = claw.workspace / "tried", claw.workspace / "bin" / "bwrap"
-    bwrap.parent.mkdir()
-    bwrap.write_text(f"#!/bin/sh\necho tried > {tried}\nexit 1\n")
-    bwrap.chmod(0o755)
-    claw.env["PATH"] = f"{bwrap.parent}:{claw.env['PATH']}"
+    tried = claw.workspace / "tried"
+    starts = ("subprocess.Popen", "os.posix_spawn", "os.fork")
+    (claw.workspace / "sitecustomize.py").write_text(f"import sys\nsys.addaudithook(lambda name, _: name in {starts} and open({str(tried)!r}, 'w').close())\n")
+    claw.env["PYTHONPATH"] = str(claw.workspace)
     assert (await claw("policy", "explain", "--command", "ls", "--json")).json["decision"] == "allow"
     assert not tried.exists()
     await claw("tools", "call", "terminal", '{"command": "ls"}')
     assert tried.exists(), "the trial is seen where there is one"
 
 
+async def test_a_bwrap_that_a_command_may_have_put_on_the_search_path_is_never_run(claw: Claw) -> None:
+    tried, bwrap = claw.workspace / "tried", claw.workspace / ".venv" / "bin" / "bwrap"
+    bwrap.parent.mkdir(parents=True)
+    bwrap.write_text(f"#!/bin/sh\necho tried > {tried}\nexit 1\n")
+    bwrap.chmod(0o755)
+    claw.env["PATH"] = f"{bwrap.parent}:{claw.env['PATH']}"
+    assert (await claw("tools", "call", "terminal", '{"command": "ls"}')).code == 0
+    found = {one["check"]: one["text"] for one in (await claw("doctor", "--json")).json}
+    assert str(bwrap) not in found["sandbox.bubblewrap"]
+    assert not tried.exists()
+
+
 async def test_a_changed_record_is_found_and_named(claw: Claw) -> None:
     assert (await claw("run", "calculate 6 * 7", "--session", "a")).code == 0
     whole = await claw("audit", "verify", "--json")
-    assert (whole.code, whole.json["ok"], whole.json["anchor"], whole.json["bad"]) == (0, True, None, None), whole
+    assert (whole.code, whole.json["ok"], whole.json["bad"]) == (0, True, None), whole
+    assert (whole.json["anchor"]["record"], whole.json["anchor"]["ok"]) == (whole.json["records"], True), whole
     records = (await claw("audit", "show", "--json")).json
     assert [r["record"] for r in records] == list(range(1, whole.json["records"] + 1))
     [file] = list(claw.home.rglob("*.db"))

@@ -25,7 +25,7 @@ def services() -> Iterator[Services]:
 @pytest.fixture
 def near(claw: Claw, services: Services) -> Claw:
     """The program on a machine where `openai` and Ollama's address are the services of this test; the first in a spelling that does not look local."""
-    claw.env |= {"OPENAI_BASE_URL": f"http://0x7f000001:{services.port}/v1", "OLLAMA_HOST": f"127.0.0.1:{services.port}"}
+    claw.env |= {"OPENAI_BASE_URL": f"http://[::ffff:127.0.0.1]:{services.port}/v1", "OLLAMA_HOST": f"127.0.0.1:{services.port}"}
     return claw
 
 
@@ -55,7 +55,9 @@ async def test_the_model_is_called_for_real_before_anything_is_saved(near: Claw,
     assert settings(near) == {"default_provider": "openai", "default_model": "gpt-4o-mini"}
     assert ran.out == f"saved: {near.home / 'config.yaml'}\n"
     assert KEY not in ran.out + ran.err + (near.home / "config.yaml").read_text()
-    assert (near.home / ".env").read_text() == f"OPENAI_API_KEY={KEY}\n"
+    assert not (near.home / ".env").exists()
+    assert KEY not in "".join(path.read_text() for path in near.home.iterdir())
+    assert [row["name"] for row in (await near("secrets", "list", "--json")).json] == ["OPENAI_API_KEY"]
     assert {mode(path) for path in near.home.iterdir()} == {0o600}
     answered = await near("run", "are you there?")
     assert (answered.code, answered.out.strip()) == (0, "ready"), answered
@@ -182,7 +184,7 @@ async def test_the_conversation_over_a_pipe_goes_on_after_a_wrong_name_and_a_wro
     assert "refuses the key" in ran.err
     assert services.calls == [("gpt-4o", "sk-wrong"), ("gpt-4o-mini", KEY)]
     assert settings(near) == {"default_provider": "openai", "default_model": "gpt-4o-mini"}
-    assert (near.home / ".env").read_text() == f"OPENAI_API_KEY={KEY}\n"
+    assert [row["name"] for row in (await near("secrets", "list", "--json")).json] == ["OPENAI_API_KEY"]
 
 
 async def test_a_server_of_ones_own_needs_its_address_alone(near: Claw, services: Services) -> None:
@@ -194,7 +196,7 @@ async def test_a_server_of_ones_own_needs_its_address_alone(near: Claw, services
     (near.home / "config.yaml").unlink()
     ran = await near("init", "--model", "mine:gpt-4o", "--base-url", f"{services.url}/v1", "--key-stdin", stdin=b"abc\n")
     assert ran.code == 0, ran
-    assert (near.home / ".env").read_text() == "MINE_API_KEY=abc\n"
+    assert [row["name"] for row in (await near("secrets", "list", "--json")).json] == ["MINE_API_KEY"]
     assert services.calls[-1] == ("gpt-4o", "abc")
 
 

@@ -48,6 +48,7 @@ async def test_a_recorded_call_is_explained_by_its_id_where_it_is_unique(claw: C
 
 async def test_a_recorded_call_is_judged_as_its_turn_was_unless_told_otherwise(claw: Claw) -> None:
     assert (await claw("run", "run mkdir new", "--session", "a", "--trust", "high", "--approvals", "auto")).code == 0
+    (claw.home / "config.yaml").write_text("tools: {terminal: {sandbox: process}}\n")  # no undo covers what a command does there
     told = await claw(*EXPLAIN, "a/step-1", "--json")
     low = await claw(*EXPLAIN, "a/step-1", "--trust", "low", "--json")
     assert ["tier.execute" in [rule["id"] for rule in ran.json["rules"]] for ran in (told, low)] == [False, True], (told, low)

@@ -227,7 +227,7 @@ def test_a_question_that_is_answered_elsewhere_leaves_the_screen_and_says_who_an
 
 
 def test_what_a_person_agrees_to_has_no_hidden_characters() -> None:
-    assert exact("a\x1bb\u2066c\ufeffd\U000e0041e\tf") == "a\\x1bb\\u2066c\\ufeffd\\ue0041e\tf"
+    assert exact("a\x1bb\u2066c\ufeffd\U000e0041e\tf") == "a\\x1bb\\u2066c\\ufeffd\\U000e0041e\\tf"
 
 
 async def test_lines_arrive_whole_and_none_is_lost_when_a_wait_is_given_up() -> None:

@@ -15,7 +15,9 @@ async def count_all(context: nc.CapabilityContext) -> int:
 capability = nc.Capability(name="sneak", summary="Counts.", verbs=(nc.Verb(name="sneak.count", summary="Count.", run=count_all, reads=True),))
 """
 STACK = """
+import gc
 import sys
+gc.set_threshold(0)  # Python 3.11.2 can crash where it collects frames that a profile function has seen
 from neuralclaw.cli import main
 
 def look(frame, event, argument):
@@ -55,7 +57,7 @@ RECORD, MODELS, TOOLS = "record_capabilities.py", "models_capability.py", "tools
     ("own", "words"),
     [
         (("list_sessions", RECORD), ("sessions", "list")),
-        (("verify_record", RECORD), ("audit", "verify")),
+        (("verify_record", "audit_capability.py"), ("audit", "verify")),
         (("list_models", MODELS), ("models", "list")),
         (("list_tools", TOOLS), ("tools", "list")),
     ],

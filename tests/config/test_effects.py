@@ -1,5 +1,6 @@
 """Each setting that counts as read changes something: what a turn runs under, what a model is asked, where a line is written."""
 
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -60,6 +61,8 @@ SHOWN = {
     *(f"llm.providers.*.{name}" for name in ("api", "base_url", "api_key")),
     *(f"llm.providers.*.models.*.{name}" for name in ("context", "tools", "images", "price.input", "price.output", "price.cached")),
     *(f"tools.terminal.{name}" for name in ("working_dir", "default_timeout_seconds", "sandbox", "max_output_chars")),
+    "tools.terminal.docker_image",  # this and the next: tests/sandbox/test_container.py
+    *(f"tools.terminal.container.{name}" for name in ("cpus", "memory_mb", "pids", "tmpfs_mb", "workspace", "idle_seconds")),
     *(f"logging.{name}" for name in ("level", "log_dir", "max_file_size_mb", "backup_count")),
     "capabilities.enabled",  # tests/capabilities
 }
@@ -75,7 +78,7 @@ def test_every_setting_that_counts_as_read_is_shown_here_to_change_something() -
 def test_limits_and_policy_hold_the_setting(home: Path, key: str) -> None:
     def held(overrides: dict[str, Any]) -> object:
         settings = config.effective(SettingsRequest(str(home), {}, overrides), lambda: KNOWN).settings
-        return config.limits(settings), config.policy(settings, home="/h", person_home="")
+        return config.limits(settings), config.policy(settings, own_data=["/h"], person_home="")
 
     assert held({key: TRANSLATED[key]}) != held({})
 
@@ -190,6 +193,14 @@ async def test_commands_run_where_and_as_long_as_the_settings_say(home: Path) ->
         slow = await agent.do("tools.call", name="terminal", arguments={"command": "sleep 4"})
         assert (slow["ok"], slow["duration_ms"] < 3000) == (False, True)
         assert "process" in str([check for check in await agent.do("doctor") if "used for commands" in check["text"]])
+
+
+async def test_a_directory_for_commands_may_begin_at_the_home_of_the_person(home: Path) -> None:
+    (home.parent / "inside").mkdir()
+    settings = {"tools.terminal": {"working_dir": "~/inside", "sandbox": "process"}}
+    async with over(home, settings, approvals="auto", trust="high", environ={"HOME": str(home.parent), "PATH": os.environ["PATH"]}) as (agent, _):
+        ran = await agent.do("tools.call", name="terminal", arguments={"command": "pwd"})
+    assert ran["content"].strip() == str(home.parent.resolve() / "inside"), ran
 
 
 async def test_the_log_is_written_where_and_as_the_settings_say(home: Path, tmp_path: Path) -> None:

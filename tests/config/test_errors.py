@@ -41,7 +41,11 @@ def complaint(home: Path, text: str | bytes, env: dict[str, str] | None = None, 
         ("llm: {timeout_seconds: .inf}", 1, "found the number inf"),
         ("llm: {top_p: 1.1}", 1, "expected a number from 0 to 1"),
         ("budget: {day_usd: -5}", 1, "budget.day_usd: expected a number of at least 0, found the number -5"),
-        ("tools: {terminal: {sandbox: bubblewarp}}", 1, "one of auto, container, bubblewrap, process, found the text 'bubblewarp'; did you mean bubblewrap?"),
+        (
+            "tools: {terminal: {sandbox: bubblewarp}}",
+            1,
+            "one of auto, container, bubblewrap, landlock, process, found the text 'bubblewarp'; did you mean bubblewrap?",
+        ),
         ("safety: {require_confirmation_for: [high]}", 1, "safety.require_confirmation_for[0]: expected one of LOW, MEDIUM, HIGH, CRITICAL"),
         ("safety: {require_confirmation_for: HIGH}", 1, "expected a list (of one of LOW, MEDIUM, HIGH, CRITICAL each), found the text 'HIGH'"),
         ("agent: [1]", 1, "agent: expected a section of keys and values, found a list"),
@@ -50,12 +54,27 @@ def complaint(home: Path, text: str | bytes, env: dict[str, str] | None = None, 
         ("llm: {providers: {mine: http://a}}", 1, "llm.providers.mine: expected a section"),
         ("llm:\n  retry: {min_seconds: 9,\n    max_seconds: 3}", 3, "llm.retry.max_seconds: expected at least llm.retry.min_seconds (9)"),
         ("scheduler: {timezone: Mars/Base}", 1, "scheduler.timezone: expected a time zone"),
+        ("tools: {terminal: {docker_image: 'bad image!!'}}", 1, "tools.terminal.docker_image: expected text: the name of an image, without blanks"),
+        ("tools: {terminal: {docker_image: '-v'}}", 1, "and without - at its beginning, found the text '-v'"),
+        ("tools: {filesystem: {allowed_paths: ['']}}", 1, "tools.filesystem.allowed_paths[0]: expected text, found an empty text"),
         ("tools: {filesystem: {allowed_paths: [/a,\n  b]}}", 2, "'b' must be absolute or begin with ~/"),
         ("safety:\n  rules:\n    - {id: a, decision: never, tool: x}", 3, "safety.rules[0].decision: expected one of allow, ask, forbid"),
         ("safety:\n  rules:\n    - {id: a, decision: ask}", 3, "the rule a has no condition"),
         ("safety:\n  rules:\n    - {decision: ask, tool: x}", 3, "safety.rules[0].id is missing"),
         ("safety:\n  rules:\n    - {id: a, decision: ask, tool: x}\n    - {id: a, decision: ask, tool: y}", 4, "the id 'a' must be unique"),
         ("safety:\n  rules:\n    - {id: a, decision: ask, comand: x}", 3, "did you mean safety.rules[0].command?"),
+        ("safety:\n  rules:\n    - {id: a, decision: ask, host: a.example, inside: true}", 3, "the rule a has inside: true, which goes with decision: allow"),
+        ("safety:\n  rules:\n    - {id: a, decision: allow, tool: web_fetch, inside: true}", 3, "the rule a has inside: true, which goes with"),
+        ("safety: {rules: [{id: a, decision: forbid, host: 'localhost:80'}]}", 1, "the host 'localhost:80': it is not a host name or a network address alone"),
+        ("safety: {rules: [{id: a, decision: forbid, host: 'http://a.example/'}]}", 1, "it is not a host name or a network address alone"),
+        ("safety: {rules: [{id: a, decision: forbid, host: '10.0.0.0/8'}]}", 1, "it is not a host name or a network address alone"),
+        ("safety: {rules: [{id: a, decision: forbid, host: '*.a.example'}]}", 1, "*.a.example is not a valid host name"),
+        ("safety: {rules: [{id: a, decision: allow, host: '0x7f.1'}]}", 1, "an unusual spelling of the network address 127.0.0.1"),
+        ("safety: {rules: [{id: a, decision: forbid, path: 'sub/*'}]}", 1, "has '*' in its path, 'sub/*': patterns, variables and operators"),
+        ("safety: {rules: [{id: a, decision: forbid, path: $HOME/x}]}", 1, "has '$H' in its path"),
+        ("safety: {rules: [{id: a, decision: forbid, command: 'cat a | wc'}]}", 1, "has '|' in its command"),
+        ("safety: {rules: [{id: a, decision: forbid, tool: 'file_*'}]}", 1, "has '*' in its tool"),
+        ("safety: {rules: [{id: a, decision: forbid, tool: ' terminal'}]}", 1, "has blanks around its tool"),
         ("llm: {providers: {m: {models: {big: {price: {input: 1}}}}}}", 1, "llm.providers.m.models.big.price.output is missing"),
         ("agent: {name: a}\nagent: {name: b}", 2, "the key agent appears twice (first in line 1)"),
         ("agent: {name: '${WHO}'}", 1, "agent.name needs the environment variable WHO, which is not set or empty"),
@@ -63,9 +82,9 @@ def complaint(home: Path, text: str | bytes, env: dict[str, str] | None = None, 
         ("agent: {name: '${A B}'}", 1, "expected ${NAME} or ${NAME:-default}"),
         ("agent:\n  name: [", 2, "is not YAML"),
         ("agent:\n\tname: x", 2, "is not YAML"),
-        ("a: !!python/object/apply:os.system [x]", 1, "the tag tag:yaml.org,2002:python/object/apply:os.system is not allowed"),
+        ("a: !!python/object/apply:os.system [x]", 1, "a tag is not allowed here; put quotes around"),
         ("a: 1\n---\nb: 2", 2, "a second document begins"),
-        ("a: *x", 1, "x"),
+        ("a: *x", 1, "an alias names nothing; put quotes around"),
         ("agent: &a {name: *a}", 1, "refers to a value that contains it"),
         ("agent: {name: \x01}", 1, "is not YAML"),
         ("? [a]\n: b", 1, "a key must be plain text"),
@@ -75,6 +94,13 @@ def test_a_wrong_value_is_named_with_file_line_key_and_what_is_expected(home: Pa
     said = complaint(home, text)
     assert said.startswith(f"{home}/config.yaml:{line}: ")
     assert words in said
+
+
+@pytest.mark.parametrize("line", ["api_key: !Zq7Xw4Kp9LmT2vB8", "api_key: *Zq7Xw4Kp9LmT2vB8", "api_key: !Zq7Xw4Kp9LmT2vB8 x", "headers: !Zq7Xw4Kp9LmT2vB8 {}"])
+def test_a_password_that_yaml_takes_for_a_tag_or_an_alias_is_not_quoted(home: Path, line: str) -> None:
+    said = complaint(home, f"llm:\n  {line}\n")
+    assert "put quotes around" in said
+    assert "Zq7X" not in said
 
 
 def test_several_problems_are_listed_at_once(home: Path) -> None:
@@ -203,3 +229,11 @@ def test_keys_that_others_can_read_are_said_with_the_command_that_mends_it(home:
     secrets.write_text("NEURALCLAW_AGENT__NAME=Claw\n")
     secrets.chmod(0o644)
     assert config.load(home=str(home), environ={}).notices == ()
+
+
+def test_an_allowed_path_that_is_a_file_is_refused_and_one_that_is_not_there_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "one.txt").write_text("kept")
+    text = "tools: {filesystem: {allowed_paths: [~/later, ~/one.txt]}}"
+    assert "config.yaml:1: tools.filesystem.allowed_paths: '~/one.txt' is not a directory" in complaint(tmp_path, text, {"HOME": str(tmp_path)})
+    (tmp_path / "config.yaml").write_text(text.replace("one.txt", "other"))
+    config.load(home=str(tmp_path), environ={"HOME": str(tmp_path)})

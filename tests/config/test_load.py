@@ -102,6 +102,16 @@ def test_a_variable_is_read_as_the_keys_type(home: Path, name: str, text: str, k
     assert values[key] == value
 
 
+@pytest.mark.parametrize(("name", "text"), [("LLM", "5"), ("LLM", "x"), ("UNDO", "5"), ("FOO", "1")])
+def test_a_variable_that_is_no_setting_and_no_section_is_refused(home: Path, name: str, text: str) -> None:
+    with pytest.raises(ConfigError, match=f"environment NEURALCLAW_{name}: "):
+        config.effective(config.SettingsRequest(str(home), {f"NEURALCLAW_{name}": text}, None), set)
+
+
+def test_a_variable_can_be_a_whole_section(home: Path) -> None:
+    assert load(home, "", {"NEURALCLAW_LLM": '{"temperature": 0.1}'}).settings.llm.temperature == 0.1
+
+
 def test_variables_are_filled_in_with_defaults_and_take_the_keys_type(home: Path) -> None:
     text = """
 agent: {name: "${WHO} & ${WHOM:-nobody}", personality: "$${WHO}", max_iterations_per_turn: "${COUNT:-4}"}
@@ -269,7 +279,7 @@ safety:
 tools: {{terminal: {{shell: strict}}, filesystem: {{allowed_paths: ["~/notes", "{tmp_path}/link"]}}}}
 approvals: {{expire_days: 1.5}}
 """
-    policy = config.policy(load(home, text).settings, home=str(home), person_home=str(tmp_path))
+    policy = config.policy(load(home, text).settings, own_data=[str(home)], person_home=str(tmp_path))
     assert policy.default_permission_level is Tier.WRITE
     assert policy.require_confirmation_for == (Risk.CRITICAL,)
     assert policy.programs.count("ls") == 1
@@ -278,7 +288,17 @@ approvals: {{expire_days: 1.5}}
     assert policy.allowed_paths == (f"{tmp_path}/notes", f"{tmp_path}/real")
     assert policy.protected_paths == ("/", str(tmp_path), str(home))
     assert (policy.unlisted_commands, policy.shell, policy.expire_days) == ("forbid", "strict", 1.5)
-    assert config.policy(Settings(), home="/h", person_home="").rules == Policy().rules
+    assert config.policy(Settings(), own_data=["/h"], person_home="").rules == Policy().rules
+
+
+def test_the_agents_own_data_is_where_settings_may_be_besides_and_where_links_there_lead(tmp_path: Path) -> None:
+    (settings := tmp_path / ".config" / "neuralclaw").mkdir(parents=True)
+    (kept := tmp_path / "dotfiles.env").write_text("")
+    (settings / ".env").symlink_to(kept)
+    (settings / "config.yaml").symlink_to(tmp_path / "nothing.yaml")
+    found = config.data_places("/data", {"HOME": str(tmp_path)})
+    assert found == ("/data", str(tmp_path / ".local/state/neuralclaw"), str(settings), str(kept))
+    assert config.data_places("/data", {"HOME": "/h", "XDG_CONFIG_HOME": "/c", "XDG_STATE_HOME": "/s"}) == ("/data", "/s/neuralclaw", "/c/neuralclaw")
 
 
 def test_the_limits_are_the_settings_of_the_turn(home: Path) -> None:

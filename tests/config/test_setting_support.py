@@ -70,8 +70,6 @@ NOTICED: list[tuple[str, Any, str]] = [
     ("memory.results", 9, "memory.results"),
     ("memory.compaction.tokens", 9, "memory.compaction.tokens"),
     ("tools.browser.headless", False, "tools.browser.headless"),
-    ("tools.terminal.docker_image", "x", "tools.terminal.docker_image"),
-    ("tools.terminal.container.cpus", 2, "tools.terminal.container.cpus"),
     ("mcp.servers", {"a": {"command": "x"}}, "mcp.servers.a"),
     ("telegram.authorized_user_ids", [7], "telegram.authorized_user_ids"),
     ("scheduler.max_concurrent_tasks", 1, "scheduler.max_concurrent_tasks"),

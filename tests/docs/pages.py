@@ -26,6 +26,7 @@ VARYING = (
     r"\b[0-9a-f]{64}\b|(?<=head )[0-9a-f]{16}\b",
     r"\b\d+ records\b",
     r'"duration_ms": ?\d+',
+    r'"call_id": ?"direct-[a-z2-9]{10}"',
     r"\b\d+(?:\.\d+)? m?s\b",
 )
 

@@ -8,7 +8,7 @@ from .play import Page
 from .stage import Stage, kill, service, until
 
 INTRODUCTION = """\
-# What you see when something is in the way
+# What you see when something goes wrong
 
 Recorded from real runs by `tests/docs/scenes.py`; CI plays every scene again and compares it with this page. A command that did not end with 0
 shows its exit code in the last line. Answers go to standard output, everything else to standard error. Each scene ends with a look at the record:
@@ -107,7 +107,7 @@ def full_disk(stage: Stage) -> None:
     stage.types("neuralclaw sessions list")
     assert "tool.started" in stage.types("neuralclaw sessions show film | tail -n 3").out
     stage.types("neuralclaw audit verify")
-    stage.tells("With room again the turn goes on. Whether the command did its work, nobody can know: it is not run again.")
+    stage.tells("When there is space again, the turn continues. It is not known whether the command did its work, so it is not run again.")
     stage.types("rm film")
     assert "may have happened" in stage.types("neuralclaw run --resume film", code=1).out
     assert [e["type"] for e in stage.events("film")].count("tool.started") == 1
@@ -263,9 +263,9 @@ def second_terminal(stage: Stage) -> None:
 
 
 def killed_run(stage: Stage) -> None:
-    """A killed run that goes on
+    """A killed run that continues
 
-    `kill -9` in the middle of a command: what was recorded is there, no process is left over, and `run --resume` goes on from the last finished step.
+    `kill -9` in the middle of a command: what was recorded is there, no process is left, and `run --resume` continues from the last finished step.
     """
     task = "write milk to list.txt then run sleep 302 then read list.txt"
     with stage.terminal("run", "--session", "list", "--approvals", "auto", task) as terminal:

@@ -60,12 +60,12 @@ class Tmux:
         self.run("send-keys", "-l", text)
         self.run("send-keys", "Enter")
 
-    def until(self, *wanted: str) -> None:
-        """Wait until all of it stands on the screen."""
+    def until(self, *wanted: str, gone: str = "\0") -> None:
+        """Wait until all of it stands on the screen, and what shall be `gone` does not."""
 
         def shown() -> bool:
             screen = self.run("capture-pane", "-p")
-            return all(word in screen for word in wanted)
+            return all(word in screen for word in wanted) and gone not in screen
 
         async def wait() -> None:
             await waiting.until(shown, seconds=DEADLINE)
@@ -102,7 +102,7 @@ def answered(tmux: Tmux, model: Model) -> str:
     model.say(PLAN)
     tmux.until("paint the fence", "dry = ")
     model.done()
-    tmux.until("$0.04")
+    tmux.until("$0.04", gone="· running")
     return tmux.picture("an answer")
 
 

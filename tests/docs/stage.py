@@ -38,6 +38,7 @@ VARYING = (
     (re.compile(r"\bpid \d+\b"), "pid N"),
     (re.compile(r"(?<=127\.0\.0\.1:)\d{4,5}\b"), "PORT"),
     (re.compile(r"(?<=head )[0-9a-f]{16}\b"), "HEAD"),
+    (re.compile(r"(?<=direct-)[a-z2-9]{10}\b"), "CALL"),
     (re.compile(r"(?:(?<=question )|(?<=approvals answer )|(?<=approvals show )|^)[a-z0-9]{10}(?=[ ):\n])", re.MULTILINE), "QUESTION"),
 )
 

@@ -1,6 +1,7 @@
 """The README's two commands."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -71,12 +72,28 @@ def test_every_locked_package_is_held_by_hash_and_names_no_place(name: str) -> N
     assert not any(word in text for word in ("://", "--index", "--find-links", "--trusted-host", " @ "))
 
 
+@pytest.mark.parametrize("name", ["requirements.lock", "requirements-dev.lock"])
+def test_a_lock_is_as_its_script_writes_it(name: str) -> None:
+    names = re.findall(r"^([^ #=]+)==", (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE)
+    assert names == sorted({re.sub(r"[-_.]+", "-", each).lower() for each in names})
+
+
 def test_the_locks_hold_what_the_program_asks_for() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     wanted = {"requirements.lock": project["dependencies"], "requirements-dev.lock": [*project["dependencies"], *project["optional-dependencies"]["dev"]]}
 
     def key(requirement: str) -> str:
-        return requirement.partition(";")[0].partition("[")[0].partition(">")[0].partition("=")[0].partition("<")[0].strip().lower().replace("_", "-")
+        return (
+            requirement.partition(";")[0]
+            .partition("[")[0]
+            .partition(">")[0]
+            .partition("=")[0]
+            .partition("<")[0]
+            .strip()
+            .lower()
+            .replace("_", "-")
+            .replace(".", "-")
+        )
 
     for name, requirements in wanted.items():
         locked = {key(line) for line in (ROOT / name).read_text(encoding="utf-8").splitlines() if "==" in line}

@@ -96,10 +96,10 @@ class Compared(RuleBasedStateMachine):
         for name in SESSIONS:
             new = self._observed(name)
             kept(before[name], new, by if name == session else "", key if name == session else "")
-            self._placed(before[name], new)
+            self._placed(before[name], new, key)
             self.reference[name] = new
 
-    def _placed(self, old: Session, new: Session) -> None:
+    def _placed(self, old: Session, new: Session, sent: str) -> None:
         """Where a session runs after a fault, and what it waits for."""
         for number, process in enumerate(self.home.processes):
             if new.name in self.portal.call(process.client.running):
@@ -110,7 +110,8 @@ class Compared(RuleBasedStateMachine):
         if new.process is not None and turn is not None:
             new.held = hold.name if hold is not None else next(c.name for c in turn.calls if c.open_question)
             new.heard = [said.key for said in new.steering(turn) if hold is not None and said.key in hold.heard]
-            new.resumed = len(old.turns) == len(new.turns) and (old.process != new.process or old.resumed)
+            goes_on = len(old.turns) == len(new.turns) and (old.process != new.process or old.resumed)
+            new.resumed = goes_on or (turn.record <= self.home.processes[new.process].since and turn.key != sent)
         new.aside = self.portal.call(self._row, new.name).state == "set_aside" if new.keys else False
 
     def _unsure(self) -> set[str]:
@@ -124,11 +125,11 @@ class Compared(RuleBasedStateMachine):
         await self.home.restart(process, crash=crash)
         await self.home.quiet()
 
-    def _start(self, s: Session, process: int, *, retry: bool = False) -> None:
-        self._runner(s, process).start(self._starts[s.name], retry=retry)
+    def _start(self, s: Session, process: int, *, retry: bool = False, sent: str = "") -> None:
+        self._runner(s, process, sent).start(self._starts[s.name], retry=retry)
 
-    def _runner(self, s: Session, process: int) -> Runner:
-        return Runner(s, process, self.freed)
+    def _runner(self, s: Session, process: int, sent: str = "") -> Runner:
+        return Runner(s, process, self.freed, self.home.processes[process].since, sent)
 
     def _talked(self) -> bool:
         return any(s.keys for s in self.reference.values())
@@ -145,9 +146,10 @@ class Compared(RuleBasedStateMachine):
     def _said(self, session: str, key: str, text: str, *, queued: bool, mode: str) -> Said:
         """The message with the place that its entry was given."""
         c = raw(self.home.home)
-        entry, turn = c.execute("SELECT k.entry, e.turn FROM inbound_keys k JOIN entries e USING (session, entry) WHERE key = ?", (key,)).fetchone()
+        found = "SELECT k.entry, e.turn, e.record FROM inbound_keys k JOIN entries e USING (session, entry) WHERE key = ?"
+        entry, turn, record = c.execute(found, (key,)).fetchone()
         c.close()
-        return Said(key, text, entry, turn, queued, mode)
+        return Said(key, text, entry, turn, queued, mode, record=record)
 
     def _starts_of(self, session: str) -> int:
         """How often the open turn was started without progress."""

@@ -92,7 +92,7 @@ class Sessions(Compared):
 
         def expected() -> None:
             if error is None and s.process is None:
-                self._start(s, process)
+                self._start(s, process, sent=key)
 
         self._do(process, lambda c: c.send(session, text_of(key, (Step(),)), key, "program", "park"), expected, session, error=error)
 
@@ -131,6 +131,8 @@ class Sessions(Compared):
         self._do(process, lambda c: c.cancel(session, entry), lambda: self._cancelled(self.reference[session], entry), session)
 
     def _cancelled(self, s: Session, message: int | None) -> None:
+        if message is None and s.parked:
+            s.withdraw_questions()
         s.cancel(message)
         if s.process is not None and message is None:
             s.held = ""

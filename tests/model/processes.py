@@ -110,6 +110,8 @@ class Process:
         self._ready, self._stop, self._gone = anyio.Event(), anyio.Event(), anyio.Event()
         self.store: FaultyStore
         self.client: Client
+        self.since = last_record(home) if (home / "neuralclaw.db").exists() else 0
+        """The last record of before it."""
 
     async def live(self) -> None:
         """The life of the process; returns when it has ended."""
@@ -172,7 +174,7 @@ class Home:
 
     async def quiet(self) -> None:
         """Returns when nothing can happen any more without somebody outside: every task waits, no write or worker thread is under way, and every
-        process that runs a turn has heard of every entry. Timers, which are longer than a test, are not waited for."""
+        process has heard of every entry. Timers, which are longer than a test, are not waited for."""
         with anyio.move_on_after(QUIET_SECONDS):
             while True:
                 tick = self.world.tick
@@ -194,8 +196,8 @@ class Home:
         if self._threads():
             found.append("a worker thread")
         last = last_record(self.home)
-        running = [p for p in self.processes if not p.store.dead and p.client.running()]
-        behind = [p.number for p in running if not p.client.seen.issuperset(range(1, last + 1))]
+        alive = [p for p in self.processes if not p.store.dead]
+        behind = [p.number for p in alive if not p.client.seen.issuperset(range(1, last + 1))]
         return found + [f"process {number} has not heard of all {last} entries" for number in behind]
 
     def reader(self) -> Any:

@@ -32,6 +32,8 @@ class Said:
     withdrawn: bool = False
     pending: bool = True
     """False: a cancel named it, and nothing need be done for it."""
+    record: int = 0
+    """The place of its entry in the home: to a process that came later it is left from before, and nobody is there to ask."""
 
 
 @dataclass
@@ -66,6 +68,8 @@ class Turn:
     cancelled: bool = False
     status: str = ""
     text: str = ""
+    record: int = 0
+    """Of the message that began it."""
 
     @property
     def open_calls(self) -> list[Call]:
@@ -92,7 +96,7 @@ class Session:
         self.heard: list[str] = []
         """The steering messages in the request that the held reply answers."""
         self.resumed = False
-        """The open turn was begun by an earlier run."""
+        """The open turn was begun by an earlier run, or by a message that is left from before: nobody is there to ask."""
         self.aside = False
         self.ids: dict[str, tuple[Call, str]] = {}
         """Questions by id; known of a session that was read from a journal."""
@@ -146,7 +150,8 @@ class Session:
             case ev.Inbound():
                 assert body.key not in self.keys, f"{body.key} was accepted twice"
                 self.keys.append(body.key)
-                self.inbox.append(Said(body.key, body.text, entry.entry, entry.turn, body.queued, body.options.approvals if body.options else ""))
+                mode = body.options.approvals if body.options else ""
+                self.inbox.append(Said(body.key, body.text, entry.entry, entry.turn, body.queued, mode, record=entry.header.record))
             case ev.Cancel():
                 self.cancel(body.message)
             case ev.TurnStarted():
@@ -155,7 +160,7 @@ class Session:
                 assert body.inbound == self.inbox[0].entry, f"turn {entry.turn} was begun by entry {body.inbound}, not by the oldest message"
                 said = self.inbox.pop(0)
                 assert body.text == said.text
-                self.turns.append(Turn(entry.turn, said.key, body.options.approvals, said.text, cancelled=said.withdrawn))
+                self.turns.append(Turn(entry.turn, said.key, body.options.approvals, said.text, cancelled=said.withdrawn, record=said.record))
             case ev.Message() | ev.ToolStarted() | ev.ToolFinished() | ev.ApprovalRequested() | ev.TurnFinished() | ev.DecisionMade():
                 assert turn is not None, f"{body.type} after the end of its turn"
                 assert turn.number == entry.turn, f"{body.type} of turn {entry.turn} in turn {turn.number}"
@@ -252,8 +257,9 @@ def result_of(body: ev.ToolFinished, call: Call) -> str:
 class Runner:
     """Runs a session as far as it goes without anybody outside. `free`: what was let go is not waited for."""
 
-    def __init__(self, session: Session, process: int, freed: set[str]) -> None:
-        self._session, self._process, self._freed = session, process, freed
+    def __init__(self, session: Session, process: int, freed: set[str], since: int, sent: str) -> None:
+        """`since`: the last record of before the process. `sent`: the key of the message that was sent now."""
+        self._session, self._process, self._freed, self._since, self._sent = session, process, freed, since, sent
 
     def start(self, starts: int, *, retry: bool = False) -> None:
         """A process takes the session up. `starts`: how often its open turn was started without progress."""
@@ -299,7 +305,7 @@ class Runner:
         said = session.inbox.pop(0)
         mode = said.mode or session.turns[-1].mode
         session.turns.append(Turn(len(session.turns) + 1, said.key, mode, said.text, cancelled=said.withdrawn))
-        session.resumed = False
+        session.resumed = said.record <= self._since and said.key != self._sent
         return session.turns[-1]
 
     def _turn(self, turn: Turn) -> bool:

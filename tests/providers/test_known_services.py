@@ -8,6 +8,7 @@ from neuralclaw.errors import ConfigError
 from neuralclaw.providers.known_services import KNOWN, is_local, names, resolve, with_key
 from neuralclaw.providers.model_service import ModelEndpoint
 from neuralclaw.providers.models import info, refused_parameters
+from neuralclaw.providers.service_errors import no_connection
 from neuralclaw.types.messages import ModelInfo, Price
 
 SECRET = "sk-secret"
@@ -149,3 +150,67 @@ def test_facts_of_models_are_found_by_their_longest_name_at_the_services_own_add
     assert "max_tokens" in refused_parameters(service, "o3-mini")
     assert refused_parameters(service, "gpt-4o") == {"include"}
     assert not refused_parameters(elsewhere, "o3-mini")
+
+
+def test_a_proxy_of_the_environment_is_named_where_a_service_elsewhere_is_not_reached() -> None:
+    env = {"OPENAI_API_KEY": SECRET, "HTTPS_PROXY": "http://u:p@10.0.0.1:3128"}
+    assert no_connection(resolve("openai", {}, env), "x failed: y").hint.endswith("HTTPS_PROXY is set, but no connection of this program uses a proxy.")
+    assert "PROXY" not in no_connection(resolve("ollama", {}, env), "x failed: y").hint
+    assert "PROXY" not in no_connection(resolve("openai", {}, {"OPENAI_API_KEY": SECRET}), "x failed: y").hint
+
+
+@pytest.mark.parametrize(
+    ("api", "path", "address"),
+    [
+        ("chat", "/chat/completions", "http://box.lan/v1/chat/completions?api-version=1"),
+        ("messages", "/v1/models?limit=1", "http://box.lan/v1/models?limit=1&api-version=1"),
+    ],
+)
+def test_a_query_of_the_address_is_sent_behind_each_path(api: str, path: str, address: str) -> None:
+    end = "" if api == "messages" else "/chat/completions"
+    service = resolve("mine", {"mine": {"base_url": f"http://box.lan/v1{end}?api-version=1", "api": api}}, {})
+    assert service.at(path) == address
+    assert resolve("mine", {"mine": {"base_url": "http://box.lan/v1"}}, {}).at("/models") == "http://box.lan/v1/models"
+
+
+@pytest.mark.parametrize(
+    "url", ["http://[::1", "http://127.0.0.1:99999/v1", "http://127.0.0.1:0/v1", "http://127.0.0.1:/v1", "//x/v1", "http://", "http://x y/v1", "ftp://x/v1"]
+)
+def test_an_address_that_nothing_can_be_asked_at_is_wrong_configuration(url: str) -> None:
+    with pytest.raises(ConfigError, match=r"llm\.providers\.mine\.base_url is not an http or https URL"):
+        resolve("mine", {"mine": {"base_url": url}}, {})
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("http://127.0.0.1:8000/v1#frag", "has a part behind #, which is not sent"),
+        ("http://..../v1", "names no host (.... is not a valid host name)"),
+        ("http://127.1/v1", "names no host (127.1 is an unusual spelling of the network address 127.0.0.1)"),
+        ("http://me:pass@box.lan/v1", "holds a name or password, and llm.providers.mine.api_key is set"),
+    ],
+)
+def test_an_address_whose_request_would_go_astray_is_wrong_configuration(url: str, words: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        resolve("mine", {"mine": {"base_url": url, "api_key": "k"}}, {})
+    assert f"llm.providers.mine.base_url {words}" in caught.value.text
+    assert ":pass" not in caught.value.text
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [
+        ("HTTP://box.lan/v1", "http://box.lan/v1"),
+        ("http://0.0.0.0:8000/v1", "http://127.0.0.1:8000/v1"),
+        ("http://0.0.0.0.example.com/v1", "http://0.0.0.0.example.com/v1"),
+        ("http://me:pass@box.lan/v1", "http://me:pass@box.lan/v1"),
+        ("http://[fe80::1%25eth0]:8000/v1", "http://[fe80::1%25eth0]:8000/v1"),
+    ],
+)
+def test_an_address_is_taken_as_it_is_meant(url: str, address: str) -> None:
+    assert resolve("mine", {"mine": {"base_url": url}}, {}).base_url == address
+
+
+def test_a_key_of_few_characters_shreds_no_text() -> None:
+    assert ModelEndpoint(name="mine", base_url="http://box.lan", api_key="k").redact("Name not known") == "Name not known"
+    assert "long-key" not in ModelEndpoint(name="mine", base_url="http://box.lan", api_key="long-key").redact("said long-key")

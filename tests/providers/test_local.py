@@ -161,8 +161,10 @@ CONFIG = "llm: {temperature: 0, max_tokens: 80}\nagent: {environment_snapshot: f
 def test_the_program_does_a_task_with_it_and_no_network(home: Path, tmp_path: Path, path: str) -> None:
     claw = Claw(home, tmp_path / "work")
     (home / "config.yaml").write_text(CONFIG)
-    (claw.workspace / "a.txt").write_text("The meeting is on Tuesday at ten.\n")
-    with claw.started("run", "--model", f"local:{path}", "--output", "stream-json", "Read the file a.txt") as run:
+    (claw.workspace / "notes.txt").write_text("The meeting is on Tuesday at ten.\n")
+    # The prompt names the workspace, whose path is another one each time: with all tools a model this small names another file in one run of three.
+    options = ("--model", f"local:{path}", "--tools", "read_file", "--output", "stream-json")
+    with claw.started("run", *options, "Read the file notes.txt") as run:
         lines = list(run.events())  # nothing but events stands on standard output
         assert (run.process.wait(30), run.err.read().decode()) == (0, "")
     finished = [line for line in lines if line["type"] == "tool.finished"]

@@ -59,7 +59,7 @@ async def test_tools_say_what_they_do_to_which_file_or_host() -> None:
     for call, said in (
         (action(DELETE, path="old.txt"), "delete_file old.txt: deletes 1 file"),
         (action(WRITE, path="docs/new.md"), "write_file: writes docs/new.md"),
-        (action(FETCH, url="https://example.com/a"), "web_fetch: fetches from example.com"),
+        (action(FETCH, url="https://example.com/a"), "web_fetch: fetches from example.com (93.184.216.34)"),
         (action(DELETE, path="gone.txt"), "delete_file: deletes gone.txt, which is not there now"),
         (action(spec("mail", risk=Risk.HIGH), to="ann@example.com", text="Hello Ann"), 'mail to=ann@example.com text="Hello Ann": runs your tool'),
         (action(spec("mail", risk=Risk.HIGH), count=3, cc=None, body="x" * 90), f"mail count=3 body={'x' * 23}…: runs your tool"),
@@ -98,7 +98,7 @@ async def test_what_a_long_command_deletes_is_named_though_its_end_is_cut_off(co
         ("cp a.txt b.txt sub", "writes sub/a.txt, sub/b.txt"),
         ("cp -r sub /tmp", "writes /tmp/sub (outside the workspace)"),
         ("cp -t sub a.txt", "writes sub/a.txt"),
-        ("ln -s ../x.txt .", "writes x.txt"),
+        ("ln -s ../x.txt .", "reads /home/ann/x.txt (outside the workspace), writes x.txt"),
         ("cp --parents sub/s.txt sub", "writes sub"),
         ("cp a.txt c.txt", "writes c.txt"),
         ("touch .", "writes the workspace"),
@@ -107,6 +107,22 @@ async def test_what_a_long_command_deletes_is_named_though_its_end_is_cut_off(co
 async def test_a_copy_into_a_directory_names_the_file_that_it_makes(command: str, said: str) -> None:
     with pytest.raises(Parked) as parked:
         await gate(POLICY, Folders()).authorize(action(TERMINAL, command=command), Answers())
+    assert parked.value.question.summary == f"{command}: {said}"
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("cp -r ~/private copy", "reads /home/ann/private (outside the workspace), writes copy"),
+        ("tar cf a.tar ~/private", "reads /home/ann/private (outside the workspace), writes a.tar"),
+        ("ln -s ~/private link", "reads /home/ann/private (outside the workspace), writes link"),
+        ("sort -o sorted ~/d.txt", "reads /home/ann/d.txt (outside the workspace)"),
+        ("cat /etc/hosts ~/d.txt", "reads /home/ann/d.txt (outside the workspace)"),
+    ],
+)
+async def test_what_is_read_outside_is_named_whatever_else_the_command_does(command: str, said: str) -> None:
+    with pytest.raises(Parked) as parked:
+        await gate().authorize(action(TERMINAL, command=command), Answers())
     assert parked.value.question.summary == f"{command}: {said}"
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from neuralclaw.ports import ExecResult, Sandbox
 from neuralclaw.sandbox.bubblewrap import Bubblewrap
+from neuralclaw.sandbox.landlock import Landlock
 from neuralclaw.sandbox.process import ProcessSandbox
 from neuralclaw.sandbox.resource_limits import LIMITS, ResourceLimits
 from neuralclaw.types.grants import Grant
@@ -15,8 +16,10 @@ PATH = os.environ["PATH"]
 BWRAP = shutil.which("bwrap") or "/usr/bin/bwrap"
 
 
-def sandbox(name: str, limits: ResourceLimits = LIMITS, hidden: tuple[str, ...] = ()) -> Sandbox:
-    return ProcessSandbox(limits) if name == "process" else Bubblewrap(BWRAP, hidden=hidden, limits=limits)
+def sandbox(name: str, limits: ResourceLimits = LIMITS, hidden: tuple[str, ...] = (), home: str = "") -> Sandbox:
+    if name == "process":
+        return ProcessSandbox(limits)
+    return Landlock(hidden=hidden, home=home, limits=limits) if name == "landlock" else Bubblewrap(BWRAP, hidden=hidden, home=home, limits=limits)
 
 
 async def sh(box: Sandbox, grant: Grant, script: str, *, timeout: float | None = 20.0, max_bytes: int = 100_000) -> ExecResult:

@@ -2,6 +2,7 @@
 
 import os
 import socket
+import sys
 from pathlib import Path
 
 import anyio
@@ -21,14 +22,15 @@ CONNECT = 'python3 -c \'import socket; socket.create_connection(("127.0.0.1", {}
 
 
 @pytest.mark.parametrize("network", [False, True])
-async def test_a_command_reaches_the_network_only_with_the_right_to(tmp_path: Path, network: bool) -> None:
+async def test_a_command_never_has_the_network_of_the_machine(tmp_path: Path, network: bool) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         result = await sh(BOX, command_grant(tmp_path, network=network), CONNECT.format(server.getsockname()[1]))
-    assert (result.exit_code == 0) is network
+    assert result.exit_code == 1
 
 
-async def test_only_the_loopback_interface_is_there(tmp_path: Path) -> None:
-    lines = (await sh(BOX, command_grant(tmp_path), "cat /proc/net/dev")).stdout.decode().splitlines()[2:]
+@pytest.mark.parametrize("network", [False, True])
+async def test_only_the_loopback_interface_is_there(tmp_path: Path, network: bool) -> None:
+    lines = (await sh(BOX, command_grant(tmp_path, network=network), "cat /proc/net/dev")).stdout.decode().splitlines()[2:]
     assert [line.split(":")[0].strip() for line in lines] == ["lo"]
 
 
@@ -139,6 +141,51 @@ async def test_sockets_of_the_machine_are_out_of_reach(tmp_path: Path) -> None:
             path.unlink()
     assert b"reached" not in result.stdout
     assert result.exit_code == 1
+
+
+async def test_a_socket_in_a_place_that_is_only_read_is_out_of_reach_and_one_in_the_workspace_is_not(tmp_path: Path) -> None:
+    workspace, beside = tmp_path / "workspace", tmp_path / "beside"
+    workspace.mkdir()
+    beside.mkdir()
+    with socket.socket(socket.AF_UNIX) as theirs, socket.socket(socket.AF_UNIX) as mine:
+        for server, path in ((theirs, beside / "a b"), (mine, workspace / "s")):
+            server.bind(str(path))
+            server.listen()
+        script = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1]); print('reached')"
+        (workspace / "reach.py").write_text(script)
+        results = [await sh(BOX, command_grant(workspace, read=(str(beside),)), f"python3 reach.py '{path}'") for path in (beside / "a b", workspace / "s")]
+    assert [result.stdout for result in results] == [b"", b"reached\n"]
+
+
+BINDS = """
+import os, socket, sys
+server = socket.socket(socket.AF_UNIX)
+server.bind("made")
+server.listen()
+if sys.argv[1] == "moved":
+    os.rename("made", "s")
+if sys.argv[1] == "gone":
+    os.chdir("/")
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("how", ["stays", "moved", "gone"])
+async def test_a_socket_that_was_bound_by_a_relative_path_is_out_of_reach_too(tmp_path: Path, how: str) -> None:
+    workspace, beside = tmp_path / "workspace", tmp_path / "beside" / "deep"
+    workspace.mkdir()
+    beside.mkdir(parents=True)
+    (workspace / "reach.py").write_text("import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1]); print('reached')")
+    async with await anyio.open_process([sys.executable, "-c", BINDS, how], cwd=beside) as server:
+        assert server.stdout is not None
+        assert (await server.stdout.receive()).strip() == b"ready"
+        path = beside / ("s" if how == "moved" else "made")
+        results = [await sh(BOX, command_grant(workspace, read=(str(beside.parent),)), f"python3 reach.py {path}") for _ in range(2)]
+        with socket.socket(socket.AF_UNIX) as mine:
+            mine.connect(str(path))  # it is there, and it listens
+        server.kill()
+    assert [result.stdout for result in results] == [b"", b""]
 
 
 async def test_other_processes_can_be_neither_seen_nor_signalled(tmp_path: Path) -> None:

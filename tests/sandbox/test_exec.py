@@ -27,7 +27,7 @@ pytestmark = pytest.mark.anyio
 ESCAPES = "setsid sleep {0} & (setsid nohup sleep {0} >/dev/null 2>&1 &) ; nohup setsid sh -c 'sleep {0} & sleep {0}' & "
 
 
-@pytest.fixture(params=["process", "bubblewrap"])
+@pytest.fixture(params=["process", "landlock", "bubblewrap"])
 def kind(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -48,10 +48,12 @@ async def test_arguments_reach_the_program_byte_for_byte(box: Sandbox, tmp_path:
     assert result.stdout.decode() == "".join(f"{part}|" for part in odd)
 
 
-async def test_the_environment_is_exactly_what_was_given_and_the_directory(box: Sandbox, tmp_path: Path) -> None:
+async def test_the_environment_is_exactly_what_was_given_and_the_directory(box: Sandbox, kind: str, tmp_path: Path) -> None:
     env = {"PATH": PATH, "MARK": "a=b\nc", "LD_PRELOAD": ""}
     result = await box.exec(command_grant(tmp_path), ["env", "-0"], cwd=str(tmp_path), env=env, timeout=5, max_bytes=10_000)
     seen = dict(pair.split("=", 1) for pair in result.stdout.decode().split("\0") if pair)
+    own = {name: seen.pop(name) for name in ("TMPDIR", "XDG_CACHE_HOME", "npm_config_cache")} if kind == "landlock" else {}  # it has no /tmp of its own
+    assert all(value.startswith(own["TMPDIR"]) for value in own.values())
     assert seen == {**env, "PWD": os.path.realpath(tmp_path)}
 
 
@@ -207,6 +209,25 @@ async def test_a_killed_agent_leaves_no_process_behind(kind: str, tmp_path: Path
         agent.kill()
     await until(lambda: running(mark) == [])
     await until(lambda: sweep() or not [path for parent in CGROUPS for path in Path(parent).glob(f"neuralclaw-{agent.pid}-*")])
+
+
+ASKING = """
+import sys, anyio
+from tests.sandbox.grants import command_grant
+from tests.sandbox.processes import sandbox, sh
+kind, place, script = sys.argv[1:]
+print(anyio.run(lambda: sh(sandbox(kind), command_grant(place), script)).stdout.decode(), end="")
+"""
+
+
+async def test_what_the_agent_was_started_with_open_reaches_no_program(kind: str, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("secret")
+    with (tmp_path / "secret").open() as file:
+        number = file.fileno()
+        script = f"cat <&{number} 2>/dev/null || echo closed"
+        command = [sys.executable, "-c", ASKING, kind, str(tmp_path), f"bash -c '{script}'"]
+        done = subprocess.run(command, cwd=Path(__file__).parents[2], pass_fds=(number,), capture_output=True, text=True, check=True)
+    assert done.stdout == "closed\n"
 
 
 async def test_too_many_processes_are_refused_or_end_the_command(kind: str, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from neuralclaw.sandbox.net import HttpNet
 from neuralclaw.types.grants import Grant
 
 from ..waiting import until
-from .grants import grant
+from .grants import host_grant
 
 pytestmark = pytest.mark.anyio
 
@@ -35,7 +35,7 @@ class Server:
         return f"127.0.0.1:{self.port}"
 
     def grant(self) -> Grant:
-        return grant("/", hosts=(self.host,))
+        return host_grant(self.host)
 
 
 @asynccontextmanager
@@ -128,13 +128,13 @@ async def test_no_more_than_asked_for_is_read() -> None:
 async def test_only_hosts_of_the_grant_are_connected_to(hosts: tuple[str, ...]) -> None:
     async with serving(hello) as (net, server):
         with pytest.raises(PermissionDeniedError):
-            await get(net, grant("/", hosts=hosts), f"http://{server.host}/")
+            await get(net, host_grant(*hosts), f"http://{server.host}/")
         assert server.connections == 0
 
 
 async def test_a_host_without_a_port_stands_for_all_its_ports() -> None:
     async with serving(hello) as (net, server):
-        assert await get(net, grant("/", hosts=("127.0.0.1",)), f"http://{server.host}/") == b"hello"
+        assert await get(net, host_grant("127.0.0.1"), f"http://{server.host}/") == b"hello"
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ async def test_a_host_without_a_port_stands_for_all_its_ports() -> None:
 async def test_other_schemes_and_broken_addresses_are_refused(url: str) -> None:
     async with serving(hello) as (net, server):
         with pytest.raises(PermissionDeniedError):
-            await get(net, grant("/", hosts=("allowed", "")), url.replace("{port}", str(server.port)))
+            await get(net, host_grant("allowed", ""), url.replace("{port}", str(server.port)))
         assert server.connections == 0
 
 
@@ -218,7 +218,7 @@ async def test_nobody_there_is_a_connection_error() -> None:
     with pytest.raises(ConnectionError, match=server.host):
         await get(net, server.grant(), f"http://{server.host}/")
     with pytest.raises(ConnectionError, match="no-such-host"):
-        await get(net, grant("/", hosts=("no-such-host.invalid",)), "http://no-such-host.invalid/")
+        await get(net, host_grant("no-such-host.invalid"), "http://no-such-host.invalid/")
     await net.aclose()
 
 
@@ -240,7 +240,7 @@ async def test_a_certificate_nobody_signed_is_a_connection_error(tmp_path: Path)
     async with listener, anyio.create_task_group() as tasks:
         tasks.start_soon(listener.serve, shake)
         with pytest.raises(ConnectionError, match="no secure connection"):
-            await get(net, grant("/", hosts=("127.0.0.1",)), f"https://127.0.0.1:{port}/")
+            await get(net, host_grant("127.0.0.1"), f"https://127.0.0.1:{port}/")
         await net.aclose()
         tasks.cancel_scope.cancel()
 

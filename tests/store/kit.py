@@ -41,7 +41,9 @@ class RealClock:
 
 @contextlib.asynccontextmanager
 async def opened(home: Path, **options: Any) -> AsyncIterator[SqliteStore]:
+    anchor = options.pop("anchor", None)
     store = await SqliteStore.open(str(home), clock=options.pop("clock", RealClock()), **options)
+    store.keep_anchor(anchor)
     try:
         yield store
     finally:

@@ -102,9 +102,9 @@ async def test_a_rebuild_finds_again_who_names_what(home: Path) -> None:
 @pytest.mark.parametrize(
     ("sql", "bad"),
     [
-        ("UPDATE blobs SET data = x'00'", BadRecord(2, "a", "hash")),
-        ("DELETE FROM blobs", BadRecord(2, "a", "missing")),
-        ("INSERT INTO blobs (digest, data) VALUES ('00', x'00')", BadRecord(0, "", "order")),
+        ("UPDATE blobs SET data = x'00'", BadRecord(2, "a", "hash", "blobs", "data")),
+        ("DELETE FROM blobs", BadRecord(2, "a", "missing", "blobs")),
+        ("INSERT INTO blobs (digest, data) VALUES ('00', x'00')", BadRecord(0, "", "order", "blobs")),
     ],
     ids=["changed", "removed", "added"],
 )

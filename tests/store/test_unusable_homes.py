@@ -75,6 +75,28 @@ async def test_a_newer_record_is_left_unchanged_and_can_still_be_read(home: Path
     assert contents(home) == before
 
 
+@pytest.mark.parametrize("how", ["removed", "restored", "its log is gone"])
+async def test_a_program_whose_record_was_exchanged_meanwhile_writes_nothing_more(home: Path, tmp_path: Path, how: str) -> None:
+    """A backup that is put in place, for one: what the program wrote would go to files that nobody has any more."""
+    async with kit.opened(home) as store:
+        await kit.a_life(store)
+        await store.barrier()
+        backup = tmp_path / "backup"
+        shutil.copyfile(home / "neuralclaw.db", backup)
+        if how == "its log is gone":
+            (home / "neuralclaw.db-wal").unlink()
+        else:
+            for name in ("neuralclaw.db", "neuralclaw.db-wal", "neuralclaw.db-shm"):
+                (home / name).unlink()
+        if how == "restored":
+            backup.rename(home / "neuralclaw.db")
+        for _ in range(2):
+            with pytest.raises(StoreError, match="was removed or exchanged while this program ran; nothing of this step was recorded"):
+                await store.append("work", [kit.message()])
+        with pytest.raises(StoreError, match="was removed or exchanged"):
+            await store.put_record("space", "one", {"a": 1})
+
+
 async def test_a_damaged_file_is_named_and_not_touched(home: Path) -> None:
     (home / "neuralclaw.db").write_bytes(b"no database at all " * 500)
     before = contents(home)

@@ -25,6 +25,7 @@ from neuralclaw.safety.gate import PolicyGate
 from neuralclaw.safety.shell import analyse
 from neuralclaw.sandbox.confined_files import ConfinedFiles
 from neuralclaw.sandbox.converter import ChildConverter, ConversionBounds
+from neuralclaw.sandbox.seccomp import converter_filter
 from neuralclaw.sandbox.system_facts import SystemFacts
 from neuralclaw.tools.file_formats import FileFormats
 from neuralclaw.tools.files import read_file
@@ -306,7 +307,7 @@ async def test_a_conversion_dies_with_the_agent(workspace: Path) -> None:
     await until(lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE)
 
 
-def test_a_conversion_can_open_nothing() -> None:
+def test_a_conversion_can_open_and_change_nothing(tmp_path: Path) -> None:
     script = """
 import os, socket, subprocess
 from neuralclaw.conversion import answer
@@ -317,13 +318,20 @@ def attempt(name, act):
         return name
     return name + " was possible"
 def probe(data):
+    place = data.decode()
     acts = dict(read=lambda: open("/etc/hostname"), write=lambda: open(data.decode(), "w"), socket=socket.socket, pipe=os.pipe,
-                program=lambda: subprocess.run(["true"]), fork=lambda: subprocess.Popen(["true"], stdout=subprocess.PIPE))
+                program=lambda: subprocess.run(["true"]), fork=lambda: subprocess.Popen(["true"], stdout=subprocess.PIPE), bare_fork=os.fork,
+                unlink=lambda: os.unlink(place), mkdir=lambda: os.mkdir(place + ".d"), rename=lambda: os.rename(place, place + ".r"),
+                mode=lambda: os.chmod(place, 0o777), cut=lambda: os.truncate(place, 0), link=lambda: os.symlink("/", place + ".l"),
+                list=lambda: os.listdir("/"), kill=lambda: os.kill(os.getppid(), 0), directory=lambda: os.chdir("/tmp"), keep=lambda: os.nice(5))
     return {}, " ".join(attempt(*act) for act in acts.items()).encode()
 answer(os.getppid(), probe)
 """
-    done = subprocess.run([sys.executable, "-c", script], input=b"/tmp/never", capture_output=True, timeout=20)
-    assert done.stdout[10:] == b"read write socket pipe program fork", done.stderr
+    victim = tmp_path / "victim"
+    victim.write_text("kept")
+    done = subprocess.run([sys.executable, "-c", script, "", "", converter_filter().hex()], input=os.fsencode(victim), capture_output=True, timeout=20)
+    assert done.stdout[10:] == b"read write socket pipe program fork bare_fork unlink mkdir rename mode cut link list kill directory keep", done.stderr
+    assert victim.read_text() == "kept"
 
 
 async def test_text_is_written_as_a_word_document_and_read_back(registry: Registry, workspace: Path) -> None:

@@ -129,7 +129,7 @@ async def test_a_command_runs_in_the_workspace_or_below_it(registry: Registry, w
 async def test_settings_are_the_defaults_that_the_gate_sees(workspace: Path) -> None:
     (workspace / "sub").mkdir()
     own = Registry([terminal(ProcessSandbox(), clean_env(os.environ), TerminalSettings(working_dir="sub", timeout=7, max_chars=99))])
-    assert own.prepare("terminal", {"command": "pwd"}) == {"command": "pwd", "working_dir": "sub", "timeout": 7.0, "env_vars": None}
+    assert own.prepare("terminal", {"command": "pwd"}) == {"command": "pwd", "working_dir": "sub", "timeout": 7.0, "env_vars": None, "access": None}
     assert own.tools()[0].max_chars == 99
     assert (await call(own, workspace, "terminal", command="pwd")).content == f"{workspace}/sub\n"
 
@@ -209,7 +209,7 @@ async def test_ten_megabytes_of_output_are_kept_whole(registry: Registry, worksp
 
 async def test_output_beyond_the_bound_is_counted(registry: Registry, workspace: Path) -> None:
     result = await call(registry, workspace, "terminal", command="head -c 20000000 /dev/zero | tr '\\0' x")
-    assert result.content.endswith("x\n[3,222,784 bytes of output beyond the first 16,777,216 were dropped]")
+    assert result.content.endswith("x…\n[3,222,784 bytes of output beyond the first 16,777,216 were dropped]")
 
 
 async def test_binary_output_is_shown_as_far_as_it_is_text(registry: Registry, workspace: Path) -> None:

@@ -155,8 +155,8 @@ async def test_a_run_that_ends_early_shows_what_was_measured(claw: Claw, tmp_pat
         configured(claw, server)
 
         def answer(seen: Seen) -> Response:
-            if len(server.seen) == 1:
-                place.rename(tmp_path / "gone")  # no place for a second task
+            if len(server.seen) == 2:
+                place.rename(tmp_path / "gone")  # with the record of the second task
                 place.write_text("")
             return computes(seen)
 

@@ -283,7 +283,7 @@ async def test_a_provider_of_the_program_can_be_tried(tmp_path: Path) -> None:
 async def test_programs_of_a_trial_do_not_see_into_the_home_of_the_person() -> None:
     with tempfile.TemporaryDirectory(dir="/var/tmp") as outside:  # /tmp is empty for every program
         place = Path(outside)
-        write_it = write("look.py", f"import os\nprint('it holds', sorted(os.listdir({str(place / 'home')!r})))\n")
+        write_it = write("look.py", f"from pathlib import Path\nprint('it holds', sorted(Path({str(place / 'home')!r}).glob('*')))\n")
         steps = [write_it, [("terminal", {"command": "python3 look.py"})], "Seen."]
         async with loopback() as server, trying(place, server, sandbox="bubblewrap") as agent:
             assert (place / "home" / "neuralclaw.db").exists()

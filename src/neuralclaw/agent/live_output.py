@@ -72,6 +72,7 @@ class _Stream:
     def __init__(self, redaction: Redaction) -> None:
         self._redaction = redaction
         self._safe: TextStream = redaction.stream()
+        self._begun = False
         self._held: list[str] = []
         self._size = self._left_out = 0
 
@@ -96,7 +97,10 @@ class _Stream:
         self._held, self._size, self._left_out = [], 0, 0
         if gone:
             self._safe = self._redaction.stream()  # what the old one held back may be the beginning of a secret: nobody will know
-        found = self._safe.feed(text) + (self._safe.flush() if final else "")
+        found = self._safe.feed(text) + (self._safe.settle() if final else "")  # what may be the beginning of a secret is in the result, where it is none
+        if found.strip() and not self._begun:
+            self._begun = True
+            found = self._redaction.redact_ends(found, begins=True, ends=False)
         if not gone:
             return found
         return f"\n[… {gone + min(len(found), _UNSAFE):,} characters …]\n{found[_UNSAFE:]}"

@@ -9,6 +9,7 @@ import msgspec
 from ..errors import LLMError, NeuralClawError, StoreError
 from ..foreign_code import reason_with_place, run_foreign
 from ..types.content import MAX_NESTING, nested_too_deeply
+from ..types.cut_texts import cutting_by
 from ..types.entries import blob_digest
 from ..types.events import Debug, Durable, ErrorEvent, ErrorInfo, Message, Nudge, Passing, RetryEvent, StatusEvent, TextDelta
 from ..types.labels import AGENT, Labels, join
@@ -17,7 +18,7 @@ from ..types.signals import Parked
 from . import circuit_breakers
 from .context import images_of, with_pictures
 from .prompt import GO_ON, promises_work
-from .redaction import SafeDeltas
+from .redaction import SafeDeltas, safe_beginning, safe_ends
 from .sources import read_sources
 from .toolcalls import run_calls
 from .turn import Turn
@@ -33,7 +34,8 @@ async def run_turn(turn: Turn) -> None:
     leaves the turn unfinished for whoever goes on with it.
     """
     try:
-        with turn.record.time.limited():
+        redaction = turn.equipment.redaction
+        with cutting_by(partial(safe_beginning, redaction), partial(safe_ends, redaction)), turn.record.time.limited():
             await go_on(turn)
             return
         await turn.record.journal.sync()
@@ -165,26 +167,30 @@ async def streamed(turn: Turn, request: Request) -> ModelReply:
     """The finished reply; its parts are shown as they come. Raises what the provider raises, and `StoreError`."""
     reply = ModelReply(stop="error", failure=Failure("LLMUnavailableError", "the model's stream ended without a reply"))
     deltas = SafeDeltas(turn.equipment.redaction, lambda delta: hear(turn, delta))
-    async with turn.equipment.model.provider.stream(request) as events:
-        async for event in events:
-            match event:
-                case TextPart(text):
-                    deltas.text(text)
-                case ReasoningPart(text):
-                    deltas.reasoning(text)
-                case Retrying(attempt, wait_ms, why, model, discard):
-                    if discard:
-                        deltas.discard()
-                        turn.partial.clear()
-                    asked = turn.partial.model = full_name(turn, model)
-                    entry = RetryEvent(attempt=attempt, wait_ms=wait_ms, reason=why, model=asked, discard=discard)
-                    await turn.record.journal.append(entry, labels=labels_of_call(turn))
-                case Notice(text, model):
-                    turn.partial.model = model or turn.partial.model
-                    turn.show(StatusEvent(text=text))
-                case Finished(finished):
-                    deltas.end()
-                    reply = shallow(finished)
+    try:
+        async with turn.equipment.model.provider.stream(request) as events:
+            async for event in events:
+                match event:
+                    case TextPart(text):
+                        deltas.text(text)
+                    case ReasoningPart(text):
+                        deltas.reasoning(text)
+                    case Retrying(attempt, wait_ms, why, model, discard):
+                        if discard:
+                            deltas.discard()
+                            turn.partial.clear()
+                        asked = turn.partial.model = full_name(turn, model)
+                        entry = RetryEvent(attempt=attempt, wait_ms=wait_ms, reason=why, model=asked, discard=discard)
+                        await turn.record.journal.append(entry, labels=labels_of_call(turn))
+                    case Notice(text, model):
+                        turn.partial.model = model or turn.partial.model
+                        turn.show(StatusEvent(text=text))
+                    case Finished(finished):
+                        deltas.end()
+                        reply = shallow(finished)
+    except anyio.get_cancelled_exc_class():
+        deltas.break_off()
+        raise
     return reply
 
 

@@ -33,6 +33,9 @@ class NoRedaction:
     def redact(self, text: str) -> str:
         return text
 
+    def redact_ends(self, text: str, *, begins: bool, ends: bool) -> str:
+        return text
+
     def stream(self) -> TextStream:
         return NoStream()
 
@@ -46,6 +49,22 @@ def redacted(value: T, redaction: Redaction) -> T:
     Reasoning that a service signed is of no use any more once it was changed: it is left out then.
     """
     return value if redaction is NO_REDACTION else _clean(value, redaction.redact)
+
+
+def redacted_output(value: T, redaction: Redaction) -> T:
+    """The same of what a program printed, which may have been cut at its beginning and its end: by the limits of its call, or by itself."""
+    return value if redaction is NO_REDACTION else _clean(value, lambda text: safe_ends(redaction, redaction.redact(text)))
+
+
+def safe_ends(redaction: Redaction, text: str) -> str:
+    """What a program printed, without what is left of a secret where it begins and ends."""
+    return redaction.redact_ends(text, begins=True, ends=True)
+
+
+def safe_beginning(redaction: Redaction, text: str) -> str:
+    """A text whose rest is missing, redacted, without what may be the beginning of a secret at its end."""
+    stream = redaction.stream()
+    return stream.feed(text) + stream.settle()
 
 
 def _clean(value: Any, redact: Callable[[str], str]) -> Any:
@@ -120,6 +139,11 @@ class SafeDeltas:
     def discard(self) -> None:
         """What came so far is void."""
         self._text, self._reasoning = self._redaction.stream(), self._redaction.stream()
+
+    def break_off(self) -> None:
+        """The reply was stopped: a little that is held back is shown, more of it may be part of a secret."""
+        self._show_reasoning(self._reasoning.settle())
+        self._show_text(self._text.settle())
 
     def end(self) -> None:
         self._show_reasoning(self._reasoning.flush())

@@ -11,19 +11,28 @@ import msgspec
 from ..errors import NeuralClawError
 from ..ports import Redaction
 from ..types.content import text_of
+from ..types.cut_texts import cut_text
 from ..types.entries import blob_digest, detached
 from ..types.events import DecisionMade, ToolFinished
-from ..types.labels import AGENT, NONE, Labels, external, join
+from ..types.exact_texts import exact
+from ..types.labels import AGENT, NONE, Labels, external, is_external, join
 from ..types.messages import ContentPart, ImageContent
 from ..types.questions import Answer, Question
 from ..types.records import StoredResult
-from ..types.risk import Decision
+from ..types.risk import Decision, Power
 from ..types.tools import ToolResult, ToolSpec
-from ..types.verdicts import RuleMatch, Verdict
-from .redaction import redacted
+from ..types.verdicts import UNFIT_RULES, RuleMatch, Verdict
+from .redaction import redacted, redacted_output
 from .state import REFUSERS, CallState
 
 MAY_HAVE_HAPPENED = "may have happened: the program stopped while this call ran; it was not run again. Check before you repeat it."
+
+HOLDS_A_MARK = (
+    "this call is not run: {} in its arguments stands in place of a secret that no model is given, and the mark would be written or sent in its place. "
+    "To keep the secret of a file, change other lines of it with edit_file. A command gets a stored secret as secret:NAME in env_vars, a request in headers. "
+    "To have a value written that is not stored, the person stores it first with: neuralclaw secrets set NAME"
+)
+"""Why a call that writes, executes or sends is not run whose arguments had a secret taken out."""
 
 ASKED_AGAIN = "the safety check asks again what was answered with a yes, so the call is refused"
 """Why a call is refused whose question the gate repeats after a yes."""
@@ -62,7 +71,9 @@ class ResultFrame(msgspec.Struct, frozen=True):
 
 def finished(outcome: Outcome, frame: ResultFrame) -> CallEnd:
     """The end of a call that ran."""
-    result, spec = redacted(outcome.result, frame.redaction), outcome.spec  # before it is cut: half a secret is none that is found
+    spec = outcome.spec
+    clean = redacted_output if Power.EXECUTE in spec.powers else redacted
+    result = clean(outcome.result, frame.redaction)  # before it is cut: half a secret is none that is found
     whole = model_text(result)
     limit = min(frame.chars, spec.max_chars or frame.chars)
     fitting = fit(outcome.result, whole, limit, spec)
@@ -202,8 +213,9 @@ def kept_parts(parts: Sequence[ContentPart], limit: int) -> tuple[tuple[ContentP
 
 def labels_of(result: ToolResult, spec: ToolSpec) -> Labels:
     """Where the result came from: what the tool says of it, else the tool itself. Without a word of the tool it is private."""
-    source = external(f"tool/{spec.name}") if spec.source == "external" else AGENT
-    return join(result.labels, source if spec.source == "external" or not result.labels else NONE, ("private",) if not result.labels else NONE)
+    named = is_external(result.labels) if spec.source == "external" else bool(result.labels)
+    source = NONE if named else external(f"tool/{spec.name}") if spec.source == "external" else AGENT
+    return join(result.labels, source, ("private",) if not result.labels else NONE)
 
 
 def failed(call: CallState, text: str) -> CallEnd:
@@ -218,7 +230,7 @@ def unknown(call: CallState, names: Sequence[str]) -> CallEnd:
     name = call.call.name
     near = difflib.get_close_matches(name.lower(), names, 3, 0.5)
     meant = f"; did you mean {' or '.join(near)}?" if near else ";"
-    return failed(call, f"there is no tool named {name[:80]!r}{meant} the tools are: {', '.join(sorted(names))}")
+    return failed(call, f"there is no tool named {cut_text(name, 80)!r}{meant} the tools are: {', '.join(sorted(names))}")
 
 
 class CallRefusal(msgspec.Struct, frozen=True):
@@ -230,7 +242,10 @@ class CallRefusal(msgspec.Struct, frozen=True):
 
 
 def forbidden(call: CallState, name: str, verdict: Verdict) -> CallEnd:
-    """The end of a call of the tool `name` that policy forbids."""
+    """The end of a call of the tool `name` that policy forbids. Where only its arguments do not fit it is an error, as other such arguments are."""
+    forbidding = [rule for rule in verdict.rules if rule.decision is Decision.FORBID]
+    if forbidding and call.started is None and all(rule.id in UNFIT_RULES for rule in forbidding):
+        return failed(call, "; ".join(rule.reason for rule in forbidding))
     return _refused(call, name, verdict, CallRefusal("policy"))
 
 
@@ -252,7 +267,17 @@ def _refused(call: CallState, name: str, verdict: Verdict, no: CallRefusal) -> C
     if call.started is not None:  # it began in an earlier run: that stays on record, only its repetition is refused
         return CallEnd((_error(call, f"{MAY_HAVE_HAPPENED} ({text})", name=name),))
     reasons = (no.text, *verdict.reasons) if by == "nobody" and no.text else verdict.reasons
-    decision = DecisionMade(call_id=call.call.id, name=name, decision=verdict.decision, risk=verdict.risk, tier=verdict.tier, reasons=reasons, by=by)
+    decision = DecisionMade(
+        call_id=call.call.id,
+        name=name,
+        decision=verdict.decision,
+        risk=verdict.risk,
+        tier=verdict.tier,
+        reasons=reasons,
+        by=by,
+        rules=verdict.rule_ids,
+        policy=verdict.policy,
+    )
     body = _error(call, text, name=name, refused=verdict.decision if by in REFUSERS else None)
     if by in REFUSERS:
         body = msgspec.structs.replace(body, note=AFTER_REFUSAL)
@@ -262,7 +287,11 @@ def _refused(call: CallState, name: str, verdict: Verdict, no: CallRefusal) -> C
 
 
 def refusal_text(verdict: Verdict, no: CallRefusal) -> str:
-    """What the model reads, and a person too."""
+    """What the model reads, and a person too: no character in it is hidden."""
+    return exact(_refusal_text(verdict, no))
+
+
+def _refusal_text(verdict: Verdict, no: CallRefusal) -> str:
     why = "; ".join(verdict.reasons) or "no rule allows it"
     instead = next((f" Instead: {r.alternative}" for r in verdict.rules if r.decision is verdict.decision and r.alternative), "")
     if verdict.decision is Decision.FORBID:

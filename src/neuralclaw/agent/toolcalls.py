@@ -23,7 +23,8 @@ from ..types.labels import join
 from ..types.logcontext import about
 from ..types.options import ApprovalsMode
 from ..types.questions import Answer, Question
-from ..types.risk import Decision, Effect, Risk
+from ..types.redaction_marks import redaction_mark
+from ..types.risk import Decision, Effect, Power, Risk
 from ..types.signals import Denied, Parked, Retry
 from ..types.tools import Show, ToolContext, ToolResult, ToolSpec, unseen
 from ..types.verdicts import Verdict
@@ -146,6 +147,9 @@ def prepare(turn: Turn, call: CallState) -> Action | CallEnd:
         arguments = tools.prepare(spec.name, call.call.arguments)
     except ToolValidationError as error:
         return results.failed(call, results.error_text(error))
+    mark = redaction_mark(arguments) if spec.effect is not Effect.PURE or Power.NETWORK in spec.powers else ""
+    if mark:
+        return results.failed(call, results.HOLDS_A_MARK.format(mark))
     return Action(
         session=turn.session,
         turn=turn.record.state.number,
@@ -291,6 +295,8 @@ def begin(allowed: AllowedCall) -> tuple[DecisionMade, ToolStarted]:
         reasons=tuple(r.reason for r in verdict.rules),
         hash=allowed.grant.hash,
         by=allowed.by,
+        rules=verdict.rule_ids,
+        policy=verdict.policy,
     )
     started = ToolStarted(
         call_id=call_id,

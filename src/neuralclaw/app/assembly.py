@@ -47,7 +47,8 @@ def open_desk(
     bus.listen(EventLog(home.log_writer, sessions.here, sentence_of).entries)
     verbs: dict[str, VerbFunction] = {}
     reading: dict[str, VerbFunction] = {}
-    desk = SessionDesk(ports, sessions, partial(call_verb, verbs), defaults.start)
+    desk = SessionDesk(ports, sessions, partial(call_verb, verbs, home.redactor), defaults.start)
+    home.notify = desk.notify
     verbs.update(turn_verbs(desk, defaults))
     client = CapabilityClient(home.loaded, desk, home.store, home.clock, desk.notify, defaults.turn.workspace, defaults.who, home.redactor)
     given = home.capability_parts = capabilities_of(home.loaded).for_client(

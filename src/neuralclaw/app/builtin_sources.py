@@ -15,13 +15,15 @@ FITTING = 4
 Texts = Sequence[tuple[str, Labels]]
 
 
-def builtin_sources(instructions: WorkspaceInstructions | None, environment: MachineContext | None) -> list[ContextSource]:
-    """Those that are switched on: the workspace's instructions, and the machine at this moment."""
+def builtin_sources(instructions: WorkspaceInstructions | None, environment: MachineContext | None, secrets: Sequence[str] = ()) -> list[ContextSource]:
+    """Those that are switched on: the workspace's instructions, the machine at this moment, and the names of the stored secrets, where there are any."""
     found = []
     if instructions is not None:
         found.append(instructions_source(instructions))
     if environment is not None:
         found.append(environment_source(environment))
+    if secrets:
+        found.append(secrets_source(secrets))
     return found
 
 
@@ -44,3 +46,22 @@ def environment_source(environment: MachineContext) -> ContextSource:
         return [(await environment.describe(turn.options.workspace), AGENT)]
 
     return ContextSource(name="environment", read=read, place="before_last", share=0.5)
+
+
+def secrets_source(names: Sequence[str]) -> ContextSource:
+    """How a call is given a stored secret. A model knows the names alone."""
+
+    async def read(context: Any, turn: TurnContext, room: int) -> Texts:
+        listed = list(names)
+        while listed and len((text := _told(listed, len(names) - len(listed))).encode()) > room:
+            listed.pop()
+        return [(text, AGENT)] if listed else []
+
+    return ContextSource(name="secrets", read=read, share=0.1)
+
+
+def _told(names: Sequence[str], more: int) -> str:
+    return f"""
+Stored secrets, whose values you never see: {", ".join(names)}{f" and {more} more" if more else ""}. To use one, name it as `secret:NAME` where its value
+belongs, for instance {{"env_vars": {{"{names[0]}": "secret:{names[0]}"}}}} for terminal (the command reads the variable ${names[0]}) or
+{{"headers": {{"Authorization": "Bearer secret:{names[0]}"}}}} for web_fetch. The person is asked each time."""

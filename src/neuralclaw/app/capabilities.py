@@ -135,6 +135,13 @@ class Capabilities:
         """Those that take part."""
         return tuple(one.name for one in self.loaded)
 
+    def check_settings(self, loaded: LoadedSettings) -> None:
+        """Decode what is set of the built-in ones, which are needed by all that runs. Raises `ConfigError` that names every problem with file, line and key."""
+        for one in self.loaded:
+            section = loaded.sections.get(one.name)
+            if one.row is not None and section is not None and section.node is not None:
+                loaded.section(one.name)
+
     def installed(self) -> tuple[str, ...]:
         """Names of all that packages bring, enabled or not. Looks at every package."""
         return tuple(one.name for one in self._found())
@@ -340,7 +347,9 @@ class ClientCapabilities:
         return desk
 
     def _context_with(self, one: Capability, desk: Desk) -> CapabilityContext:
-        return ClientContext(one, self._client._replace(desk=desk))
+        there = self.capabilities.get(one.name)
+        assert there is not None, "it takes part"
+        return self._context_of(there, self._client._replace(desk=desk))
 
     async def checks(self, seconds: float = CHECK_SECONDS) -> AsyncIterator[DoctorCheck]:
         """What their checks find. One that raises, or takes longer than `seconds`, is a failed check that names its capability."""

@@ -1,6 +1,6 @@
 """What the code of one capability works with: its settings, and the desk and store of the home, for one client."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from .. import lookups
@@ -16,9 +16,12 @@ from ..types.labels import AGENT, Labels, checked_labels, join
 from .reading_client import ReadingClientDesk, ReadingStore, refuse
 
 if TYPE_CHECKING:
+    from ..types.options import Policy
     from .capability_tools import ToolProblem
     from .defaults import ClientDefaults
+    from .later_run.place_recorder import PlaceRecorder
     from .models.model_resolver import ModelResolver  # what only reads the record does not load it
+    from .undo.change_recorder import ChangeRecorder
 
 Part = TypeVar("Part")
 
@@ -33,6 +36,23 @@ class OpenHome(Protocol):
 
     @property
     def gate(self) -> Gate: ...
+    @property
+    def digests(self) -> Mapping[str, str]:
+        """SHA-256 of what decides how every turn goes: `settings` and `policy`."""
+        ...
+
+    @property
+    def changes(self) -> "ChangeRecorder": ...
+    @property
+    def places(self) -> "PlaceRecorder": ...
+    @property
+    def interrupted_places(self) -> bool:
+        """Whether a command is noted as running, so that `places` has something to do."""
+        ...
+
+    @property
+    def policy(self) -> "Policy": ...
+
     async def tools_and_problems(self, turn: TurnContext) -> "tuple[Toolset, Sequence[ToolProblem]]":
         """The tools that a turn has, and those that capabilities bring to it and that cannot be used."""
         ...
@@ -170,6 +190,11 @@ class BuiltInContext(ClientContext):
     def home(self) -> OpenHome:
         """The home. Raises `AgentError` where it is not open."""
         return self._there(self._client.home, "home")
+
+    @property
+    def policy_digest(self) -> str:
+        """SHA-256 of today's policy, "" where the home is not open."""
+        return self._client.home.digests["policy"] if self._client.home is not None else ""
 
     def notify(self, entries: Sequence[Entry]) -> None:
         """Tell this process's subscribers of entries that were written."""

@@ -140,6 +140,8 @@ def _of_row(verb: Verb) -> Iterator[str]:
             yield f"{name} of the verb {verb.name} names {twice[0]} twice"
     if verb.columns and (unknown := [name for name in verb.drop or () if name not in verb.columns]):
         yield f"drop of the verb {verb.name} names {unknown[0]}, which is none of its columns"
+    if verb.in_chat and (verb.hidden or verb.filters):
+        yield f"the verb {verb.name} takes standard input and does not say in_chat=False"
     if verb.needs not in _NEEDS:
         yield f"the verb {verb.name} needs {verb.needs!r}, which is none of {', '.join(_NEEDS)}"
     if verb.needs == "record" and not verb.reads:
@@ -244,6 +246,9 @@ def _of_signature(verb: Verb) -> Iterator[str]:
             yield f"the parameter {each.name} of the verb {verb.name} {unfit}"
     if verb.progress is not None and not any(each.name == "progress" and each.in_process for each in parameters):
         yield f"the verb {verb.name} shows its progress, and its function has no parameter progress that takes a function"
+    if verb.filters and not {"read", "write"} <= {each.name for each in parameters if each.in_process}:
+        yield f"the verb {verb.name} filters, and its function has no parameters read and write that take functions"
+    yield from (f"hidden of the verb {verb.name} names {name}, which is none of its parameters" for name in verb.hidden if name not in names)
     if taken := sorted(names & {"home", "json", "verbose", "help"}):
         yield f"the verb {verb.name} has the parameter {taken[0]}, which every command has already"
     for told in ("help", "spelled"):

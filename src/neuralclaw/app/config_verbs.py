@@ -7,10 +7,13 @@ import anyio.to_thread
 import msgspec
 
 from .. import config
+from ..agent.redaction import redacted
 from ..errors import UsageError
 from ..plugins import load
+from ..secrets import Redactor
 from .capabilities import Capabilities, capabilities_of_home
 from .sandbox_selection import refuse_unconfined, sandbox_of
+from .secret_store.stored import stored_secrets
 
 
 class ConfigVerbs:
@@ -21,11 +24,13 @@ class ConfigVerbs:
 
     def loaded(self) -> config.LoadedSettings:
         """The settings in effect now. Raises `ConfigError`."""
-        return config.effective(self._asked, lambda: load("provider.known"), Capabilities.load)
+        return config.effective(self._asked, lambda: load("provider.known"), Capabilities.load, stored_secrets)
 
     async def show(self) -> dict[str, Any]:
-        """Every key with its effective value, secrets masked, and where that comes from."""
-        return {value.key: {"value": value.value, "origin": value.origin} for value in self.loaded().values}
+        """Every key with its effective value, secrets masked, also one that stands where none belongs, and where that comes from."""
+        loaded = self.loaded()
+        shown = {value.key: {"value": value.value, "origin": value.origin} for value in loaded.values}
+        return redacted(shown, Redactor(config.secret_values(loaded)))
 
     async def check(self) -> dict[str, Any]:
         """Whether a turn can begin under this configuration. Raises `ConfigError` that names every problem with file, line and key."""
@@ -57,5 +62,7 @@ class ConfigVerbs:
         """Set a key in the configuration file; text is read as YAML. It holds from the next start. Raises `ConfigError`, with nothing changed."""
         if not isinstance(key, str):
             raise UsageError(f"key cannot be {key!r:.80}; nothing was changed", hint="key is a text such as llm.temperature")
-        done = await anyio.to_thread.run_sync(lambda: load("config.set")(self._asked, key, value, lambda: load("provider.known"), Capabilities.load))
+        done = await anyio.to_thread.run_sync(
+            lambda: load("config.set")(self._asked, key, value, lambda: load("provider.known"), Capabilities.load, stored_secrets)
+        )
         return {**done._asdict(), "notices": list(done.notices)}

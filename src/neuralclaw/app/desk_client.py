@@ -79,6 +79,8 @@ async def opened_desk(**given: Unpack[OpeningOptions]) -> AsyncIterator[tuple[Ho
                     tasks.start_soon(load("services.run"), home, desk)
                 if options.get("recover"):
                     await desk.take_over()
+                if home.interrupted_places and not options.get("readonly", False):
+                    await home.places.settle()
                 try:
                     yield home, desk, defaults
                     left = True

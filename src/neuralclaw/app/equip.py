@@ -42,6 +42,10 @@ async def equip(home: Home, session: str, number: int, options: TurnOptions, beg
     info = model.info
     turn = TurnContext(session=session, turn=number, options=options, window=info.context)
     tools = await home.turn_tools(turn)
+    if "undo" in home.loaded.sections:
+        home.early_copies.turn_begins(options.workspace, tools.tools())
+        if begun is not None:
+            await home.record_interrupted(session, number)
     prompt = await (_new_prompt(home, turn, tools, told=info.language) if begun is None else _recorded_prompt(home, turn, tools, begun))
     provider = model.provider if options.model == DIRECT else await home.capability_parts.wrap(turn, model.provider)
     return Equipment(
@@ -77,7 +81,7 @@ async def _new_prompt(home: Home, turn: TurnContext, tools: TurnTools, *, told: 
 async def _recorded_prompt(home: Home, turn: TurnContext, tools: TurnTools, begun: TurnStarted) -> Prompt:
     """The prompt that the turn began with, and of the tools those that it began with; the built-in one where that was not kept."""
     blobs = await lookups.blobs(home.store, list(begun.stored.values()))
-    if not begun.stored or len(blobs) < len(set(begun.stored.values())):
+    if not {"system", "tools"}.issubset(begun.stored) or len(blobs) < len(set(begun.stored.values())):
         return await _new_prompt(home, turn, tools, told=False)
     encoded = blobs[begun.stored["tools"]]
     definitions = tools.definitions if encoded == tools.encoded else _definitions.decode(encoded)
@@ -85,13 +89,14 @@ async def _recorded_prompt(home: Home, turn: TurnContext, tools: TurnTools, begu
 
 
 def _start_record(home: Home, prompt: Prompt) -> StartRecord:
-    """What the beginning of a turn says of its prompt."""
+    """What the beginning of a turn says of its prompt and its policy."""
     system, stored = _encoded(prompt.system)
     digests = home.digests | {"prompt": _encoded(prompt.base)[1], "tools": prompt.tools.digest}
     if prompt.source_text:
         digests["instructions"] = _encoded(prompt.source_text)[1]
-    blobs = (system, prompt.tools.encoded)
-    return StartRecord(stored={"system": stored, "tools": blob_digest(prompt.tools.encoded)}, digests=digests, labels=prompt.labels, blobs=blobs)
+    policy = home.policy_text
+    kept = {"system": stored, "tools": blob_digest(prompt.tools.encoded), "policy": blob_digest(policy)}
+    return StartRecord(stored=kept, digests=digests, labels=prompt.labels, blobs=(system, prompt.tools.encoded, policy))
 
 
 @lru_cache(maxsize=PROMPTS_KEPT)

@@ -17,8 +17,8 @@ from ..types.events import ToolStarted, TurnStarted
 from ..types.labels import NONE, Labels
 from ..types.messages import ToolCall
 from ..types.options import TurnOptions
-from ..types.risk import Power, Risk, Trust
-from ..types.tools import ToolSpec, Touch
+from ..types.risk import Trust
+from ..types.tools import ToolSpec
 from ..types.verdicts import Verdict
 from .home import Home, beside, read_command
 from .option_checks import checked_who, real_directory
@@ -28,18 +28,6 @@ CANDIDATES = 8
 """Sessions that are named where an id is not unique."""
 BY_OP = {"read": "read_file", "list": "list_files", "write": "write_file", "delete": "delete_file"}
 """The tool that stands for an operation on a path."""
-FETCH = ToolSpec(
-    name="web_fetch",
-    description="Fetch an address.",
-    input_schema={},
-    risk=Risk.LOW,
-    powers=(Power.NETWORK,),
-    touches=(Touch("url", "url"),),
-    source="external",
-    built_in=True,
-)
-
-
 LATER = {"soul": "souls are", "channel": "chat channels are", "label": "rules about where content came from are"}
 """What a question may name and this version does not have."""
 
@@ -131,7 +119,7 @@ async def _action(home: Home, asked: ExplainRequest, around: CallCircumstances) 
         session, options = found.session, found.options
     around = _given(asked, around)
     if asked.url is not None:
-        return _made(FETCH, {"url": asked.url}, around), session
+        return _made(_tool(home.tools, "web_fetch"), {"url": asked.url}, around), session
     if asked.path is not None:
         return _made(_tool(home.tools, BY_OP[asked.op or ""]), {"path": asked.path}, around), session
     name, arguments = (asked.tool, asked.args or {}) if asked.tool is not None else ("terminal", {"command": asked.command})

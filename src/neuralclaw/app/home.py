@@ -4,10 +4,11 @@ import functools
 import hashlib
 import logging
 import os
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
 import msgspec
@@ -21,17 +22,21 @@ from ..ports import Clock, Provider, Toolset
 from ..safety.gate import PolicyGate
 from ..sandbox.confined_files import ConfinedFiles
 from ..sandbox.environment import clean_env
+from ..sandbox.own_code import own_places
 from ..sandbox.system_facts import SystemFacts
 from ..secrets import Redactor
+from ..secrets.spellings import unfit
 from ..store.sqlite import SqliteStore
-from ..tools.builtin import own_tools, workspace_tools
+from ..tools.builtin import internet_tools, own_tools, workspace_tools
 from ..tools.file_formats import FileFormats
 from ..tools.instructions import WorkspaceInstructions
 from ..tools.machine_context import MachineContext
 from ..tools.registry import Registry
 from ..tools.terminal import TerminalSettings
-from ..types.events import TurnStarted
-from ..types.options import Policy
+from ..types.entries import Entry
+from ..types.events import ToolFinished, ToolStarted, TurnStarted
+from ..types.options import Policy, encoded_policy
+from ..types.proxies import unused_proxy
 from ..types.tools import ToolContext
 from .builtin_sources import NO_CONTEXT, builtin_sources
 from .capabilities import capabilities_of
@@ -39,73 +44,156 @@ from .capability_parts import NOTHING, CapabilityParts
 from .capability_tools import BroughtTools, ToolProblem, builtin_names, registry_with
 from .clock import SystemClock
 from .eventlog import open_log
-from .lazy_parts import LazyConverter, LazySandbox
+from .lazy_parts import LazyConverter, LazySandbox, LazyWeb
 from .models.model_resolver import ModelResolver
+from .record.anchor_keeper import AnchorKeeper
+from .record.anchoring import all_places, home_anchor, kept_elsewhere
 from .sandbox_selection import sandbox_of
+from .secret_store.granted_secrets import GrantedSecrets
 from .toolbox import Toolbox
 from .turn_tools import TurnTools
+from .undo.early_copies import EarlyCopies
+from .undo.watched_tools import WatchedTools
+
+if TYPE_CHECKING:
+    from .later_run.place_recorder import PlaceRecorder
+    from .undo.change_recorder import ChangeRecorder  # a run whose calls change nothing does not load it
 
 log = logging.getLogger(__name__)
 
 PROMPTS_KEPT = 64
 """System prompts that are kept for the next turn: one for each workspace and its instructions."""
+LATER_RUN = "later_run"
+"""The directory of a home with what puts back places that code is later run from."""
 CLOSE_SECONDS = 0.05
 """How long closing waits for the log's last lines on the event loop; a slower disk is waited for beside it."""
+
+
+def nobody_told(entries: Sequence[Entry]) -> None:
+    """Before there is a desk, nobody subscribes."""
 
 
 class Home:
     """Everything of one home that lives as long as the agent, open.
 
-    `capability_parts` is what capabilities bring; it is set when there is a desk for them.
+    `capability_parts` is what capabilities bring; it is set when there is a desk for them; so is `notify`, which tells subscribers of entries.
     """
 
     def __init__(self, loaded: config.LoadedSettings, store: SqliteStore, clock: Clock, *, provider: Provider | None, tools: Toolbox) -> None:
         settings, env = loaded.settings, loaded.env
         self.loaded, self.store, self.clock = loaded, store, clock
         self.redactor = Redactor(config.secret_values(loaded))
-        self.policy: Policy = config.policy(settings, home=loaded.home, person_home=env.get("HOME", ""))
-        self.sandbox = LazySandbox(lambda: sandbox_of(loaded))
+        given = {name: value for name, value in loaded.stored.items() if not unfit(value)}  # what is given is looked for in every text
+        own, secrets = config.data_places(loaded.home, env), GrantedSecrets(given)
+        self.policy: Policy = config.policy(settings, own_data=own, person_home=env.get("HOME", ""), secrets=given, own=own_places())
+        self.sandbox = LazySandbox(lambda: sandbox_of(loaded, making=own))
         formats = FileFormats(capabilities_of(loaded).formats(), LazyConverter(lambda: load("converter")()))
-        facts = SystemFacts(self.policy, env.get("PATH", ""), documents=formats)
+        facts = SystemFacts(self.policy, env.get("PATH", ""), documents=formats, undo_lacks=self._undo_lacks)
         self.gate = PolicyGate(self.policy, facts, clock, read_command, beside=beside)
         self.models = ModelResolver(loaded, self.gate, clock, given=provider)
         self.files = ConfinedFiles(os.path.join(loaded.home, "preimages"))  # noqa: PTH118
         terminal = settings.tools.terminal
-        terminal_settings = TerminalSettings(working_dir=terminal.working_dir, timeout=terminal.default_timeout_seconds, max_chars=terminal.max_output_chars)
+        cwd = terminal.working_dir and config.absolute(terminal.working_dir, env.get("HOME", ""), "")
+        terminal_settings = TerminalSettings(working_dir=cwd, timeout=terminal.default_timeout_seconds, max_chars=terminal.max_output_chars)
         built_in = [
-            *workspace_tools(self.files, self.sandbox, clean_env(env), terminal_settings, formats=formats),
+            *workspace_tools(self.files, self.sandbox, clean_env(env), terminal_settings, formats=formats, secrets=secrets),
+            *internet_tools(LazyWeb(lambda: load("web")(load("net")(), unused_proxy(env))), formats, secrets),
             *own_tools(functools.partial(lookups.result, store), self.about, settings.agent.max_tool_result_chars),
         ]
         self._own = tools.chosen(built_in)
         self._built_in = builtin_names(self._own, built_in)
-        self.tools = TurnTools(Registry(self._own), self.redactor)
+        self.tools = TurnTools(self._watched(Registry(self._own)), self.redactor)
         """Those that every turn has: the built-in ones and the program's own."""
         self._more: tuple[list[BroughtTools], TurnTools, list[ToolProblem]] = ([], self.tools, [])
         self.instructions = WorkspaceInstructions(env.get("HOME", "")) if settings.agent.project_instructions else None
         environment = MachineContext(clock.monotonic) if settings.agent.environment_snapshot else None
-        self._sources = [(source, NO_CONTEXT) for source in builtin_sources(self.instructions, environment)]
+        self._sources = [(source, NO_CONTEXT) for source in builtin_sources(self.instructions, environment, self.policy.secrets)]
         self.base_prompt = functools.lru_cache(maxsize=PROMPTS_KEPT)(self._base_prompt)
         """The system prompt of a turn in this workspace, without what the sources tell, and without secrets."""
         self.capability_parts: CapabilityParts = NOTHING
+        self.notify: Callable[[Sequence[Entry]], None] = nobody_told
         self.log_writer = open_log(loaded, self.redactor)
+        self._changes: ChangeRecorder | None = None
+        self._making = threading.Lock()
+        self.early_copies = EarlyCopies(lambda workspace: self.changes.copy_first(workspace))
+        self.anchor_keeper: AnchorKeeper | None = None
+        """Keeps the record anchored at slower places than a file, where there are any."""
 
     @classmethod
     async def open(cls, loaded: config.LoadedSettings, *, provider: Provider | None, tools: Toolbox, readonly: bool = False) -> "Home":
         """Open the store and put everything on it. Raises `StoreError`, `ConfigError`, and `UsageError` for a tool that is not there."""
         clock = SystemClock()
         capabilities = capabilities_of(loaded)
+        capabilities.check_settings(loaded)
         store = await SqliteStore.open(loaded.home, clock=clock, codec=capabilities.codec, tables=capabilities.tables(), readonly=readonly)
         try:
-            return cls(loaded, store, clock, provider=provider, tools=tools)
+            anchor = home_anchor(loaded)
+            store.keep_anchor(anchor, all_places(anchor, loaded.asked.environ, loaded))
+            home = cls(loaded, store, clock, provider=provider, tools=tools)
+            if anchor is not None and not readonly and (places := kept_elsewhere(loaded, anchor)) is not None:
+                home.anchor_keeper = AnchorKeeper(anchor, places)
         except NeuralClawError:
             await store.aclose()
             raise
+        return home
 
     @cached_property
     def digests(self) -> dict[str, str]:
         """SHA-256 of what decides how every turn here goes: settings and policy."""
-        of = {"settings": [(v.key, v.value) for v in self.loaded.values], "policy": self.policy}
-        return {name: hashlib.sha256(msgspec.json.encode(value, order="deterministic")).hexdigest() for name, value in of.items()}
+        settings = msgspec.json.encode([(v.key, v.value) for v in self.loaded.values], order="deterministic")
+        return {"settings": hashlib.sha256(settings).hexdigest(), "policy": self.gate.policy_digest}
+
+    @cached_property
+    def policy_text(self) -> bytes:
+        """The policy as JSON, whose SHA-256 is its digest."""
+        return self.redactor.redact(encoded_policy(self.policy).decode()).encode()
+
+    @property
+    def changes(self) -> "ChangeRecorder":
+        """Records what calls change, so that it can be undone."""
+        make = load("undo.recorder")
+        with self._making:  # a thread makes first copies
+            if self._changes is None:
+                self._changes = make(self.loaded, self.store, self.redactor, allowed=self.policy.allowed_paths, protected=self.policy.protected_paths)
+                self._changes.notify = self.notify
+        return self._changes
+
+    @cached_property
+    def places(self) -> "PlaceRecorder":
+        """Puts back what commands change in places that code is later run from."""
+        guard = load("later_run.guard")(os.path.join(self.loaded.home, LATER_RUN), config.data_places(self.loaded.home, self.loaded.env))  # noqa: PTH118
+        recorder: PlaceRecorder = load("later_run.recorder")(guard, self.store, self.redactor, sandbox=self.sandbox)
+        recorder.notify = self.notify
+        return recorder
+
+    @property
+    def interrupted_places(self) -> bool:
+        """Whether a command is noted as running, here or in another process, or in one that died: then `places` has to settle it. Reads one directory."""
+        try:
+            return any(name.startswith("running-") for name in os.listdir(os.path.join(self.loaded.home, LATER_RUN)))  # noqa: PTH118, PTH208
+        except OSError:
+            return False
+
+    def _watched(self, tools: Toolset) -> Toolset:
+        """The tools, with what their calls change on record where the capability for it takes part."""
+        guarded = WatchedTools(tools, lambda: self.places)
+        return WatchedTools(guarded, lambda: self.changes) if "undo" in self.loaded.sections else guarded
+
+    async def record_interrupted(self, session: str, turn: int) -> None:
+        """A turn goes on: what a call of it changed whose end nobody saw goes on record, before it is begun again. The caller holds the session."""
+        entries = await self.store.read(session, from_turn=turn, kinds=("tool.started", "tool.finished"))
+        begun = {one.body.call_id for one in entries if isinstance(one.body, ToolStarted) and one.body.before}
+        if begun.difference(one.body.call_id for one in entries if isinstance(one.body, ToolFinished)):
+            await self.changes.record_interrupted(session)
+
+    async def _undo_lacks(self, workspace: str, runs: bool) -> str | None:
+        """What undo does not bring back of what a command may write that stays in the sandbox; "" without a sandbox. `runs`: it is judged to be run."""
+        if "undo" not in self.loaded.sections:
+            return ""
+        if not runs and (lacks := await self.changes.lacks(workspace, copy=False)) is not None:
+            return lacks
+        name = self.sandbox.known or await anyio.to_thread.run_sync(lambda: self.sandbox.name)
+        return "" if name == "process" else await self.changes.lacks(workspace, copy=runs)
 
     def _base_prompt(self, workspace: str) -> str:
         return self.redactor.redact(system_prompt(self.loaded.settings.agent.name, workspace))
@@ -146,7 +234,7 @@ class Home:
         registry, problems = registry_with(self._own, self._built_in, brought)
         for problem in problems:
             log.warning("%s", problem.text)
-        self._more = (list(brought), TurnTools(registry, self.redactor), problems)
+        self._more = (list(brought), TurnTools(self._watched(registry), self.redactor), problems)
         return self._more[1], problems
 
     async def about(self, ctx: ToolContext) -> Mapping[str, Any]:
@@ -167,8 +255,14 @@ class Home:
         }
 
     async def aclose(self) -> None:
+        self.early_copies.close()
+        if self._changes is not None:
+            await anyio.to_thread.run_sync(self._changes.close)
+        await self.sandbox.aclose()
         await self.models.aclose()
         await self.store.aclose()
+        if self.anchor_keeper is not None:
+            await anyio.to_thread.run_sync(self.anchor_keeper.close)
         if not self.log_writer.finish(CLOSE_SECONDS):
             await anyio.to_thread.run_sync(self.log_writer.close)
 

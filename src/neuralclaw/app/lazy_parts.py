@@ -2,15 +2,19 @@
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import anyio.to_thread
 
 from ..desk_ports import Desk
-from ..ports import Channel, Converted, Converter, ExecResult, Sandbox
+from ..ports import Channel, Converted, Converter, ExecResult, Headers, Sandbox, Web
 from ..types.entries import Event
 from ..types.grants import Grant
 from ..types.tools import Watched
+from ..types.web_responses import WebResponse
+
+NO_HEADERS: Headers = MappingProxyType({})
 
 
 class LazySandbox:
@@ -41,6 +45,11 @@ class LazySandbox:
         sandbox: Sandbox = await anyio.to_thread.run_sync(lambda: self.real)
         return await sandbox.exec(grant, argv, cwd=cwd, env=env, timeout=timeout, max_bytes=max_bytes)
 
+    async def aclose(self) -> None:
+        """End the containers that were made for it."""
+        if self._made is not None and self._made.known == "container":
+            await anyio.to_thread.run_sync(self._made.close)
+
 
 class LazyConverter:
     """The converter of documents behind its port, made when the first document is read or written."""
@@ -53,6 +62,19 @@ class LazyConverter:
         if self._made is None:
             self._made = self._make()
         return await self._made.convert(module, data)
+
+
+class LazyWeb:
+    """The client of the web behind its port, made for the first address that is fetched."""
+
+    def __init__(self, make: Callable[[], Web]) -> None:
+        self._make = make
+        self._made: Web | None = None
+
+    async def fetch(self, grant: Grant, url: str, *, headers: Headers, max_bytes: int, seconds: float, private: Headers = NO_HEADERS) -> WebResponse:
+        if self._made is None:
+            self._made = self._make()
+        return await self._made.fetch(grant, url, headers=headers, max_bytes=max_bytes, seconds=seconds, private=private)
 
 
 class LazyChannel:

@@ -8,6 +8,7 @@ from typing import Literal, cast, get_args
 from ..errors import ToolNotFoundError, UsageError, WorkspaceError
 from ..ports import Toolset
 from ..types.actions import Who
+from ..types.cut_texts import cut_text
 from ..types.entries import CALLS, HOME
 from ..types.ids import new_id
 from ..types.messages import Image
@@ -52,7 +53,7 @@ def new_session(name: str | None) -> str:
         return new_id()
     if not isinstance(name, str) or not SESSION_ID.fullmatch(name) or name in RESERVED:
         raise UsageError(
-            f"{str(name)[:80]!r} cannot be the name of a session; nothing was recorded",
+            f"{cut_text(str(name), 80)!r} cannot be the name of a session; nothing was recorded",
             hint="1 to 64 letters, digits, dots, dashes and underscores, one letter or digit at least; home and tools are reserved",
         )
     return name

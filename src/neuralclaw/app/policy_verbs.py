@@ -32,6 +32,7 @@ class PolicyVerbs:
         """What the gate would decide about a command, address, path or call, and why. Runs nothing."""
         verdict = await load("explain")(self._home, asked, workspace=self._workspace, trust=self._trust)
         told: dict[str, Any] = msgspec.to_builtins(verdict, str_keys=True)
+        del told["policy"]  # the one in force now, which the person asks about
         return told
 
     async def rules(self) -> list[dict[str, Any]]:

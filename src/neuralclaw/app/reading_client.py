@@ -10,7 +10,7 @@ from ..types.entries import Draft, Entry
 from ..types.events import Inbound
 from ..types.grants import StandingGrant
 from ..types.options import StartOptions
-from ..types.records import Accepted, Lease, OpenQuestion, Record, SessionRow, StateRow, VerifyReport
+from ..types.records import Accepted, AnchorReport, Lease, OpenQuestion, Record, SessionRow, StateRow, VerifyReport
 
 
 def refuse(command: str, what: str) -> NoReturn:
@@ -55,6 +55,9 @@ class ReadingStore:
 
     async def put_record(self, space: str, key: str, value: Any, *, expect: int | None = None) -> Record:
         refuse(self._command, "keep a value")
+
+    async def accept_anchor(self) -> AnchorReport:
+        refuse(self._command, "anchor the record")
 
     async def barrier(self) -> None:
         refuse(self._command, "write to the disk")
@@ -107,7 +110,9 @@ class ReadingClientDesk:
     async def cancel(self, session: str, *, by: str, turn: int | None = None, message: int | None = None) -> None:
         refuse(self._command, "cancel a turn")
 
-    async def answer(self, approval_id: str, decision: str, *, by: str, value: Mapping[str, Any] | None = None, text: str | None = None) -> None:
+    async def answer(
+        self, approval_id: str, decision: str, *, by: str, value: Mapping[str, Any] | None = None, text: str | None = None, channel: str = ""
+    ) -> None:
         refuse(self._command, "answer a question")
 
     async def leave(self, session: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from .. import config
 from ..plugins import load
 from .capabilities import Capabilities
+from .secret_store.stored import stored_secrets
 
 
 def load_settings(
@@ -19,4 +20,4 @@ def load_settings(
     if isinstance(settings, config.LoadedSettings):
         return settings
     folder = os.fspath(home) if home is not None else None
-    return config.effective(config.SettingsRequest(folder, environ, settings), lambda: load("provider.known"), Capabilities.load)
+    return config.effective(config.SettingsRequest(folder, environ, settings), lambda: load("provider.known"), Capabilities.load, stored_secrets)

@@ -60,9 +60,11 @@ class Status:
         if name != "process":
             return name, ""
         if self._home.loaded.settings.tools.terminal.sandbox == "process":
-            return name, f"{_NO_SANDBOX} tools.terminal.sandbox is process: auto confines them where bubblewrap works."
-        trial = next(one for one in self._home.sandbox.real.trials() if one.check == "sandbox.bubblewrap")
-        return name, " ".join(filter(None, (_NO_SANDBOX, f"Bubblewrap would confine them, but {trial.text}.", _mending(trial.fix))))
+            return name, f"{_NO_SANDBOX} tools.terminal.sandbox is process: auto confines them where bubblewrap or Landlock works."
+        trials = {one.check: one for one in self._home.sandbox.real.trials()}
+        bubblewrap, landlock = trials["sandbox.bubblewrap"], trials["sandbox.landlock"]
+        why = f"Bubblewrap or Landlock would confine them, but {bubblewrap.text}, and {landlock.text}."
+        return name, " ".join(filter(None, (_NO_SANDBOX, why, _mending(bubblewrap.fix))))
 
 
 def _mending(fix: str | None) -> str:

@@ -10,6 +10,7 @@ import msgspec
 from ..agent.redaction import redacted
 from ..errors import ToolNotFoundError, ToolValidationError
 from ..ports import Redaction, Toolset
+from ..types.cut_texts import cut_text
 from ..types.grants import Grant
 from ..types.messages import ToolDef
 from ..types.tools import ToolContext, ToolResult, ToolSpec
@@ -87,7 +88,7 @@ class TurnTools:
     def _known(self, name: str) -> None:
         spec = self._all.find(name)
         if spec is None or spec.name not in self._specs:
-            raise ToolNotFoundError(f"there is no tool {name[:80]!r} in this turn; there are {', '.join(sorted(self._specs))}")
+            raise ToolNotFoundError(f"there is no tool {cut_text(name, 80)!r} in this turn; there are {', '.join(sorted(self._specs))}")
 
 
 def encode(definition: ToolDef) -> bytes:

@@ -12,15 +12,17 @@ from typing import Any
 
 import msgspec
 
+from ..agent.redaction import NO_REDACTION, redacted
 from ..errors import AgentError, UsageError
+from ..ports import Redaction
 from ..types.planned_commands import ON_COMMAND_LINE, is_later
 from ..types.suggestions import did_you_mean
 
 VerbFunction = Callable[..., Awaitable[Any]]
 
 
-async def call_verb(verbs: Mapping[str, VerbFunction], name: str, arguments: Mapping[str, Any]) -> Any:
-    """The value of a verb, as `--json` prints it: objects, lists, texts, numbers.
+async def call_verb(verbs: Mapping[str, VerbFunction], redaction: Redaction, name: str, arguments: Mapping[str, Any]) -> Any:
+    """The value of a verb, as `--json` prints it: objects, lists, texts, numbers; without secrets, also those that were stored after they were recorded.
 
     Raises `UsageError` for a verb that is not there and for arguments that are unknown, missing or of another type; nothing was run then.
     """
@@ -32,18 +34,18 @@ async def call_verb(verbs: Mapping[str, VerbFunction], name: str, arguments: Map
         if noun in ON_COMMAND_LINE:
             raise UsageError(f"{noun} is a command of the command line only", hint=f"neuralclaw {noun} --help shows what it does")
         raise UsageError(f"there is no command {name!r:.80}{did_you_mean(str(name), verbs)}", hint=f"there are: {', '.join(sorted(verbs))}")
-    return plain(await verb(**fitted(name, verb, arguments)), f"the command {name}")
+    return redacted(plain(await verb(**fitted(name, verb, arguments)), f"the command {name}"), redaction)
 
 
 class VerbDesk:
     """Verbs by their names, where nothing else of a desk is needed: a `VerbCaller`."""
 
-    def __init__(self, verbs: Mapping[str, VerbFunction]) -> None:
-        self._verbs = verbs
+    def __init__(self, verbs: Mapping[str, VerbFunction], redaction: Redaction = NO_REDACTION) -> None:
+        self._verbs, self._redaction = verbs, redaction
 
     async def do(self, verb: str, /, **arguments: Any) -> Any:
         """See `call_verb`."""
-        return await call_verb(self._verbs, verb, arguments)
+        return await call_verb(self._verbs, self._redaction, verb, arguments)
 
 
 def fitted(name: str, verb: VerbFunction, arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -218,7 +218,7 @@ def _wrapped(text: str, style: str, width: int) -> list[StyledLine]:
 
 
 def _exact_lines(text: str) -> list[str]:
-    return exact(text).encode("utf-8", "backslashreplace").decode().expandtabs(4).split("\n")
+    return exact(text).split("\n")
 
 
 def _one_line(text: str) -> str:

@@ -2,6 +2,8 @@
 
 import re
 
+from ..types.exact_texts import exact as exact
+
 
 class _Visible(dict[int, str]):
     """A translation table that is made once: each code in it as a visible escape."""
@@ -12,19 +14,12 @@ class _Visible(dict[int, str]):
             self.update((code, f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}") for code in range(first, last + 1))
 
 
-_CONTROLS = ((0, 8), (11, 31), (127, 159), (0x202A, 0x202E), (0x2066, 0x2069))
-_CONTROL = _Visible(*_CONTROLS)
-_HIDDEN = _Visible(*_CONTROLS, (0x200B, 0x200F), (0x2028, 0x2029), (0x2060, 0x2065), (0xFEFF, 0xFEFF), (0xE0000, 0xE007F))
+_CONTROL = _Visible((0, 8), (11, 31), (127, 159), (0x202A, 0x202E), (0x2066, 0x2069))
 
 
 def visible(text: str) -> str:
     """Text in which control characters and those that turn the reading direction become visible escapes; newline and tab stay."""
     return text.replace("\r\n", "\n").translate(_CONTROL)
-
-
-def exact(text: str) -> str:
-    """Like `visible`, invisible characters too: for what a person is asked to agree to."""
-    return text.translate(_HIDDEN)
 
 
 _SGR = re.compile("\x1b\\[([0-9;]*)m")

@@ -50,6 +50,8 @@ def about(question: ApprovalRequested) -> list[str]:
         facts.append(exact("; ".join(question.reasons)))
     if action.variables:
         facts.append("added variables: " + exact(", ".join(f"{name}={value}" for name, value in action.variables.items())))
+    if action.headers:
+        facts.append("added headers: " + exact(", ".join(f"{name}: {value}" for name, value in action.headers.items())))
     if read := have_read(question.sources):
         facts.append(f"this session has read content from: {exact(', '.join(read))}")
     for letter, words in (("s", question.covers.session), ("a", question.covers.always)):

@@ -44,6 +44,9 @@ _UNANSWERED = ("failed", "cancelled", "limit", "timed_out")
 _SEEN_ANYWAY = ("owner", "auto", "cancelled")
 """Who answers a question in a way that the screen shows otherwise."""
 
+_PART_OF_CALL = frozenset({"undo.saved"})
+"""Events that say more of a call that has its own line: they are told where something cannot be brought back."""
+
 
 class TerminalView:
     """The renderer of a person. Shows one turn after the other. The answer goes to `out`, everything else to `err`.
@@ -75,7 +78,7 @@ class TerminalView:
         self._ready(event)
         if isinstance(event.body, AnyBody):
             self._show_built_in(event, event.body)
-        else:
+        elif event.body.type not in _PART_OF_CALL or getattr(event.body, "not_kept_count", False):
             self.err.line(exact(event.sentence), "dim")
 
     def _show_built_in(self, event: Event, body: AnyBody) -> None:

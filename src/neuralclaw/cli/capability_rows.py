@@ -95,6 +95,8 @@ def command_of(row: Verb) -> Command:
 def run_row(row: Verb, args: argparse.Namespace) -> int:
     """Run the verb with what the command line gave, and show its value; the exit code of the command."""
     given = verb_rows.arguments_given(row, args)
+    if row.hidden or row.filters:
+        given = load("verbs.input")(row, given)
     if row.progress is not None:
         return int(load("verbs.progress")(row, given, partial(_value, row, args), partial(shown_value, row, args, given)))
     return shown_value(row, args, given, anyio.run(_value, row, args, given, _notice))
@@ -102,6 +104,8 @@ def run_row(row: Verb, args: argparse.Namespace) -> int:
 
 def shown_value(row: Verb, args: argparse.Namespace, given: Mapping[str, Any], value: Any) -> int:
     """Show the value, and what of it failed; the exit code."""
+    if row.filters:
+        return 0
     if row.json_lines:
         for one in value:
             output.json_line(one)

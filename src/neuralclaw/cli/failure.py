@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from ..channels.command_hints import typed
 from ..errors import ConfigError, NeuralClawError, SecurityError, SessionNotFound, StoreError, ToolNotFoundError, UnknownQuestion, UsageError
+from ..plugins import load
 from ..types.events import TurnFinished
 from . import output
 
@@ -69,6 +70,8 @@ def _tell(error: BaseException, arguments: list[str]) -> None:
     elif isinstance(error, OSError) and _is_output(error):
         kind, text = "StoreError", f"standard output cannot be written: {error.strerror}"
         _silence()
+    redact = load("secrets.formats")().redact  # an error of the settings is told before the configured ones are known
+    text, hint = redact(text), redact(hint)
     if _wants_json(arguments):
         output.json_line({"error": {"kind": kind, "text": text, "hint": hint}}, sys.stderr)
         return
@@ -77,7 +80,7 @@ def _tell(error: BaseException, arguments: list[str]) -> None:
     if hint:
         screen.line(f"   {typed(hint)}", "dim")
     if "--verbose" in arguments:
-        screen.line("".join(traceback.format_exception(error)))
+        screen.line(redact("".join(traceback.format_exception(error))))
     elif not isinstance(error, NeuralClawError) and kind != "StoreError":
         screen.line("   again with --verbose it shows where; what was recorded so far is kept", "dim")
 

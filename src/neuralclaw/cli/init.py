@@ -115,7 +115,8 @@ def _done(args: argparse.Namespace, setup: Setup, prompts: LinePrompts, choice: 
     if existed:
         prompts.screen.line(f"The previous file was saved as {setup.file}.bak.")
     if choice.key:
-        prompts.screen.line(f"The key is in .env beside it, readable for you alone, as {setup.key_variable(choice.service)}.")
+        place = "in the secret store, encrypted" if setup.in_secret_store(choice) else "in .env beside it, readable for you alone"
+        prompts.screen.line(f"The key is {place}, as {setup.key_variable(choice.service)}.")
     if overruled:
         prompts.screen.line(f"But {overruled}.", "yellow")
     prompts.screen.line(typed('Next: neuralclaw (the chat), neuralclaw run "list .", neuralclaw doctor'))

@@ -11,6 +11,7 @@ import anyio
 import msgspec
 
 from ..app.policy_verbs import policy_desk
+from ..channels.control_characters import exact
 from ..channels.line_reader import LineReader
 from ..errors import NeuralClawError, UsageError
 from ..ports import VerbCaller
@@ -118,17 +119,17 @@ def tell(verdict: dict[str, Any]) -> None:
     if not verdict["understood"]:
         screen.line("Some part of it cannot be worked out before it runs.")
     for rule in verdict["rules"]:
-        screen.line(f"  {_EACH[rule['decision']]}: {rule['reason']} ({rule['id']})")
+        screen.line(f"  {_EACH[rule['decision']]}: {exact(rule['reason'])} ({rule['id']})")
         if rule.get("alternative"):
-            screen.line(f"    instead: {rule['alternative']}")
+            screen.line(f"    instead: {exact(rule['alternative'])}")
     for command in verdict["commands"]:
         under = f", under {', '.join(command['via'])}" if command["via"] else ""
         does = f": {', '.join(command['powers'])}" if command["powers"] else ""
-        screen.line(f"  command {shlex.join(command['argv'])}{under}{does}, risk {command['risk']}")
+        screen.line(f"  command {exact(shlex.join(command['argv']))}{exact(under)}{does}, risk {command['risk']}")
     if verdict["addresses"]:
-        screen.line(f"  addresses {', '.join(verdict['addresses'])}")
+        screen.line(f"  addresses {exact(', '.join(verdict['addresses']))}")
     if verdict["resolved"] is not None:
-        screen.line(f"  path {verdict['resolved']}, {'in' if verdict['inside'] else 'outside'} the workspace and the allowed paths")
+        screen.line(f"  path {exact(verdict['resolved'])}, {'in' if verdict['inside'] else 'outside'} the workspace and the allowed paths")
 
 
 def _listed(words: list[str]) -> str:

@@ -14,7 +14,7 @@ def error_of_turn(group: BaseExceptionGroup[BaseException]) -> NeuralClawError:
         return cast(NeuralClawError, _first(ours))
     if group.subgroup((OSError, KeyboardInterrupt, SystemExit, anyio.get_cancelled_exc_class())) is not None:  # OSError: the screen is gone
         raise group
-    return AgentError(f"the turn stopped on a defect: {reason_with_place(_first(group))}", hint="what was recorded is kept; /resume goes on with it")
+    return AgentError(f"the turn stopped on a defect: {reason_with_place(_first(group))}", hint="what was recorded is kept; /resume continues it")
 
 
 def _first(error: BaseException) -> BaseException:

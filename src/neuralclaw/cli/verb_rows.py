@@ -45,9 +45,9 @@ def stripped(kind: Any) -> Any:
 def add_arguments(row: Verb, parser: argparse.ArgumentParser) -> None:
     """The arguments of the row. What is not given is not in the namespace: the verb's own default holds."""
     for each in parameters_of(row.run):
-        if not each.in_process and each.name not in row.for_people:
+        if not each.in_process and each.name not in row.for_people and each.name not in row.hidden:
             _add(parser, each, row.help.get(each.name, ""), row.spelled.get(each.name, ""))
-    if not row.json_lines:
+    if not (row.json_lines or row.filters):
         with_json(parser)
 
 
@@ -179,7 +179,7 @@ def example(row: Verb) -> str:
     """The row's example, or one made of its arguments."""
     if row.example:
         return row.example
-    words = [each.name.upper().replace("_", "-") for each in parameters_of(row.run) if each.required and not each.option]
+    words = [each.name.upper().replace("_", "-") for each in parameters_of(row.run) if each.required and not each.option and each.name not in row.hidden]
     return " ".join(["neuralclaw", *row.name.split("."), *words])
 
 
@@ -207,8 +207,7 @@ def value_for_people(row: Verb, value: Any, given: Mapping[str, Any]) -> ValueFo
 def _seen(row: Verb, value: Any, given: Mapping[str, Any]) -> ValueForPeople:
     if value == []:
         return ValueForPeople(empty=empty_text(row, given))
-    if row.render is not None:
-        made = row.render(value)
+    if row.render is not None and (made := row.render(value)) is not None:
         return ValueForPeople(lines=[(shown(made), "")] if isinstance(made, str) else made)
     if isinstance(value, list) and all(isinstance(one, dict) for one in value):
         columns = list(row.columns) or list(dict.fromkeys(name for one in value for name in one))

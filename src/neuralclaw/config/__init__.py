@@ -1,9 +1,10 @@
 """The settings: frozen values from `config.yaml`, `.env`, the environment and the command line. Only `app` and `cli` import this."""
 
 from . import process_environment
+from .directories import data_directories, data_places, state_directory
 from .editors import schema
 from .effective import effective
-from .load import LoadedSettings, SettingsRequest, SettingValue, data_directories, enabled_names, load, target
+from .load import LoadedSettings, SettingsRequest, SettingValue, defaults_beside, enabled_names, load, section_alone, target
 from .model_choice import choose_model
 from .secretvalues import secret_values
 from .sections import Extensions, LeftOut, with_sections
@@ -21,6 +22,8 @@ __all__ = [
     "absolute",
     "choose_model",
     "data_directories",
+    "data_places",
+    "defaults_beside",
     "effective",
     "enabled_names",
     "limits",
@@ -30,6 +33,8 @@ __all__ = [
     "refuse_caps",
     "schema",
     "secret_values",
+    "section_alone",
+    "state_directory",
     "target",
     "with_sections",
 ]

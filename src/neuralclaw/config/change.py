@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 from ..errors import ConfigError, UsageError
 from ..types.suggestions import joined
 from .describe import is_secret, like_a_key, masked
+from .directories import data_directories
 from .document import LayerSource, Node, merge, node_of, read_json, read_text
 from .edit import split_key
-from .load import LoadedSettings, SettingsRequest, data_directories, load, sentence, take, target
+from .load import LoadedSettings, SettingsRequest, StoredOf, load, nothing_stored, sentence, take, target
 from .save import changed, locked, write
 from .sections import ExtensionsOf, TreeReading, no_extensions
 from .semantics import check
@@ -37,7 +38,14 @@ class Checked(NamedTuple):
     folders: Sequence[str] = ()
 
 
-def set_key(asked: SettingsRequest, key: str, value: Any, known: Callable[[], Collection[str]], extensions: ExtensionsOf = no_extensions) -> Set:
+def set_key(
+    asked: SettingsRequest,
+    key: str,
+    value: Any,
+    known: Callable[[], Collection[str]],
+    extensions: ExtensionsOf = no_extensions,
+    stored: StoredOf = nothing_stored,
+) -> Set:
     """Set `key` to `value` (text is read as YAML) in the configuration file of a home, which is made where there is none.
 
     Raises `UsageError` for what is no key or no YAML, and `ConfigError` for a key that does not exist or a value that does not fit; then nothing was
@@ -47,19 +55,24 @@ def set_key(asked: SettingsRequest, key: str, value: Any, known: Callable[[], Co
     if not all(path):
         raise UsageError(f"{key!r} is not a key; nothing was changed", hint='a key is a name with dots, such as llm.temperature; "x.y" means a name with one')
     file, _ = target(asked.home, asked.environ)
-    env, by = load_env(asked), Checked(known, extensions, data_directories(asked.home, asked.environ)[1])
+    env, by = load_env(asked, stored), Checked(known, extensions, data_directories(asked.home, asked.environ)[1])
     with locked(file):
         old = read_text(file)
         below = tree_of(file, old or "")
         chosen = fitting(path, value, below, env, by)
         write({file: changed(file, old, {key: chosen})})
-    return Set(key, masked(".".join(path), chosen), file, tuple(notices(asked, path, chosen, file, extensions)))
+    return Set(
+        key,
+        masked(".".join(path), chosen),
+        file,
+        tuple(notices(path, chosen, file, lambda: load(home=asked.home, environ=asked.environ, extensions=extensions, stored=stored))),
+    )
 
 
-def load_env(asked: SettingsRequest) -> dict[str, str]:
+def load_env(asked: SettingsRequest, stored: StoredOf) -> dict[str, str]:
     """The variables that references in the file mean; the environment alone where the configuration cannot be read as it is."""
     try:
-        return load(home=asked.home, environ=asked.environ).env
+        return load(home=asked.home, environ=asked.environ, stored=stored).env
     except ConfigError:
         return {name: value for name, value in asked.environ.items() if value}
 
@@ -113,10 +126,10 @@ def problems_of(tree: Node, env: dict[str, str], by: Checked) -> list[str]:
         return problems
     loaded = LoadedSettings(read.settings, "", env)
     take(loaded, read)
-    return [*check(read.settings, read.fit.nodes, read.fit.unset), *service_problems(loaded, by.known)]
+    return [*check(read.settings, read.fit.nodes, read.fit.unset, home=env.get("HOME", "")), *service_problems(loaded, by.known)]
 
 
-def notices(asked: SettingsRequest, path: list[str], value: Any, file: str, extensions: ExtensionsOf) -> list[str]:
+def notices(path: list[str], value: Any, file: str, effective: Callable[[], LoadedSettings]) -> list[str]:
     """What the person should know after the key was set."""
     found = []
     plain = ".".join(path)
@@ -127,7 +140,7 @@ def notices(asked: SettingsRequest, path: list[str], value: Any, file: str, exte
     if value is not None and path[0] in Settings.__struct_fields__ and status(plain) == "refused":
         found.append(f"This version cannot keep {plain} yet: run and chat refuse to start while it is set.")
     try:
-        loaded = load(home=asked.home, environ=asked.environ, extensions=extensions)
+        loaded = effective()
     except ConfigError as error:
         found.append(f"The configuration has other problems: {error.text}")
         return found

@@ -7,6 +7,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
+from ..types.shown_addresses import shown_address
+
 UNIONS = (types.UnionType, Union)
 
 FORMER = {
@@ -43,13 +45,7 @@ def masked(key: str, value: Any, secrets: Sequence[str] = ()) -> Any:
         return value
     for secret in secrets:
         value = value.replace(secret, "[set]")
-    if "://" not in value or not ("@" in value or "?" in value):
-        return value
-    scheme, _, rest = value.partition("://")
-    rest, asked, _ = rest.partition("?")  # keys stand in queries too
-    authority, slash, path = rest.partition("/")
-    who = "[set]@" if "@" in authority else ""
-    return f"{scheme}://{who}{authority.rpartition('@')[2]}{slash}{path}{'?[set]' if asked else ''}"
+    return shown_address(value)
 
 
 def like_a_key(text: str) -> bool:
@@ -77,8 +73,12 @@ def expected(kind: Any, limits: tuple[msgspec.Meta, ...]) -> str:
 
 
 def _bounds(meta: msgspec.Meta) -> str:
+    if meta.pattern is not None:
+        return f": {meta.description}" if meta.description else f" that fits {meta.pattern}"
     if meta.ge is not None and meta.le is not None:
         return f" from {meta.ge} to {meta.le}"
+    if meta.gt is not None and meta.le is not None:
+        return f" above {meta.gt} and at most {meta.le}"
     return f" above {meta.gt}" if meta.gt is not None else f" of at least {meta.ge}" if meta.ge is not None else ""
 
 
@@ -95,7 +95,7 @@ def found(value: Any, key: str) -> str:
     if is_secret(key) or (isinstance(value, str) and like_a_key(value)):
         return "something else (not shown)"
     if isinstance(value, str):
-        return f"the text {value[:57] + '...' if len(value) > 60 else value!r}"
+        return f"the text {value[:59] + '…' if len(value) > 60 else value!r}"
     return f"the number {value}" if isinstance(value, int | float) else f"a {type(value).__name__}"
 
 

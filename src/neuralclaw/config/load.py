@@ -1,17 +1,19 @@
-"""Brings the layers together: defaults, file, `.env`, environment, command line; the last one that says something wins.
+"""Brings the layers together: defaults, file, secret store, `.env`, environment, command line; the last one that says something wins.
 
 The data directory is `--home`, else `NEURALCLAW_HOME`, else `$XDG_DATA_HOME/neuralclaw` (`~/.local/share/neuralclaw`). The
 configuration (`config.yaml` or `config.json`, and `.env` beside it) is in the data directory; where that was not named, also
 in `$XDG_CONFIG_HOME/neuralclaw` (`~/.config/neuralclaw`), which is looked at when the data directory has neither.
 
 Any setting can be in a variable `NEURALCLAW_<SECTION>__<KEY>`, deeper ones with more `__`: `NEURALCLAW_LLM__DEFAULT_PROVIDER`,
-`NEURALCLAW_TOOLS__TERMINAL__SHELL`. Lists are words with commas between them or JSON, sections are JSON. An empty variable
-counts as not set, everywhere.
+`NEURALCLAW_TOOLS__TERMINAL__SHELL`, and a whole section in `NEURALCLAW_<SECTION>`. Lists are words with commas between them or JSON,
+sections are JSON. An empty variable counts as not set, everywhere. A secret in the secret store of the home counts as a variable of its
+name.
 """
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from typing import Any, NamedTuple
 
 import msgspec
@@ -19,12 +21,13 @@ import msgspec
 from ..errors import ConfigError
 from . import process_environment
 from .describe import masked, names_secret, suggest_key
+from .directories import PLACES, data_directories, not_taken
 from .document import LayerSource, Node, merge, node_of, open_to_others, read_dotenv, read_json, read_text
 from .former_capabilities import remember_capabilities
 from .sections import Extensions, ExtensionsOf, ExtraSection, NoExtensions, TreeReading, enabled, no_extensions, origins, with_sections, written_values
 from .semantics import check
 from .settings import Settings
-from .settings_fitter import ABSENT
+from .settings_fitter import ABSENT, unset_hint
 from .yamldoc import read_yaml
 
 PREFIX = "NEURALCLAW_"
@@ -35,6 +38,17 @@ REFERENCE = re.compile(r"\$\{(?P<name>[^}:]+)(?::-(?P<default>[^}]*))?\}")
 """A value that is one variable and nothing else."""
 TELEGRAM = {"bot_token": "TELEGRAM_BOT_TOKEN", "authorized_user_ids": "TELEGRAM_USER_ID"}
 """Variables that fill the telegram section where the file does not."""
+
+
+SECRET_STORE = LayerSource("secret store", "secret store", text=True)
+StoredOf = Callable[[str, Mapping[str, str]], Mapping[str, str]]
+"""Gives the secrets in the secret store of a data directory, by name; the second argument has the variables that the key is found with. Raises
+`ConfigError`."""
+
+
+def nothing_stored(folder: str, env: Mapping[str, str]) -> Mapping[str, str]:
+    """There is no secret store."""
+    return {}
 
 
 class SettingValue(NamedTuple):
@@ -57,7 +71,8 @@ class LoadedSettings:
     """The effective settings and where they come from.
 
     `home` is the absolute data directory (it may not exist yet), `file` the configuration file that was read or None, `env` the
-    merged `.env` and environment without empty values, `dotenv` the line of each of its variables that `.env` gave, `notices` sentences for the person,
+    merged secret store, `.env` and environment without empty values, `dotenv` the line of each of its variables that `.env` gave, `stored` all that the
+    secret store has, `notices` sentences for the person,
     `hidden` absolute directories besides `home` that no program sees into. `extensions`: what capabilities bring, with their `sections`; `others` is
     what was written under names that are no built-in sections.
     """
@@ -70,6 +85,7 @@ class LoadedSettings:
         self.origins: dict[str, str] = {}
         self.unset: dict[str, str] = {}
         self.dotenv: dict[str, int] = {}
+        self.stored: Mapping[str, str] = {}
         self.nodes: dict[str, Node] = {}
         self.asked = SettingsRequest(home, env)
         self.extensions: Extensions = NoExtensions()
@@ -89,8 +105,10 @@ class LoadedSettings:
             raise ConfigError(sentence(problems))
 
     def variable_origin(self, name: str) -> str:
-        """Where a variable of `env` comes from: `.env:3` or `environment NAME`."""
-        return f".env:{self.dotenv[name]}" if name in self.dotenv else f"environment {name}"
+        """Where a variable of `env` comes from: `.env:3`, `environment NAME` or `secret store`."""
+        if name in self.dotenv:
+            return f".env:{self.dotenv[name]}"
+        return SECRET_STORE.label if name in self.stored and not self.asked.environ.get(name) else f"environment {name}"
 
     def place(self, key: str) -> str:
         """Where a key is set, for errors: the file's whole path with the line, or the variable; the nearest section's place for what has none."""
@@ -124,7 +142,7 @@ class LoadedSettings:
     @property
     def values(self) -> tuple[SettingValue, ...]:
         """Every effective key, in the order of the settings, those of capabilities last: as they are written where they do not fit."""
-        secrets = [value for name, value in self.env.items() if names_secret(name) and len(value) >= 8]
+        secrets = [value for name, value in (*self.env.items(), *self.stored.items()) if (names_secret(name) or name in self.stored) and len(value) >= 8]
         found = [SettingValue(key, masked(key, value, secrets), self.origins.get(key, "default")) for key, value in flat(self.settings, "")]
         for name, section in self.sections.items():
             value, fit = section.reading
@@ -140,7 +158,7 @@ class LoadedSettings:
         """
         sentences = [text for key, text in self.unset.items() if key == prefix or key.startswith((f"{prefix}.", f"{prefix}["))]
         if sentences:
-            raise ConfigError("; ".join(sentences), hint="Set it in the environment or in .env, or give a default: ${NAME:-default}.")
+            raise ConfigError("; ".join(sentences), hint=unset_hint(sentences))
 
 
 def flat(value: Any, key: str) -> Iterator[tuple[str, Any]]:
@@ -155,11 +173,17 @@ def flat(value: Any, key: str) -> Iterator[tuple[str, Any]]:
 
 
 def load(
-    *, home: str | None, environ: Mapping[str, str], overrides: Mapping[str, Any] | None = None, extensions: ExtensionsOf = no_extensions
+    *,
+    home: str | None,
+    environ: Mapping[str, str],
+    overrides: Mapping[str, Any] | None = None,
+    extensions: ExtensionsOf = no_extensions,
+    stored: StoredOf = nothing_stored,
 ) -> LoadedSettings:
     """The settings in effect. `overrides`: values of the command line by dotted key (or nested); None in them is a value.
 
     `extensions` loads the capabilities that are enabled; their sections are decoded when they are used, and their names are put on record in the home.
+    `stored` opens the secret store.
     Raises `ConfigError` that names every problem with its file, line and key.
     """
     data, folders = data_directories(home, environ)
@@ -169,23 +193,27 @@ def load(
     dotenv, dotenv_path = dotenv_file([posixpath.dirname(file)] if file else folders)
     if any(value and names_secret(name) for name, (value, _) in dotenv.items()) and open_to_others(dotenv_path):
         notices.append(f"{dotenv_path} holds keys and can be read by others on this machine: chmod 600 {dotenv_path}")
-    env = {name: value for name, (value, _) in dotenv.items() if value} | {name: value for name, value in environ.items() if value}
-    tree = layered(tree, variables(dotenv, dotenv_path, environ), overrides or {})
+    notices += not_taken(dotenv, dotenv_path)
+    given = {name: value for name, (value, _) in dotenv.items() if value and name not in PLACES} | {name: value for name, value in environ.items() if value}
+    kept = stored(data, given)
+    env = {**{name: value for name, value in kept.items() if name not in PLACES}, **given}
+    tree = layered(tree, chain(stored_variables(kept), variables(dotenv, dotenv_path, environ)), overrides or {})
     loaded = LoadedSettings(Settings(), data, env)
-    loaded.dotenv = {name: line for name, (value, line) in dotenv.items() if value and not environ.get(name)}
+    loaded.stored, loaded.asked = kept, SettingsRequest(home, environ)
+    loaded.dotenv = {name: line for name, (value, line) in dotenv.items() if value and name not in PLACES and not environ.get(name)}
     if tree is None and "TELEGRAM_BOT_TOKEN" not in env and "TELEGRAM_USER_ID" not in env:
         tree = Node({}, LayerSource("defaults", "default"))
     else:
-        tree = merge(telegram(environ, dotenv, dotenv_path), tree or Node({}, LayerSource("defaults", "default")))
+        tree = merge(telegram(environ, dotenv, dotenv_path, kept), tree or Node({}, LayerSource("defaults", "default")))
     read = TreeReading(tree, env, extensions, problems, folders)
     remember_capabilities(folders, read.taking_part)
     if not problems:
-        problems += check(read.settings, read.fit.nodes, read.fit.unset)
+        problems += check(read.settings, read.fit.nodes, read.fit.unset, home=env.get("HOME", ""))
     if problems or read.settings is ABSENT:
         raise ConfigError(sentence(problems))
     take(loaded, read)
-    given = [loaded.sections[name] for name in _sections_of(overrides or {}) if name in loaded.sections]
-    if wrong := [text for section in given for text in section.problems if text.startswith(f"{_caller()}: ")]:
+    ours = [loaded.sections[name] for name in _sections_of(overrides or {}) if name in loaded.sections]
+    if wrong := [text for section in ours for text in section.problems if text.startswith(f"{_caller()}: ")]:
         raise ConfigError(sentence(wrong))
     loaded.file, loaded.notices = file, (*notices, *loaded.notices)
     return loaded
@@ -203,18 +231,41 @@ def _sections_of(overrides: Mapping[str, Any]) -> set[str]:
 
 def enabled_names(asked: SettingsRequest) -> tuple[str, ...]:
     """The names in `capabilities.enabled`; none where the configuration cannot be read at all. For what works beside a configuration with problems."""
-    home, environ, settings = asked
-    if isinstance(settings, Settings):
-        return settings.capabilities.enabled
+    if isinstance(asked.settings, Settings):
+        return asked.settings.capabilities.enabled
     try:
-        _, folders = data_directories(home, environ)
-        tree, file = config_file(folders, [], [])
-        dotenv, path = dotenv_file([posixpath.dirname(file)] if file else folders)
+        tree, env = _written(asked)
     except ConfigError:
         return ()
-    env = {name: value for name, (value, _) in dotenv.items() if value} | {name: value for name, value in environ.items() if value}
-    laid = layered(tree, variables(dotenv, path, environ), settings or {})
-    return enabled(laid, env)[0] if laid is not None else ()
+    return enabled(tree, env)[0] if tree is not None else ()
+
+
+def defaults_beside(asked: SettingsRequest) -> LoadedSettings:
+    """The defaults in the data directory, with the variables of `.env` and the environment, whatever the configuration file says. Raises `ConfigError`."""
+    data, folders = data_directories(asked.home, asked.environ)
+    dotenv, _ = dotenv_file(folders)
+    given = {name: value for name, (value, _) in dotenv.items() if value and name not in PLACES}
+    return LoadedSettings(Settings(), data, given | {name: value for name, value in asked.environ.items() if value})
+
+
+def section_alone(asked: SettingsRequest, name: str, kind: type[msgspec.Struct]) -> Any:
+    """The section of one capability where it is written, else None, whatever else the configuration says. Secrets in the secret store are not looked at.
+
+    Raises `ConfigError` for one that cannot be read.
+    """
+    tree, env = _written(asked)
+    node = tree.value.get(name) if tree is not None and isinstance(tree.value, dict) else None
+    return ExtraSection(name, kind, node, env).value if node is not None else None
+
+
+def _written(asked: SettingsRequest) -> tuple[Node | None, Mapping[str, str]]:
+    """What the file, `.env` and the environment say, and the variables. Raises `ConfigError`."""
+    _, folders = data_directories(asked.home, asked.environ)
+    tree, file = config_file(folders, [], [])
+    dotenv, path = dotenv_file([posixpath.dirname(file)] if file else folders)
+    env = {name: value for name, (value, _) in dotenv.items() if value} | {name: value for name, value in asked.environ.items() if value}
+    settings = asked.settings if not isinstance(asked.settings, Settings) else None
+    return layered(tree, variables(dotenv, path, asked.environ), settings or {}), env
 
 
 def take(loaded: LoadedSettings, read: TreeReading) -> None:
@@ -227,29 +278,6 @@ def take(loaded: LoadedSettings, read: TreeReading) -> None:
 def sentence(problems: list[str]) -> str:
     """One problem as it is, several as a list."""
     return problems[0] if len(problems) == 1 else f"{len(problems)} problems in the configuration:\n  " + "\n  ".join(problems)
-
-
-def data_directories(home: str | None, environ: Mapping[str, str]) -> tuple[str, list[str]]:
-    """The data directory, and the directories where the configuration may be."""
-    named = home or environ.get("NEURALCLAW_HOME")
-    person = environ.get("HOME") or ""
-    if named:
-        named = person + named[1:] if person and (named == "~" or named.startswith("~/")) else named
-        if "\0" in named:
-            raise ConfigError("the data directory's name holds a zero byte")
-        folder = posixpath.abspath(named)
-        return folder, [folder]
-
-    def base(variable: str, default: str) -> str:
-        value = environ.get(variable, "")
-        if posixpath.isabs(value):
-            return value
-        if not posixpath.isabs(person):
-            raise ConfigError("no data directory is known: neither HOME nor NEURALCLAW_HOME is set", hint="Name one with --home DIR or NEURALCLAW_HOME.")
-        return posixpath.join(person, default)
-
-    folder = posixpath.join(base("XDG_DATA_HOME", ".local/share"), "neuralclaw")
-    return folder, [folder, posixpath.join(base("XDG_CONFIG_HOME", ".config"), "neuralclaw")]
 
 
 def target(home: str | None, environ: Mapping[str, str]) -> tuple[str, bool]:
@@ -294,11 +322,23 @@ def dotenv_file(folders: list[str]) -> tuple[dict[str, tuple[str, int]], str]:
 def variables(dotenv: Mapping[str, tuple[str, int]], path: str, environ: Mapping[str, str]) -> Iterator[tuple[list[str], Node]]:
     """The settings in variables, as (key parts, node), weakest first."""
     for name, (value, line) in dotenv.items():
-        if value and name.startswith(PREFIX) and "__" in name:
+        if value and _is_setting(name):
             yield key_parts(name), Node(value, LayerSource(path, ".env", text=True), line)
     for name, value in environ.items():
-        if value and name.startswith(PREFIX) and "__" in name:
+        if value and _is_setting(name):
             yield key_parts(name), Node(value, LayerSource(f"environment {name}", f"environment {name}", text=True))
+
+
+def _is_setting(name: str) -> bool:
+    """Whether a variable is a setting, or a whole section: all that begin so, but for those that say where the home and its key are."""
+    return name.startswith(PREFIX) and name not in (f"{PREFIX}HOME", f"{PREFIX}PASSPHRASE")
+
+
+def stored_variables(kept: Mapping[str, str]) -> Iterator[tuple[list[str], Node]]:
+    """The settings among stored secrets, as (key parts, node)."""
+    for name, value in kept.items():
+        if name.startswith(PREFIX) and "__" in name:
+            yield key_parts(name), Node(value, SECRET_STORE)
 
 
 def key_parts(name: str) -> list[str]:
@@ -317,7 +357,7 @@ def layered(tree: Node | None, variables: Iterator[tuple[list[str], Node]], over
     return tree
 
 
-def telegram(environ: Mapping[str, str], dotenv: Mapping[str, tuple[str, int]], path: str) -> Node:
+def telegram(environ: Mapping[str, str], dotenv: Mapping[str, tuple[str, int]], path: str, kept: Mapping[str, str]) -> Node:
     """The lowest layer: Telegram's well-known variables."""
     section: dict[str, Node] = {}
     for key, name in TELEGRAM.items():
@@ -325,5 +365,7 @@ def telegram(environ: Mapping[str, str], dotenv: Mapping[str, tuple[str, int]], 
             section[key] = Node(environ[name], LayerSource(f"environment {name}", f"environment {name}", text=True))
         elif name in dotenv and dotenv[name][0]:
             section[key] = Node(dotenv[name][0], LayerSource(path, ".env", text=True), dotenv[name][1])
+        elif name in kept:
+            section[key] = Node(kept[name], SECRET_STORE)
     source = LayerSource("defaults", "default")
     return Node({"telegram": Node(section, source)} if section else {}, source)

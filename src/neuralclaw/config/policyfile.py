@@ -22,7 +22,7 @@ def check(path: str) -> list[str]:
     fit = SettingsFitter({}, Settings, problems)
     settings = fit.fit(Settings, _whole(tree), "")
     if not problems:
-        problems += check_meaning(settings, fit.nodes, fit.unset)
+        problems += check_meaning(settings, fit.nodes, fit.unset, home="")
     return problems
 
 

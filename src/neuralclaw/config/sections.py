@@ -11,7 +11,7 @@ from .describe import FORMER, suggest_key
 from .document import LayerSource, Node
 from .former_capabilities import known_capabilities
 from .settings import CapabilitiesSection, Settings
-from .settings_fitter import ABSENT, SettingsFitter, interpolate
+from .settings_fitter import ABSENT, SettingsFitter, interpolate, unset_hint
 
 
 class LeftOut(NamedTuple):
@@ -102,8 +102,7 @@ class ExtraSection:
         """The section as its struct. Raises `ConfigError` that names every problem with file, line and key, and variables that are not set."""
         found, fit = self.reading
         if problems := [*fit.problems, *fit.unset.values()]:
-            hint = "" if fit.problems else "Set it in the environment or in .env, or give a default: ${NAME:-default}."
-            raise ConfigError("; ".join(problems), hint=hint)
+            raise ConfigError("; ".join(problems), hint="" if fit.problems else unset_hint(problems))
         return found
 
 
@@ -166,7 +165,7 @@ class TreeReading:
 
     def _tell_repeated(self, names: Sequence[str], place: str) -> None:
         repeated = dict.fromkeys(name for number, name in enumerate(names) if name in names[:number])
-        self.notices.extend(f"{name} stands more than once in capabilities.enabled ({place}). Once is enough." for name in repeated)
+        self.notices.extend(f"{name} occurs more than once in capabilities.enabled ({place}). Once is enough." for name in repeated)
 
     def _tell_unused(self, asked: Sequence[str]) -> None:
         """Sections that nobody reads: of a capability that takes no part, now or since it was removed, which is a notice; of nothing, which is a problem."""

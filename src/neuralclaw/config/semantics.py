@@ -1,14 +1,24 @@
 """Checks that need more than one value or a look outside: run after every value fits its type."""
 
+import os.path
 import posixpath
+import re
 from collections.abc import Iterator, Mapping
 
+from ..types.options import OwnerRule
+from ..types.risk import Decision
+from ..types.urls import named_host
 from .document import Node
 from .settings import Settings
+from .translate import absolute
+
+_PATTERN = {"tool": r"[*?\[\s]", "command": r"[*?|&;<>()`\"'\\]|^\^|\$[\w{]", "path": r"[*?]|\$[\w{]"}
+"""What shows that a condition of a rule was meant as a pattern, or as shell code: it is compared as it is written."""
 
 
-def check(settings: Settings, nodes: Mapping[str, Node], unset: Mapping[str, str]) -> list[str]:
-    """The problems of settings that each fit their type. `nodes`: where each key is; `unset`: keys that wait for a variable."""
+def check(settings: Settings, nodes: Mapping[str, Node], unset: Mapping[str, str], *, home: str) -> list[str]:
+    """The problems of settings that each fit their type. `nodes`: where each key is; `unset`: keys that wait for a variable; `home`: the person's home
+    directory, "" where it is not known. Looks whether paths are directories."""
 
     def place(key: str) -> str:
         while key and key not in nodes:
@@ -24,9 +34,9 @@ def check(settings: Settings, nodes: Mapping[str, Node], unset: Mapping[str, str
         key = "memory.compaction.summarise"
         problems.append(f"{place(key)}: {key}: expected at most memory.compaction.entries ({compaction.entries}), found the number {compaction.summarise}")
     problems += [
-        f"{place(f'tools.filesystem.allowed_paths[{i}]')}: tools.filesystem.allowed_paths: {path!r} must be absolute or begin with ~/"
+        f"{place(f'tools.filesystem.allowed_paths[{i}]')}: tools.filesystem.allowed_paths: {path!r} {problem}"
         for i, path in enumerate(settings.tools.filesystem.allowed_paths)
-        if "\0" in path or not (posixpath.isabs(path) or path == "~" or path.startswith("~/"))
+        if (problem := _path_problem(path, home))
     ]
     problems += [f"{place(f'safety.rules[{number}]')}: safety.rules[{number}]: {text}" for number, text in rule_problems(settings)]
     if not known_zone(settings.scheduler.timezone):
@@ -34,6 +44,17 @@ def check(settings: Settings, nodes: Mapping[str, Node], unset: Mapping[str, str
         problems.append(f"{place(key)}: {key}: expected a time zone such as Europe/Berlin, found the text {settings.scheduler.timezone!r}")
     problems += [f"{place(key)}: {key}: {text}" for key, text in server_problems(settings) if key not in unset]
     return problems
+
+
+def _path_problem(path: str, home: str) -> str:
+    """Why it cannot be an allowed path, "" where it can. One that is not there now may be later."""
+    if "\0" in path or not (posixpath.isabs(path) or path == "~" or path.startswith("~/")):
+        return "must be absolute or begin with ~/"
+    if path.startswith("~") and not home:
+        return ""
+    real = absolute(path, home, "/")
+    there = os.path.exists(real) and not os.path.isdir(real)  # noqa: PTH110, PTH112
+    return "is not a directory: name the directory that it is in" if there else ""
 
 
 def server_problems(settings: Settings) -> Iterator[tuple[str, str]]:
@@ -45,7 +66,7 @@ def server_problems(settings: Settings) -> Iterator[tuple[str, str]]:
 
 
 def rule_problems(settings: Settings) -> list[tuple[int, str]]:
-    """Rules that share an id or have no condition, as (number, what is wrong)."""
+    """Rules that share an id, have no condition, or have one that can never hold, as (number, what is wrong)."""
     problems, seen = [], set()
     for number, rule in enumerate(settings.safety.rules):
         if not rule.id or rule.id in seen:
@@ -53,7 +74,22 @@ def rule_problems(settings: Settings) -> list[tuple[int, str]]:
         seen.add(rule.id)
         if not (rule.tool or rule.command or rule.path or rule.host):
             problems.append((number, f"the rule {rule.id} has no condition: give it tool, command, path or host"))
+        if rule.inside and (rule.decision is not Decision.ALLOW or not rule.host or rule.command or rule.path):
+            problems.append((number, f"the rule {rule.id} has inside: true, which goes with decision: allow and a host, and with no command and no path"))
+        problems += [(number, f"the rule {rule.id} {text}") for text in condition_problems(rule)]
     return problems
+
+
+def condition_problems(rule: OwnerRule) -> Iterator[str]:
+    """Conditions of a rule that no call can meet, since each is compared as it is written, as the end of a sentence that the rule begins."""
+    for name, pattern in _PATTERN.items():
+        text = getattr(rule, name) or ""
+        if text != text.strip():
+            yield f"has blanks around its {name}, {text!r}"
+        elif found := re.search(pattern, text):
+            yield f"has {found[0]!r} in its {name}, {text!r}: patterns, variables and operators are not understood there"
+    if rule.host and (problem := named_host(rule.host).problem) is not None:
+        yield f"has the host {rule.host!r}: {problem}"
 
 
 def known_zone(name: str) -> bool:

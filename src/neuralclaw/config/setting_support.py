@@ -27,8 +27,6 @@ KEPT: dict[str, SettingStatus] = {
     "memory.max_short_term_turns": "read",
     "tools.browser": "notice",
     "tools.terminal": "read",
-    "tools.terminal.docker_image": "notice",
-    "tools.terminal.container": "notice",
     "tools.filesystem": "read",
     "safety": "read",
     "budget": "refused",

@@ -143,21 +143,24 @@ class BrowserSection(SettingsSection, frozen=True, kw_only=True):
 
 
 class ContainerSection(SettingsSection, frozen=True, kw_only=True):
-    """Limits of the container sandbox; `workspace` is how the workspace is mounted."""
+    """Limits of the container sandbox; `workspace` is how the workspace is mounted. A container that runs nothing for `idle_seconds` is removed."""
 
     cpus: Seconds = 1
     memory_mb: Positive = 512
     pids: Positive = 128
     tmpfs_mb: Positive = 64
     workspace: Literal["rw", "ro"] = "rw"
+    idle_seconds: Seconds = 900
 
 
 class TerminalSection(SettingsSection, frozen=True, kw_only=True):
     working_dir: str | None = None
     default_timeout_seconds: Seconds = 30
     shell: Literal["parsed", "strict"] = "parsed"
-    sandbox: Literal["auto", "container", "bubblewrap", "process"] = "auto"
-    docker_image: str = "neuralclaw-runner:latest"
+    sandbox: Literal["auto", "container", "bubblewrap", "landlock", "process"] = "auto"
+    docker_image: Annotated[str, Meta(pattern=r"^[^\s-]\S*$", description="the name of an image, without blanks, and without - at its beginning")] = (
+        "neuralclaw-runner:latest"
+    )
     container: ContainerSection = ContainerSection()
     max_output_chars: Annotated[int, Meta(ge=200)] = 20_000
 

@@ -1,8 +1,9 @@
 """Fits a tree of nodes to the settings: interpolation, types, ranges, unknown keys. Collects every problem before it gives up."""
 
 import enum
+import re
 import types
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import isfinite
 from typing import Annotated, Any, Literal, get_args, get_origin
 
@@ -14,6 +15,7 @@ from .document import Node, node_of
 ABSENT: Any = object()
 """What a value becomes that is not set, or that has a problem: its key keeps the default."""
 
+UNSET = "needs the environment variable"
 LAZY = ("llm.providers.", "mcp.servers.", "telegram.")
 """Sections that a run may leave unused: a variable that is not set there is no problem until the section is used."""
 
@@ -130,9 +132,16 @@ class SettingsFitter:
             return self._problem(kind, (), node, key)
         self._note(key, node)
         inner = get_args(kind)[0]
-        values = [self.fit(inner, child, f"{key}[{number}]") for number, child in enumerate(node.value)]
+        values = [self._element(inner, child, f"{key}[{number}]") for number, child in enumerate(node.value)]
         found = (value for value in values if value is not ABSENT and value != "")
         return list(found) if get_origin(kind) is list else tuple(found)
+
+    def _element(self, kind: Any, node: Node, key: str) -> Any:
+        """An element of a list. An empty text says nothing: one that is written is a problem, one that a variable gave is left out."""
+        if node.value == "" and not node.source.text:
+            self.problems.append(f"{node.place}: {key}: expected {expected(kind, ())}, found an empty text")
+            return ABSENT
+        return self.fit(kind, node, key)
 
     def _leaf(self, kind: Any, limits: tuple[msgspec.Meta, ...], node: Node, key: str) -> Any:
         text, whole = self._expanded(node, key)
@@ -152,12 +161,18 @@ class SettingsFitter:
         if bad:
             self.problems.append(f"{node.place}: {key}: {bad}")
         elif missing:
-            sentence = f"{node.place}: {key} needs the environment variable {missing}, which is not set or empty"
+            sentence = f"{node.place}: {key} {UNSET} {missing}, which is not set or empty"
             if key.startswith(self.lazy):
                 self.unset[key] = sentence
             else:
                 self.problems.append(sentence)
         return ABSENT if bad or missing else text, True
+
+
+def unset_hint(sentences: Iterable[str]) -> str:
+    """What to do about variables that are not set; "" where none of the sentences is about one."""
+    unset = any(UNSET in sentence for sentence in sentences)
+    return "Set it in the environment or in .env, or give a default: ${NAME:-default}." if unset else ""
 
 
 def required(kind: type[msgspec.Struct]) -> tuple[str, ...]:
@@ -189,7 +204,9 @@ def interpolate(text: str, env: Mapping[str, str]) -> tuple[str, str, str]:
 
 
 def within(meta: msgspec.Meta, value: Any) -> bool:
-    """Whether a number lies in the bounds."""
+    """Whether a number lies in the bounds, and a text fits its pattern."""
+    if meta.pattern is not None and re.search(meta.pattern, value) is None:
+        return False
     above = (meta.ge is None or value >= meta.ge) and (meta.gt is None or value > meta.gt)
     return bool(above and (meta.le is None or value <= meta.le))
 

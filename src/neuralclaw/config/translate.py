@@ -1,6 +1,7 @@
 """Settings as the values that the rooms take: the gate's policy and the turn's limits. Paths become absolute and real here."""
 
 import os
+from collections.abc import Iterable
 
 from ..types.options import Limits, Policy
 from ..types.risk import Tier
@@ -13,8 +14,12 @@ PROGRAMS = tuple(
 """The terminal's allowlist (row N12a): may be judged, not trusted."""
 
 
-def policy(settings: Settings, *, home: str, person_home: str) -> Policy:
-    """The gate's policy. `home`: the data directory; `person_home`: the person's home directory, "" where there is none."""
+def policy(settings: Settings, *, own_data: Iterable[str], person_home: str, secrets: Iterable[str] = (), own: Iterable[str] = ()) -> Policy:
+    """The gate's policy.
+
+    `own_data`: places of the agent's own data; `person_home`: the person's home directory; "" where there is none; `secrets`: the names of the stored ones;
+    `own`: places of the program itself.
+    """
     safety, terminal = settings.safety, settings.tools.terminal
     return Policy(
         default_permission_level=Tier(safety.default_permission_level),
@@ -24,8 +29,10 @@ def policy(settings: Settings, *, home: str, person_home: str) -> Policy:
         shell=terminal.shell,
         rules=safety.rules,
         allowed_paths=tuple(dict.fromkeys(real(path, person_home) for path in settings.tools.filesystem.allowed_paths)),
-        protected_paths=tuple(dict.fromkeys(real(path, person_home) for path in ("/", person_home, home) if path)),
+        protected_paths=tuple(dict.fromkeys(real(path, person_home) for path in ("/", person_home, *own_data) if path)),
         home_dir=real(person_home, "") if person_home else "",
+        own_places=tuple(own),
+        secrets=tuple(sorted(secrets)),
         expire_days=settings.approvals.expire_days,
     )
 

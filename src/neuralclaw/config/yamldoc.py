@@ -9,6 +9,9 @@ from typing import Any
 from ..errors import ConfigError
 from .document import MAX_DEPTH, Builder, LayerSource, Node
 
+TAG = "a tag is not allowed here; put quotes around a value that begins with !"
+ALIAS = "an alias names nothing; put quotes around a value that begins with *"
+"""Neither is quoted: it may be a password that somebody wrote without quotes."""
 SCALARS = {"str", "int", "float", "bool", "null", "timestamp", "value", "merge"}
 
 
@@ -86,7 +89,7 @@ class YamlTree:
             tag = self.resolver.resolve(self.yaml.ScalarNode, event.value, event.implicit)
         name = tag.removeprefix("tag:yaml.org,2002:")
         if name not in SCALARS or name == tag:
-            raise self.builder.stop(line, f"the tag {event.tag} is not allowed here")
+            raise self.builder.stop(line, TAG)
         if name in ("str", "timestamp", "value", "merge"):
             return event.value
         try:
@@ -96,9 +99,9 @@ class YamlTree:
 
     def _alias(self, anchor: str, line: int) -> None:
         if anchor in self.open_anchors:
-            raise self.builder.stop(line, f"the alias *{anchor} refers to a value that contains it")
+            raise self.builder.stop(line, "an alias refers to a value that contains it")
         if anchor not in self.anchors:
-            raise self.builder.stop(line, f"the alias *{anchor} names nothing")
+            raise self.builder.stop(line, ALIAS)
         if self._waits_for_key():
             raise self.builder.stop(line, "an alias cannot be a key here")
         named = self.anchors[anchor]
@@ -107,7 +110,7 @@ class YamlTree:
     def _open(self, event: Any, mapping: bool, line: int) -> None:
         wanted = "map" if mapping else "seq"
         if event.tag not in (None, "!", f"tag:yaml.org,2002:{wanted}"):
-            raise self.builder.stop(line, f"the tag {event.tag} is not allowed here")
+            raise self.builder.stop(line, TAG)
         if self._waits_for_key():
             raise self.builder.stop(line, "a key must be plain text")
         if len(self.stack) >= MAX_DEPTH:

@@ -17,6 +17,7 @@ from docx.oxml.ns import qn
 
 from ..conversion import answer
 from ..errors import ToolError
+from ..types.cut_texts import cut_text
 from .docx_lists import Lists, Styles
 from .docx_marks import Span, markdown
 
@@ -63,7 +64,7 @@ def read(data: bytes) -> tuple[dict[str, Any], bytes]:
     except (KeyError, ValueError, SyntaxError, AttributeError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
         if isinstance(error, SyntaxError) and "unknown error" in str(error):
             raise MemoryError from None  # so lxml reports that libxml2 got none
-        raise ToolError(f"is a damaged Word document, or another kind of file ({type(error).__name__}: {str(error)[:100]})", hint=_MEND) from None
+        raise ToolError(f"is a damaged Word document, or another kind of file ({type(error).__name__}: {cut_text(str(error), 100)})", hint=_MEND) from None
     if document.element.getroottree().docinfo.doctype:
         raise ToolError("was not read: it declares XML entities (a DTD), as no word processor writes and attacks do")
     text = Reading(document.part)
@@ -77,7 +78,7 @@ def _bounded(data: bytes) -> None:
     try:
         entries = zipfile.ZipFile(io.BytesIO(data)).infolist()
     except (zipfile.BadZipFile, ValueError, EOFError, NotImplementedError) as error:
-        raise ToolError(f"is no Word document: its ZIP archive cannot be opened ({str(error)[:100]}); it may be cut short", hint=_MEND) from None
+        raise ToolError(f"is no Word document: its ZIP archive cannot be opened ({cut_text(str(error), 100)}); it may be cut short", hint=_MEND) from None
     total = sum(entry.file_size for entry in entries)
     if len(entries) > MAX_ENTRIES:
         raise ToolError(f"was not read: its ZIP archive has {len(entries):,} entries, and a document has at most {MAX_ENTRIES:,}")

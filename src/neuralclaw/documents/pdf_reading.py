@@ -13,6 +13,7 @@ from pypdf.errors import DependencyError, PyPdfError
 
 from ..conversion import answer
 from ..errors import ToolError
+from ..types.cut_texts import cut_text
 
 MAX_PAGES = 2_000
 _SECONDS = 14.0  # of computing; then what was read so far is the answer
@@ -106,7 +107,7 @@ def _texts(reader: PdfReader, count: int) -> tuple[list[str], dict[int, str], bo
         except DependencyError as error:
             if reader.is_encrypted:
                 raise _needs_aes() from None
-            text, failed[index] = "", str(error)[:120]
+            text, failed[index] = "", cut_text(str(error), 120)
         except _BROKEN_FILE as error:
             text, failed[index] = "", _short(error)
         texts.append(text[: max(room, 0)])
@@ -134,5 +135,5 @@ def _pages(count: int) -> str:
 
 
 def _short(error: BaseException) -> str:
-    text = " ".join(str(error).split())[:100]
+    text = cut_text(" ".join(str(error).split()), 100)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

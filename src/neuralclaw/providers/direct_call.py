@@ -2,6 +2,7 @@
 
 import msgspec
 
+from ..types.ids import new_id
 from ..types.messages import Failure, ModelReply, Request, ToolCall, ToolMessage, Usage, UserMessage
 from .computed_reply import ComputedProvider
 
@@ -17,7 +18,7 @@ class SpelledCall(msgspec.Struct, frozen=True):
 
 
 class DirectProvider(ComputedProvider):
-    """First proposes the call, then ends with its result as the answer."""
+    """First proposes the call, under an id that no other call has, then ends with its result as the answer."""
 
     def reply(self, request: Request) -> ModelReply:
         usage = Usage(usd=0.0)
@@ -28,4 +29,4 @@ class DirectProvider(ComputedProvider):
             spelled = msgspec.json.decode(last.text if isinstance(last, UserMessage) else "", type=SpelledCall)
         except msgspec.DecodeError as error:
             return ModelReply(stop="error", failure=Failure("LLMError", f"direct: the message spells no tool call: {error}"))
-        return ModelReply(tool_calls=(ToolCall("direct", spelled.tool, spelled.arguments),), stop="tools", usage=usage)
+        return ModelReply(tool_calls=(ToolCall(f"direct-{new_id()}", spelled.tool, spelled.arguments),), stop="tools", usage=usage)

@@ -103,7 +103,7 @@ class HttpProvider:
 
     def __init__(self, net: Net, grant: Grant, service: ModelEndpoint, wire: WireFormat) -> None:
         self._net, self._grant, self._service, self._wire = net, grant, service, wire
-        self._url = service.base_url + wire.path
+        self._url = service.at(wire.path)
         self._headers = {**_HEADERS, "Accept": wire.accept, **wire.headers(service)}
         self._refused: dict[str, frozenset[str]] = {}
 

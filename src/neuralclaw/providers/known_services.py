@@ -7,6 +7,9 @@ import msgspec
 
 from ..errors import ConfigError
 from ..types.datafile import by_name, read_data_file
+from ..types.proxies import unused_proxy
+from ..types.shown_addresses import address_parts, shown_address
+from ..types.urls import named_host
 from .model_service import ModelEndpoint
 from .model_service import is_local as is_local
 from .models import over
@@ -88,7 +91,11 @@ def described(name: str, providers: Mapping[str, Mapping[str, Any]], env: Mappin
         windows=frozenset(model for model, facts in (told.get("models") or {}).items() if facts and facts.get("context")),
         own=known is not None and base_url == known.base_url,
         echo_reasoning=known is not None and known.echo_reasoning,
+        hint=unused_proxy(env),
     )
+    if service.api_key and api != "messages" and (found := address_parts(base_url)) is not None and found.who:
+        problem = f"llm.providers.{name}.base_url holds a name or password, and {service.key_name} is set: both are sent in the same header"
+        raise ConfigError(problem, hint="take one of them out")
     return _with_models(service, told.get("models") or {})
 
 
@@ -143,17 +150,34 @@ def _address(name: str, api: str, url: str) -> str:
         raise ConfigError(f"llm.providers.{name} has no base_url", hint="give the address, for example http://127.0.0.1:8000/v1")
     if "://" not in url:  # OLLAMA_HOST may be host:port
         url = _with_scheme(url, api)
+    if problem := _problem(url):
+        raise ConfigError(f"llm.providers.{name}.base_url {problem}: {shown_address(url)}", hint="for example http://127.0.0.1:8000/v1")
+    url, mark, query = url.partition("?")  # Azure wants one: it is sent behind each path
     scheme, _, rest = url.partition("://")
-    if scheme not in ("http", "https") or not rest.strip("/"):
-        raise ConfigError(f"the address of {name} is not an http or https URL: {url}")
-    if rest.startswith("0.0.0.0"):  # what a server listens on, and nobody can connect to
-        url = f"{scheme}://127.0.0.1{rest.removeprefix('0.0.0.0')}"
-    url = url.rstrip("/")
-    if api == "messages":
-        return url.removesuffix("/messages").removesuffix("/v1")
-    if api == "ollama":
-        return url.removesuffix("/chat").removesuffix("/api").removesuffix("/v1")
-    return url.removesuffix("/chat/completions").removesuffix("/responses")
+    place, slash, path = rest.partition("/")
+    if place.partition(":")[0] == "0.0.0.0":  # what a server listens on, and nobody can connect to
+        place = place.replace("0.0.0.0", "127.0.0.1", 1)
+    url = f"{scheme.lower()}://{place}{slash}{path}".rstrip("/")
+    ends = {"messages": ("/messages", "/v1"), "ollama": ("/chat", "/api", "/v1")}.get(api, ("/chat/completions", "/responses"))
+    for end in ends:
+        url = url.removesuffix(end)
+    return f"{url}{mark}{query}"
+
+
+def _problem(url: str) -> str:
+    """Why no request can be sent to the address, as the end of a sentence; "" where one can."""
+    from urllib.parse import urlsplit  # costs start-up time
+
+    try:
+        parts = urlsplit(url)
+        host, port = (parts.hostname or "").partition("%")[0], parts.port
+    except ValueError:  # brackets without an end, a port over 65535
+        return "is not an http or https URL"
+    if parts.scheme not in ("http", "https") or not host or port == 0 or parts.netloc.endswith(":") or any(map(str.isspace, url)):
+        return "is not an http or https URL"
+    if parts.fragment:
+        return "has a part behind #, which is not sent"
+    return f"names no host ({problem})" if (problem := named_host(host).problem) else ""
 
 
 def _with_scheme(url: str, api: str) -> str:

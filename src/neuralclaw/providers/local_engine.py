@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import msgspec
 
 from ..errors import ConfigError, LLMContextLengthError, LLMModelError
+from ..types.cut_texts import cut_text
 from .local_file import ModelFile
 
 MOST_TOKENS = 4096
@@ -64,7 +65,7 @@ def first_line(error: BaseException) -> str:
     """What a library of C++ says, without the place in its source."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     telling = [line for line in lines if not line.startswith(("Check ", "Exception from ")) and " failed at " not in line]
-    return (telling or lines or [type(error).__name__])[0][:300]
+    return cut_text((telling or lines or [type(error).__name__])[0], 300)
 
 
 class OpenVino:

@@ -18,6 +18,7 @@ from ..errors import (
     LLMUnavailableError,
 )
 from ..types.content import mend
+from ..types.cut_texts import cut_text
 from ..types.messages import Failure
 from .model_service import ModelEndpoint, is_local
 from .models import successor
@@ -179,7 +180,7 @@ def failure(found: Complaint, service: ModelEndpoint, model: str, headers: Mappi
     if found.status == 0 or found.status >= 500:
         return _make(LLMUnavailableError, f"{service.name} cannot answer now{status}{said}", after=wait)
     version = "without /v1" if service.api in ("messages", "ollama") else "with /v1 where the service wants it"
-    hint = f"check that {service.base_url} is the base URL, {version}" if found.status in (404, 405) or found.status < 400 else ""
+    hint = f"check that {service.address} is the base URL, {version}" if found.status in (404, 405) or found.status < 400 else ""
     return _make(LLMError, f"{service.name} refuses the request{status}{said}", hint)
 
 
@@ -214,8 +215,11 @@ def no_connection(service: ModelEndpoint, reason: str) -> Failure:
     """Refused, unresolved or lost before the first byte."""
     words = _words(reason, service)
     why = words.partition(" failed: ")[2] or words
-    text = f"no connection to {service.name} at {service.base_url}{f': {why}' if why else ''}"
-    hint = "start it with: ollama serve" if service.api == "ollama" and is_local(service.host) else "check that the service runs and the address is right"
+    text = f"no connection to {service.name} at {service.address}{f': {why}' if why else ''}"
+    local = is_local(service.host)
+    hint = "start it with: ollama serve" if service.api == "ollama" and local else "check that the service runs and the address is right"
+    if service.hint and not local:
+        hint += f". {service.hint}"
     return _make(LLMUnavailableError, text, hint)
 
 
@@ -275,4 +279,4 @@ def _words(message: str, service: ModelEndpoint) -> str:
     if len(message) >= _MATCHED and service.api_key:  # the key may have been cut in two
         text = text[: -len(service.api_key)]
     line = " ".join(text.split())
-    return line if len(line) <= MAX_WORDS else line[: MAX_WORDS - 1] + "…"
+    return line if len(line) <= MAX_WORDS else cut_text(line, MAX_WORDS - 1)

@@ -1,6 +1,7 @@
 """Brings a question to whoever may answer it: waits for the answer in the journal, from whichever process it comes."""
 
 import logging
+import os
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import get_args
@@ -44,6 +45,11 @@ class ApproverDecision(msgspec.Struct, frozen=True):
 
 LEFT = "whoever was asked left without an answer"
 """Why nobody answered a question that somebody was asked."""
+
+
+def this_process() -> str:
+    """This process as people read it, in the words of `Store.holder`."""
+    return f"pid {os.getpid()}"
 
 
 def failing(kind: str, text: str) -> ApproverDecision:
@@ -147,7 +153,7 @@ class JournalAsker:
         """Record an answer, with a text or behind the failure that led to it; where somebody was faster, that answer counts."""
         name = asked.question.approval_id
         failure = redacted(failure, self._redaction)
-        answer = ApprovalResolved(approval_id=name, decision=decision, by=by, text=failure.text if failure is not None else text)
+        answer = ApprovalResolved(approval_id=name, decision=decision, by=by, text=failure.text if failure is not None else text, process=this_process())
         drafts = [Draft(asked.turn, body, AGENT) for body in (failure, answer) if body is not None]
         try:
             self._notify(await self._store.append(asked.session, drafts))

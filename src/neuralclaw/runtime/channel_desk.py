@@ -68,8 +68,10 @@ class ChannelDesk:
         await self._desk.cancel(session, by=by, turn=turn, message=message)
         await self._store.barrier()
 
-    async def answer(self, approval_id: str, decision: str, *, by: str, value: Mapping[str, Any] | None = None, text: str | None = None) -> None:
-        await self._desk.answer(approval_id, decision, by=by, value=value, text=text)
+    async def answer(
+        self, approval_id: str, decision: str, *, by: str, value: Mapping[str, Any] | None = None, text: str | None = None, channel: str = ""
+    ) -> None:
+        await self._desk.answer(approval_id, decision, by=by, value=value, text=text, channel=self._channel or channel)
         await self._store.barrier()
 
     async def leave(self, session: str) -> None:

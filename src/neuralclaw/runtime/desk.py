@@ -18,6 +18,7 @@ from ..types.labels import AGENT, OWNER
 from ..types.options import StartOptions
 from ..types.questions import AnswerDecision
 from ..types.records import Accepted, Lease, SessionRow, expired
+from .asker import this_process
 from .backoff import Backoff
 from .bus import Subscription
 from .message_acceptance import Acceptance
@@ -199,7 +200,9 @@ class SessionDesk:
     async def cancel(self, session: str, *, by: str, turn: int | None = None, message: int | None = None) -> None:
         await self._acceptance.cancel(session, by=by, turn=turn, message=message)
 
-    async def answer(self, approval_id: str, decision: str, *, by: str, value: Mapping[str, Any] | None = None, text: str | None = None) -> None:
+    async def answer(
+        self, approval_id: str, decision: str, *, by: str, value: Mapping[str, Any] | None = None, text: str | None = None, channel: str = ""
+    ) -> None:
         if decision not in DECISIONS:
             raise UsageError(f"{decision!r} is not an answer", hint=f"answer with one of {', '.join(DECISIONS)}")
         if text is not None and decision != "no":
@@ -214,7 +217,15 @@ class SessionDesk:
         if found.answer is None and expired(found.question, self._ports.clock.now()):
             self.notify(await self._store.append(session, [Draft(turn, ApprovalResolved(approval_id=approval_id, decision="no", by="expired"), AGENT)]))
             raise AlreadyAnswered(f"the question {approval_id} expired at {found.question.expires}; nothing was run", hint=f"neuralclaw run --resume {session}")
-        body = ApprovalResolved(approval_id=approval_id, decision=cast(AnswerDecision, decision), by=by, value=dict(value) if value else None, text=text)
+        body = ApprovalResolved(
+            approval_id=approval_id,
+            decision=cast(AnswerDecision, decision),
+            by=by,
+            value=dict(value) if value else None,
+            text=text,
+            process=this_process(),
+            channel=channel,
+        )
         self.notify(await self._store.append(session, [Draft(turn, redacted(body, self._ports.redaction), OWNER)]))
 
     async def leave(self, session: str) -> None:

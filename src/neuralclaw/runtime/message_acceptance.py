@@ -74,18 +74,33 @@ class Acceptance:
                 return entry, row.state != "waiting" or bool(withdrawn)  # else it waits for the answer
 
     async def cancel(self, session: str, *, by: str, turn: int | None = None, message: int | None = None) -> None:
-        """Write a cancel of this turn, or of the current one, or of the message of that entry. Raises `SessionNotFound`."""
-        await self.row(session)
-        self._notify(await self._store.append(session, [Draft(turn, Cancel(by=by, message=message), OWNER)]))
+        """Write a cancel of this turn, or of the current one, or of the message of that entry. Raises `SessionNotFound`.
+
+        The questions of a parked turn that it stops are withdrawn with it: the turn waits for nobody, and whatever takes the session up ends it.
+        """
+        while True:
+            row = await self.row(session)
+            stopped = row.state == "waiting" and (turn in (None, row.open_turn) if message is None else message == await self._began(row))
+            withdrawn = await self._withdrawn(session, by="cancelled") if stopped else []
+            try:
+                self._notify(await self._store.append(session, [Draft(turn, Cancel(by=by, message=message), OWNER), *withdrawn]))
+            except AlreadyAnswered:  # somebody answered meanwhile
+                continue
+            return
 
     async def row(self, session: str) -> SessionRow:
         """What is known of the session. Raises `SessionNotFound`."""
         return await lookups.existing_session(self._store, session)
 
-    async def _withdrawn(self, session: str) -> list[Draft]:
-        """Answers that withdraw the open questions of the session."""
+    async def _withdrawn(self, session: str, *, by: str = "withdrawn") -> list[Draft]:
+        """Answers that withdraw the open questions of the session, `by` a new message or a cancel."""
         questions = await self._store.questions(session=session)
-        return [Draft(q.turn, ApprovalResolved(approval_id=q.question.approval_id, decision="no", by="withdrawn"), OWNER) for q in questions]
+        return [Draft(q.turn, ApprovalResolved(approval_id=q.question.approval_id, decision="no", by=by), OWNER) for q in questions]
+
+    async def _began(self, row: SessionRow) -> int | None:
+        """The entry of the message that began the session's open turn; None where that cannot be read."""
+        found = await self._store.read(row.session, from_turn=row.open_turn, kinds=("turn.started",))
+        return next((entry.body.inbound for entry in found if isinstance(entry.body, TurnStarted)), None)
 
     async def _still_parked(self, row: SessionRow) -> TurnFinished:
         """The end of the parked turn once more, for a message that waits behind it: whoever follows the message learns what it waits for."""

@@ -9,10 +9,13 @@ from ..types.facts import PathWant, Wants
 from ..types.options import Policy
 from ..types.risk import Power
 from ..types.tools import Touch
-from .addresses import Url, parse
+from ..types.urls import Url, parse
+from .accesses import Access, access
 from .bounds import AnalysisBounds, Exceeded
 from .command_line import CommandLine
+from .host_rules import released_by
 from .paths import absolute
+from .secret_rules import SecretUse, uses
 
 MAX_WANTS = 2_000
 """Paths and programs of one call that are looked up; a call that names more is not understood."""
@@ -25,8 +28,14 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True):
     urls: tuple[Url, ...] = ()
     line: CommandLine | None = None
     cwd: str = ""
+    access: tuple[Access, ...] = ()
+    secrets: tuple[SecretUse, ...] = ()
     extra: frozenset[Power] = frozenset()
     wants: Wants | None = None
+
+
+class UnfitArgument(ValueError):
+    """An argument that no tool could be called with, so that there is nothing to judge."""
 
 
 NOTHING = Analysis()
@@ -36,25 +45,34 @@ MANY_PLACES = f"it touches more than {MAX_WANTS:,} places"
 def analyse(action: Action, policy: Policy, shell: Callable[..., CommandLine], bounds: AnalysisBounds | None = None) -> Analysis:
     """Paths, addresses and the command line of a call, which `shell` reads within `bounds`. `wants` is None when no fact is needed.
 
-    Raises `Exceeded` for a call whose own arguments name more paths than are looked up.
+    Raises `Exceeded` for a call whose own arguments name more paths than are looked up, `UnfitArgument` for a text that holds a zero byte.
     """
     if not action.spec.touches:
         return NOTHING
     paths: list[PathWant] = []
     urls: list[Url] = []
     line: CommandLine | None = None
+    asked: list[Access] = []
     cwd = _cwd(action)
+    secrets = tuple(use for touch in action.spec.touches if touch.kind == "secrets" for use in uses(action.arguments.get(touch.argument)))
+    env: dict[str, str | None] = {**_environment(action), **{use.at: None for use in secrets if use.name}}
     for touch in action.spec.touches:
+        if touch.kind == "secrets":
+            continue
         for value in _values(action, touch):
             if touch.kind == "command":
-                line = _few(shell(value, cwd=cwd, workspace=action.workspace, policy=policy, env=_environment(action), bounds=bounds))
+                line = _few(shell(value, cwd=cwd, workspace=action.workspace, policy=policy, env=env, bounds=bounds))
             elif touch.kind == "url":
                 urls.append(parse(value))
+            elif touch.kind == "access":
+                asked.append(access(value, cwd))
             elif touch.kind != "cwd":
                 paths.append(PathWant(absolute(value, action.workspace), touch.kind))
             else:
                 paths.append(PathWant(cwd, "list"))
-    return Analysis(paths=tuple(paths), urls=tuple(urls), line=line, cwd=cwd, wants=_wants(paths, urls, line, cwd))
+    named = [*paths, *(one.want for one in asked if one.want is not None)]
+    wants = _wants(named, _hosts(urls, action, policy), line, cwd)
+    return Analysis(paths=tuple(paths), urls=tuple(urls), line=line, cwd=cwd, access=tuple(asked), secrets=secrets, wants=wants)
 
 
 def _values(action: Action, touch: Touch) -> Iterator[str]:
@@ -65,7 +83,7 @@ def _values(action: Action, touch: Touch) -> Iterator[str]:
         if not isinstance(item, str):
             raise TypeError(f"{touch.argument} is no text")
         if "\0" in item:
-            raise ValueError(f"{touch.argument} holds a zero byte")
+            raise UnfitArgument(f"{touch.argument} holds a zero byte, which no path, address or program can be given")
         if item or touch.kind != "cwd":
             yield item
 
@@ -96,8 +114,13 @@ def _few(line: CommandLine) -> CommandLine:
     return line
 
 
-def _wants(paths: list[PathWant], urls: list[Url], line: CommandLine | None, cwd: str) -> Wants | None:
-    hosts = tuple(dict.fromkeys(u.host for u in urls if u.problem is None and u.literal is None))
+def _hosts(urls: list[Url], action: Action, policy: Policy) -> tuple[str, ...]:
+    """The names that are looked up; one of the machine's own network only where the owner opened it."""
+    names = (u.host for u in urls if u.problem is None and u.literal is None and (not u.own or released_by(policy, action, u)))
+    return tuple(dict.fromkeys(names))
+
+
+def _wants(paths: list[PathWant], hosts: tuple[str, ...], line: CommandLine | None, cwd: str) -> Wants | None:
     wanted = list(paths)
     programs: tuple[str, ...] = ()
     scripts: tuple[str, ...] = ()
@@ -106,8 +129,9 @@ def _wants(paths: list[PathWant], urls: list[Url], line: CommandLine | None, cwd
         wanted += dict.fromkeys(PathWant(c.cwd, "list") for c in line.commands if c.cwd and c.cwd != cwd)  # what a yes covers depends on where it really is
         programs = tuple(dict.fromkeys(c.program for c in line.commands if c.program))
         scripts = tuple(dict.fromkeys(c.script for c in line.commands if c.script))
+    undo = line is not None and not line.only_reads and not line.blocks
     if not wanted and not programs and not hosts:
-        return None if line is None else Wants(cwd=cwd)
+        return None if line is None else Wants(cwd=cwd, undo=undo)
     if len(paths) + len(hosts) > MAX_WANTS:
         raise Exceeded(MANY_PLACES)
-    return Wants(paths=tuple(dict.fromkeys(wanted)), programs=programs, hosts=hosts, scripts=scripts, cwd=cwd)
+    return Wants(paths=tuple(dict.fromkeys(wanted)), programs=programs, hosts=hosts, scripts=scripts, cwd=cwd, undo=undo)

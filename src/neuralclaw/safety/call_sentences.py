@@ -9,21 +9,23 @@ import msgspec
 from ..types.actions import Action
 from ..types.facts import FactSheet, PathFact
 from ..types.risk import Power, Risk
+from ..types.urls import parse
 from ..types.verdicts import Verdict
-from .addresses import parse
 from .analysis import Analysis
 from .command_line import SimpleCommand
 from .findings import AUTO_RULES
 from .interpreters import INTERPRETERS
-from .paths import under
+from .paths import is_public, under
 
 LONGEST = 60
 """Characters of a command that is named in the sentence."""
 UNRESOLVED = "some part of it cannot be resolved before it runs"
 NAMED = 3
-"""Files that are named before they are only counted."""
+"""Files and network addresses that are named before they are only counted."""
 LONGEST_VALUE = 24
 """Characters of one argument of a tool."""
+UNCOVERED = frozenset(("tier.execute", "program.unlisted"))
+"""Rules by which a command asks that would run unasked if undo covered it."""
 COPIERS = frozenset(("cp", "ln", "install"))
 """Programs that make a file of the same name in a directory that stands last."""
 
@@ -40,7 +42,7 @@ def sentence(action: Action, analysis: Analysis, verdict: Verdict, sheet: FactSh
         elif not verdict.understood:
             doing.append("could not be understood completely")
     elif analysis.urls:
-        head, doing = action.spec.name, [f"fetches from {u.host or u.text}" for u in analysis.urls]
+        head, doing = action.spec.name, [f"fetches from {u.host or u.text}{_at(u.host, sheet)}" for u in analysis.urls]
     elif analysis.paths:
         head, doing = f"{action.spec.name}{_counted(action, sheet.paths)}", list(_files(action, sheet.paths))
     else:
@@ -52,6 +54,7 @@ def sentence(action: Action, analysis: Analysis, verdict: Verdict, sheet: FactSh
         for r in verdict.rules
         if r.decision == "ask" and r.id not in AUTO_RULES and r.id not in ("shell.syntax", "path.outside", "tier.system-critical")
     ]
+    doing += _not_covered(verdict, sheet)
     if verdict.risk >= Risk.HIGH and not doing:
         doing.append(f"risk {verdict.risk}")
     doing = [phrase for phrase in doing if not any(longer.startswith(f"{phrase}, ") for longer in doing)]
@@ -59,17 +62,33 @@ def sentence(action: Action, analysis: Analysis, verdict: Verdict, sheet: FactSh
     return f"{head}: {said}"
 
 
+def _not_covered(verdict: Verdict, sheet: FactSheet) -> Iterator[str]:
+    """What undo cannot bring back, where the command would run unasked if undo could."""
+    asking = [r for r in verdict.rules if r.decision == "ask"]
+    if sheet.undo_lacks and all(r.id in UNCOVERED for r in asking) and any(r.reason.endswith(sheet.undo_lacks) for r in asking):
+        yield sheet.undo_lacks
+
+
+def _at(host: str, sheet: FactSheet) -> str:
+    """The network addresses that a name stands for, which are all that is connected to."""
+    found = sheet.addresses.get(host, ())
+    more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+    return f" ({', '.join(found[:NAMED])}{more})" if found else ""
+
+
 def _command(command: SimpleCommand, action: Action, sheet: FactSheet, *, whole: bool) -> Iterator[str]:
     """What one command does; nothing for one that only reads in the workspace. `whole`: its words stand before the sentence, none cut off."""
     facts = [f for w in command.wants for f in sheet.paths if (f.path, f.op) == (w.path, w.op)]
+    beyond = [f for f in facts if f.op in ("read", "list") and not (f.inside or is_public(f.resolved))]
+    if beyond:
+        yield "reads " + _listed(beyond, action)
     if command.only_reads:
-        beyond = [f for f in facts if not f.inside and f.op in ("read", "list")]
-        if beyond:
-            yield "reads " + _listed(beyond, action)
         return
     name = basename(command.argv[0]) if command.argv else ""
     why = "" if command.reason == UNRESOLVED else command.reason.removeprefix(f"{name}: ").removeprefix("it ")
     said = [why] if name == "find" else list(_changes(command, facts, action, why, whole=whole))
+    if name == "git" and Power.DELETE in command.powers and why not in said:
+        said.insert(0, why)
     if Power.NETWORK in command.powers:
         hosts = dict.fromkeys(u.host for word in command.argv if "://" in word for u in [parse(word)] if u.host)
         verb = "sends data to" if command.sends and command.risk >= Risk.HIGH else "connects to"
@@ -80,7 +99,7 @@ def _command(command: SimpleCommand, action: Action, sheet: FactSheet, *, whole:
         said.append(_script(command))
     elif command.reason.endswith("what it does is not known"):
         said.append(f"runs {name}, which is not a program NeuralClaw knows")
-    yield from filter(None, said or [why])
+    yield from filter(None, said or ([] if beyond else [why]))
 
 
 def _changes(command: SimpleCommand, facts: Sequence[PathFact], action: Action, why: str, *, whole: bool) -> Iterator[str]:

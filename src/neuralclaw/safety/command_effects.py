@@ -4,14 +4,20 @@ from ..types.facts import PathWant
 from ..types.risk import Power, Risk
 from .blocks import BlockedCall
 from .command_line import SimpleCommand
-from .paths import absolute, holds_data_home
+from .lazy_regex import lazy_pattern
+from .paths import absolute, holds_data_home, in_data_home, person_home, secret, under
 from .shell_words import ShellWord
+
+LOOKED_UP = 200
+"""Words of one command of an unknown program that are followed through links; of more, those count that name a place of keys by themselves."""
+_TOKENS = lazy_pattern(r"[^\s\"'`(){}\[\],;<>|&=]{1,4096}")
+"""What may be a path in program text."""
 
 
 class CommandEffects:
     """Starts as a command that only reads; everything found makes it stricter."""
 
-    __slots__ = ("call", "critical", "only_reads", "powers", "risk", "script", "sends", "subject", "understood", "wants", "why")
+    __slots__ = ("call", "critical", "only_reads", "places", "powers", "risk", "script", "sends", "subject", "understood", "wants", "why")
 
     def __init__(self, call: BlockedCall) -> None:
         self.call = call
@@ -22,6 +28,7 @@ class CommandEffects:
         self.critical = self.sends = False
         self.subject = call.name
         self.script = ""
+        self.places: tuple[str, ...] | None = None
 
     def act(self, risk: Risk, why: str, *powers: Power) -> None:
         """It does more than read."""
@@ -61,11 +68,43 @@ class CommandEffects:
         else:
             self.unclear()
 
+    def name(self, *, links: bool, code: bool) -> None:
+        """Its words are names of files, whatever it does with them: those of a place of keys or of the agent's own data are looked at. `links`: and those
+        that may lead there; `code`: and paths in text that may be a program."""
+        wanted = {want.path for want in self.wants}
+        for number, word in enumerate(self.call.args):
+            text = word.text
+            parts = [text, text.partition("=")[2]] if "=" in text else [text]
+            parts += [text[2:]] if text.startswith("-") and len(text) > 2 else []
+            followed = links and number < LOOKED_UP and not text.startswith("-")
+            for path in filter(None, (self._path(part.removeprefix("@")) for part in parts)):
+                if path not in wanted and (followed or self._kept(path)):
+                    wanted.add(path)
+                    self.wants.append(PathWant(path, "list"))
+            if code:
+                self._paths_in(text)
+
+    def _paths_in(self, text: str) -> None:
+        home = person_home(self.call.policy)
+        for token in _TOKENS.findall(text):
+            path = self._path(f"{home}{token[1:]}" if token.startswith("~/") and home else token) if token[0] in "/~" else None
+            if path is not None and not under(path, self.call.workspace) and self._kept(path):
+                self.wants.append(PathWant(path, "list"))
+
+    def _path(self, text: str) -> str | None:
+        if not text or "\0" in text or len(text) > 4096 or not (text.startswith("/") or self.call.cwd):
+            return None
+        return absolute(text, self.call.cwd or "/")
+
+    def _kept(self, path: str) -> bool:
+        """Whether the path is of a place of keys or of the agent's own data by its name."""
+        return secret(path) is not None or in_data_home(path, self.call.policy, self.call.workspace)
+
     def recursive(self, word: ShellWord) -> None:
         """It reads everything below this place."""
         path = self.call.path(word)
         if path is None or holds_data_home(path, self.call.policy, self.call.workspace):
-            self.act(Risk.HIGH, f"it reads all that lies below {word.shown or path}, secrets too", Power.READ)
+            self.act(Risk.HIGH, f"it reads everything below {word.shown or path}, secrets too", Power.READ)
 
     def unclear(self) -> None:
         self.understood = False
@@ -88,5 +127,6 @@ class CommandEffects:
             sends=self.sends,
             cwd=self.call.cwd,
             script=self.script,
+            places=self.places if self.understood else None,
             open=(piped and self.call.name not in ("tee", "sponge")) or self.call.fed or self.call.spread or any(w.glob for w in words),
         )

@@ -35,6 +35,8 @@ class SimpleCommand(msgspec.Struct, frozen=True, kw_only=True):
     """Why its risk is what it is."""
     wants: tuple[PathWant, ...] = ()
     sends: bool = False
+    places: tuple[str, ...] | None = None
+    """`HOST:PORT` of all that it needs of the network; None: not known."""
     cwd: str | None = None
     """Where it runs; None: not known."""
     script: str = ""

@@ -1,20 +1,38 @@
 """Rules for command lines: blocks, the allowlist, the places a command touches, and whether all of it only reads."""
 
-from collections.abc import Mapping
-from posixpath import dirname
+from collections.abc import Iterator, Mapping
+from posixpath import basename, dirname, join
+from typing import Literal
 
 import msgspec
 
 from ..types.actions import Action
 from ..types.facts import FactSheet, PathFact, PathOp
 from ..types.options import Policy
-from ..types.risk import Power, Risk, Sink, Tier
+from ..types.risk import Decision, Power, Risk, Sink, Tier
+from ..types.urls import place_of
 from . import owner_rules
 from .analysis import Analysis
 from .command_line import CommandLine, SimpleCommand
 from .findings import Findings
-from .path_rules import guard, instructions, roots
-from .paths import HARMLESS_DEVICES, SCRATCH, in_data_home, instructs, is_device, is_startup, is_system, under
+from .outbound_places import OPEN_PLACE, why_never
+from .path_rules import guard, instructions, later_run, own_code, roots, too_much, whole_home
+from .paths import HARMLESS_DEVICES, SCRATCH, in_data_home, instructs, is_device, is_public, is_startup, is_system, under
+from .programs import READERS, SHELLS, WORKSPACE_PROGRAMS
+from .run_later import runs_later
+
+COVERED = "undo.covers"
+"""The rule by which a command counts as reading: what it writes stays in the workspace and can be undone, and it has no network."""
+REFUSED_PLACE = "network.refused"
+"""The rule by which a command is refused that needs a place to which the outbound proxy never leads."""
+EXACT = frozenset("chgrp chmod chown cp ln mkdir mv rm rmdir sed shred tee touch truncate unlink".split())
+"""Programs that change what their words name and run nothing else; what `sed` would run counts as a power of its command."""
+REPLACING = frozenset({"ln", "mv", "sed"})
+"""Of these, those that put another file in the place of one that is there."""
+Company = Literal["none", "exact", "others"]
+"""What runs in the line of a command besides it: nothing, programs of `EXACT` as it is one itself, or others."""
+INTO = frozenset({"cp", "ln", "mv"})
+"""Those that make something in a directory that is named last."""
 
 
 def judge(findings: Findings, action: Action, policy: Policy, analysis: Analysis, sheet: FactSheet) -> None:
@@ -29,15 +47,32 @@ def judge(findings: Findings, action: Action, policy: Policy, analysis: Analysis
     only_reads = line.only_reads and not strays
     _form(findings, policy, line)
     facts = {(fact.path, fact.op): fact for fact in sheet.paths}
+    company: Company = (
+        "exact" if exact_changes(line) and not strays else "none" if len(line.commands) == 1 and Power.EXECUTE not in line.commands[0].powers else "others"
+    )
     for command in line.commands:
-        _command(findings, action, policy, command, facts)
+        _command(findings, action, policy, command, facts, company)
     if not only_reads:
-        _unlisted(findings, policy, line, strays)
-        findings.raise_tier(Tier.SYSTEM_CRITICAL if any(c.critical for c in line.commands) else Tier.EXECUTE)
+        covered = sheet.undo_covers and not findings.network and not findings.write and not any(c.critical for c in line.commands)
+        scripts = _workspace_scripts(line, action, policy, sheet) if covered and policy.unlisted_commands == "ask" else set()
+        _unlisted(findings, policy, line, strays, covered, scripts)
+        if any(c.critical for c in line.commands):
+            findings.raise_tier(Tier.SYSTEM_CRITICAL)
+        elif covered:
+            findings.match(COVERED, Decision.ALLOW, "it stays in the workspace, without network, and undo brings back what it changes")
+        else:
+            findings.raise_tier(Tier.EXECUTE)
         findings.raise_risk(Risk.MEDIUM)
         findings.powers.add(Power.EXECUTE)
         findings.sinks.add(Sink.EXECUTE)
         findings.write += _writable(findings, action, policy)
+        findings.write += _repositories(line, action.workspace)
+        # What is deleted may go although a sandbox keeps a part of it read-only.
+        findings.write += [fact.resolved for fact in sheet.paths if fact.inside and fact.op == "delete" and fact.exists and not is_device(fact.resolved)]
+        findings.write += _asked_places(line, action, policy, facts)
+    if findings.network:
+        findings.hosts += _reached(line)
+        _refused_places(findings, action, policy, line)
     findings.read += roots(action, policy)
     findings.programs.update({name: path for name, path in sheet.programs.items() if path is not None})
 
@@ -77,13 +112,28 @@ def stray(program: str, action: Action, policy: Policy, sheet: FactSheet) -> boo
     return any(under(resolved, place) for place in (*roots(action, policy), *SCRATCH) if place != "/")
 
 
-def _unlisted(findings: Findings, policy: Policy, line: CommandLine, strays: set[str]) -> None:
+def _workspace_scripts(line: CommandLine, action: Action, policy: Policy, sheet: FactSheet) -> set[SimpleCommand]:
+    """Commands that are a program of the workspace, by its path, or a shell that runs a script of it: confined, they can do what `make` can."""
+    inside = [place for place in roots(action, policy) if place != "/"]
+    found: set[SimpleCommand] = set()
+    for command in line.commands:
+        resolved = sheet.programs.get(command.program)
+        direct = "/" in command.program and resolved is not None and any(under(resolved, place) for place in inside)
+        shell = command.program in SHELLS and resolved is not None and not any(under(resolved, place) for place in (*inside, *SCRATCH))
+        if direct or (shell and command.script and not command.open and any(under(command.script, place) for place in inside)):
+            found.add(command)
+    return found
+
+
+def _unlisted(findings: Findings, policy: Policy, line: CommandLine, strays: set[str], covered: bool, scripts: set[SimpleCommand]) -> None:
+    """Programs off the list ask, but for known ones, and scripts of the workspace, where undo covers what they may do."""
     for command in line.commands:
         name = command.program
-        if not name or (name in policy.programs and name not in strays):
+        if not name or (name in policy.programs and name not in strays) or command in scripts:
             continue
         listed = "/" in name and name not in strays and name.rsplit("/", 1)[-1] in policy.programs
-        if listed:
+        known = covered and policy.unlisted_commands == "ask" and name not in strays and name.rsplit("/", 1)[-1] in WORKSPACE_PROGRAMS
+        if listed or known:
             continue
         reason = f"{name} is not on the list of programs"
         if policy.unlisted_commands == "forbid":
@@ -92,7 +142,22 @@ def _unlisted(findings: Findings, policy: Policy, line: CommandLine, strays: set
             findings.ask("program.unlisted", reason)
 
 
-def _command(findings: Findings, action: Action, policy: Policy, command: SimpleCommand, facts: Mapping[tuple[str, PathOp], PathFact]) -> None:
+def exact_changes(line: CommandLine) -> bool:
+    """Whether all that the line changes are the paths that its words name: other programs that run with it could change whatever is open to them."""
+    return (
+        line.understood
+        and not line.broken
+        and not line.alters
+        and all(
+            not c.via and not c.powers & {Power.EXECUTE, Power.NETWORK} and (c.program in EXACT or (not c.program or (c.only_reads and c.program in READERS)))
+            for c in line.commands
+        )
+    )
+
+
+def _command(
+    findings: Findings, action: Action, policy: Policy, command: SimpleCommand, facts: Mapping[tuple[str, PathOp], PathFact], company: Company
+) -> None:
     findings.powers.update(command.powers)
     if command.risk > findings.risk or not findings.why:
         findings.why = command.reason or findings.why
@@ -101,14 +166,79 @@ def _command(findings: Findings, action: Action, policy: Policy, command: Simple
         findings.network = True
     if command.sends:
         findings.sinks.add(Sink.NETWORK_SEND)
-    into = [w for w in command.wants if w.op == "write" and facts[w.path, w.op].kind in ("directory", "missing")]
     for want in command.wants:
         fact = facts[want.path, want.op]
-        if want.op == "read" and into and instructs(want.path):  # a copy into a directory keeps its name
-            instructions(findings, msgspec.structs.replace(fact, op="write"), action.workspace)
         _place(findings, fact, action, policy)
         if fact.op in ("write", "delete"):
-            _change(findings, fact, policy, action.workspace)
+            own_code(findings, fact, action, policy)
+            _change(findings, fact, policy, _opening(command, fact, company, last=want is command.wants[-1]), exact=company == "exact")
+        elif fact.op != "list":
+            _open(findings, fact, policy, action.workspace)
+    for fact in _changed(command, facts):
+        instructions(findings, fact, action.workspace)
+        later_run(findings, fact, roots(action, policy), action.workspace)
+
+
+def _changed(command: SimpleCommand, facts: Mapping[tuple[str, PathOp], PathFact]) -> Iterator[PathFact]:
+    """What its words name to be changed; a copy into a directory keeps its name."""
+    named = [facts[want.path, want.op] for want in command.wants]
+    changed = [fact for fact in named if fact.op in ("write", "delete")]
+    yield from changed
+    for target in changed:
+        if target.op == "write" and target.kind in ("directory", "missing"):
+            copied = (fact for fact in named if fact is not target and (target.kind == "directory" or fact.op == "read"))
+            for name in sorted({basename(fact.path.rstrip("/")) for fact in copied} - {"", ".", ".."}):
+                yield msgspec.structs.replace(target, path=join(target.path, name), resolved=join(target.resolved, name))
+
+
+def _asked_places(line: CommandLine, action: Action, policy: Policy, facts: Mapping[tuple[str, PathOp], PathFact]) -> list[str]:
+    """Places that code is later run from which the words name to be changed, so that they were asked about: a sandbox lets the command change them."""
+    allowed = roots(action, policy)
+    named = {path: fact.git for command in line.commands for fact in _changed(command, facts) for path in (fact.resolved, fact.path)}
+    return [path for path, git in named.items() if instructs(path) or runs_later(path, allowed, git)]
+
+
+def _repositories(line: CommandLine, workspace: str) -> list[str]:
+    """The repositories whose settings a line of `git` alone may write: it keeps remotes and branches there, and a sandbox keeps them from other programs."""
+    acting = [c for c in line.commands if not c.only_reads]
+    if not line.understood or line.alters or any(c.program != "git" or c.via for c in acting):
+        return []
+    places = dict.fromkeys(c.cwd for c in acting if c.cwd)
+    for place in tuple(places):
+        while place != workspace and under(place, workspace):  # a repository may begin above
+            place = dirname(place)
+            places[place] = None
+    return [f"{place.rstrip('/')}/.git" for place in places]
+
+
+def _reached(line: CommandLine) -> list[str]:
+    """The places that the line needs; none where one of its commands does not name them: then it may reach every public place."""
+    places = [c.places for c in line.commands if Power.NETWORK in c.powers]
+    return [] if None in places or not line.understood else list(dict.fromkeys(place for one in places for place in one or ()))
+
+
+def _refused_places(findings: Findings, action: Action, policy: Policy, line: CommandLine) -> None:
+    """A command of whose places the outbound proxy leads to none is refused, since a yes to it would give nothing. What goes around the proxy, to a server
+    that the same line starts, does not need it."""
+    for command in line.commands:
+        if not command.places or "proxy" in line.text.lower() or "-x" in command.argv:
+            continue
+        reasons = [why_never(policy, action, place_of(place)) for place in command.places]
+        if all(reasons):
+            findings.forbid(REFUSED_PLACE, f"{command.program} cannot reach {command.places[0]}: {reasons[0]}", OPEN_PLACE)
+
+
+def _open(findings: Findings, fact: PathFact, policy: Policy, workspace: str) -> None:
+    """What a command's words name outside the workspace is asked about, and then shown to it where a sandbox hides it. A whole home never is: a yes to it
+    would open nothing, and the command would tell of a home that holds nothing."""
+    if fact.inside or is_device(fact.resolved) or is_public(fact.resolved):
+        return
+    place = fact.resolved
+    if any(char in place for char in "*?["):
+        place = dirname(place[: min(at for char in "*?[" if (at := place.find(char)) >= 0)] + "x")
+    if not whole_home(findings, "path.outside", place, policy, workspace):
+        findings.ask("path.outside", f"it reads {fact.resolved}, which is outside the workspace", "a path in the workspace")
+        findings.read.append(place)
 
 
 def _place(findings: Findings, fact: PathFact, action: Action, policy: Policy) -> None:
@@ -120,9 +250,15 @@ def _place(findings: Findings, fact: PathFact, action: Action, policy: Policy) -
         guard(findings, fact.path, inside=fact.inside)
 
 
-def _change(findings: Findings, fact: PathFact, policy: Policy, workspace: str) -> None:
+def _opening(command: SimpleCommand, fact: PathFact, company: Company, *, last: bool) -> str:
+    """The directory that must be open for what a command does to a path, "" where the path itself is enough, or the command runs alone."""
+    if fact.op == "write" and fact.kind == "directory" and ((last and command.program in INTO) or company == "others"):
+        return fact.resolved
+    return dirname(fact.resolved) if fact.op == "delete" or not fact.exists or command.program in REPLACING else ""
+
+
+def _change(findings: Findings, fact: PathFact, policy: Policy, opening: str, *, exact: bool) -> None:
     path = fact.resolved
-    instructions(findings, fact, workspace)
     if path in HARMLESS_DEVICES or fact.path in HARMLESS_DEVICES:
         return
     if is_device(path):
@@ -135,8 +271,13 @@ def _change(findings: Findings, fact: PathFact, policy: Policy, workspace: str) 
             findings.raise_tier(Tier.SYSTEM_CRITICAL if is_system(path) else Tier.EXECUTE)
             findings.why = f"it writes to {path}, which belongs to the system" if is_system(path) else f"it changes {path}, which runs at the next log-in"
         findings.ask("path.outside", f"it changes {path}, which is outside the workspace", "a path in the workspace")
-        if path not in policy.protected_paths:
-            findings.write.append(path if fact.kind == "directory" else dirname(path))
+        if opening and not exact:
+            reason = f"it makes, replaces or removes something in {opening}, all of which must be open for it, and other programs run in the same line"
+            findings.forbid("path.outside", reason, "cp, mv, mkdir or rm in a line of its own; what another program makes is made in the workspace first")
+        elif opening:
+            findings.making.append(opening)
+        if path != opening and path not in policy.protected_paths:
+            findings.write.append(path)  # (what is run later is what was named alone)
 
 
 def _writable(findings: Findings, action: Action, policy: Policy) -> list[str]:
@@ -144,6 +285,6 @@ def _writable(findings: Findings, action: Action, policy: Policy) -> list[str]:
     found = []
     for root in roots(action, policy):
         if root in policy.protected_paths:
-            findings.ask("path.readonly", f"{root} is too much to be a writable workspace unasked", "a workspace of its own: --workspace DIR")
+            too_much(findings, root, action.workspace)
         found.append(root)
     return found

@@ -50,12 +50,23 @@ def judge(call: BlockedCall) -> CommandEffects:
         _builtin(found)
     else:
         found.act(Risk.MEDIUM, "what it does is not known", Power.EXECUTE)
+    _named(found)
     if name in PRIVILEGED and not found.only_reads:
         found.act(Risk.HIGH, "it acts with other rights", Power.PRIVILEGE)
         found.critical = True
     if (name in SCRIPTED and not found.only_reads) or (name in READERS and not found.only_reads):
         found.subject = ""
     return found
+
+
+def _named(found: CommandEffects) -> None:
+    """Places of keys in the words of a program: it may read them, also where no table says so, and where no sandbox holds the words are all there is."""
+    name = found.call.name
+    reader = READERS.get(name)
+    if reader is not None and (reader.operands == "pattern" or (reader.operands == "text" and not reader.bad and not reader.bad_long)):
+        return  # its words are texts, and those that are files were looked at
+    known = name in SPECIAL or name in READERS or name in ACTS or name in SUBCOMMANDS or name in SYSTEM_CHANGES or name in SYSTEM_READS or name in BUILTINS
+    found.name(links=not known, code=not known or (name in SCRIPTED and not found.only_reads))
 
 
 def _reader(found: CommandEffects, reader: Reader) -> None:

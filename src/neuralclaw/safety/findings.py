@@ -3,6 +3,7 @@
 from ..types.grants import Envelope
 from ..types.risk import Decision, Power, Risk, Sink, Tier
 from ..types.verdicts import CommandView, RuleMatch, Verdict
+from .paths import under
 
 AUTO_RULES = frozenset({"risk.low", "risk.medium", "risk.high", "tier.read", "tier.write", "tier.execute", "program.unlisted"})
 """What `--approvals auto` says yes to, and what an owner's `allow` answers."""
@@ -19,6 +20,7 @@ class Findings:
         "execute",
         "hosts",
         "inside",
+        "making",
         "matches",
         "network",
         "powers",
@@ -26,9 +28,11 @@ class Findings:
         "read",
         "resolved",
         "risk",
+        "secrets",
         "sinks",
         "tier",
         "understood",
+        "urls",
         "why",
         "write",
     )
@@ -47,9 +51,12 @@ class Findings:
         self.why = ""
         self.read: list[str] = []
         self.write: list[str] = []
+        self.making: list[str] = []
         self.hosts: list[str] = []
+        self.urls: dict[str, str] = {}
         self.digests: dict[str, str | None] = {}
         self.programs: dict[str, str] = {}
+        self.secrets: list[str] = []
         self.execute = self.network = False
 
     def match(self, rule: str, decision: Decision, reason: str, alternative: str | None = None) -> None:
@@ -93,11 +100,14 @@ class Findings:
     def envelope(self) -> Envelope:
         return Envelope(
             read=tuple(dict.fromkeys(self.read)),
-            write=tuple(dict.fromkeys(self.write)),
+            write=tuple(dict.fromkeys([*self.making, *self.write])),
+            making=tuple(root for root in dict.fromkeys(self.making) if not any(under(root, whole) for whole in self.write)),
             hosts=tuple(self.hosts),
             addresses=self.addresses,
+            urls=self.urls,
             execute=self.execute,
             network=self.network,
+            secrets=tuple(self.secrets),
             digests=self.digests,
             programs=self.programs,
         )

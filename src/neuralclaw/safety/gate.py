@@ -1,35 +1,49 @@
 """The gate: the only maker of grants. It writes and asks nothing."""
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import msgspec
 
+from ..errors import PermissionDeniedError
 from ..ports import Clock, Facts
 from ..types.actions import Action, action_hash, earlier_hash
+from ..types.entries import blob_digest
 from ..types.facts import FactSheet
 from ..types.grants import Envelope, Grant, StandingGrant
 from ..types.ids import new_id
-from ..types.options import Policy
+from ..types.options import Policy, encoded_policy
 from ..types.questions import Answers
 from ..types.risk import Decision, Risk, Tier
 from ..types.signals import Denied, Parked
 from ..types.tools import ToolSpec
+from ..types.urls import parse
 from ..types.verdicts import RuleMatch, Verdict
-from . import question_wording, scopes
-from .analysis import Analysis, analyse
+from . import host_rules, question_wording, scopes
+from .analysis import Analysis, UnfitArgument, analyse
 from .bounds import QUICK_TEXT, AnalysisBounds, Exceeded
 from .call_sentences import sentence
 from .command_line import CommandLine
+from .outbound_places import OutboundPlaces
 from .question_wording import JudgedAction
 from .rules import decide
 
 log = logging.getLogger(__name__)
 
 DAY = 86_400.0
+NO_ADDRESSES: Mapping[str, tuple[str, ...]] = {}
 Beside = Callable[[Callable[[Callable[[], float] | None], Any]], Awaitable[Any]]
 """Runs work where it holds up nobody and gives it a clock, in seconds, that counts its time."""
+
+
+class FetchChain(msgspec.Struct, frozen=True):
+    """What holds for a call and for where its answers lead: standing grants, the hosts that were looked up, each once, and the grant before."""
+
+    standing: Sequence[StandingGrant] = ()
+    addresses: Mapping[str, tuple[str, ...]] = NO_ADDRESSES
+    within: Grant | None = None
 
 
 class PolicyGate:
@@ -54,15 +68,20 @@ class PolicyGate:
     async def authorize(self, action: Action, answers: Answers) -> Grant:
         """A grant for exactly this call. Raises `Denied(verdict)`, or `Parked(question)` when a person must answer and has not yet."""
         judged = await self._guarded(action)
-        verdict, envelope = judged.verdict, judged.envelope
+        verdict = judged.verdict
         if verdict.decision is Decision.FORBID:
             raise Denied(verdict)
+        envelope = host_rules.as_asked(judged.envelope)
         hash = action_hash(action, envelope)
         earlier = earlier_hash(action, envelope)
         if earlier in answers.by_hash and hash not in answers.by_hash:
             hash = earlier  # a yes that was given before an upgrade is one to the same call
         if verdict.decision is Decision.ASK:
             verdict = self._answered(action, answers, judged, hash)
+        return self._grant(action, judged, verdict, hash, FetchChain(answers.standing))
+
+    def _grant(self, action: Action, judged: JudgedAction, verdict: Verdict, hash: str, chain: FetchChain) -> Grant:
+        chain = msgspec.structs.replace(chain, addresses={**chain.addresses, **judged.envelope.addresses})
         return Grant(
             session=action.session,
             call_id=action.call_id,
@@ -70,9 +89,35 @@ class PolicyGate:
             arguments=action.arguments,
             workspace=action.workspace,
             hash=hash,
-            envelope=envelope,
+            envelope=judged.envelope,
             verdict=verdict,
+            judge=lambda before, url: self._follow(action, before, url, chain),
+            judge_place=self._places(action, judged) if judged.envelope.network else None,
+            within=chain.within,
+            lookup_seconds=judged.sheet.lookup_seconds,
         )
+
+    def _places(self, action: Action, judged: JudgedAction) -> Callable[[str, int], Awaitable[tuple[str, ...]]]:
+        return OutboundPlaces(self._facts.look, action, self._policy, judged.envelope.hosts, judged.analysis.line).judge
+
+    async def _follow(self, action: Action, before: Grant, url: str, chain: FetchChain) -> Grant:
+        """What `Grant.follow` gives: the same call at the address to which the answer under `before` leads."""
+        fetched = next((touch for touch in action.spec.touches if touch.kind == "url"), None)
+        if fetched is None:
+            raise PermissionDeniedError(f"{action.spec.name} fetches nothing, so nothing is followed")
+        moved = msgspec.structs.replace(action, arguments=led_to(action, before, url, fetched.argument))
+        judged = await self._guarded(moved, chain.addresses)
+        verdict = judged.verdict
+        if verdict.decision is Decision.ASK and (found := scopes.used(judged.parts, chain.standing)):
+            verdict = allowed(verdict, found)
+        approved = host_rules.asked_before(verdict, before.verdict) and all(url.host in chain.addresses for url in judged.analysis.urls)
+        if verdict.decision is not Decision.ALLOW and not approved:
+            hint = "a call of its own for that address can be asked about" if verdict.decision is Decision.ASK else ""
+            raise PermissionDeniedError("; ".join(verdict.reasons), hint=hint)
+        if host_rules.is_released(verdict) and not (before.verdict and host_rules.is_released(before.verdict)):
+            raise PermissionDeniedError(f"an answer from outside redirects inside: {verdict.reasons[0]}", hint="a call of its own for that address is allowed")
+        hash = action_hash(moved, host_rules.as_asked(judged.envelope))
+        return self._grant(moved, judged, verdict, hash, msgspec.structs.replace(chain, within=before))
 
     async def judge(self, action: Action, standing: Sequence[StandingGrant] = ()) -> Verdict:
         """The verdict under these standing grants, without a grant for the call: what `policy explain` and `--dry-run` show."""
@@ -87,26 +132,33 @@ class PolicyGate:
         envelope = Envelope(read=tuple(read), write=tuple(write), hosts=tuple(hosts), network=bool(hosts))
         return Grant(session="", call_id="", tool="", arguments={}, workspace="", hash="", envelope=envelope)
 
-    async def _guarded(self, action: Action) -> JudgedAction:
-        """The top-level guard of the kernel: whatever fails while judging means no."""
+    async def _guarded(self, action: Action, known: Mapping[str, tuple[str, ...]] = NO_ADDRESSES) -> JudgedAction:
+        """The top-level guard of the kernel: whatever fails while judging means no. `known`: hosts that were looked up before."""
         try:
-            return await self._judge(action)
+            judged = await self._judge(action, known)
         except Exceeded as exceeded:
-            return JudgedAction(failed(f"what the call does cannot be worked out: {exceeded.reason}", rule="shell.bounds"))
+            judged = JudgedAction(failed(f"what the call does cannot be worked out: {exceeded.reason}", rule="shell.bounds"))
+        except UnfitArgument as unfit:
+            judged = JudgedAction(failed(str(unfit), rule="argument.unfit"))
         except Exception as error:
             log.warning("the gate could not judge a call: %s: %s", type(error).__name__, error)
-            verdict = failed(f"the safety check itself failed ({type(error).__name__}: {error}), so the call is refused")
-            return JudgedAction(verdict)
+            judged = JudgedAction(failed(f"the safety check itself failed ({type(error).__name__}: {error}), so the call is refused"))
+        return msgspec.structs.replace(judged, verdict=msgspec.structs.replace(judged.verdict, policy=self.policy_digest))
 
-    async def _judge(self, action: Action) -> JudgedAction:
+    @cached_property
+    def policy_digest(self) -> str:
+        """SHA-256 (hex) of the policy."""
+        return blob_digest(encoded_policy(self._policy))
+
+    async def _judge(self, action: Action, known: Mapping[str, tuple[str, ...]]) -> JudgedAction:
         if not isinstance(action.spec, ToolSpec):
             return JudgedAction(failed("the tool is not known, so the call is refused", rule="tool.unknown"))
         analysis = self._quick(action)
         if analysis is not None:
-            sheet = await self._look(action, analysis)
+            sheet = await self._look(action, analysis, known)
             return _judged(action, self._policy, analysis, sheet)
         analysis = await self._beside(lambda clock: analyse(action, self._policy, self._shell, AnalysisBounds(clock)))
-        long, sheet = analysis, await self._look(action, analysis)
+        long, sheet = analysis, await self._look(action, analysis, known)
         judged: JudgedAction = await self._beside(lambda _: _judged(action, self._policy, long, sheet))
         return judged
 
@@ -117,8 +169,15 @@ class PolicyGate:
         analysis = analyse(action, self._policy, self._shell, AnalysisBounds.quick(self._clock.monotonic))
         return None if analysis.line is not None and analysis.line.exceeded else analysis
 
-    async def _look(self, action: Action, analysis: Analysis) -> FactSheet:
-        return FactSheet() if analysis.wants is None else await self._facts.look(action, analysis.wants)
+    async def _look(self, action: Action, analysis: Analysis, known: Mapping[str, tuple[str, ...]]) -> FactSheet:
+        wants = analysis.wants
+        if wants is None:
+            return FactSheet()
+        if not known:
+            return await self._facts.look(action, wants)
+        wants = msgspec.structs.replace(wants, hosts=tuple(host for host in wants.hosts if host not in known))
+        sheet = await self._facts.look(action, wants)
+        return msgspec.structs.replace(sheet, addresses={**known, **sheet.addresses})
 
     def _answered(self, action: Action, answers: Answers, judged: JudgedAction, hash: str) -> Verdict:
         """The verdict to run under when a person said yes to this very call or to all its parts; raises `Denied` after a no, `Parked` without an answer."""
@@ -133,6 +192,15 @@ class PolicyGate:
             return allowed(verdict, found)
         expires = self._clock.now() + self._policy.expire_days * DAY
         raise Parked(question_wording.build(action, judged, hash=hash, expires=expires, make_id=self._make_id))
+
+
+def led_to(action: Action, before: Grant, url: str, name: str) -> dict[str, Any]:
+    """The arguments of the call at the address to which an answer leads: secrets go to the origin alone that the person was asked about."""
+    arguments = {**before.arguments, name: url}
+    old, new = parse(str(before.arguments.get(name))), parse(url)
+    if new.problem is not None or (old.scheme, old.place) != (new.scheme, new.place):
+        arguments |= {touch.argument: None for touch in action.spec.touches if touch.kind == "secrets"}
+    return arguments
 
 
 async def here(work: Callable[[Callable[[], float] | None], Any]) -> Any:

@@ -6,6 +6,7 @@ from ..types.datafile import by_name, read_data_file
 from ..types.risk import Power, Risk
 from .command_effects import CommandEffects
 from .nameset import Examples, NameSet, NonEmptyNames
+from .network import named_places
 
 FILE = "safety/tables/git.json"
 
@@ -63,7 +64,7 @@ def judge(found: CommandEffects) -> None:
     found.subject = f"git {sub}" if found.only_reads else ""
     if not args[place].known:
         found.act(Risk.HIGH, "its subcommand cannot be resolved", Power.EXECUTE)
-    elif sub in READS or (sub == "reflog" and not rest) or (sub in LISTS and _lists(sub, rest)):
+    elif sub in READS or (sub == "reflog" and not rest) or (sub in LISTS and _lists(sub, rest)) or (sub == "clean" and _only_tells(rest)):
         _read(found, sub, rest)
     else:
         _change(found, sub, rest)
@@ -128,17 +129,49 @@ def _change(found: CommandEffects, sub: str, rest: list[str]) -> None:
     if sub in NETWORK:
         found.act(NETWORK[sub], "it sends to another machine" if NETWORK[sub] is Risk.HIGH else "it uses the network", Power.NETWORK)
         found.sends = True
-    elif sub == "remote" and rest[:1] and rest[0] in ("show", "update", "prune"):
+        found.places = named_places(found.call.args)
+    elif (sub == "remote" and rest[:1] and rest[0] in ("show", "update", "prune")) or (sub == "archive" and any(t.startswith("--r") for t in rest)):
         found.act(Risk.MEDIUM, "it uses the network", Power.NETWORK)
         found.sends = True
     elif sub in DELETES or _discards(sub, rest):
         found.act(Risk.HIGH, "it deletes work that git does not keep", Power.DELETE, Power.WRITE)
+        _paths(found, sub, rest)
     elif sub in WRITES or sub == "reset":
         found.act(Risk.MEDIUM, "it changes the repository", Power.WRITE)
+        if sub in ("archive", "format-patch"):
+            _output(found)
     else:
         found.act(Risk.MEDIUM, f"git {sub} is not known, it may be an alias for anything", Power.EXECUTE)
     if sub in ("rebase", "bisect", "submodule", "config") or any(t.startswith("--exec") for t in rest):
         found.powers.add(Power.EXECUTE)
+
+
+def _paths(found: CommandEffects, sub: str, rest: list[str]) -> None:
+    """The files that it names: all behind `--`, and of `restore` and `rm` its other words. A pattern names none (`:(top)x`)."""
+    words = found.call.args[-len(rest) :]
+    behind = rest.index("--") + 1 if "--" in rest else 0 if sub in ("restore", "rm") else len(rest)
+    for word in words[behind:]:
+        if not word.text.startswith(("-", ":")):
+            found.change(word, "write")
+
+
+def _output(found: CommandEffects) -> None:
+    """The file or directory that `-o` names is written."""
+    args = found.call.args
+    for word, after in zip(args, (*args[1:], None), strict=True):
+        if word.text in ("-o", "--output", "--output-directory") and after is not None:
+            found.change(after, "write")
+        elif word.text.startswith(("--output=", "--output-directory=")):
+            found.change(msgspec.structs.replace(word, text=word.text.partition("=")[2]), "write")
+        elif word.text.startswith("-o") and len(word.text) > 2:
+            found.change(msgspec.structs.replace(word, text=word.text[2:]), "write")
+
+
+def _only_tells(rest: list[str]) -> bool:
+    """Whether `git clean` tells what it would delete: with `-n` among its letters, and no option that does more."""
+    options = [t for t in rest[: rest.index("--") if "--" in rest else None] if t.startswith("-")]
+    known = all(t in ("--dry-run", "--quiet") or (not t.startswith("--") and set(t[1:]) <= set("ndxXq")) for t in options)
+    return known and any(t == "--dry-run" or (not t.startswith("--") and "n" in t) for t in options)
 
 
 def _discards(sub: str, rest: list[str]) -> bool:

@@ -1,10 +1,14 @@
 """What the download programs do; options of `curl` are the table `tables/network.json`."""
 
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
 import msgspec
 
 from ..types.datafile import read_data_file
 from ..types.risk import Power, Risk
-from .addresses import parse
+from ..types.urls import parse
 from .command_effects import CommandEffects
 from .nameset import NameSet
 from .shell_words import ShellWord
@@ -29,10 +33,40 @@ def _matches(text: str, names: tuple[str, ...]) -> bool:
     )
 
 
+_URL = re.compile(r"(?P<scheme>https?)://(?:[^/?#]*@)?(?P<place>[^/?#@]*)", re.IGNORECASE)
+
+
+_HEADER_FLAGS = ("-H", "--header")
+_HEADERS = ("-H", "--header=")
+"""What is in a header names no place, whatever it turns out to be: the places that are named stay all that is reached."""
+
+
+def named_places(words: Sequence[ShellWord]) -> tuple[str, ...] | None:
+    """`HOST:PORT` of each web address among the words, which are all that a client of the web needs; None where they name none, or one is not known.
+
+    An address that is refused whatever its host is counts too, as it is written; what is no address at all does not.
+    """
+    headers = {id(word) for flag, word in pairwise(words) if flag.text in _HEADER_FLAGS}
+    if any(not word.known or word.glob for word in words if id(word) not in headers and not word.text.startswith(_HEADERS)):
+        return None
+    written = [(match["place"], parse(f"{match['scheme'].lower()}://{match['place']}/")) for word in words if (match := _URL.match(word.text))]
+    return tuple(dict.fromkeys(url.place if url.problem is None else text for text, url in written if not url.unfit)) or None
+
+
+def _places(words: Sequence[ShellWord]) -> tuple[str, ...] | None:
+    """The same for `curl` and `wget`, which take an address without `http://` too: where all words but options are network addresses or names of this machine
+    and its network, which nothing else is taken for."""
+    plain = [word for word in words if not word.text.startswith("-")]
+    bare = [parse(f"http://{word.text}") for word in plain]
+    if all(word.known for word in words) and all(url.problem is None and (url.own or url.literal is not None) for url in bare):
+        return tuple(dict.fromkeys(url.place for url in bare)) or None
+    return named_places(words)
+
+
 def _subject(found: CommandEffects) -> None:
     """A standing answer covers the download from one host, never sending data and never a configuration file."""
     urls = [parse(w.text) for w in found.call.args if "://" in w.text]
-    one = len(urls) == 1 and urls[0].problem is None and found.risk is Risk.MEDIUM
+    one = len(urls) == 1 and urls[0].problem is None and not urls[0].own and found.risk is Risk.MEDIUM
     found.subject = f"{found.call.name} {urls[0].host}" if one else ""
 
 
@@ -61,6 +95,7 @@ def curl(found: CommandEffects) -> None:
             found.act(Risk.HIGH, "its options come from a file", Power.EXECUTE)
         if text.startswith("file:"):
             found.read(ShellWord("/" + text.removeprefix("file:").lstrip("/").removeprefix("localhost/")))
+    found.places = _places(args)
     _subject(found)
 
 
@@ -89,6 +124,7 @@ def wget(found: CommandEffects) -> None:
         spider |= text == "--spider"
     if not (to_stdout or spider):
         found.powers.add(Power.WRITE)
+    found.places = _places(args)
     _subject(found)
 
 

@@ -6,6 +6,7 @@ from ..types.actions import Action
 from ..types.facts import FactSheet
 from ..types.options import OwnerRule, Policy
 from ..types.risk import Decision
+from ..types.urls import named_host, place_of
 from .analysis import Analysis
 from .blocks import steps_through
 from .command_line import BlockMatch, SimpleCommand
@@ -25,10 +26,11 @@ def releases(policy: Policy, block: BlockMatch, workspace: str) -> bool:
     return False
 
 
-def apply(findings: Findings, action: Action, policy: Policy, analysis: Analysis, sheet: FactSheet) -> None:
-    """Add the owner's rules that match. An `allow` answers asks of risk, tier and list, when it covers the whole call."""
+def apply(findings: Findings, action: Action, policy: Policy, analysis: Analysis, sheet: FactSheet, *, of_hosts: bool = False) -> None:
+    """Add the owner's rules that match; with `of_hosts` only those that name a host. An `allow` answers asks of risk, tier and list, when it covers the whole
+    call."""
     for rule in policy.rules:
-        if not any((rule.tool, rule.command, rule.path, rule.host)):
+        if not (rule.host if of_hosts else rule.tool or rule.command or rule.path or rule.host):
             continue
         root = None if rule.path is None else _root(rule.path, policy, action.workspace)
         if not _matches(rule, root, action, analysis, sheet):
@@ -59,10 +61,16 @@ def _matches(rule: OwnerRule, root: str | None, action: Action, analysis: Analys
         if not paths or not test(under(p, root) for p in paths):
             return False
     if rule.host is not None:
-        hosts = [u.host for u in analysis.urls]
-        if not hosts or not test(h == rule.host or h.endswith("." + rule.host) for h in hosts):
+        named, hosts = named_host(rule.host).host, _hosts(analysis, everything=everything)
+        if not hosts or not test(h == named or h.endswith("." + named) for h in hosts):
             return False
     return True
+
+
+def _hosts(analysis: Analysis, *, everything: bool) -> list[str]:
+    """The hosts that the call names. A rule that allows does not count those of a command: what else a command reaches is not known."""
+    named = [] if everything else [place_of(place).host for command in _commands(analysis) for place in command.places or ()]
+    return [*(url.host for url in analysis.urls), *named]
 
 
 def _commands(analysis: Analysis) -> tuple[SimpleCommand, ...]:

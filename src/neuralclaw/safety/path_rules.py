@@ -8,7 +8,8 @@ from ..types.options import Policy
 from ..types.risk import Power, Risk, Sink, Tier
 from .analysis import Analysis
 from .findings import Findings
-from .paths import in_data_home, instructs, is_system, secret, under
+from .paths import absolute, holds_data_home, in_data_home, in_own_code, instructs, is_system, secret, under
+from .run_later import runs_later
 
 POWERS = {"read": Power.READ, "list": Power.READ, "write": Power.WRITE, "delete": Power.DELETE}
 
@@ -31,6 +32,7 @@ def judge(findings: Findings, action: Action, policy: Policy, analysis: Analysis
         findings.powers.add(POWERS[want.op])
         _place(findings, fact, action, policy)
         if want.op in ("write", "delete"):
+            own_code(findings, fact, action, policy)
             _change(findings, fact, allowed, action, policy)
     findings.read += allowed
 
@@ -48,6 +50,14 @@ def _place(findings: Findings, fact: PathFact, action: Action, policy: Policy) -
     guard(findings, fact.resolved, inside=fact.inside)
     if fact.kind == "other":
         findings.forbid("path.special", f"{fact.resolved} is neither a regular file nor a directory", "a regular file")
+
+
+def own_code(findings: Findings, fact: PathFact, action: Action, policy: Policy) -> None:
+    """What is written there runs at the agent's next start, outside of every sandbox."""
+    if in_own_code(fact.resolved, policy, action.workspace):
+        findings.raise_risk(Risk.HIGH)
+        reason = f"{fact.resolved} belongs to the program of the agent itself, which no tool call may change"
+        findings.forbid("path.protected", reason, "another environment (`python3 -m venv DIR`); the person can change this one in a terminal")
 
 
 def guard(findings: Findings, resolved: str, *, inside: bool) -> None:
@@ -74,8 +84,36 @@ def instructions(findings: Findings, fact: PathFact, workspace: str) -> None:
         findings.ask("path.instructions", f"writes {shown}, which later turns take as instructions", "a file of another name")
 
 
+def later_run(findings: Findings, fact: PathFact, allowed: tuple[str, ...], workspace: str) -> None:
+    """What is run later, by the person's own programs, is not written without the person's word. What a command writes there without naming it is put back."""
+    for path in dict.fromkeys((fact.resolved, absolute(fact.path, workspace))):
+        if (who := runs_later(path, allowed, fact.git)) and not instructs(path):
+            shown = relpath(path, workspace) if under(path, workspace) else path
+            verb = "deletes" if fact.op == "delete" else "writes"
+            findings.ask("path.later_run", f"{verb} {shown}, which {who} runs or follows later, outside of any sandbox", "a file of another name")
+            return
+
+
+def whole_home(findings: Findings, rule: str, path: str, policy: Policy, workspace: str) -> bool:
+    """Whether a place is too much to be opened to a command, which is refused without a question."""
+    if not holds_data_home(path, policy, workspace):
+        return False
+    findings.forbid(rule, f"{path} holds the agent's own data or a whole home, which is not opened to a command", "a directory or file in it, by its full name")
+    return True
+
+
+def too_much(findings: Findings, root: str, workspace: str) -> None:
+    """A home, or all of the disk, is written only after the person's word, whichever setting names it."""
+    if root == workspace:
+        findings.ask("path.readonly", f"{root} is too much to be a writable workspace unasked", "a workspace of its own: --workspace DIR")
+    else:
+        reason = f"{root}, which tools.filesystem.allowed_paths names, is too much to be written unasked"
+        findings.ask("path.readonly", reason, "a smaller directory in tools.filesystem.allowed_paths")
+
+
 def _change(findings: Findings, fact: PathFact, allowed: tuple[str, ...], action: Action, policy: Policy) -> None:
     instructions(findings, fact, action.workspace)
+    later_run(findings, fact, allowed, action.workspace)
     root = next((r for r in allowed if under(fact.resolved, r)), None)
     if fact.op == "delete":
         findings.raise_risk(Risk.HIGH)
@@ -86,7 +124,7 @@ def _change(findings: Findings, fact: PathFact, allowed: tuple[str, ...], action
         return
     if root in policy.protected_paths:
         findings.raise_tier(Tier.WRITE)
-        findings.ask("path.readonly", f"{root} is too much to be a writable workspace unasked", "a workspace of its own: --workspace DIR")
+        too_much(findings, root, action.workspace)
     if is_system(root):
         findings.raise_risk(Risk.HIGH)
     findings.write.append(root)

@@ -1,20 +1,23 @@
-"""Places: which paths are inside, which belong to the system, and which hold secrets. String functions only; links are resolved by `Facts`."""
+"""Places: which paths are inside, which belong to the system, and which hold secrets. Functions of the path alone; links are resolved by `Facts`."""
 
 from fnmatch import fnmatchcase
+from functools import cache
 from posixpath import basename, dirname, isabs, join, normpath
 
+import msgspec
+
+from ..types.datafile import read_data_file
 from ..types.options import Policy
+from ..types.secret_names import SECRET_NAMES
 
 SYSTEM = ("/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/proc", "/run", "/sbin", "/srv", "/sys", "/usr", "/var", "/root")
 SCRATCH = ("/tmp", "/var/tmp", "/dev/shm")
 HARMLESS_DEVICES = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"})
+PLACES = "sandbox/tables/places.json"
 HOMES = ("/home", "/Users")
 
 FORBIDDEN_SECRETS = ("/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-")
 ASKED_SECRETS = ("/proc/*/environ", "/proc/*/task/*/environ", "/etc/sudoers", "/etc/ssh/ssh_host_*_key")
-SECRET_NAMES = frozenset(
-    {".ssh", ".gnupg", ".aws", ".azure", ".kube", ".password-store", ".netrc", ".pgpass", ".git-credentials", ".vault-token", "keyrings", "gcloud", ".mozilla"}
-)
 STARTUP_NAMES = frozenset({".bashrc", ".bash_profile", ".bash_login", ".profile", ".zshrc", ".zprofile", ".zshenv", "authorized_keys", "autostart", ".xinitrc"})
 
 INSTRUCTIONS = "AGENTS.md"
@@ -57,6 +60,12 @@ def in_data_home(path: str, policy: Policy, workspace: str) -> bool:
     return False
 
 
+def in_own_code(path: str, policy: Policy, workspace: str) -> bool:
+    """Whether `path`, which may hold wildcards, is of the program of the agent itself, in which the workspace does not lie."""
+    wild = any(c in path for c in "*?[")
+    return any((under(path, root) or (wild and matches(path, root))) and not under(workspace, root) for root in policy.own_places)
+
+
 def holds_data_home(path: str, policy: Policy, workspace: str) -> bool:
     """Whether something below `path` is the agent's own data or a known secret."""
     if workspace != "/" and under(path, workspace):
@@ -75,6 +84,25 @@ def is_system(path: str) -> bool:
 def is_device(path: str) -> bool:
     """A device file that must not be written; `/dev/null`, the standard streams and memory-backed places are fine."""
     return under(path, "/dev") and path not in HARMLESS_DEVICES and not path.startswith(("/dev/fd/", "/dev/shm/", "/dev/pts/", "/dev/tcp/", "/dev/udp/"))
+
+
+class ShownPlaces(msgspec.Struct, frozen=True):
+    """The part of the sandboxes' table of places that commands read unasked."""
+
+    public: tuple[str, ...]
+    processes: str
+
+
+@cache
+def _shown() -> tuple[str, ...]:
+    """The system's places that a sandbox shows to every command."""
+    table = read_data_file(PLACES, ShownPlaces)
+    return (*table.public, table.processes)
+
+
+def is_public(path: str) -> bool:
+    """Whether a command may read there unasked. Raises `ConfigError` for a damaged table."""
+    return path in HARMLESS_DEVICES or path.startswith("/dev/fd/") or any(under(path, root) for root in _shown())
 
 
 def is_scratch(path: str) -> bool:

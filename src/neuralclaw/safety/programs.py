@@ -83,6 +83,7 @@ class Programs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     versioned: NameSet
     privileged: NameSet
     scripted: NameSet
+    developer: NameSet
     find_plain: NameSet
     find_valued: NameSet
     find_run: NameSet
@@ -114,6 +115,8 @@ PRIVILEGED = frozenset(TABLE.privileged.names)
 """Programs that act with other rights than the person's own, or change what rights there are."""
 SCRIPTED = frozenset(TABLE.scripted.names)
 """Programs whose arguments are programs: one yes never covers another call of them."""
+WORKSPACE_PROGRAMS = frozenset({*ACTS, *READERS, *SUBCOMMANDS, *TABLE.developer.names})
+"""Programs that are known to work on files: those of the tables above, and tools of developers."""
 FIND_PLAIN, FIND_VALUED, FIND_RUN = (frozenset(part.names) for part in (TABLE.find_plain, TABLE.find_valued, TABLE.find_run))
 SAFE_VARIABLES = frozenset(TABLE.safe_variables.names)
 DANGEROUS_VARIABLES = frozenset(TABLE.dangerous_variables.names)

@@ -39,6 +39,7 @@ def build(action: Action, judged: JudgedAction, *, hash: str, expires: float, ma
         offered = msgspec.structs.replace(offered, session=None)
     lasting = [name for name, words in (("session", offered.session), ("always", offered.always)) if words is not None]
     variables = action.arguments.get("env_vars") if analysis.line is not None else None
+    headers = {use.at: use.text for use in analysis.secrets} if analysis.line is None else {}
     return Question(
         approval_id=make_id(),
         call_id=action.call_id,
@@ -49,6 +50,7 @@ def build(action: Action, judged: JudgedAction, *, hash: str, expires: float, ma
             diff=diff(action, judged.sheet.paths),
             cwd=analysis.cwd if analysis.line is not None else "",
             variables={str(name): str(value) for name, value in variables.items()} if isinstance(variables, dict) else {},
+            headers=headers,
         ),
         risk=verdict.risk,
         tier=verdict.tier,

@@ -4,8 +4,7 @@ from ..types.actions import Action
 from ..types.facts import FactSheet
 from ..types.options import Policy
 from ..types.risk import Power, Risk, Sink, Tier, Trust
-from . import command_rules, owner_rules, path_rules
-from .addresses import Url, refusal
+from . import access_rules, command_rules, host_rules, owner_rules, path_rules, secret_rules
 from .analysis import Analysis
 from .findings import Findings
 
@@ -21,11 +20,13 @@ def decide(action: Action, policy: Policy, analysis: Analysis, sheet: FactSheet)
         path_rules.judge(findings, action, policy, analysis, sheet)
     if analysis.line is not None:
         command_rules.judge(findings, action, policy, analysis, sheet)
+    access_rules.judge(findings, action, policy, analysis.access, sheet)
     for url in analysis.urls:
-        _judge_url(findings, url, sheet)
+        host_rules.judge(findings, action, policy, url, sheet)
+    secret_rules.judge(findings, action, policy, analysis.secrets, analysis.line, analysis.urls)
     if spec.requires_confirmation:
         findings.ask("tool.confirmation", f"{spec.name} is configured to ask every time")
-    _scales(findings, action, policy)
+    _scales(findings, action, policy, sheet.undo_lacks)
     if policy.rules:
         owner_rules.apply(findings, action, policy, analysis, sheet)
     return findings
@@ -52,29 +53,11 @@ def _declared(findings: Findings, action: Action, analysis: Analysis) -> None:
         findings.read += [action.workspace]
 
 
-def _judge_url(findings: Findings, url: Url, sheet: FactSheet) -> None:
-    findings.powers.add(Power.NETWORK)
-    findings.network = True
-    alternative = "a public http or https address"
-    if url.problem is not None:
-        findings.forbid("url.refused", f"{url.text} cannot be fetched: {url.problem}", alternative)
-        return
-    found = (url.literal,) if url.literal is not None else tuple(sheet.addresses[url.host])
-    findings.addresses[url.host] = found
-    if not found:
-        findings.forbid("url.unresolved", f"{url.host} has no address", alternative)
-    for address in found:
-        what = refusal(address)
-        if what is not None:
-            findings.forbid("url.address", f"{url.host} leads to {address}, {what}", alternative)
-    findings.hosts += [url.host] if url.port is None else [f"{url.host}:{url.port}", url.host]
-
-
 LEVELS = {Trust.MEDIUM: Tier.WRITE, Trust.HIGH: Tier.EXECUTE}
 
 
-def _scales(findings: Findings, action: Action, policy: Policy) -> None:
-    """Ask because of the risk, or because the tier is above what the trust level allows."""
+def _scales(findings: Findings, action: Action, policy: Policy, undo_lacks: str) -> None:
+    """Ask because of the risk, or because the tier is above what the trust level allows. `undo_lacks`: why a command does not count as a read."""
     risk, tier = findings.risk, findings.tier
     if risk in policy.require_confirmation_for:
         reason = findings.why or f"its risk is {risk}"
@@ -86,4 +69,5 @@ def _scales(findings: Findings, action: Action, policy: Policy) -> None:
         return
     allowed = LEVELS.get(action.trust, policy.default_permission_level)
     if tier > max(allowed, policy.default_permission_level):
-        findings.ask(f"tier.{tier}", f"trust level {action.trust} allows {allowed} without asking, and this is {tier}")
+        lacks = f": {undo_lacks}" if undo_lacks and tier is Tier.EXECUTE and not findings.network else ""
+        findings.ask(f"tier.{tier}", f"trust level {action.trust} allows {allowed} without asking, and this is {tier}{lacks}")

@@ -26,17 +26,19 @@ if TYPE_CHECKING:
 MAX_LOOP = 16
 
 
-def analyse(text: str, *, cwd: str, workspace: str, policy: Policy, env: Mapping[str, str], bounds: AnalysisBounds | None = None) -> CommandLine:
-    """What a command line does. Where `bounds` (else the usual ones) end the analysis, the line says so and is not understood."""
+def analyse(text: str, *, cwd: str, workspace: str, policy: Policy, env: Mapping[str, str | None], bounds: AnalysisBounds | None = None) -> CommandLine:
+    """What a command line does; a variable of `env` is None whose value nobody knows before it runs.
+
+    Where `bounds` (else the usual ones) end the analysis, the line says so and is not understood."""
     bounds = bounds or AnalysisBounds()
     if len(text) > MAX_TEXT:
         return CommandLine(text=text, understood=False, simple=False, exceeded=f"it is longer than {MAX_TEXT:,} characters", unread=True)
     walk = _CommandLineWalk(policy, workspace, bounds)
     state, exceeded = walk.state, ""
-    scene = ShellScope(cwd, person_home(policy), {k: (v, True) for k, v in env.items()})
+    scene = ShellScope(cwd, person_home(policy), {k: (v or "", v is not None) for k, v in env.items()})
     simple = ExpandedCommand(words=(), scene=scene)
     try:
-        bounds.grow(sum(len(v) for v in env.values()))
+        bounds.grow(sum(len(v or "") for v in env.values()))
         for variable in env:
             environment(state, simple, variable)
         walk.text(text, simple, "")

@@ -10,17 +10,23 @@ from . import blocks
 from .analysis_state import AnalysisState, ExpandedCommand, call_of, environment, positional, unresolved
 from .command_line import SimpleCommand
 from .expansion import CommandOutput, ShellScope
+from .paths import absolute
 from .programs import ACTS, PRIVILEGED, SHELLS
 from .shell_words import ShellWord
-from .wrappers import WRAPPERS, inner
+from .wrappers import WRAPPERS, InnerCommand, inner
 
 REMOTE = frozenset({"ssh"})
 
 
 def wrapper(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandOutput:
     """Take one wrapper off and judge what it runs."""
-    wrapper = WRAPPERS[name]
-    found = inner(simple.words, wrapper, assignments=name in ("env", "sudo", "doas"))
+    found = inner(simple.words, WRAPPERS[name], assignments=name in ("sudo", "doas"))
+    if found.directory is not None:
+        simple = msgspec.structs.replace(simple, scene=_elsewhere(simple.scene, found.directory))
+    return _wrapped(state, simple, name, found)
+
+
+def _wrapped(state: AnalysisState, simple: ExpandedCommand, name: str, found: InnerCommand) -> CommandOutput:
     for blocked in blocks.check(call_of(state, simple, name)):
         state.block(blocked)
     if not found.sure:
@@ -35,9 +41,15 @@ def wrapper(state: AnalysisState, simple: ExpandedCommand, name: str) -> Command
         state.judge(state, simple, name)
         if not rest:
             return CommandOutput()
-    if wrapper.joined:
+    if WRAPPERS[name].joined:
         return state.parse(" ".join(w.text for w in rest), simple, name)
     return state.run(state, simple.inside(rest, name))
+
+
+def _elsewhere(scene: ShellScope, directory: ShellWord) -> ShellScope:
+    """The scene in another directory, which is not known where the word is not."""
+    known = directory.known and not directory.glob and (scene.cwd is not None or directory.text.startswith("/"))
+    return ShellScope(absolute(directory.text, scene.cwd or "/") if known else None, scene.home, dict(scene.variables))
 
 
 def _suffixes(state: AnalysisState, simple: ExpandedCommand) -> None:
@@ -157,6 +169,9 @@ def _find(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandOu
 
 def _env(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandOutput | None:
     """`env -S` splits a text; without a command it prints the environment."""
+    found = inner(simple.words, WRAPPERS["env"], assignments=True)
+    if found.directory is not None:
+        simple = msgspec.structs.replace(simple, scene=_elsewhere(simple.scene, found.directory))
     for place, word in enumerate(simple.words[1:], 1):
         text = word.text
         if text in ("-S", "--split-string", "-vS") and place + 1 < len(simple.words):
@@ -164,14 +179,14 @@ def _env(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandOut
         if text.startswith(("-S", "--split-string=")):
             start = text.partition("=")[2] if text.startswith("--") else text[2:]
             return state.parse(" ".join([start, *(w.text for w in simple.words[place + 1 :])]), simple, "env -S")
-    if inner(simple.words, WRAPPERS["env"], assignments=True).start >= len(simple.words):
+    if found.start >= len(simple.words):
         state.add(
             SimpleCommand(
                 argv=tuple(w.shown for w in simple.words), via=simple.via, program=simple.words[0].text, subject="env", powers=frozenset({Power.READ})
             )
         )
         return CommandOutput()
-    return wrapper(state, simple, name)
+    return _wrapped(state, simple, name, found)
 
 
 def _su(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandOutput | None:

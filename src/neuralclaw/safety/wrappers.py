@@ -10,6 +10,7 @@ from .nameset import NonEmptyNames, NonEmptyText
 from .shell_words import ShellWord
 
 FILE = "safety/tables/wrappers.json"
+LONG_DIRECTORY = "chdir"
 
 
 class Wrapper(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -24,6 +25,8 @@ class Wrapper(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     long_valued: tuple[str, ...] = ()
     skip: int = 0
     joined: bool = False
+    directory: str = ""
+    """The option that names where the inner command runs: its letter."""
 
 
 class Wrappers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -42,12 +45,15 @@ class InnerCommand(msgspec.Struct, frozen=True):
     start: int
     sure: bool
     options: tuple[ShellWord, ...] = ()
+    directory: ShellWord | None = None
+    """Where it runs, if an option says so."""
 
 
 def inner(words: Sequence[ShellWord], wrapper: Wrapper, *, assignments: bool = False) -> InnerCommand:
     """Find the inner command of `words`, whose first is the wrapper's own name."""
     sure, i, skip = True, 1, wrapper.skip
     options: list[ShellWord] = []
+    directory: ShellWord | None = None
     ended = False
     while i < len(words):
         text = words[i].text
@@ -57,9 +63,11 @@ def inner(words: Sequence[ShellWord], wrapper: Wrapper, *, assignments: bool = F
         elif text.startswith("--") and not ended:
             step, known = _long(text, wrapper)
             sure &= known
+            directory = _directory(words[i : i + step], wrapper) or directory
         elif text.startswith("-") and len(text) > 1 and not ended:
             step, known = _short(text, wrapper, words[0].text)
             sure &= known
+            directory = _directory(words[i : i + step], wrapper) or directory
         elif assignments and "=" in text:
             step = 1
         elif skip:
@@ -68,7 +76,25 @@ def inner(words: Sequence[ShellWord], wrapper: Wrapper, *, assignments: bool = F
             break
         options += words[i : i + step]
         i += step
-    return InnerCommand(min(i, len(words)), sure, tuple(options))
+    return InnerCommand(min(i, len(words)), sure, tuple(options), directory)
+
+
+def _directory(option: Sequence[ShellWord], wrapper: Wrapper) -> ShellWord | None:
+    """The directory that the option, with its value where that is a word of its own, names for the inner command."""
+    text = option[0].text
+    if not wrapper.directory:
+        return None
+    if text.startswith("--"):
+        name, joined, value = text[2:].partition("=")
+        if len(name) < 3 or not LONG_DIRECTORY.startswith(name):
+            return None
+    else:
+        letter = next((letter for letter in text[1:] if letter in wrapper.valued), "")
+        if letter != wrapper.directory:
+            return None
+        value = text[1:].partition(letter)[2]
+        joined = value
+    return ShellWord(value, option[0].known) if joined else option[-1]
 
 
 def _long(text: str, wrapper: Wrapper) -> tuple[int, bool]:

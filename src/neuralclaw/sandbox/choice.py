@@ -1,11 +1,12 @@
 """Which sandbox runs programs here: the strongest that a trial run has shown to work."""
 
+import os
 import subprocess
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, Union
 
 import msgspec
 from anyio.to_thread import run_sync
@@ -13,19 +14,31 @@ from anyio.to_thread import run_sync
 from ..errors import ToolExecutionError
 from ..types.grants import Envelope, Grant
 from ..types.tools import Watched
-from .bubblewrap import Bubblewrap
+from .bubblewrap import Bubblewrap, memory_file, program_calls
+from .container.sockets import INSTALL as INSTALL_ENGINE
+from .container.sockets import NO_ENGINE
+from .landlock import Landlock
 from .process import ProcessSandbox
 from .program_run import CompletedProgram, Program
 from .resource_limits import sweep
+from .scratch import sweep_scratch
+from .seccomp import known
 
-Preferred = Literal["auto", "container", "bubblewrap", "process"]
-SandboxName = Literal["container", "bubblewrap", "process"]
+if TYPE_CHECKING:
+    from .container.sandbox import ContainerSandbox  # with what speaks to an engine
+
+Preferred = Literal["auto", "container", "bubblewrap", "landlock", "process"]
+SandboxName = Literal["container", "bubblewrap", "landlock", "process"]
 
 PLAIN_WARNING = (
     "Commands run as plain processes here, with limits on memory and number but free to read every file and to use the network: "
-    "bubblewrap does not work. `neuralclaw doctor` says why."
+    "neither bubblewrap nor Landlock works. `neuralclaw doctor` says why."
 )
 
+FAILED_WARNING = "Commands are confined by Landlock here, since bubblewrap does not work: {}. `neuralclaw doctor` says what helps."
+NOT_INSTALLED = "bwrap is in no directory of the system that PATH names"
+
+NEWER = "use Linux 5.13 or later, with landlock among the security modules that it starts (lsm= on its command line)"
 WEAKER = "neuralclaw config set tools.terminal.sandbox auto"
 """Takes the strongest sandbox that works."""
 INSTALL = {
@@ -56,20 +69,32 @@ class TrialResult(msgspec.Struct, frozen=True):
     fix: str | None = None
 
 
-NO_CONTAINER = TrialResult("sandbox.container", False, "the container sandbox is not available yet", WEAKER)
+AS_ROOT = "; auto passes it over for root, since no container runs as root and so could change what is root's"
+_CONTAINER = "sandbox.container"
 
 
 class ChosenSandbox:
     """The sandbox of this process, chosen when it is first asked for: the trial (8 ms) runs once and never at start-up.
 
-    `preferred` is `tools.terminal.sandbox`; only `auto` falls back to a weaker one. `hidden`: paths no program sees into.
+    `preferred` is `tools.terminal.sandbox`; only `auto` falls back to a weaker one. `hidden`: paths no program sees into. `home`: the person's, "" unknown.
+    `container` makes the container sandbox, None where there is no engine. To be closed.
     """
 
-    def __init__(self, preferred: Preferred = "auto", *, path_env: str, hidden: tuple[str, ...] = ()) -> None:
-        self._preferred, self._path, self._hidden = preferred, path_env, hidden
+    def __init__(
+        self,
+        preferred: Preferred = "auto",
+        *,
+        path_env: str,
+        hidden: tuple[str, ...] = (),
+        home: str = "",
+        container: "Callable[[], ContainerSandbox] | None" = None,
+    ) -> None:
+        self._preferred, self._path, self._hidden, self._home, self._make_container = preferred, path_env, hidden, home, container
         self._lock = threading.Lock()
         self._bubblewrap: tuple[Bubblewrap | None, TrialResult] | None = None
-        self._chosen: Bubblewrap | ProcessSandbox | None = None
+        self._landlock: tuple[Landlock | None, TrialResult] | None = None
+        self._container: ContainerSandbox | None = None
+        self._chosen: Confining | None = None
 
     @property
     def name(self) -> SandboxName:
@@ -84,20 +109,26 @@ class ChosenSandbox:
 
     @property
     def warning(self) -> str:
-        """A plain sentence to show once, or "" when programs are really confined."""
-        return PLAIN_WARNING if self._preferred == "auto" and self.name == "process" else ""
+        """A plain sentence to show once, or "" when the sandbox that is the strongest of those installed confines programs."""
+        if self._preferred != "auto" or self.name not in ("process", "landlock"):
+            return ""
+        if self.name == "process":
+            return PLAIN_WARNING
+        _, trial = self._try_bubblewrap()
+        return FAILED_WARNING.format(trial.text) if trial.text != NOT_INSTALLED else ""
 
     def problem(self) -> TrialResult | None:
         """Why the sandbox that is asked for by name cannot start; None when it can, and for `auto`. The first time this blocks for the trial run."""
-        trial = {"container": lambda: NO_CONTAINER, "bubblewrap": lambda: self._try_bubblewrap()[1]}.get(self._preferred)
+        tried = {"container": lambda: self._try_container()[1], "bubblewrap": lambda: self._try_bubblewrap()[1], "landlock": lambda: self._try_landlock()[1]}
+        trial = tried.get(self._preferred)
         found = trial() if trial is not None else None
         return None if found is None or found.ok else found
 
     def trials(self) -> list[TrialResult]:
         """What `doctor` shows; runs the trial if it has not run yet (blocking)."""
-        bubblewrap = self._try_bubblewrap()[1]
-        container = NO_CONTAINER if self._preferred == "container" else msgspec.structs.replace(NO_CONTAINER, fix=None)
-        return [container, bubblewrap, TrialResult("sandbox.process", True, "works; limits memory and processes, holds back neither files nor network")]
+        container = self._try_container(run=True)[1]
+        plain = TrialResult("sandbox.process", True, "works; limits memory and processes, holds back neither files nor network")
+        return [container, self._try_bubblewrap()[1], self._try_landlock()[1], plain]
 
     async def exec(
         self, grant: Grant, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float | None, max_bytes: int | Watched
@@ -108,34 +139,73 @@ class ChosenSandbox:
             sandbox = await run_sync(self._choose)
         return await sandbox.exec(grant, argv, cwd=cwd, env=env, timeout=timeout, max_bytes=max_bytes)
 
-    def _choose(self) -> Bubblewrap | ProcessSandbox:
+    def _choose(self) -> "Confining":
         chosen = self._chosen or self._pick()
         self._chosen = chosen
         return chosen
 
-    def _pick(self) -> Bubblewrap | ProcessSandbox:
-        if self._preferred == "container":
-            raise ToolExecutionError("the container sandbox is not available yet; nothing was run", hint=NO_CONTAINER.fix or "")
+    def _pick(self) -> "Confining":
         sweep()
+        sweep_scratch()
         if self._preferred == "process":
             return ProcessSandbox()
-        sandbox, trial = self._try_bubblewrap()
-        if sandbox is not None:
-            return sandbox
-        if self._preferred == "bubblewrap":
-            raise ToolExecutionError(
-                f"tools.terminal.sandbox asks for bubblewrap, and it does not work here: {trial.text}; nothing was run", hint=trial.fix or ""
-            )
+        tries: dict[str, Callable[[], tuple[Confining | None, TrialResult]]] = {
+            "container": self._try_container,
+            "bubblewrap": self._try_bubblewrap,
+            "landlock": self._try_landlock,
+        }
+        for name, attempt in tries.items():
+            if self._preferred not in ("auto", name) or (name != self._preferred and name == "container" and os.geteuid() == 0):
+                continue
+            sandbox, trial = attempt()
+            if sandbox is not None:
+                return sandbox
+            if self._preferred == name:
+                text = f"tools.terminal.sandbox asks for {name}, and it does not work here: {trial.text}; nothing was run"
+                raise ToolExecutionError(text, hint=trial.fix or "")
         return ProcessSandbox()
+
+    def close(self) -> None:
+        """End the containers of this process, if there are any. Nothing is run afterwards in one."""
+        if self._container is not None:
+            self._container.close()
+
+    def _try_container(self, *, run: bool = False) -> "tuple[ContainerSandbox | None, TrialResult]":
+        """Asks the engine each time, since it and its image come and go; `run`: in a container too, else none is started."""
+        if self._make_container is None:
+            return None, TrialResult(_CONTAINER, False, NO_ENGINE, INSTALL_ENGINE)
+        with self._lock:
+            made = self._container = self._container or self._make_container()
+        problem = made.try_out() if run else made.problem()
+        if problem is not None:
+            return None, TrialResult(_CONTAINER, False, problem.text, problem.fix)
+        over = AS_ROOT if self._preferred == "auto" and os.geteuid() == 0 else ""
+        return made, TrialResult(_CONTAINER, True, f"works: {made.place}, without network, writing only where allowed{over}")
 
     def _try_bubblewrap(self) -> tuple[Bubblewrap | None, TrialResult]:
         with self._lock:
             if self._bubblewrap is None:
-                self._bubblewrap = _trial(self._path, self._hidden)
+                self._bubblewrap = _trial(self._path, self._hidden, self._home)
             return self._bubblewrap
 
+    def _try_landlock(self) -> tuple[Landlock | None, TrialResult]:
+        with self._lock:
+            if self._landlock is None:
+                self._landlock = _landlock_trial(self._hidden, self._home)
+            return self._landlock
 
-def _trial(path_env: str, hidden: tuple[str, ...]) -> tuple[Bubblewrap | None, TrialResult]:
+
+Confining = Union[Bubblewrap, Landlock, ProcessSandbox, "ContainerSandbox"]
+
+
+def _landlock_trial(hidden: tuple[str, ...], home: str) -> tuple[Landlock | None, TrialResult]:
+    sandbox = Landlock(hidden=hidden, home=home)
+    if problem := sandbox.problem():
+        return None, TrialResult("sandbox.landlock", False, problem, NEWER)
+    return sandbox, TrialResult("sandbox.landlock", True, sandbox.strength())
+
+
+def _trial(path_env: str, hidden: tuple[str, ...], home: str) -> tuple[Bubblewrap | None, TrialResult]:
     check = "sandbox.bubblewrap"
     import shutil  # with its compressors it costs start-up 3 ms
 
@@ -143,18 +213,23 @@ def _trial(path_env: str, hidden: tuple[str, ...]) -> tuple[Bubblewrap | None, T
     if bwrap is None:
         found = (command for path in (path_env, SYSTEM_PATH) for manager, command in INSTALL.items() if shutil.which(manager, path=path))
         install = next(found, "install the package bubblewrap")
-        return None, TrialResult(check, False, "bwrap is not installed", install)
-    sandbox = Bubblewrap(bwrap, hidden=hidden)
-    program = Program(argv=("true",), file="/bin/true", real="/bin/true", cwd="/", env={})
-    command = [bwrap, *sandbox.arguments(Envelope(execute=True), "/", program)]
+        return None, TrialResult(check, False, NOT_INSTALLED, install)
+    if not known(os.uname().machine):
+        return None, TrialResult(check, False, f"the system calls of {os.uname().machine} are not known")
+    sandbox = Bubblewrap(bwrap, hidden=hidden, home=home)
+    program = Program(argv=("true",), file="/bin/true", real=os.path.realpath("/bin/true"), cwd="/", env={})
+    calls = memory_file("bwrap-seccomp", program_calls())
+    command = [bwrap, "--seccomp", str(calls), *sandbox.arguments(Envelope(execute=True), "/usr", program)]
     try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TRIAL_SECONDS, check=False, env={})
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TRIAL_SECONDS, check=False, env={}, pass_fds=(calls,))
     except (OSError, subprocess.TimeoutExpired) as error:
         return None, TrialResult(check, False, f"the trial run failed: {error}", _mended())
+    finally:
+        os.close(calls)
     if done.returncode != 0:
         text = done.stderr.decode(errors="replace").strip() or f"exit code {done.returncode}"
         return None, TrialResult(check, False, f"the trial run failed: {text}", _mended())
-    return sandbox, TrialResult(check, True, f"works: {bwrap}, without network, root read-only")
+    return sandbox, TrialResult(check, True, f"works: {bwrap}, without network, writing only where allowed")
 
 
 def _mended() -> str:

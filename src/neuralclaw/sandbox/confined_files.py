@@ -16,9 +16,11 @@ from ..errors import PermissionDeniedError, ToolExecutionError
 from ..types.grants import Envelope, Grant
 from ..types.tools import FileChange
 from .nolinks import opener
+from .own_code import protected_places
 from .preimages import Preimages, Sync, sync_directory, write_all
 from .program_lookup import beneath
 from .program_run import open_envelope
+from .undo.attributes import copy_attributes
 
 T = TypeVar("T")
 
@@ -114,7 +116,7 @@ class ConfinedFiles:
         self._make(parent, workspace)
         with self._directory(parent) as at:
             before, status = self._keep(envelope, at, name, real)
-            with _written_beside(at, data, status, self._sync) as temporary:
+            with _written_beside(at, name, data, status, self._sync) as temporary:
                 _unchanged(at, name, real, status)
                 os.rename(temporary, name, src_dir_fd=at, dst_dir_fd=at)
             self._settle(at, real, "written")
@@ -258,6 +260,8 @@ def _writable(grant: Grant, envelope: Envelope, path: str, *, follow: bool = Tru
     real = _resolve(grant, path, follow=follow)
     if not any(beneath(real, root) for root in envelope.write):
         raise PermissionDeniedError(f"{path} is outside what this call may change")
+    if any(beneath(real, place) for place in protected_places(grant.workspace)):
+        raise PermissionDeniedError(f"{path} belongs to the program of the agent itself, which no call may change")
     return real
 
 
@@ -285,8 +289,8 @@ def _must_be_regular(status: os.stat_result, real: str) -> None:
 
 
 @contextmanager
-def _written_beside(at: int, data: bytes, status: os.stat_result | None, sync: Sync) -> Iterator[str]:
-    """The name of a synced file with the data, with the mode and owner of the one it will replace; gone afterwards if it was not renamed."""
+def _written_beside(at: int, name: str, data: bytes, status: os.stat_result | None, sync: Sync) -> Iterator[str]:
+    """The name of a synced file with the data, with mode, owner and attributes of the one that it will replace; gone afterwards if not renamed."""
     temporary = f".neuralclaw-{os.urandom(8).hex()}"
     mode = 0o666 if status is None else stat.S_IMODE(status.st_mode) & 0o777
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=at)
@@ -294,6 +298,7 @@ def _written_beside(at: int, data: bytes, status: os.stat_result | None, sync: S
         if status is not None:
             with suppress(PermissionError):  # only root may give files away; elsewhere the owner is us or cannot be kept
                 os.fchown(fd, status.st_uid, status.st_gid)
+            copy_attributes(at, os.fsencode(name), fd)
             os.fchmod(fd, mode)
         write_all(fd, data)
         sync(fd)

@@ -2,11 +2,10 @@
 
 A parser cannot be trusted to end, and a thread cannot be killed. The child gets bytes, never a path: an empty environment, no
 byte it could write into a file (`RLIMIT_FSIZE` 0), no further process (`RLIMIT_NPROC` 0, which does not bind root), and before it reads the first byte it
-takes from itself the right to open anything (`conversion.py`: `RLIMIT_NOFILE` 3). It dies with its parent.
+takes from itself the right to open anything (`conversion.py`): `RLIMIT_NOFILE` 3, Landlock without any place, and a seccomp filter that leaves it little
+but to read, write and compute: no path, no program, no other process. It dies with its parent.
 
-Not confined is what works on a path or a process without opening anything: `unlink`, `rename`, `chmod`, `truncate`, `kill`, and `execve` of a program that
-is linked statically. The child runs as the same user, and as root it may raise its limits again. It stands against faults of a parser, not against code that
-has taken it over.
+Where there is no filter for this kind of machine, what works on a path or a process without opening anything is not confined: `chmod`, `truncate`, `kill`.
 """
 
 import os
@@ -22,10 +21,12 @@ import msgspec
 from anyio.to_thread import run_sync
 
 from ..errors import ToolExecutionError
+from ..types.cut_texts import cut_text
+from .seccomp import converter_filter, known
 from .spawn import in_spawner
 
 # -I -S: neither the directory nor the environment decides what is imported. First come the roots of this very package and its libraries, then the usual places.
-_BOOT = "import sys; sys.path += sys.argv[3:]; import site; site.main(); import importlib; importlib.import_module(sys.argv[1]).main(int(sys.argv[2]))"
+_BOOT = "import sys; sys.path += sys.argv[4:]; import site; site.main(); import importlib; importlib.import_module(sys.argv[1]).main(int(sys.argv[2]))"
 _SIGXCPU = 24
 _CHUNK = 1 << 18
 _KEPT_ERRORS = 4096
@@ -76,10 +77,11 @@ class ChildConverter:
 
 
 def _start(module: str, bounds: ConversionBounds) -> "subprocess.Popen[bytes]":
+    seccomp = converter_filter().hex() if known(os.uname().machine) else ""
     here, libraries = os.path.dirname(os.path.dirname(os.path.dirname(__file__))), os.path.dirname(os.path.dirname(msgspec.__file__))
     try:
         child = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-B", "-c", _BOOT, module, str(os.getpid()), here, libraries],
+            [sys.executable, "-I", "-S", "-B", "-c", _BOOT, module, str(os.getpid()), seccomp, here, libraries],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -181,5 +183,5 @@ def _verdict(ended: bool, code: int, out: _CapturedStream, err: _CapturedStream)
         return Conversion("time")
     if code:
         lines = err.all().decode(errors="replace").strip().splitlines()
-        return Conversion("crash", detail=f"signal {-code}" if code < 0 else (lines[-1][:200] if lines else f"exit code {code}"))
+        return Conversion("crash", detail=f"signal {-code}" if code < 0 else (cut_text(lines[-1], 200) if lines else f"exit code {code}"))
     return Conversion("done", out.all())

@@ -25,7 +25,8 @@ class Preimages:
         first = os.read(source, _CHUNK)
         if len(first) < _CHUNK:  # most files: nothing is written for a content that is already here
             digest = hashlib.sha256(first).hexdigest()
-            if os.path.exists(self._path(digest)):
+            with suppress(FileNotFoundError):
+                os.utime(self._path(digest))  # used now: it is kept for as long as a new one
                 self._settle(self._directory)  # whoever put it here may have died before this
                 return digest
         return self._copy(first, source)
@@ -90,8 +91,13 @@ def write_all(fd: int, data: bytes) -> None:
 
 def digest_of(fd: int) -> str:
     """SHA-256 (hex) of what an open file holds, in pieces of 1 MB."""
+    return digest_bytes(fd).hex()
+
+
+def digest_bytes(fd: int) -> bytes:
+    """SHA-256 of what an open file holds, in pieces of 1 MB."""
     digest = hashlib.sha256()
     os.lseek(fd, 0, os.SEEK_SET)
     while part := os.read(fd, _CHUNK):
         digest.update(part)
-    return digest.hexdigest()
+    return digest.digest()

@@ -1,21 +1,25 @@
-"""The plain sandbox: a process with limits under a reaper. It holds back neither files nor network; the gate knows that."""
+"""The plain sandbox: a process with limits under a reaper. It holds back neither files nor network; the gate knows that.
+
+A command that was granted network is told of the outbound proxy here too, so that what it reaches through it is judged; nothing makes it go there.
+"""
 
 import os
-import subprocess
-import sys
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
-import anyio
+import msgspec
 
 from ..errors import ToolExecutionError
 from ..types.grants import Grant
 from ..types.tools import Watched
-from . import reaper
+from .orders import Order, Restriction
+from .outbound_proxy import OutboundProxy, listening, used
 from .program_run import CompletedProgram, Program, ProgramRun, admit
-from .resource_limits import LIMITS, ProcessGroup, ResourceLimits, apply
-from .spawn import in_spawner, popen
+from .reaped import start_reaped
+from .refusals import Around, with_refused_places
+from .resource_limits import LIMITS, ResourceLimits
+from .scratch import with_scratch
+from .spawn import in_spawner
 
 
 class ProcessSandbox:
@@ -30,93 +34,43 @@ class ProcessSandbox:
         self, grant: Grant, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float | None, max_bytes: int | Watched
     ) -> CompletedProgram:
         """Run to the end; `timeout` in seconds. Raises `PermissionDeniedError`, or `ToolExecutionError` when it cannot be started."""
-        _, program = admit(grant, argv, cwd, env)
-        live = await in_spawner(lambda: _start(program, self._limits))
-        result = await ProgramRun(live, self._limits, max_bytes).finish(timeout)
-        if live.failure:
-            raise ToolExecutionError(f"the program {argv[0]} could not be started: {os.strerror(live.failure)}")
-        return result
+        envelope, program = admit(grant, argv, cwd, env)
+        proxy = OutboundProxy(grant) if envelope.network else None
+        result = await run_reaped(program, Bounds(self._limits, timeout, max_bytes), None, proxy)
+        return with_refused_places(result, Around(network=used(proxy), own="/tmp", terminals=True, hides=False))
 
 
-def _start(program: Program, limits: ResourceLimits) -> "_Reaped":
-    control_read, control = os.pipe()
-    status, status_write = os.pipe()
-    group = None
-    try:
-        child = popen([sys.executable, "-I", "-S", reaper.__file__, str(control_read), str(status_write)], (control_read, status_write))
-        apply(limits, child.pid)
-        group = ProcessGroup.make(limits)
-        if group:
-            group.add(child.pid)
-        live = _Reaped(child, control, status, group)
-        with suppress(BrokenPipeError):  # a reaper that died at once is reported by its exit code
-            _send(control, program)
-    except OSError as error:
-        os.close(control)
-        os.close(status)
-        if group:
-            group.remove()
-        raise ToolExecutionError(f"no process could be started: {error.strerror}") from error
-    finally:
-        os.close(control_read)
-        os.close(status_write)
-    return live
+class Bounds(msgspec.Struct, frozen=True):
+    """What one run may take: resources, seconds (None: no limit), bytes of output that are kept."""
+
+    limits: ResourceLimits
+    timeout: float | None
+    output: int | Watched
 
 
-def _send(control: int, program: Program) -> None:
-    pairs = [f"{name}={value}" for name, value in program.env.items()]
-    fields = [program.cwd, program.real, str(len(program.argv)), *program.argv, *pairs]
-    data = b"".join(os.fsencode(field) + b"\0" for field in fields)
-    data = len(data).to_bytes(8, "big") + data
-    while data:
-        data = data[os.write(control, data) :]
+async def run_reaped(
+    program: Program, bounds: Bounds, restrict: Callable[[int], Restriction] | None = None, proxy: OutboundProxy | None = None
+) -> CompletedProgram:
+    """Run a program under a reaper to the end. `restrict` says what holds it, by the port of its proxy (0: it has none); it reads the disk, in the
+    spawning thread."""
+    if proxy is None:
+        return await _run(program, bounds, None if restrict is None else lambda: restrict(0))
+    listener = listening()
+    port = int(listener.getsockname()[1])
+    proxied = msgspec.structs.replace(program, env=proxy.environment(program.env, port))
+    return await proxy.beside(listener, lambda: _run(proxied, bounds, None if restrict is None else lambda: restrict(port)))
 
 
-class _Reaped:
-    """A program under its reaper. The status pipe ends when the reaper has ended, and that is when nothing is left."""
+async def _run(program: Program, bounds: Bounds, restrict: Callable[[], Restriction] | None) -> CompletedProgram:
+    live = await in_spawner(lambda: start_reaped(ordered(program, restrict() if restrict else None), bounds.limits))
+    result = await ProgramRun(live, bounds.limits, bounds.output).finish(bounds.timeout)
+    if live.failure is not None:
+        raise ToolExecutionError(f"the program {program.argv[0]} could not be started: {os.strerror(live.failure)}")
+    return result
 
-    def __init__(self, child: "subprocess.Popen[bytes]", control: int, status: int, group: ProcessGroup | None) -> None:
-        assert child.stdout is not None
-        assert child.stderr is not None
-        self._child, self._control, self._status, self._group = child, control, status, group
-        self.stdout, self.stderr, self.root = child.stdout.fileno(), child.stderr.fileno(), child.pid
-        self._text = b""
-        os.set_blocking(status, False)
 
-    @property
-    def failure(self) -> int:
-        """`errno` when the program could not be started, else 0."""
-        return int(self._text or 0)
-
-    def terminate(self) -> None:
-        self._request(b"t")
-
-    def kill(self) -> None:
-        self._request(b"k")
-
-    def _request(self, letter: bytes) -> None:
-        with suppress(BrokenPipeError):
-            os.write(self._control, letter)
-
-    async def gone(self) -> int:
-        while True:
-            try:
-                part = os.read(self._status, 64)
-            except BlockingIOError:
-                await anyio.wait_readable(self._status)
-                continue
-            if not part:
-                break
-            self._text += part
-        code = self._child.wait()  # it has closed its last file: at most a moment
-        return code if code >= 0 else 128 - code
-
-    def close(self) -> None:
-        os.close(self._control)  # if anything is left, the reaper ends it now
-        os.close(self._status)
-        for stream in (self._child.stdout, self._child.stderr):
-            if stream:
-                stream.close()
-        self._child.poll()
-        if self._group:
-            self._group.remove()
+def ordered(program: Program, restriction: Restriction | None = None) -> Order:
+    """The program as a reaper is told of it, with what its restriction adds to the environment."""
+    environment = program.env if restriction is None else with_scratch(program.env, restriction.scratch)
+    pairs = {os.fsencode(name): os.fsencode(value) for name, value in environment.items()}
+    return Order(os.fsencode(program.cwd), os.fsencode(program.real), [os.fsencode(part) for part in program.argv], pairs, restriction)

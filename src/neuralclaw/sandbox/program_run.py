@@ -15,7 +15,7 @@ from anyio.to_thread import run_sync
 from ..errors import PermissionDeniedError, ToolExecutionError
 from ..types.grants import Envelope, Grant
 from ..types.tools import Show, Watched
-from .program_lookup import beneath, find_program
+from .program_lookup import beneath, find_program, real_path
 from .resource_limits import ResourceLimits, excess
 
 PATIENCE = 0.3
@@ -26,13 +26,14 @@ _CHUNK = 1 << 16
 
 
 class CompletedProgram(msgspec.Struct, frozen=True, kw_only=True):
-    """What a program left. Killed by signal N: exit code 128 + N. `dropped`: bytes of both streams beyond the bound."""
+    """What a program left. Killed by signal N: exit code 128 + N. `dropped`: bytes of both streams beyond the bound. `refused`: as `ports.ExecResult`."""
 
     exit_code: int
     stdout: bytes
     stderr: bytes
     dropped: int = 0
     timed_out: bool = False
+    refused: str = ""
 
 
 class Program(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,18 +67,24 @@ class LiveProgram(Protocol):
     def close(self) -> None: ...
 
 
-def admit(grant: Grant, argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> tuple[Envelope, Program]:
-    """The envelope and what exactly will run, or `PermissionDeniedError`, or `ToolExecutionError` for a program that is not there."""
+def admit_place(grant: Grant, argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> tuple[Envelope, str]:
+    """The envelope and the real directory to run in. Raises `PermissionDeniedError`, or `ToolExecutionError` for what no program can be given."""
     envelope = open_envelope(grant)
     if not envelope.execute:
         raise PermissionDeniedError(f"{grant.tool or 'this call'} has no permission to run programs")
     if not argv or any("\0" in part for part in (*argv, cwd, *env, *env.values())) or any(not name or "=" in name for name in env):
         raise ToolExecutionError("the command, its directory or its environment cannot be passed to a program")
-    real_cwd = os.path.realpath(cwd)
+    real_cwd = real_path(cwd)
     if not any(beneath(real_cwd, root) for root in (grant.workspace, *envelope.read, *envelope.write)):
         raise PermissionDeniedError(f"the directory {cwd} is outside what this call may use")
     if not os.path.isdir(real_cwd):
         raise ToolExecutionError(f"the directory {cwd} is not there")
+    return envelope, real_cwd
+
+
+def admit(grant: Grant, argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> tuple[Envelope, Program]:
+    """The envelope and what exactly will run, or `PermissionDeniedError`, or `ToolExecutionError` for a program that is not there."""
+    envelope, real_cwd = admit_place(grant, argv, cwd, env)
     path_env = env.get("PATH", os.defpath)
     for name, judged in envelope.programs.items():
         if name == argv[0] or "/" not in name:
@@ -85,7 +92,7 @@ def admit(grant: Grant, argv: Sequence[str], cwd: str, env: Mapping[str, str]) -
     file = find_program(argv[0], path_env, real_cwd)
     if file is None:
         raise ToolExecutionError(f"the program {argv[0]} was not found", hint="Install it, or name another program.")
-    return envelope, Program(argv=tuple(argv), file=file, real=os.path.realpath(file), cwd=real_cwd, env={**env, "PWD": real_cwd})
+    return envelope, Program(argv=tuple(argv), file=file, real=real_path(file), cwd=real_cwd, env={**env, "PWD": real_cwd})
 
 
 def open_envelope(grant: Grant) -> Envelope:
@@ -98,7 +105,7 @@ def open_envelope(grant: Grant) -> Envelope:
 
 def _same_as_judged(name: str, judged: str, path_env: str, cwd: str) -> None:
     found = find_program(name, path_env, cwd)
-    if found is None or os.path.realpath(found) != judged:
+    if found is None or real_path(found) != judged:
         raise PermissionDeniedError(f"{name} means another program now than when it was judged ({judged}); nothing was run")
 
 
@@ -141,9 +148,12 @@ class _Collected:
 
 
 class ProgramRun:
-    """One run of a live program: reads it, watches its limits, ends it. Nothing of it is left when `finish` returns or is cancelled."""
+    """One run of a live program: reads it, watches its limits, ends it. Nothing of it is left when `finish` returns or is cancelled.
 
-    def __init__(self, live: LiveProgram, limits: ResourceLimits, output: int | Watched) -> None:
+    `limits` None: what holds it sees to them itself.
+    """
+
+    def __init__(self, live: LiveProgram, limits: ResourceLimits | None, output: int | Watched) -> None:
         self._live, self._limits = live, limits
         bound, show = (output.max_bytes, output.show) if isinstance(output, Watched) else (output, None)
         self._out, self._err = _Collected(bound, show, "stdout"), _Collected(bound, show, "stderr")
@@ -155,7 +165,8 @@ class ProgramRun:
         timed_out = False
         try:
             async with anyio.create_task_group() as watch:
-                watch.start_soon(self._watch)
+                if self._limits is not None:
+                    watch.start_soon(self._watch, self._limits)
                 async with anyio.create_task_group() as readers:
                     readers.start_soon(self._out.drain, self._live.stdout)
                     readers.start_soon(self._err.drain, self._live.stderr)
@@ -176,10 +187,10 @@ class ProgramRun:
             await self._end()
         return limit.cancelled_caught
 
-    async def _watch(self) -> None:
+    async def _watch(self, limits: ResourceLimits) -> None:
         while True:
             await anyio.sleep(_LOOK)
-            if note := await run_sync(excess, self._limits, self._live.root, abandon_on_cancel=True):
+            if note := await run_sync(excess, limits, self._live.root, abandon_on_cancel=True):
                 self._note = note
                 self._live.kill()
                 return

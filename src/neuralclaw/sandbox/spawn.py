@@ -4,6 +4,7 @@ import asyncio
 import subprocess
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TypeVar
 
 import anyio
@@ -21,8 +22,22 @@ async def in_spawner(job: Callable[[], T]) -> T:
     return future.result()
 
 
+def on_spawner(job: Callable[[], T]) -> T:
+    """Run a short job in the spawning thread and wait for it."""
+    return _thread.submit(job).result()
+
+
+def later_on_spawner(job: Callable[[], None]) -> None:
+    """Run a short job in the spawning thread when those before it are done; nobody waits for it, and it is left out where this process ends."""
+    with suppress(RuntimeError):  # no thread is taken into use any more
+        _thread.submit(job)
+
+
 def popen(argv: Sequence[str], fds: Sequence[int]) -> "subprocess.Popen[bytes]":
-    """A child in a session of its own with an empty environment and standard input, and pipes for its output; only `fds` are handed on."""
+    """A child in a process group of its own with an empty environment and standard input, and pipes for its output; only `fds` are handed on.
+
+    It stays in this session: one of its own would be scheduled as a newcomer among all others, and what it runs gets one anyhow.
+    """
     return subprocess.Popen(
         argv,
         stdin=subprocess.DEVNULL,
@@ -31,6 +46,6 @@ def popen(argv: Sequence[str], fds: Sequence[int]) -> "subprocess.Popen[bytes]":
         bufsize=0,
         cwd="/",
         env={},
-        start_new_session=True,
+        process_group=0,
         pass_fds=tuple(fds),
     )

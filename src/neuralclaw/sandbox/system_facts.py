@@ -2,10 +2,12 @@
 
 import hashlib
 import os
+import socket
 import stat
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import anyio
 import msgspec
@@ -41,17 +43,32 @@ SHOWN_BYTES = 64 * 1024
 """Files up to this size are shown as a diff when a person is asked about a change."""
 
 _DOCUMENT_BYTES = 5_000_000
+LOOKUP_SECONDS = 10.0
+NAT64_NAME = "ipv4only.arpa"
+NAT64_SECONDS = 600.0
+"""How long it counts what the look-up of that name gave: a machine may change its network."""
 
 
 class SystemFacts:
     """Looks up what the gate names, and starts no process for it.
 
     `path_env`: where programs are looked for; commands must run with the same. `resolver` replaces DNS.
-    `documents` takes the text out of a document that would be replaced.
+    `documents` takes the text out of a document that would be replaced. `undo_lacks` says what undo does not bring back of what a command may write
+    in a workspace: None where it covers all of it, "" where it covers nothing; with False nothing is copied for it.
     """
 
-    def __init__(self, policy: Policy, path_env: str, resolver: Resolver | None = None, *, documents: DocumentTexts | None = None) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        path_env: str,
+        resolver: Resolver | None = None,
+        *,
+        documents: DocumentTexts | None = None,
+        undo_lacks: Callable[[str, bool], Awaitable[str | None]] | None = None,
+    ) -> None:
         self._policy, self._path, self._resolve, self._documents = policy, path_env, resolver or resolve, documents
+        self._undo_lacks = undo_lacks
+        self._nat64: tuple[float, tuple[str, ...]] | None = None
 
     async def look(self, action: Action, wants: Wants) -> FactSheet:
         """The facts, looked up now. Raises `OSError` for a file that would be changed and cannot be read."""
@@ -63,7 +80,21 @@ class SystemFacts:
             paths = tuple([await self._with_text(fact) for fact in paths])
         if wants.scripts:
             scripts = await run_sync(_digests, wants.scripts)
-        return FactSheet(paths=paths, programs=programs, addresses=await self._addresses(wants.hosts), scripts=scripts)
+        begun = time.monotonic()
+        addresses = await self._addresses(wants.hosts)
+        nat64 = await self._translation() if any(":" in address for found in addresses.values() for address in found) else ()
+        looked = time.monotonic() - begun if wants.hosts else 0.0
+        lacks = await self._undo_lacks(action.workspace, action.turn > 0) if wants.undo and self._undo_lacks is not None else ""
+        return FactSheet(
+            paths=paths,
+            programs=programs,
+            addresses=addresses,
+            nat64=nat64,
+            lookup_seconds=looked,
+            scripts=scripts,
+            undo_covers=lacks is None,
+            undo_lacks=lacks or "",
+        )
 
     async def _with_text(self, fact: PathFact) -> PathFact:
         """The fact with a document's text, if it is one that would be written and its text is short enough."""
@@ -93,13 +124,21 @@ class SystemFacts:
                     lookups.start_soon(one, host)
         return {host: found[host] for host in hosts}
 
+    async def _translation(self) -> tuple[str, ...]:
+        """The addresses by which this network shows that it translates IPv4 addresses."""
+        if self._nat64 is None or time.monotonic() - self._nat64[0] > NAT64_SECONDS:
+            self._nat64 = (time.monotonic(), tuple(await self._resolve(NAT64_NAME)))
+        return self._nat64[1]
+
 
 async def resolve(host: str) -> Sequence[str]:
-    """Addresses of a host by the system's resolver."""
-    try:
-        answers = await anyio.getaddrinfo(host, None)
-    except OSError:
-        return ()
+    """Addresses of a host by the system's resolver; none where it knows none within `LOOKUP_SECONDS`."""
+    answers: Sequence[tuple[Any, ...]] = ()
+    with anyio.move_on_after(LOOKUP_SECONDS):
+        try:
+            answers = await run_sync(lambda: socket.getaddrinfo(host, None, type=socket.SOCK_STREAM), abandon_on_cancel=True)
+        except (OSError, UnicodeError):
+            return ()
     return [str(address[0]) for *_, address in answers]
 
 
@@ -115,9 +154,20 @@ def _fact(want: PathWant, cwd: str, roots: Sequence[str]) -> PathFact:
         exists=kind != "missing",
         kind=kind,
         inside=any(beneath(resolved, root) for root in roots),
+        git=_repository(resolved, roots) if want.op in ("write", "delete") else "",
         digest=digest,
         text=text,
     )
+
+
+def _repository(real: str, roots: Sequence[str]) -> str:
+    """The nearest directory above it, below one of the roots, that has a file `HEAD`."""
+    place = os.path.dirname(real)
+    while any(beneath(place, root) for root in roots) and place != "/":
+        if os.path.lexists(f"{place}/HEAD"):
+            return place
+        place = os.path.dirname(place)
+    return ""
 
 
 def _last_link_kept(path: str) -> str:

@@ -6,101 +6,173 @@ whole key and one for what could still become a key when more text comes.
 
 import re
 from collections.abc import Sequence
-from functools import cached_property
-from typing import NamedTuple
+from functools import cache, cached_property
+from typing import Any
 
-LONGEST = 512
-"""Characters of a token at most: what is longer is cut there."""
+from .assigned_values import ASSIGNED, may_assign
+from .key_formats import FORMATS as KEYS
+from .key_formats import NO_WORD, Format, PatternStep
 
-PatternStep = tuple[str, int, int]
-WORD = "[A-Za-z0-9_-]"
-ALNUM = "[A-Za-z0-9]"
-
-
-class Format(NamedTuple):
-    """One shape. `keep`: the prefix stays readable; `digit`: a digit must be in it, so that words joined by dashes are no key."""
-
-    kind: str
-    prefixes: tuple[str, ...]
-    steps: Sequence[PatternStep]
-    keep: bool = False
-    digit: bool = False
-    ending: Sequence[PatternStep] = ()
-    """Steps that belong to the key where they follow, and need not."""
-
-
-def letters(text: str) -> list[PatternStep]:
-    """A fixed text as steps."""
-    return [(re.escape(letter), 1, 1) for letter in text]
-
-
-_BLOCK: list[PatternStep] = [("[A-Z ]", 0, 30), *letters("PRIVATE KEY-----")]
-
-FORMATS = (
-    Format("anthropic", ("sk-ant-",), [(WORD, 20, LONGEST)]),
-    Format("openai", ("sk-",), [(WORD, 20, LONGEST)], digit=True),
-    Format("github", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), [(ALNUM, 36, LONGEST)]),
-    Format("github", ("github_pat_",), [("[A-Za-z0-9_]", 22, LONGEST)]),
-    Format("gitlab", ("glpat-",), [(WORD, 20, LONGEST)]),
-    Format("aws", ("AKIA", "ASIA"), [("[A-Z0-9]", 16, 16)]),
-    Format("google", ("AIza",), [(WORD, 35, 35)]),
-    Format("slack", ("xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-"), [("[A-Za-z0-9-]", 10, LONGEST)], digit=True),
-    Format("groq", ("gsk_",), [(ALNUM, 20, LONGEST)]),
-    Format("nvidia", ("nvapi-",), [(WORD, 20, LONGEST)]),
-    Format("huggingface", ("hf_",), [(ALNUM, 30, LONGEST)]),
-    Format("xai", ("xai-",), [(ALNUM, 40, LONGEST)]),
-    Format("stripe", ("sk_live_", "rk_live_", "sk_test_", "rk_test_"), [(ALNUM, 20, LONGEST)]),
-    Format("npm", ("npm_",), [(ALNUM, 36, 36)]),
-    Format("pypi", ("pypi-AgEIcHlwaS5vcmc",), [(WORD, 50, LONGEST)]),
-    Format("jwt", ("eyJ",), [(WORD, 10, 4096), *letters(".eyJ"), (WORD, 10, 8192), *letters("."), (WORD, 10, 2048)]),
-    Format("bearer", ("Bearer ", "bearer "), [("[A-Za-z0-9._~+/=-]", 20, 2048)], keep=True, digit=True),
-    Format("private-key", ("-----BEGIN ",), [*_BLOCK, (r"[A-Za-z0-9+/=\s\\]", 0, 20_000)], ending=[*letters("-----END "), *_BLOCK]),
-)
-"""Sources: the services' own pages on their keys; GitHub's, GitLab's, AWS's, Slack's and PyPI's are published as patterns for scanners."""
-
-SHORTEST_KEY = min(min(map(len, form.prefixes)) + sum(least for _, least, _ in form.steps) for form in FORMATS)
+FORMATS = (*KEYS, *ASSIGNED)
+KINDS = frozenset(form.kind for form in FORMATS)
+SHORTEST_KEY = min(min(map(len, form.prefixes)) + sum(least for _, least, _ in (*form.lead, *form.steps)) for form in FORMATS)
 """No key is shorter than so many characters."""
-
-BEFORE = "(?<![A-Za-z0-9_-])"
 
 
 class Shape:
-    """A format and its patterns: `whole` matches a key, `partial` from a prefix to the end of the text what may become one. Made when first needed."""
+    """A format and its patterns, made when first needed. `begins` matches the beginning of a key; `partial`, from a prefix to the end of the text, what may
+    become one. `whole` matches a key, its first group what stays where it is kept: up to its first step where what must follow it is said, and its one step
+    is then all of `run`. `longest`: characters of a key at most."""
 
     def __init__(self, form: Format) -> None:
         self.form, self.kind, self.prefixes = form, form.kind, form.prefixes
-        self._head = f"{BEFORE}(?:{'|'.join(map(re.escape, form.prefixes))})"
+        self.longest = max(map(len, form.prefixes)) + sum(most for _, _, most in (*form.lead, *form.steps, *form.ending))
+        self._head = f"{form.behind}((?:{'|'.join(map(re.escape, form.prefixes))})"
 
     @cached_property
     def whole(self) -> re.Pattern[str]:
         form = self.form
-        atom, _, most = form.steps[0]
-        wanted = rf"(?={atom}{{0,{most - 1}}}[0-9])" if form.digit else ""
+        atom, least, most = form.steps[0]
+        if form.followed:
+            return re.compile(f"{self._head}{_whole(form.lead)}){form.guard}(?={atom}{{{least}}})")
+        wanted = rf"(?={atom}{{0,{most - 1}}}[0-9])" if form.digit else rf"(?={atom}{{0,{most}}}[A-Za-z0-9+/]{{{form.run}}})" if form.run else ""
         ending = f"(?:{_whole(form.ending)})?" if form.ending else ""
-        return re.compile(self._head + wanted + _whole(form.steps) + ending)
+        return re.compile(f"{self._head}{_whole(form.lead)}){form.guard}{wanted}{_whole(form.steps)}{ending}")
+
+    @cached_property
+    def run(self) -> re.Pattern[str]:
+        """All characters of the one step that follow one another."""
+        return re.compile(f"{self.form.steps[0][0]}*")
+
+    @cached_property
+    def followed(self) -> re.Pattern[str]:
+        return re.compile(self.form.followed)
+
+    @cached_property
+    def begins(self) -> re.Pattern[str]:
+        return re.compile(f"{self._head})" + beginning(self.form))
 
     @cached_property
     def partial(self) -> re.Pattern[str]:
-        return re.compile(self._head + _partial([*self.form.steps, *self.form.ending]))
+        return re.compile(f"{self._head}){_partial([*self.form.lead, *self.form.steps, *self.form.ending])}")
 
 
 SHAPES = tuple(map(Shape, FORMATS))
-PREFIXES = tuple((prefix, shape) for shape in SHAPES for prefix in shape.prefixes)
-MARKED = tuple((mark, tuple((prefix, shape) for prefix, shape in PREFIXES if mark == next((m for m in "-_" if m in prefix), ""))) for mark in ("-", "_", ""))
-"""The same by a character that they contain: most texts lack it."""
-BEGUN = frozenset(prefix[:size] for prefix, _ in PREFIXES for size in range(1, len(prefix)))
-"""Every beginning of a prefix that is not the whole of it."""
+KEY_PREFIXES = tuple((prefix, shape) for shape in SHAPES[: len(KEYS)] for prefix in shape.prefixes)
+ASSIGNED_PREFIXES = tuple((prefix, shape) for shape in SHAPES[len(KEYS) :] for prefix in shape.prefixes)
+PREFIXES = (*KEY_PREFIXES, *ASSIGNED_PREFIXES)
+LONG_WORD = 14
+"""Every key has so many characters without white space between them."""
+HEAD = 3
+"""Characters by which the places are found where a short text may have a prefix."""
+BY_HEAD: dict[str, list[tuple[str, Shape]]] = {}
+for _pair in PREFIXES:
+    BY_HEAD.setdefault(_pair[0][:HEAD], []).append(_pair)
+_HEAD = rf"[A-Za-z0-9_-]{{{HEAD - 1}}}\S"
+_heads = re.compile(f"(?<![A-Za-z0-9_-]){_HEAD}").findall
+_heads_behind_escapes = re.compile(rf"(?:\\(?:[nrtbf]|x[0-9A-Fa-f]{{2}}|u[0-9A-Fa-f]{{4}})|%[0-9A-Fa-f]{{2}}|[\[;][0-9]{{0,3}}m)(?=({_HEAD}))").findall
+"""The first characters behind `NO_WORD`. One search for them costs less than a look at every character."""
+_KEY_BY_HEAD: dict[str, list[tuple[str, Shape]]] = {}
+_INSIDE_WORDS: list[tuple[str, Shape]] = []
+for _pair in KEY_PREFIXES:
+    _at_word = _pair[1].form.behind == NO_WORD and re.match(_HEAD, _pair[0])
+    (_KEY_BY_HEAD.setdefault(_pair[0][:HEAD], []) if _at_word else _INSIDE_WORDS).append(_pair)
+_SPACED_PARTS = ("-----BEGIN ", "earer ", ": Basic ", "-Lines: ")
+"""Parts of the prefixes of keys that hold a space."""
+MOST_BEGUN = 16
+"""Characters behind a prefix that are looked at at once."""
+LARGE = 16_384
+"""Characters from which on one search for all prefixes costs less than loading the engine for it."""
+BEGUN: dict[str, set[str]] = {}
+"""Every beginning of a prefix that is not the whole of it, with what must be before one of them."""
+for _prefix, _shape in PREFIXES:
+    for _size in range(1, len(_prefix)):
+        BEGUN.setdefault(_prefix[:_size], set()).add(_shape.form.behind)
 LONGEST_BEGUN = max(map(len, BEGUN))
+_BEHINDS = {form.behind: re.compile(form.behind) for form in FORMATS}
+
+
+def may_begin(text: str, at: int) -> bool:
+    """Whether what is from this place to the end of the text may be the beginning of a prefix."""
+    return any(_BEHINDS[behind].match(text, at) for behind in BEGUN.get(text[at:], ()))
+
+
+def present(text: str) -> list[tuple[str, Shape]]:
+    """The prefixes in the text, in the order of the table. Nearly every text has none, which is found at once."""
+    if len(text) < SHORTEST_KEY:
+        return []
+    found = [pair for pair in KEY_PREFIXES if pair[0] in text] if _may_have_key(text) else []
+    return [*found, *(pair for pair in ASSIGNED_PREFIXES if pair[0] in text)] if may_assign(text) else found
+
+
+def _may_have_key(text: str) -> bool:
+    if len(text) >= LARGE:
+        return _any_prefix().search(text.encode("utf-8", "surrogatepass")) is not None
+    for mark in _SPACED_PARTS:
+        if mark in text:
+            return True
+    words = [word for word in text.split() if len(word) >= LONG_WORD]
+    return bool(words) and _has_beginning(" ".join(words))
+
+
+def _has_beginning(text: str) -> bool:
+    """Whether a prefix of a key, and what comes behind it, stands in one of these words."""
+    heads = _heads(text)
+    if "\\" in text or "%" in text or "[" in text:
+        heads += _heads_behind_escapes(text)
+    pairs = [pair for head in _KEY_BY_HEAD.keys() & heads for pair in _KEY_BY_HEAD[head]]
+    for prefix, shape in (*pairs, *_INSIDE_WORDS):
+        at = text.find(prefix)
+        while at >= 0:
+            if shape.begins.match(text, at):
+                return True
+            at = text.find(prefix, at + 1)
+    return False
+
+
+def beginning(form: Format) -> str:
+    """A pattern, without lookaround, for what comes behind the prefix of every key of the format."""
+    if form.lead:
+        return ""
+    pattern, size = "", 0
+    for atom, least, most in form.steps:
+        pattern += f"{atom}{{{min(least, MOST_BEGUN)}}}"
+        size += least
+        if least != most or size >= MOST_BEGUN:
+            break
+    return pattern
+
+
+@cache
+def _any_prefix() -> Any:
+    """Finds a place where a key may begin, in one pass over bytes."""
+    import re2  # type: ignore[import-untyped]  # 5 ms, needed for large texts and many secrets
+
+    heads = [f"(?:{'|'.join(map(re.escape, form.prefixes))}){beginning(form)}" for form in KEYS]
+    return re2.compile("|".join(heads).encode())
+
+
+def kind_of(value: str) -> str:
+    """The format that the whole of the value has, `text` where none is known."""
+    value = value.strip()
+    for prefix, shape in KEY_PREFIXES:
+        if value.startswith(prefix) and shape.whole.fullmatch(value):
+            return shape.kind
+    return "text"
 
 
 def _whole(steps: Sequence[PatternStep]) -> str:
     return "".join(f"{atom}{{{least},{most}}}" for atom, least, most in steps)
 
 
+_ESCAPING = "(?:[%&][#A-Za-z0-9]{0,5})?"
+"""The beginning of an escape in a URL or in HTML."""
+
+
 def _partial(steps: Sequence[PatternStep]) -> str:
     """Matches up to the end of the text what the steps match so far."""
     pattern = ""
     for atom, least, most in reversed(steps):
-        here = rf"{atom}{{0,{most}}}\Z"
+        here = rf"{atom}{{0,{most}}}{_ESCAPING if '%' in atom else ''}\Z"
         pattern = f"(?:{atom}{{{least},{most}}}{pattern}|{here})" if pattern else here
     return pattern

@@ -31,6 +31,8 @@ def labels_of(text: str) -> tuple[str, ...]:
     if known is None:
         try:
             known = msgspec.json.decode(text, type=tuple[str, ...])
+            if msgspec.json.encode(known).decode() != text:  # spelled as nobody wrote it
+                known = (text,)
         except (ValueError, RecursionError):
             known = (text,)
         if len(_labels) > 256:

@@ -21,7 +21,7 @@ _CONFLICTS = {
     " finished = coalesce(excluded.finished, turns.finished), status = coalesce(excluded.status, turns.status),"
     " inbound = coalesce(turns.inbound, excluded.inbound)",
 }
-_NEW = frozenset({"entries", "bodies", "inbound_keys", "outbox", *_CONFLICTS})
+_NEW = frozenset({"entries", "bodies", "state_changes", "inbound_keys", "outbox", *_CONFLICTS})
 """Tables whose rows replace none."""
 
 

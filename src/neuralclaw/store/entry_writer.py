@@ -10,7 +10,7 @@ from ..errors import AlreadyAnswered, LeaseLost, StoreError, UnknownQuestion
 from ..types.chain import body_digest, link
 from ..types.codec import Codec
 from ..types.entries import HOME, NEXT, Draft, Entry, Header, blob_digest, named_blobs
-from ..types.events import ApprovalRequested, ApprovalResolved, Body, Cancel, Inbound, ToolFinished, ToolStarted
+from ..types.events import ApprovalRequested, ApprovalResolved, Body, Cancel, Inbound, ToolStarted
 from ..types.records import (
     DeliveryAttempt,
     DuplicateInbound,
@@ -26,6 +26,7 @@ from ..types.records import (
 )
 from .projections import project
 from .record_store import check_record, encoded
+from .state_changes import SealedResult, StateChanges, changes_of, encode_changes, place_of_result, sealed_digest
 from .tables import Needs, Progress, Tables
 from .values import check_number
 from .writer import Job
@@ -67,6 +68,8 @@ class Prepared(msgspec.Struct, frozen=True, gc=False):
     digest: bytes
     named: tuple[str, ...]
     blobs: dict[str, bytes]
+    changes: bytes = b""
+    """What is changed beside the entry, as the record keeps it; the digest covers it."""
 
 
 _NO_BLOBS: dict[str, bytes] = {}
@@ -74,8 +77,11 @@ _LABELS: dict[frozenset[str], tuple[tuple[str, ...], str]] = {}
 """Label sets seen lately, sorted and as stored."""
 
 
-def prepare(draft: Draft, codec: Codec) -> Prepared:
-    """Encode a draft's body, read it back and digest it. Raises `StoreError` for what no reader could read, and for bytes that the body does not name."""
+def prepare(draft: Draft, codec: Codec, changes: StateChanges | None = None) -> Prepared:
+    """Encode a draft's body, read it back and digest it, with what it changes beside itself.
+
+    Raises `StoreError` for what no reader could read, and for bytes that the body does not name.
+    """
     kind = draft.body.type
     if not codec.has(kind):
         raise StoreError(f"an entry of kind {kind} cannot be written (this program does not record the kind); nothing of it was recorded")
@@ -90,14 +96,32 @@ def prepare(draft: Draft, codec: Codec) -> Prepared:
         check_number(f"the turn of an entry of kind {kind}", draft.turn, 0)
     elif not isinstance(body, Inbound | Cancel):
         raise StoreError(f"an entry of kind {kind} cannot be written (it has no turn); nothing of it was recorded")
-    key, digest = seal(data)
+    beside = encode_changes(changes) if changes is not None else b""
+    key = _new_key()
+    digest = sealed_digest(key, data, beside)
     named = named_blobs(body)
     blobs = _NO_BLOBS
     if draft.blobs:
         blobs = {blob_digest(blob): blob for blob in draft.blobs}
         if not blobs.keys() <= set(named):
             raise StoreError(f"an entry of kind {kind} cannot be written (it does not name all bytes that came with it); nothing of it was recorded")
-    return Prepared(draft.turn, body, kind, version, labels, labels_text, data, key, digest, named, blobs)
+    return Prepared(draft.turn, body, kind, version, labels, labels_text, data, key, digest, named, blobs, beside)
+
+
+def with_state(prepared: Sequence[Prepared], rows: Sequence[StateRow]) -> tuple[list[Prepared], dict[str, SealedResult]]:
+    """The entries with what the rows beside them change, and the results that are kept apart, under their digests, by call."""
+    bodies = [p.body for p in prepared]
+    sealed = {row.call_id: _sealed(row, place_of_result(bodies, row)) for row in rows if isinstance(row, StoredResult)}
+    ready = list(prepared)
+    for place, changes in changes_of(bodies, rows, list(sealed.values())).items():
+        p = ready[place]
+        ready[place] = msgspec.structs.replace(p, changes=changes, digest=sealed_digest(p.key, p.data, changes))
+    return ready, sealed
+
+
+def _sealed(row: StoredResult, place: int) -> SealedResult:
+    data = row.content.encode("utf-8", "surrogatepass")
+    return SealedResult(row.call_id, place, *seal(data), data)
 
 
 def _known_labels(labels: frozenset[str]) -> tuple[tuple[str, ...], str]:
@@ -113,10 +137,11 @@ def _known_labels(labels: frozenset[str]) -> tuple[tuple[str, ...], str]:
 class Append(Job):
     """Drafts, and the rows beside them, in one piece."""
 
-    __slots__ = ("_lease", "_now", "_prepared", "_rows", "_session")
+    __slots__ = ("_lease", "_now", "_prepared", "_rows", "_sealed", "_session")
 
     def __init__(self, session: str, prepared: Sequence[Prepared], lease: Lease | None, rows: Sequence[StateRow], now: Callable[[], float]) -> None:
-        self._session, self._prepared, self._lease, self._rows, self._now = session, prepared, lease, rows, now
+        self._session, self._lease, self._rows, self._now = session, lease, rows, now
+        self._prepared, self._sealed = with_state(prepared, rows) if rows else (prepared, {})
 
     @property
     def kinds(self) -> set[str]:
@@ -217,11 +242,9 @@ class Append(Job):
             case PutRecord():
                 tables.put_record(row.space, row.key, encoded(row), int(self._now() * 1_000_000))
             case StoredResult():
-                data = row.content.encode("utf-8", "surrogatepass")
-                key, digest = seal(data)
-                # It is erased with the entry it belongs to.
-                own = [e.header.record for e in entries if isinstance(e.body, ToolFinished) and e.body.call_id == row.call_id]
-                tables.add("results", (self._session, row.call_id, own[-1] if own else tables.record, key, digest, data))
+                sealed = self._sealed[row.call_id]
+                record = entries[sealed.place].header.record if entries else tables.record  # it is erased with the entry it belongs to
+                tables.add("results", (self._session, row.call_id, record, sealed.key, sealed.digest, sealed.data))
 
     def _count_start(self, tables: Tables, turn: int) -> None:
         assert self._lease is not None, "`_check` saw to it"
@@ -274,6 +297,8 @@ def write(tables: Tables, session: str, p: Prepared, now: float) -> Entry:
     place: tuple[Any, ...] = (header.record, session, header.entry, header.turn, p.kind, p.version, header.time, p.labels_text)
     tables.add("entries", (*place, p.digest, bytes.fromhex(tables.hash)))
     tables.add("bodies", (header.record, p.key, p.data))
+    if p.changes:
+        tables.add("state_changes", (header.record, p.changes))
     if p.blobs:
         tables.put_blobs(p.blobs)
     if isinstance(p.body, Inbound) and p.body.key:

@@ -145,10 +145,22 @@ def _fourth(c: sqlite3.Connection) -> None:
         c.execute(statement)
 
 
+def _fifth(c: sqlite3.Connection) -> None:
+    """What an entry changes beside itself is on record. The state of entries up to `stated` was written before, and no entry tells it."""
+    for statement in _FIFTH:
+        c.execute(statement)
+
+
+_STATE_CHANGES = "CREATE {}TABLE state_changes (record INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT"
+_FIFTH = (
+    _STATE_CHANGES.format(""),
+    "INSERT INTO meta (name, value) VALUES ('stated', (SELECT coalesce(max(record), 0) FROM entries))",
+    "UPDATE progress SET by_schema = 5",
+)
 _IN_PLACE_OF_THIRD = """CREATE TEMP VIEW sessions AS SELECT s.session, s.origin, s.workspace, s.title, s.model, s.parent, s.soul, s.created, s.aside,
     max(s.created, coalesce(p.updated, 0)) AS front FROM main.sessions s LEFT JOIN main.progress p ON p.session = s.session"""
 
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first, _second, _third, _fourth)
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first, _second, _third, _fourth, _fifth)
 VERSION = len(MIGRATIONS)
 
 
@@ -157,7 +169,8 @@ def stand_in(c: sqlite3.Connection) -> None:
     version: int = c.execute("PRAGMA user_version").fetchone()[0]
     if 0 < version < VERSION:
         c.execute("PRAGMA temp_store = MEMORY")
-        for statement in (*(_IN_PLACE_OF_SECOND if version < 2 else ()), _IN_PLACE_OF_THIRD):
+        older = (*(_IN_PLACE_OF_SECOND if version < 2 else ()), *((_IN_PLACE_OF_THIRD,) if version < 4 else ()))
+        for statement in (*older, _STATE_CHANGES.format("TEMP ")):
             c.execute(statement)
 
 

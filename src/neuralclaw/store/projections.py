@@ -12,31 +12,11 @@ import msgspec
 from ..types.entries import HOME, Header, named_blobs
 from ..types.events import ApprovalRequested, ApprovalResolved, Cancel, GrantRevoked, Inbound, Message, TurnFinished, TurnStarted
 from .bodies import body_of, labels_of
+from .state_changes import RetainedFacts
 from .tables import Progress, QuestionRow, Tables
 
 _TITLE = 60
 """Characters of a session's title."""
-
-
-class RetainedFacts(msgspec.Struct):
-    """What the derived tables know of bodies that are erased or cannot be read, and no entry tells any more. By record."""
-
-    usage: dict[int, tuple[Any, ...]] = msgspec.field(default_factory=dict)
-    """Rows of `usage`: money that was spent."""
-    questions: dict[int, str] = msgspec.field(default_factory=dict)
-    """Question ids, by the record of the question and by that of its answer."""
-    calls: dict[int, list[str]] = msgspec.field(default_factory=dict)
-    """Call ids: they stay taken."""
-    inbound: dict[int, int] = msgspec.field(default_factory=dict)
-    """The entry numbers of the messages that began turns: they are not begun again."""
-    status: dict[int, str] = msgspec.field(default_factory=dict)
-    """How turns ended."""
-    waiting: dict[int, list[str]] = msgspec.field(default_factory=dict)
-    """The questions that open turns wait for, by the record of their last end."""
-    blobs: dict[int, list[str]] = msgspec.field(default_factory=dict)
-    """Digests that a body names which is there and cannot be read: the bytes stay."""
-    inbox: dict[int, bool] = msgspec.field(default_factory=dict)
-    """Messages that wait, are there and cannot be read, and whether each is queued."""
 
 
 NOTHING = RetainedFacts()
@@ -45,11 +25,7 @@ NOTHING = RetainedFacts()
 def project(tables: Tables, header: Header, body: Any, kept: RetainedFacts = NOTHING) -> None:
     """Bring the derived rows up to date with one entry more."""
     progress = tables.progress[header.session]
-    progress.entries = header.entry
-    progress.updated = header.time
-    if header.turn > progress.last_turn:
-        progress.last_turn = header.turn
-    progress.labels = _joined(progress.labels, header.labels)
+    count(tables, progress, header.entry, header.turn, header.time, header.labels)
     named = kept.blobs.get(header.record) if body is None else named_blobs(body)
     if named:
         for digest in named:
@@ -57,11 +33,25 @@ def project(tables: Tables, header: Header, body: Any, kept: RetainedFacts = NOT
     of_kind = _KINDS.get(header.kind)
     if of_kind is not None and header.session != HOME:
         of_kind(tables, progress, header, body, kept)
+
+
+def is_projected(kind: str) -> bool:
+    """Whether `project` makes more of an entry of this kind than `count` does, and more than rows of the blobs that its body names."""
+    return kind in _KINDS
+
+
+def count(tables: Tables, progress: Progress, entry: int, turn: int, time: int, labels: tuple[str, ...]) -> None:
+    """What every entry brings up to date, by its number, turn, time and labels."""
+    progress.entries, progress.updated = entry, time
+    if turn > progress.last_turn:
+        progress.last_turn = turn
+    if labels:
+        progress.labels = joined(progress.labels, labels)
     tables.touch(progress)
 
 
 @functools.lru_cache(1024)
-def _joined(stored: str, labels: tuple[str, ...]) -> str:
+def joined(stored: str, labels: tuple[str, ...]) -> str:
     """Stored labels with more of them, as they are stored."""
     return msgspec.json.encode(sorted({*labels_of(stored), *labels})).decode()
 

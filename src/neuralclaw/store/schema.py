@@ -4,6 +4,7 @@ COLUMNS = {
     "sessions": "session, origin, workspace, title, model, parent, soul, created, front",
     "entries": "record, session, entry, turn, kind, version, time, labels, digest, hash",
     "bodies": "record, key, data",
+    "state_changes": "record, data",
     "results": "session, call_id, record, key, digest, data",
     "blobs": "digest, data",
     "progress": "session, entries, last_turn, turns, started, open_turn, steering, waiting, labels, first_text, model, updated, usd, unpriced, by_schema",

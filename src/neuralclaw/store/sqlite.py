@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import anyio
 import anyio.to_thread
+import msgspec
 
 from ..capability import Table
 from ..errors import StoreError
@@ -16,8 +17,9 @@ from ..ports import Clock
 from ..types.codec import BUILT_IN, Codec
 from ..types.entries import Draft, Entry
 from ..types.grants import StandingGrant
-from ..types.records import Lease, OpenQuestion, Prefix, PutRecord, Record, SessionRow, StateRow, VerifyReport
+from ..types.records import AnchorReport, BadRecord, Lease, OpenQuestion, Prefix, PutRecord, Record, SessionRow, StateRow, VerifyReport
 from . import queries, record_store
+from .anchor import Anchorage, AnchorFile, AnchorMark, AnchorPlace, check_anchor, check_marks, read_marks, report_of
 from .changes import Changes, EntrySubscription
 from .connection import check_home, make_home, open_writer, store_error
 from .derived_tables import DerivedTables
@@ -25,13 +27,14 @@ from .entry_writer import Prepared, prepare
 from .folding import Attach, append_job, unattached
 from .leases import Acquire, Presence, Release, alive, shown
 from .memory_tables import MemoryTables
+from .mending import MendState
 from .queries import Wanted
 from .readers import Readers
 from .schema import BULKY
 from .tables import Tables
 from .upkeep import Erase, Rebuild
 from .values import check_position, check_query, check_text
-from .verify import verify
+from .verify import mends_of, verify
 from .writer import Barrier, Job, Writer
 
 T = TypeVar("T")
@@ -53,6 +56,8 @@ class SqliteStore:
         self.home = home
         self._clock, self._derived, self._codec = clock, derived, derived.codec
         self._readers = Readers(home, patience, frozen=written is None)
+        self._anchor: AnchorFile | None = None
+        self._places: Callable[[], Sequence[AnchorPlace]] = tuple
         self._memory = MemoryTables(self._readers, self._codec)
         self._changes = Changes(self._readers, self._codec)
         self._presence = written[0] if written is not None else None
@@ -99,6 +104,15 @@ class SqliteStore:
         if derived.tables:
             await store._attach()
         return store
+
+    def keep_anchor(self, anchor: AnchorFile | None, places: Callable[[], Sequence[AnchorPlace]] = tuple) -> None:
+        """Keep the head of the record in a file outside the home too, from now on, and verify the record with it; None: nowhere.
+
+        `places`: gives what it is verified with besides, when it is verified; others write there.
+        """
+        self._anchor, self._places = anchor, places
+        if self._writer is not None:
+            self._writer.anchorage = Anchorage(anchor) if anchor is not None else None
 
     async def _attach(self) -> None:
         """Make and fold the tables of capabilities that are not as they are defined."""
@@ -180,13 +194,20 @@ class SqliteStore:
         return erased
 
     async def rebuild(self) -> None:
-        """Make the derived tables anew from the entries (`doctor --rebuild`): the built-in ones together, then each of a capability on its own.
+        """Make the derived tables anew from the entries (`doctor --rebuild`): the built-in ones together, then each of a capability on its own. Where the
+        record itself is whole, rows of sessions, keys and costs that are not as it tells are put right too.
 
-        One whose fold raises is left empty, keeps no other from being made, and stands in `failed_tables`.
+        A table whose fold raises is left empty, keeps no other from being made, and stands in `failed_tables`.
         """
+        await self._mend()  # first: the sums of a session take in costs of erased entries from their rows
         await self._write(Rebuild())
         for table in self._derived.tables.values():
             await self._fold(Attach(table, anew=True), table.name)
+        await self._mend()  # again: where the count of a session was forged, the record looked cut before
+
+    async def _mend(self) -> None:
+        if mends := await self._aside(lambda c: mends_of(c, self._derived)):
+            await self._write(MendState(mends))
 
     async def _fold(self, job: Attach, name: str) -> None:
         why: str = await self._write(job)
@@ -255,8 +276,43 @@ class SqliteStore:
         return next((shown(holder) for (holder,) in rows if holder and self._alive(holder)), None)
 
     async def verify(self) -> VerifyReport:
-        """Verify the whole home; reads only."""
-        return await self._aside(lambda c: verify(c, self._codec))
+        """Verify the whole home, with its anchors; reads only."""
+        report = await self._aside(self._with_file)
+        anchors = await anyio.to_thread.run_sync(self._reports)
+        return msgspec.structs.replace(report, anchors=anchors, ok=report.ok and all(one.ok for one in anchors))
+
+    def _reports(self) -> tuple[AnchorReport, ...]:
+        found = [place.report(self._check) for place in self._places()]
+        return tuple(one for one in found if one is not None)
+
+    def _check(self, mark: AnchorMark) -> BadRecord | None:
+        return self._readers.run(lambda c: check_anchor(c, mark))
+
+    def _with_file(self, c: sqlite3.Connection) -> VerifyReport:
+        if self._anchor is None:
+            return verify(c, self._derived)
+        marks, unreadable = read_marks(self._anchor)  # before the record: it may be written on meanwhile
+        report = verify(c, self._derived)
+        anchor, bad = check_marks(c, marks)
+        return msgspec.structs.replace(report, anchor=unreadable or anchor, bad=report.bad or bad, ok=report.ok and bad is None and unreadable is None)
+
+    async def accept_anchor(self) -> AnchorReport:
+        """See `ports.Store`."""
+        if self._anchor is None:
+            raise StoreError("this home has no place for an anchor: no state directory is known", hint="set HOME or XDG_STATE_HOME")
+        await self.barrier()
+        report = await self._aside(lambda c: verify(c, self._derived))
+        if not report.ok or not report.records:
+            what = "the record is not whole" if report.records else "the record is empty"
+            raise StoreError(f"{what}: its head was not accepted, and the anchor is as it was", hint="neuralclaw audit verify")
+        try:
+            now = self._clock.now()
+            mark, *_ = [await anyio.to_thread.run_sync(file.write, report.records, report.head, now) for file in self._anchor.files]
+        except OSError as error:
+            raise StoreError(f"the anchor {self._anchor.path} cannot be written ({error}); nothing was changed", hint="neuralclaw doctor") from error
+        for place in await anyio.to_thread.run_sync(self._places):
+            await anyio.to_thread.run_sync(place.accept, mark, self._check)
+        return report_of(self._anchor.path, mark, None)
 
     def _alive(self, holder: str) -> bool:
         return alive(self.home, holder)

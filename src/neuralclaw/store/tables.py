@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from ..errors import StoreError
 from ..types.chain import START
 from ..types.entries import HOME, Entry
 from . import dialect
@@ -120,6 +121,8 @@ class Tables:
         dialect.wait_for_locks(connection, 0)  # `begin` waits; nothing else of a transaction has to
         self.version = -1
         self._texts: dict[tuple[str, int], str] = {}
+        self._seen = (0, START)
+        """Number and hash of the last record that was read here or committed."""
         self.forget()
 
     def forget(self) -> None:
@@ -156,7 +159,8 @@ class Tables:
         self._questions: set[str] = set()
 
     def begin(self, needs: Needs) -> None:
-        """Open the transaction and look up what is needed and not known. Raises `StoreError` where a newer program has migrated the home meanwhile."""
+        """Open the transaction and look up what is needed and not known. Raises `StoreError` where a newer program has migrated the home meanwhile, and
+        where the record went back."""
         c = self.connection
         dialect.begin(c, self._patience)
         version = dialect.foreign_version(c)
@@ -167,8 +171,19 @@ class Tables:
         if not self._headed:
             for record, link, moment in c.execute("SELECT record, hash, time FROM entries ORDER BY record DESC LIMIT 1"):
                 self.record, self.hash, self.time = record, link.hex(), moment
-            self._headed = True
+            self._check_seen()
+            self._seen, self._headed = (self.record, self.hash), True
         self.look_up(needs)
+
+    def _check_seen(self) -> None:
+        """Raises `StoreError` where a record that was here once is gone or another one, as where an older copy was put in place: writing on would hide it."""
+        number, seen = self._seen
+        found = self.connection.execute("SELECT hash FROM entries WHERE record = ?", (number,)).fetchone() if number else None
+        if number and (found is None or found[0].hex() != seen):
+            raise StoreError(
+                f"the record was changed while this program ran: record {number} is not there as it was; nothing of this step was recorded",
+                hint="end every program that uses this home, then: neuralclaw audit verify",
+            )
 
     def look_up(self, needs: Needs) -> None:
         if sessions := needs.sessions - self.progress.keys():
@@ -345,6 +360,7 @@ class Tables:
     def commit(self) -> list[Entry]:
         """End the transaction; gives the entries it wrote."""
         self.connection.execute("COMMIT")
+        self._seen = self.record, self.hash
         entries = self.entries
         self._clear()
         return entries

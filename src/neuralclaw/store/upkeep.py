@@ -4,15 +4,19 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import msgspec
+
 from ..errors import SessionNotFound
 from ..types.entries import Draft, Entry, Header
 from ..types.events import Erased, Inbound, Unreadable
 from .bodies import labels_of
 from .entry_writer import prepare, write
 from .folding import derive, forget_erased, stored
-from .projections import RetainedFacts, project
+from .projections import project
 from .schema import BUILT_IN_TABLES, QUESTIONS, USAGE
+from .state_changes import SESSION_FACTS, RetainedFacts, StateChanges
 from .tables import Needs, Progress, QuestionRow, Tables
+from .temporary_tables import broken_index
 from .writer import Job
 
 _ANSWERS_ERASED = """UPDATE outbox SET text = '', address = '', next_try = 0,
@@ -23,12 +27,14 @@ _ANSWERS_ERASED = """UPDATE outbox SET text = '', address = '', next_try = 0,
 
 
 class Rebuild(Job):
-    """Derive the built-in tables anew; the same rows come out."""
+    """Derive the built-in tables anew; the same rows come out. An index that has not what its table has is made anew before."""
 
     __slots__ = ()
     alone = True
 
     def run(self, tables: Tables) -> None:
+        if broken_index(tables.connection):
+            tables.connection.execute("REINDEX")
         rebuild(tables)
 
 
@@ -60,15 +66,33 @@ class Erase(Job):
         digests = {digest for record in records for (digest,) in c.execute("SELECT digest FROM blob_refs WHERE record = ?", record)}
         c.executemany("DELETE FROM bodies WHERE record = ?", records)
         c.executemany("DELETE FROM results WHERE record = ?", records)
+        c.executemany("DELETE FROM state_changes WHERE record = ?", records)
         c.execute(_ANSWERS_ERASED)
         draft = Draft(progress.last_turn, Erased(entries=tuple(entry for entry, _, _ in found), by=self._by))
-        erased = write(tables, self._session, prepare(draft, tables.derived.codec), self._now())
+        erased = write(tables, self._session, prepare(draft, tables.derived.codec, _left(c, self._session, records)), self._now())
         tables.flush()
         rebuild(tables, self._session)
         forget_erased(tables, frozenset({erased.header.kind, *(kind for _, _, kind in found)}))
         unnamed = "DELETE FROM blobs WHERE digest = ? AND NOT EXISTS (SELECT 1 FROM blob_refs r WHERE r.digest = blobs.digest)"
         c.executemany(unnamed, [(digest,) for digest in digests])
         return erased
+
+
+def _left(c: sqlite3.Connection, session: str, records: Sequence[tuple[int]]) -> StateChanges:
+    """What stays known of a session and of records that are erased now."""
+    facts: tuple[str, ...] = ()
+    for row in c.execute(f"SELECT {', '.join(SESSION_FACTS)} FROM sessions WHERE session = ?", (session,)):
+        facts = row
+    left = RetainedFacts()
+    some = msgspec.json.encode([record for (record,) in records]).decode()
+    keep_facts(c, left, "t.{} IN (SELECT value FROM json_each(?))", (some,))
+    among = "SELECT {} FROM {} WHERE t.record IN (SELECT value FROM json_each(?)) ORDER BY {}"
+    for record, channel in c.execute(among.format("record, channel", "outbox t", "id"), (some,)):
+        left.outbox.setdefault(record, []).append(channel)
+    keys = "SELECT e.record, k.key FROM inbound_keys k JOIN entries e ON e.session = k.session AND e.entry = k.entry"
+    for record, key in c.execute(f"{keys} WHERE e.record IN (SELECT value FROM json_each(?))", (some,)):
+        left.keys[record] = key
+    return StateChanges(session=facts, erased=left)
 
 
 def _erasable(c: sqlite3.Connection, session: str, entries: Sequence[int] | None) -> list[tuple[int, int, str]]:
@@ -121,11 +145,11 @@ class _BuiltIn:
         body = None if isinstance(entry.body, Unreadable) else entry.body
         if header.session not in tables.progress:
             tables.progress[header.session] = Progress(header.session)
-        _recall(tables, self._kept, header, body)
+        recall(tables, self._kept, header, body)
         project(tables, header, body, self._kept)
 
 
-def _recall(tables: Tables, kept: RetainedFacts, header: Header, body: Any) -> None:
+def recall(tables: Tables, kept: RetainedFacts, header: Header, body: Any) -> None:
     """The question that an answer is about must be at hand when the answer is projected."""
     if header.kind != "approval.resolved":
         return
@@ -139,22 +163,22 @@ def _kept(tables: Tables, session: str | None) -> RetainedFacts:
     """What only the derived tables know: it belongs to entries whose bodies are gone or cannot be read."""
     c, kept = tables.connection, RetainedFacts()
     where, values = ("", ()) if session is None else (" AND t.session = ?", (session,))
-    _keep(c, kept, "NOT EXISTS (SELECT 1 FROM bodies b WHERE b.record = t.{})" + where, values)
+    keep_facts(c, kept, "NOT EXISTS (SELECT 1 FROM bodies b WHERE b.record = t.{})" + where, values)
     for entry in stored(c, tables.derived.codec, session=session):
         if isinstance(entry.body, Unreadable):
             record, h = entry.header.record, entry.header
-            _keep(c, kept, "t.{} = ?", (record,))
+            keep_facts(c, kept, "t.{} = ?", (record,))
             kept.blobs[record] = [digest for (digest,) in c.execute("SELECT digest FROM blob_refs WHERE record = ?", (record,))]
             for (queued,) in c.execute("SELECT queued FROM inbox WHERE session = ? AND entry = ?", (h.session, h.entry)):
                 kept.inbox[record] = bool(queued)
     return kept
 
 
-def _keep(c: sqlite3.Connection, kept: RetainedFacts, which: str, values: tuple[Any, ...]) -> None:
-    """What is known of some records: `which` has a place for the column of `t` that holds their number."""
+def keep_facts(c: sqlite3.Connection, kept: RetainedFacts, which: str, values: tuple[Any, ...]) -> None:
+    """Add what the stored tables know of some records: `which` has a place for the column of `t` that holds their number."""
 
     def rows(columns: str, table: str, record: str) -> Iterator[tuple[Any, ...]]:
-        yield from c.execute(f"SELECT {record}, {columns} FROM {table} t WHERE t.{record} IS NOT NULL AND {which.format(record)}", values).fetchall()
+        yield from c.execute(f"SELECT {record}, {columns} FROM main.{table} t WHERE t.{record} IS NOT NULL AND {which.format(record)}", values).fetchall()
 
     for record, *columns in rows(USAGE, "usage", "record"):
         kept.usage[record] = tuple(columns)
@@ -166,6 +190,6 @@ def _keep(c: sqlite3.Connection, kept: RetainedFacts, which: str, values: tuple[
         kept.inbound[record] = inbound
     for record, status in rows("status", "turns", "finished"):
         kept.status[record] = status
-    parked = f"SELECT t.finished, p.waiting FROM turns t JOIN progress p ON p.session = t.session AND p.open_turn = t.turn WHERE {which.format('finished')}"
-    for record, waiting in c.execute(parked + " AND p.waiting <> ''", values).fetchall():
+    parked = "SELECT t.finished, p.waiting FROM main.turns t JOIN main.progress p ON p.session = t.session AND p.open_turn = t.turn"
+    for record, waiting in c.execute(f"{parked} WHERE {which.format('finished')} AND p.waiting <> ''", values).fetchall():
         kept.waiting[record] = list(labels_of(waiting))

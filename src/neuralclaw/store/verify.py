@@ -1,102 +1,196 @@
-"""Whether the record is as it was written: the chain of headers, every body under its digest, all bytes that bodies name, nothing missing
-that was not erased."""
+"""Whether the record is as it was written: the chain of headers, every body under its digest and readable, nothing missing that was not erased, and
+every table as the entries make it."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from itertools import islice
+from typing import TypeVar
 
 from ..types import chain
-from ..types.codec import BUILT_IN, Codec, foreign
-from ..types.entries import Header, blob_digest, named_blobs
-from ..types.events import Erased, Unreadable
+from ..types.chain import is_keyed_digest
+from ..types.codec import foreign
+from ..types.entries import Header, named_blobs
+from ..types.events import Body, Unreadable
 from ..types.records import BadRecord, VerifyReport
-from .bodies import ENTRY, HEADER, body_of, entry_of, header_of
+from .bodies import HEADER, body_of, header_of, labels_of
+from .comparison import compare
+from .derived_tables import DerivedTables
+from .expected_tables import ExpectedTables
+from .mending import Mend, state_mends
+from .projections import is_projected, joined
+from .state_changes import is_sealed
+from .temporary_tables import broken_index, in_memory, is_without_room, writable
 
+T = TypeVar("T")
 _CHUNK = 500
+_WalkedRow = tuple[int, str, int, int, str, int, int, str, bytes, bytes, bytes | None, bytes | None, bytes | None]
+"""The columns of `_WALK`."""
+_WALK = (
+    f"SELECT {HEADER}, b.key, b.data, s.data FROM entries e LEFT JOIN bodies b ON b.record = e.record"
+    " LEFT JOIN state_changes s ON s.record = e.record ORDER BY e.record"
+)
 
 
-def verify(c: sqlite3.Connection, codec: Codec) -> VerifyReport:
+def verify(c: sqlite3.Connection, derived: DerivedTables) -> VerifyReport:
     """Verify the whole home as it is at one moment; the first bad record ends the walk.
 
-    Found: any change of a header, body, result or kept bytes, a removal, insertion or reordering, a cut that the session's own count
-    still remembers, and a body that is as it was written but none of its kind. A body of a kind or version that this program does not know
-    is good when its digest is. A tail that was cut together with that count is only found by an anchor outside the home.
+    Found: any change of a header, body, result or kept bytes, a removal, insertion or reordering, a cut that the session's own count still remembers, a body
+    that is as it was written but none of its kind, any row of a table that is not as the entries make it (`comparison.NOT_DERIVED` names the columns that no
+    entry tells of), an index that has not what its table has, and a definition that is not the program's. A body of a kind or version that this program does
+    not know is good when its digest is. A tail that was cut together with what was derived from it is only found by an anchor outside the home.
+
+    Nothing is written but temporary tables, which SQLite keeps in files of its own for as long as they are large; in memory where there is no room.
     """
+    return _at_one_moment(c, derived, lambda walk: walk.report())
+
+
+def mends_of(c: sqlite3.Connection, derived: DerivedTables) -> list[Mend]:
+    """What makes the state that entries tell of as they tell it; nothing where the record itself is not whole. Only reads, as `verify` does."""
+    return _at_one_moment(c, derived, lambda walk: walk.mends())
+
+
+def _at_one_moment(c: sqlite3.Connection, derived: DerivedTables, read: "Callable[[_Walk], T]") -> T:
+    with writable(c):
+        try:
+            return _in_snapshot(c, derived, read)
+        except sqlite3.OperationalError as error:
+            if not is_without_room(c, error):
+                raise
+        with in_memory(c):
+            return _in_snapshot(c, derived, read)
+
+
+def _in_snapshot(c: sqlite3.Connection, derived: DerivedTables, read: "Callable[[_Walk], T]") -> T:
     c.execute("BEGIN")  # one snapshot, while others write on
     try:
-        return _ChainWalk(c, codec).report()
+        return read(_Walk(c, derived))
     finally:
-        c.execute("ROLLBACK")
+        if c.in_transaction:
+            c.execute("ROLLBACK")  # the temporary tables with it
 
 
-class _ChainWalk:
-    def __init__(self, c: sqlite3.Connection, codec: Codec) -> None:
-        self._c, self._codec = c, codec
-        self._erased = _erasures(c)
+class _Walk:
+    def __init__(self, c: sqlite3.Connection, derived: DerivedTables) -> None:
+        self._c, self._codec = c, derived.codec
+        self._expected = ExpectedTables(c, derived)
         self._missing = 0
-        self._bad: BadRecord | None = None
-        self._named: dict[str, tuple[int, str]] = {}
-        """Digests of kept bytes, and the first record (with its session) that names each."""
-        self._unknown: set[int] = set()
-        """Records of kinds or versions that this program does not know: what they name only `blob_refs` tells."""
+        self._walk = chain.ChainWalk()
+        self._quoted = chain.Quoted()
+        self._labels: dict[str, tuple[tuple[str, ...], str]] = {}
+        self._kinds: dict[tuple[str, int], tuple[Callable[[bytes], Body] | None, bool, str]] = {}
 
     def report(self) -> VerifyReport:
-        count, head, bad = chain.verify(self._headers())
-        bad = self._bad or bad or self._cut(count) or _changed_result(self._c) or _stray_body(self._c) or self._blobs()
-        return VerifyReport(ok=bad is None, records=count, erased=self._missing, head=head if count else "", bad=bad)
+        broken = broken_index(self._c)
+        unlike = BadRecord(0, "", "hash", broken) if broken else None
+        count, head, bad = self._chain()
+        if broken.startswith("index "):  # what is read by it may be wrong
+            bad = unlike
+        elif bad is None:
+            bad = self._cut(count) or self._stray() or compare(self._c, self._expected) or unlike
+        unchecked = tuple(self._expected.uncompared())
+        return VerifyReport(ok=bad is None, records=count, erased=self._missing, head=head if count else "", bad=bad, unchecked=unchecked)
 
-    def _headers(self) -> Iterator[Header]:
-        """Each header, and when the chain has found it good, a look at its body."""
-        sql = f"SELECT {HEADER}, b.key, b.data FROM entries e LEFT JOIN bodies b ON b.record = e.record WHERE e.record > ? ORDER BY e.record LIMIT ?"
-        after = -(2**63)
-        while rows := self._c.execute(sql, (after, _CHUNK)).fetchall():
-            for *columns, key, data in rows:
-                header = header_of(columns)
-                yield header
-                why = self._body(header, key, data)
-                if why:
-                    self._bad = BadRecord(header.record, header.session, why)
-                    return
-                after = header.record
+    def mends(self) -> list[Mend]:
+        count, _, bad = self._chain()
+        return [] if bad or self._cut(count) or self._stray() else state_mends(self._c, self._expected.stated)
 
-    def _body(self, header: Header, key: bytes | None, data: bytes | None) -> str:
+    def _chain(self) -> tuple[int, str, BadRecord | None]:
+        """Walk the record in order: how many records are good, the hash of the last one, and the first that is not."""
+        walk, rows = self._walk, self._c.execute(_WALK)
+        try:
+            while chunk := rows.fetchmany(_CHUNK):
+                self._expected.look_up(chunk)
+                at = 0
+                while (at := self._take_plain(chunk, at)) < len(chunk):
+                    if (bad := self._take_row(chunk[at])) is not None:
+                        return walk.count, walk.head, bad
+                    at += 1
+                self._expected.flush()
+        finally:
+            rows.close()
+        return walk.count, walk.head, None
+
+    def _take_plain(self, chunk: Sequence[_WalkedRow], begin: int) -> int:
+        """Take records that are the next ones, as they were written, and of a built-in kind, as nearly all are. Gives the place of the first that is not
+        plainly so. `_take_row` does the same step by step, says what is wrong, and takes twice as long."""
+        walk, expected, known, kinds, run, follows = self._walk, self._expected, self._labels, self._kinds, None, False
+        first, count, head = walk.count, walk.count, walk.head
+        for record, session, entry, turn, kind, version, time, stored, digest, link, key, data, changes in islice(chunk, begin, None):
+            if session != run:
+                run, progress, place, follows = session, expected.progress(session), self._quoted[session], False
+            if key is None or data is None or record != count + 1 or entry != progress.entries + 1:
+                break
+            if not (turn.__class__ is version.__class__ is time.__class__ is int):  # a text would look as a number does
+                break
+            labels, written = known.get(stored) or self._read_labels(stored)
+            decode, only_counted, of_kind = kinds.get((kind, version)) or self._read_kind(kind, version)
+            text = f'{head}\n[{record},{place},{entry},{turn},{of_kind},{time},{written},"{digest.hex()}"]'
+            if sha256(text.encode()).digest() != link or not is_keyed_digest(digest, key, data + b"\0" + changes if changes else data) or decode is None:
+                break
+            try:
+                body = decode(data)
+            except (ValueError, RecursionError):
+                break
+            count, head = record, link.hex()
+            if only_counted and follows and changes is None and not named_blobs(body):
+                progress.entries, progress.updated = entry, time  # as `projections.count` does; the session is touched already
+                if turn > progress.last_turn:
+                    progress.last_turn = turn
+                if labels:
+                    progress.labels = joined(progress.labels, labels)
+                continue
+            follows = True
+            header = Header(
+                record=record, session=session, entry=entry, turn=turn, kind=kind, version=version, time=time, labels=labels, digest=digest.hex(), hash=head
+            )
+            expected.take(header, body, changes)
+        walk.count, walk.head = count, head
+        return begin + count - first
+
+    def _read_labels(self, stored: str) -> tuple[tuple[str, ...], str]:
+        """Stored labels, and as the chain has them."""
+        if len(self._labels) >= _CHUNK:
+            self._labels.clear()
+        labels = labels_of(stored)
+        self._labels[stored] = labels, chain.labels_text(labels)
+        return self._labels[stored]
+
+    def _read_kind(self, kind: str, version: int) -> tuple[Callable[[bytes], Body] | None, bool, str]:
+        """What decodes bodies of a kind, whether nothing but blobs can be made of them, and both as the chain has them."""
+        only_counted = not (is_projected(kind) or self._expected.is_folded(kind))
+        found = self._kinds[kind, version] = (self._codec.built_in_decoder(kind, version), only_counted, f"{self._quoted[kind]},{version}")
+        return found
+
+    def _take_row(self, row: _WalkedRow) -> BadRecord | None:
+        """Take the next record; what is wrong with it."""
+        header = header_of(row[:10])
+        if (bad := self._walk.take(header, self._expected.progress(header.session).entries)) is not None:
+            return bad
+        why = self._take(header, row[8], *row[10:])
+        return BadRecord(header.record, header.session, why) if why else None
+
+    def _take(self, header: Header, digest: bytes, key: bytes | None, data: bytes | None, changes: bytes | None) -> str:
         """What is wrong with a body, "" when nothing is."""
+        body: Body | None = None
         if key is None or data is None:
             self._missing += 1
-            return "" if (header.session, header.entry) in self._erased else "missing"
-        if chain.body_digest(key, data).hex() != header.digest:
-            return "hash"
-        body = body_of(header.kind, header.version, data, header.session, header.entry, self._codec)
-        if not isinstance(body, Unreadable):
-            for digest in named_blobs(body):
-                self._named.setdefault(digest, (header.record, header.session))
-        elif body.why == "damaged" and not foreign(header.kind):  # its digest is right: what a capability's own code makes of it says nothing of the record
-            return "damaged"
+            if changes is not None or not self._expected.erased(header.session, header.entry):
+                return "missing"
         else:
-            self._unknown.add(header.record)
+            if not is_sealed(digest, key, data, changes or b""):
+                return "hash"
+            body = body_of(header.kind, header.version, data, header.session, header.entry, self._codec)
+            # Its digest is right: what a capability's own code makes of it says nothing of the record.
+            if type(body) is Unreadable and body.why == "damaged" and not foreign(header.kind):
+                return "damaged"
+        self._expected.take(header, body, changes)
         return ""
-
-    def _blobs(self) -> BadRecord | None:
-        """The first record whose bytes are gone or changed; else bytes that no record names."""
-        bad = []
-        stray = False
-        for (digest,) in self._c.execute("SELECT digest FROM blobs ORDER BY digest").fetchall():
-            place = self._named.pop(digest, None) or self._named_by_unknown(digest)
-            stray = stray or place is None
-            if place is not None and any(blob_digest(data) != digest for (data,) in self._c.execute("SELECT data FROM blobs WHERE digest = ?", (digest,))):
-                bad.append(BadRecord(*place, "hash"))
-        bad += [BadRecord(*place, "missing") for place in self._named.values()]
-        if bad:
-            return min(bad, key=lambda b: b.record)
-        return BadRecord(0, "", "order") if stray else None
-
-    def _named_by_unknown(self, digest: str) -> tuple[int, str] | None:
-        sql = "SELECT r.record, e.session FROM blob_refs r JOIN entries e ON e.record = r.record WHERE r.digest = ? ORDER BY r.record"
-        return next(((record, session) for record, session in self._c.execute(sql, (digest,)).fetchall() if record in self._unknown), None)
 
     def _cut(self, count: int) -> BadRecord | None:
         """A session whose last entries are gone, or were added past the program, by its own count."""
         rows = self._c.execute(
-            "SELECT p.session, p.entries - e.entries FROM progress p LEFT JOIN (SELECT session, max(entry) AS entries FROM entries GROUP BY session) e"
+            "SELECT p.session, p.entries - e.entries FROM main.progress p LEFT JOIN (SELECT session, max(entry) AS entries FROM entries GROUP BY session) e"
             " ON e.session = p.session WHERE p.entries IS NOT e.entries ORDER BY p.session LIMIT 1"
         ).fetchall()
         for session, lacking in rows:
@@ -106,25 +200,10 @@ class _ChainWalk:
                 return BadRecord(last, session, "order")
         return None
 
-
-def _erasures(c: sqlite3.Connection) -> set[tuple[str, int]]:
-    """(session, entry) of every body that an `erased` entry names."""
-    found: set[tuple[str, int]] = set()
-    for row in c.execute(f"{ENTRY} WHERE e.kind = 'erased' ORDER BY e.record"):
-        entry = entry_of(row, BUILT_IN)
-        if isinstance(entry.body, Erased):  # else the walk comes to it and finds it changed
-            found.update((entry.header.session, number) for number in entry.body.entries)
-    return found
-
-
-def _changed_result(c: sqlite3.Connection) -> BadRecord | None:
-    for session, record, key, digest, data in c.execute("SELECT session, record, key, digest, data FROM results ORDER BY record"):
-        if chain.body_digest(key, data) != digest:
-            return BadRecord(record, session, "hash")
-    return None
-
-
-def _stray_body(c: sqlite3.Connection) -> BadRecord | None:
-    """A body that belongs to no record."""
-    sql = "SELECT b.record FROM bodies b LEFT JOIN entries e ON e.record = b.record WHERE e.record IS NULL ORDER BY b.record LIMIT 1"
-    return next((BadRecord(record, "", "order") for (record,) in c.execute(sql)), None)
+    def _stray(self) -> BadRecord | None:
+        """A body, or what was changed beside one, that belongs to no record."""
+        for table in ("bodies", "state_changes"):
+            sql = f"SELECT b.record FROM {table} b LEFT JOIN entries e ON e.record = b.record WHERE e.record IS NULL ORDER BY b.record LIMIT 1"
+            for (record,) in self._c.execute(sql).fetchall():
+                return BadRecord(record, "", "order")
+        return None

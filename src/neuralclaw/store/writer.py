@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import os
 import queue
 import sqlite3
 import threading
@@ -13,7 +14,8 @@ from typing import Any
 from ..errors import NeuralClawError, StoreError
 from ..types.entries import Entry
 from . import dialect
-from .connection import is_refusal, store_error
+from .anchor import Anchorage
+from .connection import database, is_refusal, store_error
 from .tables import Needs, Tables
 
 _log = logging.getLogger(__name__)
@@ -69,6 +71,8 @@ class Writer:
 
     def __init__(self, tables: Tables, home: str, written: Callable[[Sequence[Entry]], None]) -> None:
         self._tables = tables
+        self.anchorage: Anchorage | None = None
+        """What is told of all that is on the disk; set before anything is written."""
         self._home, self._written = home, written
         self._loop = asyncio.get_running_loop()
         self._queue: queue.SimpleQueue[Job] = queue.SimpleQueue()
@@ -77,6 +81,8 @@ class Writer:
         self._erased_in_wal = False
         self._synced_version = -1
         self._open = True
+        self._paths = database(home), f"{database(home)}-wal"
+        self._files = _inode(self._paths[0]), _inode(self._paths[1])
         # A daemon: a program that ends without closing the store ends; what was committed is in the WAL.
         self._thread = threading.Thread(target=self._guard, name="neuralclaw-store", daemon=True)
         self._thread.start()
@@ -120,10 +126,18 @@ class Writer:
                 with contextlib.suppress(sqlite3.Error):
                     self._tables.roll_back()
             if stop:
+                self._anchor(closing=True)
                 with contextlib.suppress(sqlite3.Error):
                     self._tables.connection.close()
             if outcomes:
                 self._deliver(outcomes, entries)
+            if not stop:
+                self._anchor()
+
+    def _anchor(self, *, closing: bool = False) -> None:
+        """Bring the anchor up to date, when it is due; nobody waits for it."""
+        if self.anchorage is not None:
+            self.anchorage.write(self._tables.connection, closing=closing)
 
     @staticmethod
     def _failure(error: BaseException, home: str) -> Exception:
@@ -156,6 +170,8 @@ class Writer:
             wait = None if self._unsynced is None else max(0.0, self._unsynced + _SYNC_AFTER - time.monotonic())
             if wait is None and self._erased_in_wal:
                 wait = _SYNC_AGAIN
+            if wait is None and self.anchorage is not None:
+                wait = self.anchorage.wait()
             try:
                 job = self._queue.get(timeout=wait)
             except queue.Empty:
@@ -233,6 +249,7 @@ class Writer:
         if sync:  # stands before BEGIN: inside a transaction it would be ignored
             dialect.sync_commits(tables.connection, sync=True)
         try:
+            self._check_file()
             tables.begin(needs)
             outcomes = [self._run(job) for job in batch]
             if any(job.alone and outcome[2] is not None for job, outcome in zip(batch, outcomes, strict=True)):
@@ -249,12 +266,33 @@ class Writer:
                 dialect.sync_commits(tables.connection, sync=False)
         if sync:
             self._unsynced, self._synced_version = None, tables.version
+            if self.anchorage is not None:
+                self.anchorage.synced(tables.record, tables.hash)
         elif changed and self._unsynced is None:
             self._unsynced = time.monotonic()
         return outcomes, entries
+
+    def _check_file(self) -> None:
+        """Raises `StoreError` where the files are not those that were opened: what is written to them would be lost."""
+        now = _inode(self._paths[0]), _inode(self._paths[1])
+        if now[0] == self._files[0] and (now[1] == self._files[1] or self._files[1] is None):
+            self._files = now
+            return
+        raise StoreError(
+            f"the record in {self._home} was removed or exchanged while this program ran; nothing of this step was recorded",
+            hint="end every program that uses this home, then start again; neuralclaw audit verify says what the record has",
+        )
 
     def _run(self, job: Job) -> JobOutcome:
         try:
             return job.future, job.run(self._tables), None
         except NeuralClawError as error:
             return job.future, None, error
+
+
+def _inode(path: str) -> int | None:
+    """What tells a file from another one in its place; None where there is none."""
+    try:
+        return os.stat(path).st_ino  # noqa: PTH116
+    except OSError:
+        return None

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from ..ports import Files, Sandbox
+from ..ports import Files, Sandbox, Secrets, Web
 from ..tool import FunctionTool
 from . import files as file_tools
 from . import search
@@ -13,15 +13,24 @@ from .calculate import calculate
 from .echo import echo
 from .file_formats import FileFormats
 from .near_names import NamingFiles
+from .secret_values import NO_SECRETS
 from .stored_results import ResultSource, read_result
 from .system import disk_info, network_info, process_list, process_signal, system_info
 from .terminal import DEFAULTS, TerminalSettings, terminal
+from .web_tools import http_check, web_fetch
 
 
 def workspace_tools(
-    files: Files, sandbox: Sandbox, clean_env: Mapping[str, str], settings: TerminalSettings = DEFAULTS, *, formats: FileFormats
+    files: Files,
+    sandbox: Sandbox,
+    clean_env: Mapping[str, str],
+    settings: TerminalSettings = DEFAULTS,
+    *,
+    formats: FileFormats,
+    secrets: Secrets = NO_SECRETS,
 ) -> list[FunctionTool]:
-    """Tools on files and programs. `clean_env` is the whole environment of commands; `formats` takes text out of documents."""
+    """Tools on files and programs. `clean_env` is the whole environment of commands; `formats` takes text out of documents; `secrets` are given to calls
+    that name them."""
     files = NamingFiles(files)
     made = (
         file_tools.read_file(files, formats),
@@ -31,9 +40,14 @@ def workspace_tools(
         file_tools.write_file(files, formats),
         file_tools.edit_file(files, formats),
         file_tools.delete_file(files),
-        terminal(sandbox, clean_env, settings),
+        terminal(sandbox, clean_env, settings, secrets),
     )
     return _built_in(made)
+
+
+def internet_tools(web: Web, formats: FileFormats, secrets: Secrets = NO_SECRETS) -> list[FunctionTool]:
+    """Tools that fetch from the web."""
+    return _built_in((web_fetch(web, formats, secrets), http_check(web)))
 
 
 def own_tools(source: ResultSource, about: About, result_chars: int = 40_000) -> list[FunctionTool]:

@@ -2,6 +2,8 @@
 
 import re
 
+from ..types.cut_texts import cut_text
+
 _MAX_COMPARED = 30_000  # characters of the part that differs; comparing more takes too long
 _MAX_LINES = 200
 _MAX_CHARACTERS = 10_000
@@ -31,7 +33,7 @@ def bounded_diff(path: str, before: str, after: str) -> str | None:
 def diff_note(diff: str) -> str:
     """The first lines of a diff, without the file's name, as the model reads them behind the result of a change."""
     lines = diff.split("\n")[2:]
-    kept = [line if len(line) <= _NOTE_WIDTH else line[:_NOTE_WIDTH] + "…" for line in lines[:_NOTE_LINES]]
+    kept = [cut_text(line, _NOTE_WIDTH) for line in lines[:_NOTE_LINES]]
     more = len(lines) - len(kept)
     return "\n".join(kept + ([f"[{more:,} more lines of the change]"] if more else []))
 

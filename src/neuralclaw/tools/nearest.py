@@ -4,6 +4,8 @@ import re
 import time
 from collections.abc import Callable, Sequence
 
+from ..types.cut_texts import cut_text
+
 _MAX_LINES, _MAX_CHARS = 50_000, 2_000_000  # of a file that are looked through line by line
 _MAX_OLD = 20_000  # characters of the text that is looked for
 _MAX_PLACES = 200  # where the text without the blank lines around it may be
@@ -201,5 +203,5 @@ def _like(lines: Sequence[str], wanted: Sequence[str]) -> int | None:
 def _shown(lines: Sequence[str], at: int, count: int) -> str:
     """The lines behind their numbers, as read_file shows them."""
     end = min(len(lines), at + min(count, _SHOWN_LINES))
-    shown = [f"{number}\t{line if len(line) <= _SHOWN_CHARS else line[:_SHOWN_CHARS] + '…'}" for number, line in enumerate(lines[at:end], at + 1)]
+    shown = [f"{number}\t{cut_text(line, _SHOWN_CHARS)}" for number, line in enumerate(lines[at:end], at + 1)]
     return "\n".join(shown + ([f"[{count - _SHOWN_LINES} more lines]"] if count > _SHOWN_LINES else []))

@@ -18,6 +18,7 @@ from ..errors import (
 )
 from ..foreign_code import reason, run_foreign
 from ..tool import AnyTool, FunctionTool, ObjectTool, ProbeResult, as_tool, recordable
+from ..types.cut_texts import cut_text
 from ..types.grants import Grant
 from ..types.signals import Parked, Retry
 from ..types.tools import ToolContext, ToolResult, ToolSpec
@@ -101,7 +102,7 @@ class Registry:
 
             near = difflib.get_close_matches(name, self._names, 3, 0.5)
             raise ToolNotFoundError(
-                f"there is no tool {name[:80]!r}" + (f"; did you mean {', '.join(near)}?" if near else f"; there are {', '.join(self._tools)}")
+                f"there is no tool {cut_text(name, 80)!r}" + (f"; did you mean {', '.join(near)}?" if near else f"; there are {', '.join(self._tools)}")
             )
         return self._tools[own]
 

@@ -12,6 +12,7 @@ import msgspec
 from ..errors import ToolError
 from ..ports import DirEntry, Files
 from ..tool import FunctionTool, tool
+from ..types.cut_texts import cut_text
 from ..types.grants import Grant
 from ..types.quoted_names import one_line
 from ..types.tools import ToolResult, Touch
@@ -214,8 +215,7 @@ def _scan(text: str, search: LineSearch, room: int, until: float) -> tuple[list[
         for number, line in search.hits(part):
             count += 1
             if len(hits) < room:
-                short = line.strip()
-                hits.append((before + number, short if len(short) <= _MAX_LINE else short[:_MAX_LINE] + "…"))
+                hits.append((before + number, cut_text(line.strip(), _MAX_LINE)))
         if time.monotonic() > until:
             break
     return hits, count

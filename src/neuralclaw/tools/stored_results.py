@@ -7,6 +7,7 @@ import msgspec
 
 from ..errors import ToolError
 from ..tool import FunctionTool, tool
+from ..types.cut_texts import cut_text
 from ..types.tools import ToolContext, ToolResult
 
 ResultSource = Callable[[str, str], Awaitable[str | None]]
@@ -31,7 +32,7 @@ def read_result(source: ResultSource, page_chars: int) -> FunctionTool:
         """
         text = await source(ctx.session, call_id)
         if text is None:
-            raise ToolError(f"no shortened result of a call {call_id[:80]!r} is kept in this session")
+            raise ToolError(f"no shortened result of a call {cut_text(call_id, 80)!r} is kept in this session")
         if offset > len(text):
             raise ToolError(f"the result of {call_id} has {len(text):,} characters; offset {offset:,} is beyond its end")
         end = min(len(text), offset + max(page_chars - _NOTICE, 1))

@@ -6,10 +6,13 @@ from typing import Annotated, Any
 import msgspec
 
 from ..errors import ToolError
-from ..ports import ExecResult, Sandbox
+from ..ports import ExecResult, Sandbox, Secrets
 from ..tool import FunctionTool, tool
+from ..types.cut_texts import cut_off, cut_text, printed_text
+from ..types.given_names import variable_problem
 from ..types.grants import Grant
 from ..types.tools import ToolContext, ToolResult, Touch, Watched
+from .secret_values import NO_SECRETS, with_secrets
 
 MAX_BYTES = 16 * 2**20
 """Of output that is kept; what goes beyond is counted."""
@@ -28,15 +31,6 @@ _SHELL_WORDS = frozenset(
     " shopt source suspend then time times trap type typeset ulimit umask unalias unset until wait while".split()
 )
 
-# Variables that make a program load or run something other than what was judged.
-_REDIRECTING = ("LD_", "DYLD_", "GIT_", "PERL5", "NODE_", "RUBY", "BASH_", "XDG_CONFIG", "CARGO_", "NPM_", "PIP_", "JAVA_", "MAKE", "AWK")
-_REDIRECTING_NAMES = frozenset(
-    "PATH IFS ENV HOME CDPATH SHELLOPTS BASHOPTS PS4 PROMPT_COMMAND GLOBIGNORE SHELL PERLLIB PERLDB_OPTS _JAVA_OPTIONS JDK_JAVA_OPTIONS CLASSPATH GCONV_PATH"
-    " LOCPATH NLSPATH HOSTALIASES RES_OPTIONS EDITOR VISUAL PAGER MANPAGER BROWSER LESSOPEN LESSCLOSE LESS MORE TERMINFO TERMINFO_DIRS SSH_ASKPASS SUDO_ASKPASS"
-    " RUSTC RUSTC_WRAPPER RUSTFLAGS GOFLAGS CC CXX LD TAR_OPTIONS RSYNC_RSH WGETRC CURL_HOME INPUTRC GIT TMOUT POSIXLY_CORRECT".split()
-)
-_HARMLESS_PYTHON = frozenset("PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE PYTHONHASHSEED PYTHONIOENCODING PYTHONUTF8".split())
-
 
 class TerminalSettings(msgspec.Struct, frozen=True, kw_only=True):
     """`tools.terminal` of the configuration. `timeout` in seconds; `working_dir` None: the workspace."""
@@ -49,15 +43,15 @@ class TerminalSettings(msgspec.Struct, frozen=True, kw_only=True):
 DEFAULTS = TerminalSettings()
 
 
-def terminal(sandbox: Sandbox, clean_env: Mapping[str, str], settings: TerminalSettings = DEFAULTS) -> FunctionTool:
-    """The tool `terminal`. `clean_env` is the whole environment of every command; a call can add to it."""
+def terminal(sandbox: Sandbox, clean_env: Mapping[str, str], settings: TerminalSettings = DEFAULTS, secrets: Secrets = NO_SECRETS) -> FunctionTool:
+    """The tool `terminal`. `clean_env` is the whole environment of every command; a call can add to it, `secrets` too, by their names."""
 
     @tool(
         risk="MEDIUM",
         effect="once",
         powers=["execute"],
         sinks=["execute"],
-        touches=[Touch("command", "command"), Touch("working_dir", "cwd")],
+        touches=[Touch("command", "command"), Touch("working_dir", "cwd"), Touch("access", "access"), Touch("env_vars", "secrets")],
         timeout=None,  # the sandbox stops the command itself, and what it wrote so far is kept
         category="terminal",
         aliases=["bash"],
@@ -71,6 +65,7 @@ def terminal(sandbox: Sandbox, clean_env: Mapping[str, str], settings: TerminalS
         working_dir: str | None = settings.working_dir,
         timeout: Annotated[float, msgspec.Meta(gt=0)] = settings.timeout,
         env_vars: dict[str, str] | None = None,
+        access: list[str] | None = None,
     ) -> ToolResult:
         """Run a command line and return its output. Use it for programs: tests, builds, git, scripts. To read, find, search, write or
         edit files use the file tools: they are judged sooner and say more.
@@ -84,9 +79,10 @@ def terminal(sandbox: Sandbox, clean_env: Mapping[str, str], settings: TerminalS
             command: One command line, as for bash; join steps with `&&`.
             working_dir: Where it runs, absolute or relative to the workspace.
             timeout: Seconds after which it is stopped with all its processes.
-            env_vars: Environment variables to add; none that decides what is loaded or run, such as PATH.
+            env_vars: Environment variables to add, a stored secret as `secret:NAME`; none that decides what is loaded or run, such as PATH.
+            access: Only after the sandbox refused something: what to ask the person for, each `read PATH`, `write PATH` or `connect HOST:PORT`.
         """
-        environment = {**clean_env, **checked_variables(env_vars or {})}
+        environment = {**clean_env, **with_secrets(secrets, grant, checked_variables(env_vars or {}))}
         cwd = working_dir if working_dir and working_dir.startswith("/") else f"{grant.workspace.rstrip('/')}/{working_dir or ''}".rstrip("/") or "/"
         watched = Watched(MAX_BYTES, ctx.show)
         result = await sandbox.exec(grant, argv_of(command), cwd=cwd, env=environment, timeout=timeout, max_bytes=watched)
@@ -111,14 +107,10 @@ def argv_of(command: str) -> list[str]:
 
 
 def checked_variables(variables: Mapping[str, str]) -> Mapping[str, str]:
-    """The variables as they are. Raises `ToolError` for one that decides what is loaded or run."""
+    """The variables as they are. Raises `ToolError` for one that no call may set."""
     for name in variables:
-        if not (name.isascii() and name.isidentifier()):
-            raise ToolError(f"{name!r} is not a name for an environment variable")
-        upper = name.upper()
-        redirects = upper.startswith(_REDIRECTING) or upper in _REDIRECTING_NAMES or (upper.startswith("PYTHON") and upper not in _HARMLESS_PYTHON)
-        if redirects:
-            raise ToolError(f"the environment variable {name} may not be set: it decides which code a program loads or runs")
+        if problem := variable_problem(name):
+            raise ToolError(problem)
     return variables
 
 
@@ -144,7 +136,10 @@ def _is_simple(command: str) -> bool:
 
 
 def _result(command: str, result: ExecResult, timeout: float, sandbox: str) -> ToolResult:
-    out, err = _decoded(result.stdout), _decoded(result.stderr)
+    out, err = printed_text(_decoded(result.stdout)), printed_text(_decoded(result.stderr))
+    if result.dropped or result.timed_out:
+        mark = "…" if result.dropped else ""
+        out, err = (f"{cut_off(text)}{mark}" if text else "" for text in (out, err))
     parts: list[str] = []
     error = None
     if result.timed_out:
@@ -159,16 +154,19 @@ def _result(command: str, result: ExecResult, timeout: float, sandbox: str) -> T
         parts.append(f"[stderr]\n{err}")
     if "\ufffd" in out + err:
         parts.append("[bytes that are no UTF-8 text are shown as \ufffd]")
+    if result.refused:
+        parts.append(result.refused)
     if result.dropped:
         parts.append(f"[{result.dropped:,} bytes of output beyond the first {MAX_BYTES:,} were dropped]")
     content = parts[0] if len(parts) == 1 else "\n".join(part.rstrip("\n") for part in parts)
     metadata: dict[str, Any] = {
         "exit_code": result.exit_code,
         "command": command,
-        "stdout": out[:_IN_METADATA],
-        "stderr": err[:_IN_METADATA],
+        "stdout": cut_text(out, _IN_METADATA, ""),
+        "stderr": cut_text(err, _IN_METADATA, ""),
         "timed_out": result.timed_out,
         "sandbox": sandbox,
+        **({"refused": result.refused} if result.refused else {}),
     }
     note = "" if not result.timed_out else _after_time_out(timeout, bool(out or err))
     return ToolResult(content=content if parts else "", ok=error is None, error=error, metadata=metadata, note=note)

@@ -116,6 +116,11 @@ class Codec:
             return False
         return version == reader.version or (1 <= version < reader.version and all(older in reader.upcasts for older in range(version, reader.version)))
 
+    def built_in_decoder(self, kind: str, version: int) -> Callable[[bytes], Body] | None:
+        """What decodes bodies of a built-in kind in today's version, None for any other. It raises `ValueError` or `RecursionError` for what is none."""
+        reader = _BUILT_IN_READERS.get(kind)
+        return reader.decoder.decode if reader is not None and version == reader.version else None
+
     def version(self, kind: str) -> int:
         """The version in which bodies of that kind are written. Raises `LookupError` for a kind that is not known."""
         return self._readers[kind].version

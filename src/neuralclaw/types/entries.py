@@ -72,7 +72,7 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 _WHERE_THERE = frozenset(
-    {"parts", "changes", "metadata_digest", "stored", "environment", "note", "first_line", "line_count", "sender", "channel", "address", "failed_calls"}
+    "parts changes metadata_digest stored environment note first_line line_count sender channel address failed_calls rules policy process".split()
 )
 """Fields that events show only where there is something in them."""
 
@@ -129,19 +129,25 @@ def detached(image: Image) -> Image:
     return msgspec.structs.replace(image, data=b"", digest=blob_digest(image.data), size=len(image.data)) if image.data else image
 
 
+_NAMING = frozenset({Message, Inbound, TurnStarted, ToolFinished})
+"""The kinds that name bytes; no kind is derived from another."""
+
+
 def named_blobs(body: Body) -> tuple[str, ...]:
     """The digests of all bytes that this body names and the store keeps."""
+    if type(body) not in _NAMING:
+        return ()
     if isinstance(body, Message):  # the most frequent kind, and one that names little
         return (body.environment,) if body.environment else ()
     if isinstance(body, Inbound):
-        found = [image.digest for image in body.images]
+        found = [image.digest for image in body.images] if body.images else []
     elif isinstance(body, TurnStarted):
         found = [*(image.digest for image in body.images), *body.stored.values()]
     elif isinstance(body, ToolFinished):
-        found = [*(part.image.digest for part in body.parts if isinstance(part, ImageContent)), body.metadata_digest]
+        found = [*(part.image.digest for part in body.parts if isinstance(part, ImageContent)), body.metadata_digest] if body.parts else [body.metadata_digest]
     else:
         return ()
-    return tuple(dict.fromkeys(digest for digest in found if digest))
+    return tuple(dict.fromkeys(digest for digest in found if digest)) if any(found) else ()
 
 
 _LAST_MICRO = 253_402_300_799_000_000

@@ -64,8 +64,8 @@ class TurnStarted(Body, frozen=True, kw_only=True, tag="turn.started"):
     """`inbound` is the entry number of the message that began it; `digests` are of what the turn really used: `settings`, `policy`,
     `prompt`, `tools`, and `instructions` where sources told any; none for a turn that ended before it was equipped.
 
-    `stored`: SHA-256 of what is in each of its requests and is kept by the store, once: `system` (the system prompt, UTF-8) and `tools` (the list
-    of `ToolDef`, JSON).
+    `stored`: SHA-256 of what the store keeps, once: what is in each of its requests, `system` (the system prompt, UTF-8) and `tools` (the list of
+    `ToolDef`, JSON), and the `policy` (JSON).
     """
 
     text: str
@@ -116,6 +116,10 @@ class DecisionMade(Body, frozen=True, kw_only=True, tag="decision"):
     hash: str = ""
     by: str = "policy"
     """Whose word let it run or stopped it: `policy`, or the `by` of an answer."""
+    rules: tuple[str, ...] = ()
+    """The ids of the rules that matched, strictest first; entries of older versions have none."""
+    policy: str = ""
+    """SHA-256 (hex) of the policy that it was judged under; entries of older versions do not tell."""
 
 
 class ToolStarted(Body, frozen=True, kw_only=True, tag="tool.started"):
@@ -183,13 +187,18 @@ class ApprovalRequested(Body, frozen=True, kw_only=True, tag="approval.requested
 
 
 class ApprovalResolved(Body, frozen=True, kw_only=True, tag="approval.resolved"):
-    """The answer to a question. `text`: what the person said with a no; the model reads it."""
+    """The answer to a question. `text`: what the person said with a no; the model reads it.
+
+    `process` took it (`pid 123`), through `channel` where that is one; both are "" where the program itself answered, and in entries of older versions.
+    """
 
     approval_id: str
     decision: AnswerDecision | None
     by: str
     value: dict[str, Any] | None = None
     text: str | None = None
+    process: str = ""
+    channel: str = ""
 
 
 class GrantRevoked(Body, frozen=True, kw_only=True, tag="grant.revoked"):

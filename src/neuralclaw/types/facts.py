@@ -25,6 +25,8 @@ class Wants(msgspec.Struct, frozen=True, kw_only=True):
     scripts: tuple[str, ...] = ()
     """Files that an interpreter would run, absolute."""
     cwd: str = ""
+    undo: bool = False
+    """Whether undo covers what a command may write is looked up."""
 
 
 class PathFact(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,6 +39,8 @@ class PathFact(msgspec.Struct, frozen=True, kw_only=True):
     kind: Literal["file", "directory", "other", "missing"]
     inside: bool
     """In an allowed path (the workspace or `tools.filesystem.allowed_paths`)."""
+    git: str = ""
+    """Of what the action would change: the directory with a file `HEAD` that it lies in, which git may take for a repository, whatever its name."""
     digest: str | None = None
     """SHA-256 of a regular file that the action would change, so that what is changed is what was judged."""
     text: str | None = None
@@ -50,5 +54,13 @@ class FactSheet(msgspec.Struct, frozen=True, kw_only=True):
     paths: tuple[PathFact, ...] = ()
     programs: dict[str, str | None] = msgspec.field(default_factory=dict)
     addresses: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    nat64: tuple[str, ...] = ()
+    """Addresses of `ipv4only.arpa`, looked up where a host has IPv6 addresses: they show how this network translates IPv4 addresses (RFC 7050)."""
+    lookup_seconds: float = 0.0
+    """How long the look-ups of hosts took; they count as time of the call."""
     scripts: dict[str, str] = msgspec.field(default_factory=dict)
     """SHA-256 of each file that an interpreter would run, where it could be read."""
+    undo_covers: bool = False
+    """The sandbox in use keeps what a command writes in the workspace and the allowed paths, and undo brings back all that is there."""
+    undo_lacks: str = ""
+    """Where undo alone keeps it from being covered: what it does not bring back, in words."""

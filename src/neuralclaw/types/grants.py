@@ -1,11 +1,17 @@
 """The right to make a call: what an answer covers, what a grant allows, and the grant itself."""
 
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal
 
 import msgspec
 
 from ..errors import PermissionDeniedError
 from .verdicts import Verdict
+
+
+def asking_for(access: Sequence[str]) -> str:
+    """How a call of a command asks for what its sandbox refused, as a sentence for the model: an argument of the tool, which the gate judges."""
+    return f"To ask the person for it, call the same command again with access {msgspec.json.encode(list(access)).decode()}"
 
 
 class Scope(msgspec.Struct, frozen=True):
@@ -58,10 +64,18 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True):
 
     read: tuple[str, ...] = ()
     write: tuple[str, ...] = ()
+    making: tuple[str, ...] = ()
+    """Of the roots to write, directories in which something was named to be made, replaced or removed, by programs that change nothing else."""
     hosts: tuple[str, ...] = ()
+    """`HOST:PORT`. A command with `network` reaches these alone; with none, every public place."""
     addresses: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    """Host -> the network addresses that were judged; a call's request connects to no other."""
+    urls: dict[str, str] = msgspec.field(default_factory=dict)
+    """Web address as the call names it -> the form in which it was judged and is requested."""
     execute: bool = False
     network: bool = False
+    secrets: tuple[str, ...] = ()
+    """Names of the stored secrets that the call is given."""
     digests: dict[str, str | None] = msgspec.field(default_factory=dict)
     """Real path of each file to change and its SHA-256 when judged (None: it did not exist)."""
     programs: dict[str, str] = msgspec.field(default_factory=dict)
@@ -69,26 +83,63 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True):
     until: float | None = None
     """Monotonic seconds after which it is void; None: until its call ends."""
 
+    @property
+    def git_alone(self) -> bool:
+        """Whether it is for a line of git alone: then the repositories that it may change are named."""
+        return any(root.endswith("/.git") for root in self.write)
+
 
 class Grant:
     """The right to make one call. Only `safety.gate` constructs it (held in CI); `toolcalls` closes it when the call ends.
 
     The one mutable value: adapters ask `check()` first, and it raises `PermissionDeniedError` once the grant is closed.
     A standing grant (of what the owner configured) has an empty `call_id` and `tool` and no tool call can reach it.
+
+    `judge` has the gate judge another address of the same call, `judge_place` a host and port that its command wants to reach; `within` is the grant whose
+    end is this one's end too. `lookup_seconds`: how long its hosts were looked up before it was made, which is time of the call too.
     """
 
-    __slots__ = ("_open", "arguments", "call_id", "envelope", "hash", "session", "tool", "verdict", "workspace")
+    __slots__ = (
+        "_judge",
+        "_judge_place",
+        "_open",
+        "_within",
+        "arguments",
+        "call_id",
+        "envelope",
+        "hash",
+        "lookup_seconds",
+        "session",
+        "tool",
+        "verdict",
+        "workspace",
+    )
 
     def __init__(
-        self, *, session: str, call_id: str, tool: str, arguments: dict[str, Any], workspace: str, hash: str, envelope: Envelope, verdict: Verdict | None = None
+        self,
+        *,
+        session: str,
+        call_id: str,
+        tool: str,
+        arguments: dict[str, Any],
+        workspace: str,
+        hash: str,
+        envelope: Envelope,
+        verdict: Verdict | None = None,
+        judge: "Callable[[Grant, str], Awaitable[Grant]] | None" = None,
+        judge_place: "Callable[[str, int], Awaitable[tuple[str, ...]]] | None" = None,
+        within: "Grant | None" = None,
+        lookup_seconds: float = 0.0,
     ) -> None:
         self.session, self.call_id, self.tool, self.arguments, self.verdict = session, call_id, tool, arguments, verdict
         self.workspace, self.hash, self.envelope = workspace, hash, envelope
+        self._judge, self._judge_place, self._within = judge, judge_place, within
+        self.lookup_seconds = lookup_seconds
         self._open = True
 
     @property
     def open(self) -> bool:
-        return self._open
+        return self._open and (self._within is None or self._within.open)
 
     def close(self) -> None:
         """Use the grant up; every later `check` fails."""
@@ -96,6 +147,27 @@ class Grant:
 
     def check(self) -> Envelope:
         """The envelope, while the grant is open."""
-        if not self._open:
+        if not self.open:
             raise PermissionDeniedError(f"the permission for {self.tool or 'this connection'} was used up when its call ended")
         return self.envelope
+
+    async def follow(self, url: str) -> "Grant":
+        """The grant for where an answer to this call leads, judged by the gate like the call's own address; it ends with this one.
+
+        Raises `PermissionDeniedError` for an address that is not allowed without a question.
+        """
+        self.check()
+        if self._judge is None:
+            raise PermissionDeniedError("a redirect is not followed under this permission")
+        return await self._judge(self, url)
+
+    async def reach(self, host: str, port: int) -> tuple[str, ...]:
+        """The network addresses at which a command under this grant may reach a host and port. Each host is looked up once, each place judged once.
+
+        Raises `PermissionDeniedError` for a place that it may not reach.
+        """
+        if not self.check().network:
+            raise PermissionDeniedError("this command has no network")
+        if self._judge_place is None:
+            raise PermissionDeniedError("under this permission no place is reached that was not judged before")
+        return await self._judge_place(host, port)

@@ -1,7 +1,7 @@
 """Where content came from and who may see it. Labels only ever grow: joining two contents joins their labels.
 
 Integrity says whose word it is: `owner` (the person, or a program that speaks for them), `agent` (the agent itself and its own tools) or
-`external:SOURCE` (`external:web`, `external:mcp/NAME`, `external:tool/NAME`, `external:workspace` for its `AGENTS.md`). Confidentiality says
+`external:SOURCE` (`external:web/HOST`, `external:mcp/NAME`, `external:tool/NAME`, `external:workspace` for its `AGENTS.md`). Confidentiality says
 who may see it: `public`, `private` or `secret`; of several the last of these holds. Content without a confidentiality label counts as `private`.
 """
 

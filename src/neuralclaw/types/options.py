@@ -74,6 +74,9 @@ class OwnerRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     command: str | None = None
     path: str | None = None
     host: str | None = None
+    inside: bool = False
+    """With `allow` and `host`: the host, as it is written there, may lie into a private network or to this machine. A network address, and a name such as
+    `localhost` or `nas.local`, can mean nothing else and needs no word; any other name needs this one, as its owner could lead it inside."""
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,5 +94,17 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     protected_paths: tuple[str, ...] = ()
     """Never a writable root unasked: the data home, the person's home directory, `/`."""
     expire_days: float = 7.0
+    secrets: tuple[str, ...] = ()
+    """Names of the stored secrets, which calls may be given by reference."""
+    own_places: tuple[str, ...] = ()
+    """The program of the agent itself, absolute and real: read and never written, unless the workspace lies there."""
     home_dir: str = ""
     """The person's home directory, absolute and real; it is in `protected_paths` too. "": not known."""
+
+
+def encoded_policy(policy: Policy) -> bytes:
+    """The policy as JSON: the same bytes for the same policy, whose SHA-256 names it."""
+    return _encode_policy(policy)
+
+
+_encode_policy = msgspec.json.Encoder(order="deterministic").encode

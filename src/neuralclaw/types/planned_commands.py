@@ -1,8 +1,8 @@
 """Commands that are promised and not available yet: one table for the command line and for `agent.do`. Nothing is imported here, for a quick start."""
 
 NOUNS = (
-    *("undo", "redo", "diff", "cost", "backup", "restore", "memory", "mcp", "schedule"),
-    *("tasks", "plan", "souls", "agents", "prompts", "secrets", "serve"),
+    *("cost", "backup", "restore", "memory", "mcp", "schedule"),
+    *("tasks", "plan", "souls", "agents", "prompts", "serve"),
 )
 VERBS = {"sessions": ("search", "rename", "fork", "export", "import", "delete", "replay")}
 """Noun that is there -> those of its verbs that are not."""

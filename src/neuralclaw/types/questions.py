@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from .exact_texts import exact
 from .grants import Scope, StandingGrant
 from .risk import Risk, Tier
 from .verdicts import Verdict
@@ -21,7 +22,7 @@ class Covers(msgspec.Struct, frozen=True):
 class Shown(msgspec.Struct, frozen=True):
     """What the person is asked to look at: the tool, the exact command, path or address, and the diff of a change.
 
-    `cwd` is the directory a command runs in, `variables` what is added to its environment.
+    `cwd` is the directory a command runs in, `variables` what is added to its environment, `headers` what is added to a request.
     """
 
     tool: str
@@ -29,6 +30,12 @@ class Shown(msgspec.Struct, frozen=True):
     diff: str | None = None
     cwd: str = ""
     variables: dict[str, str] = msgspec.field(default_factory=dict)
+    headers: dict[str, str] = msgspec.field(default_factory=dict)
+
+    @property
+    def exact(self) -> str:
+        """`show` for a person to read: every character that cannot be seen, or told from a space, is a visible escape."""
+        return exact(self.show)
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):

@@ -183,23 +183,47 @@ class RecordConflict(StoreError):
         self.current = current
 
 
-class BadRecord(msgspec.Struct, frozen=True):
-    """The first bad record of a verification. `why`: `hash`, `missing`, `order`, `cut`, or `damaged` (as it was written, but no body of its kind)."""
+class BadRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The first bad record of a verification, 0 where it is not known which.
+
+    `why`: `hash` (changed), `missing`, `order` (something that no entry tells of), `cut`, or `damaged` (as it was written, but no body of its kind).
+    `table` and `column`: what is not as the entries make it; "" where it is the entry itself, and where it is a whole row. `index NAME`, `view NAME`,
+    `trigger NAME`, `schema version` and `database file` are named in place of a table.
+    """
 
     record: int
     session: str
     why: str
+    table: str = ""
+    column: str = ""
+
+
+class AnchorReport(msgspec.Struct, frozen=True, kw_only=True):
+    """A home's anchor: where it is kept, the record that it names (0: it cannot be read), and whether that record is as it was anchored.
+
+    `why`: "" where it is; `cut`: the record ends before it; `changed`: another entry is there; else why it cannot be read or is not to be trusted.
+    `note`: what could not be checked, "" for nothing.
+    """
+
+    place: str
+    record: int
+    ok: bool
+    why: str = ""
+    note: str = ""
 
 
 class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What `audit verify` prints. `anchor` is null until the home is anchored outside itself."""
+    """What `audit verify` prints. `anchor` is that in the state directory, null where the home has none yet; `anchors` are those at other places."""
 
     ok: bool
     records: int
     erased: int
     head: str
-    anchor: dict[str, Any] | None = None
+    anchor: AnchorReport | None = None
+    anchors: tuple[AnchorReport, ...] = ()
     bad: BadRecord | None = None
+    unchecked: tuple[str, ...] = ()
+    """What could not be compared wholly, and why: tables of capabilities by their names, `session NAME`, `schema`."""
 
 
 class DuplicateInbound(StoreError):

@@ -10,14 +10,15 @@ from .labels import NONE, Labels
 from .messages import ContentPart
 from .risk import Effect, Power, Risk, Sink
 
-TouchKind = Literal["read", "list", "write", "delete", "command", "cwd", "url"]
+TouchKind = Literal["read", "list", "write", "delete", "command", "cwd", "url", "access", "secrets"]
 
 
 class Touch(msgspec.Struct, frozen=True):
     """Which argument names something outside the call, and what the tool does to it.
 
     `read`, `list`, `write`, `delete` and `cwd` name a path (relative ones are relative to the workspace), `command` a shell
-    command, `url` an address. The gate's analysis starts from these; an argument that is absent or None touches nothing.
+    command, `url` an address, `access` what a command is opened beside its words (`read PATH`, `write PATH`, `connect HOST:PORT`), `secrets` an object of
+    texts that may be references to stored secrets (`secret:NAME`). The gate's analysis starts from these; an argument that is absent or None touches nothing.
     """
 
     argument: str

@@ -23,6 +23,10 @@ class CommandView(msgspec.Struct, frozen=True):
     risk: Risk = Risk.LOW
 
 
+UNFIT_RULES = frozenset({"access.unfit", "argument.unfit", "url.unfit", "secret.unfit", "secret.unknown", "url.unresolved"})
+"""Rules about arguments that do not fit and names that are not there: the model can mend them, and nothing was refused to it."""
+
+
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """What the gate thinks of an action; the object that `policy explain` prints. `rules`: every match, strictest first."""
 
@@ -37,6 +41,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     addresses: tuple[str, ...] = ()
     resolved: str | None = None
     inside: bool | None = None
+    policy: str = ""
+    """SHA-256 (hex) of the policy that it was judged under; "" where nothing was judged."""
     auto: bool = False
     """It asks for nothing but risk up to HIGH, tier up to execute, or a program off the list: what `--approvals auto` says yes to."""
 
@@ -44,3 +50,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     def reasons(self) -> tuple[str, ...]:
         """Why it is not simply allowed: the reasons of the rules that share the decision."""
         return tuple(r.reason for r in self.rules if r.decision is self.decision)
+
+    @property
+    def rule_ids(self) -> tuple[str, ...]:
+        """The ids of all rules that matched."""
+        return tuple(r.id for r in self.rules)

@@ -9,11 +9,13 @@ import msgspec
 from ...capability import DoctorCheck
 from ...errors import ConfigError, LLMAuthError, LLMError, LLMModelError, LLMRateLimitError, LLMTimeoutError, LLMUnavailableError
 from ...plugins import load
+from ...types.cut_texts import cut_text
+from ...types.shown_addresses import shown_address
 from ..home import Home
 from ..setup.discovery import local_engine, providers
 from ..setup.procedure import LOCAL, OFFLINE, alone, call, missing_for, opened_models
 from .model_resolver import GIVEN, OWN
-from .service_models import ModelListing, counted, has_model, listing, shown
+from .service_models import ModelListing, counted, has_model, listing
 
 REACH_SECONDS = 4.0
 """How long a service may take to send the list of its models."""
@@ -121,7 +123,7 @@ def _service_fix(service: Any, full: str, fixes: FixCommands, answer: ModelListi
         return fixes.key(service.name, full)
     if service.name == "ollama":
         return "ollama serve"
-    return f"curl -sS {shown(service)}/models"
+    return f"curl -sS {shown_address(service.base_url, '/models')}"
 
 
 def _of_name(service: Any, model: str, fixes: FixCommands, answer: ModelListing) -> DoctorCheck | None:
@@ -138,7 +140,7 @@ def _of_name(service: Any, model: str, fixes: FixCommands, answer: ModelListing)
     if service.name == "ollama":
         return DoctorCheck(check="name", ok=False, needed=True, text=text, fix=f"ollama pull {model}")
     near = _nearest(model, answer.models, service.default_model)
-    fix = fixes.model(f"{service.name}:{near}") if near else f"curl -sS {shown(service)}/models"
+    fix = fixes.model(f"{service.name}:{near}") if near else f"curl -sS {shown_address(service.base_url, '/models')}"
     return DoctorCheck(check="name", ok=False, text=text, fix=fix, needed=False)
 
 
@@ -169,5 +171,5 @@ async def _called(home: Home, name: str, check: str, fix: Callable[[LLMError], s
         done = await call(models, name, lambda _: None)
     error = done.error()
     if error is None:
-        return DoctorCheck(check=check, ok=True, needed=True, text=f"answered {done.text[:60]!r} after {done.ms} ms")
+        return DoctorCheck(check=check, ok=True, needed=True, text=f"answered {cut_text(done.text, 60)!r} after {done.ms} ms")
     return DoctorCheck(check=check, ok=False, needed=True, text=error.text, fix=fix(error))

@@ -80,7 +80,7 @@ class ModelVerbs:
             "model": full,
             **_facts(load("provider.info")(found, name)),
             "source": self._source(service, name),
-            "address": found.base_url,
+            "address": found.address,
             "key": found.key_name or None,
             "key_present": not load("provider.lacks_key")(found),
         }

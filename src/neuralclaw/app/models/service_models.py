@@ -39,29 +39,21 @@ async def listing(gate: PolicyGate, service: Any, seconds: float) -> ModelListin
             async with net.request(grant, "GET", url, headers=headers, body=None, timeout=seconds) as response:
                 return understood(service, response.status, await response.read(MAX_LIST))
     except TimeoutError:
-        return ModelListing(False, f"{service.name} at {shown(service)} did not answer within {seconds:g} s")
+        return ModelListing(False, f"{service.name} at {service.address} did not answer within {seconds:g} s")
     except ConnectionError as error:
-        return ModelListing(False, service.redact(f"no connection to {service.name} at {shown(service)}: {error}"))
+        return ModelListing(False, service.redact(f"no connection to {service.name} at {service.address}: {error}"))
     finally:
         with anyio.CancelScope(shield=True):
             await net.aclose()
 
 
-def shown(service: Any) -> str:
-    """The service's address without a name and password that may be in it."""
-    scheme, _, rest = service.base_url.partition("://")
-    _, slash, path = rest.partition("/")
-    return f"{scheme}://{service.host}{slash}{path}"
-
-
 def question(service: Any) -> tuple[str, dict[str, str]]:
     """The address of the list and the headers, in the service's own manner."""
-    base = service.base_url.removesuffix("/v1")
     if service.api == "ollama" or service.name == "ollama":
-        return f"{base}/api/tags", bearer(service.api_key)
+        return service.at("/api/tags", "/v1"), bearer(service.api_key)
     if service.api == "messages":
-        return f"{base}/v1/models?limit=1000", {"x-api-key": service.api_key, "anthropic-version": "2023-06-01"}
-    return f"{service.base_url}/models", bearer(service.api_key)
+        return service.at("/v1/models?limit=1000", "/v1"), {"x-api-key": service.api_key, "anthropic-version": "2023-06-01"}
+    return service.at("/models"), bearer(service.api_key)
 
 
 def bearer(key: str) -> dict[str, str]:
@@ -74,10 +66,10 @@ def understood(service: Any, status: int, body: bytes) -> ModelListing:
     if status >= 500 or status == 429:
         return ModelListing(False, f"{service.name} cannot answer now ({status})")
     if status != 200:
-        return ModelListing(True, f"{service.name} answers at {shown(service)}; it has no list of models ({status})")
+        return ModelListing(True, f"{service.name} answers at {service.address}; it has no list of models ({status})")
     names = names_in(body)
     count = "" if names is None else f", {counted(names)}"
-    return ModelListing(True, f"{service.name} answers at {shown(service)}{count}", models=names)
+    return ModelListing(True, f"{service.name} answers at {service.address}{count}", models=names)
 
 
 def names_in(body: bytes) -> tuple[str, ...] | None:

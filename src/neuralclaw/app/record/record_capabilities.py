@@ -1,4 +1,4 @@
-"""`SESSIONS`, `APPROVALS`, `GRANTS` and `AUDIT`: the capabilities that bring the commands about the record."""
+"""`SESSIONS`, `APPROVALS` and `GRANTS`: the capabilities that bring the commands about what is on record."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -8,7 +8,6 @@ import msgspec
 from ...capability import Capability, Verb
 from ...plugins import load
 from ...runtime.record_verbs import RecordQueries
-from ...types.records import VerifyReport
 from ..capability_context import BuiltInContext
 from ..option_checks import RESERVED
 
@@ -22,7 +21,7 @@ SpokenDecision = Literal["once", "session", "always", "no", "y", "s", "a", "n"]
 _LETTERS = {"y": "once", "s": "session", "a": "always", "n": "no"}
 
 
-def _record(context: BuiltInContext) -> RecordQueries:
+def queries_of(context: BuiltInContext) -> RecordQueries:
     return RecordQueries(context.store, context.workspace, RESERVED, context.told)
 
 
@@ -38,7 +37,7 @@ def _text(name: str) -> Callable[[Any], Any]:
 
 async def list_sessions(context: BuiltInContext, *, unfinished: bool = False) -> list[dict[str, Any]]:
     """The sessions, the newest first."""
-    return await _record(context).sessions(unfinished=unfinished)
+    return await queries_of(context).sessions(unfinished=unfinished)
 
 
 async def show_session(context: BuiltInContext, session: str | None = None, *, after: RecordNumber | None = None, sentences: bool = False) -> dict[str, Any]:
@@ -46,7 +45,7 @@ async def show_session(context: BuiltInContext, session: str | None = None, *, a
 
     `sentences`: each event says too, as `sentence`, what happened in words.
     """
-    return await _record(context).session(session=session, after=after or 0, sentences=sentences)
+    return await queries_of(context).session(session=session, after=after or 0, sentences=sentences)
 
 
 async def send_message(context: BuiltInContext, session: str, text: str) -> dict[str, Any]:
@@ -63,12 +62,12 @@ async def cancel_turn(context: BuiltInContext, session: str) -> dict[str, Any]:
 
 async def list_approvals(context: BuiltInContext, *, session: str | None = None) -> list[dict[str, Any]]:
     """The questions that wait."""
-    return await _record(context).approvals(session=session)
+    return await queries_of(context).approvals(session=session)
 
 
 async def show_approval(context: BuiltInContext, approval_id: str) -> dict[str, Any]:
     """A question, and its answer where it has one."""
-    return await _record(context).approval(approval_id=approval_id)
+    return await queries_of(context).approval(approval_id=approval_id)
 
 
 async def answer_approval(context: BuiltInContext, approval_id: str, decision: SpokenDecision, *, text: str | None = None) -> dict[str, Any]:
@@ -78,7 +77,7 @@ async def answer_approval(context: BuiltInContext, approval_id: str, decision: S
 
 async def list_grants(context: BuiltInContext) -> list[dict[str, Any]]:
     """The answers for a session or for ever that are in force, oldest first."""
-    return await _record(context).grants()
+    return await queries_of(context).grants()
 
 
 async def revoke_grant(context: BuiltInContext, grant_id: str) -> dict[str, Any]:
@@ -86,22 +85,11 @@ async def revoke_grant(context: BuiltInContext, grant_id: str) -> dict[str, Any]
     return await _answers(context).revoke(grant_id=grant_id)
 
 
-async def verify_record(context: BuiltInContext) -> VerifyReport:
-    """Whether the record is whole."""
-    return await _record(context).verify()
-
-
-async def show_record(context: BuiltInContext, *, session: str | None = None, after: RecordNumber | None = None) -> list[dict[str, Any]]:
-    """Headers of the record, oldest first, with their kind and digest; of one session or of all."""
-    return await _record(context).record(session=session, after=after or 0)
-
-
 def _no_session(given: Mapping[str, Any]) -> str:
     return "there is no unfinished turn" if given.get("unfinished") else "there is no session yet"
 
 
 _SESSION = "the session, or a unique beginning of its name"
-_RECORDS = {"session": "only this session", "after": "only what came after this record"}
 
 SESSIONS = Capability(
     name="sessions",
@@ -183,7 +171,7 @@ APPROVALS = Capability(
         ),
         Verb(
             name="approvals.answer",
-            summary="Answer a question: once, session, always or no. Whoever holds the session goes on at once.",
+            summary="Answer a question: once, session, always or no. The process that runs the session continues at once.",
             run=answer_approval,
             example="neuralclaw approvals answer 4kq0z81xwm once",
             help={"text": "what the model reads with a no"},
@@ -217,48 +205,6 @@ GRANTS = Capability(
             spelled={"grant_id": "ID"},
             render=_text("revoked"),
             begins_no_turn=True,
-        ),
-    ),
-)
-
-AUDIT = Capability(
-    name="audit",
-    summary="the record of everything",
-    verbs=(
-        Verb(
-            name="audit.verify",
-            summary="Check the whole record; exit 1 names the first bad one.",
-            run=verify_record,
-            example="neuralclaw audit verify --json",
-            render=_text("verified"),
-            succeeded=lambda report: bool(report["ok"]),
-            reads=True,
-            needs="record",
-        ),
-        Verb(
-            name="audit.show",
-            summary="The records in their order.",
-            run=show_record,
-            example="neuralclaw audit show --session work",
-            help=_RECORDS,
-            spelled={"session": "--session ID", "after": "--after RECORD"},
-            display=_text("header"),
-            columns=("record", "session", "entry", "turn", "kind", "time", "digest", "erased"),
-            drop=(),
-            empty="the record is empty",
-            reads=True,
-            needs="record",
-        ),
-        Verb(
-            name="audit.export",
-            summary="The records as JSON lines.",
-            run=show_record,
-            example="neuralclaw audit export > audit.jsonl",
-            help=_RECORDS,
-            spelled={"session": "--session ID", "after": "--after RECORD"},
-            json_lines=True,
-            reads=True,
-            needs="record",
         ),
     ),
 )

@@ -1,6 +1,6 @@
 """Values of the commands about the record, as people read them: lines with their styles, or a row in other words."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -11,6 +11,7 @@ from ...channels.screen import exact
 from ...channels.value_text import field_lines, local, value_text
 from ...types.entries import rfc3339
 from ...types.events import ApprovalRequested, ApprovalResolved
+from .anchoring import anchor_sentence, bad_place, next_step, uncompared
 
 Lines = list[tuple[str, str]]
 
@@ -86,12 +87,71 @@ def revoked_lines(grant: Mapping[str, Any]) -> Lines:
 
 def verified_lines(report: Mapping[str, Any]) -> Lines:
     """Whether the record is whole, and what is the first that is not."""
+    bad, anchor = report["bad"], report["anchor"]
+    lines: Lines = []
     if report["ok"]:
-        return [(f"whole: {report['records']} records, {report['erased']} erased, head {report['head'][:16]}", "")]
-    bad = report["bad"]
-    return [(f"NOT WHOLE: record {bad['record']} of session {bad['session']}: {bad['why']}", "")]
+        anchored = "anchored" if anchor is not None else "not anchored, so a cut of its end would not be found"
+        lines.append((f"whole: {report['records']} records, {report['erased']} erased, head {report['head'][:16]}, {anchored}", ""))
+    elif bad is not None:
+        lines.append((typed(f"NOT WHOLE: {bad_place(bad)}: {bad['why']}; {next_step(bad)}"), ""))
+    for one in (anchor, *report["anchors"]):
+        if one is not None and not one["ok"]:
+            lines.append((typed(f"NOT AS ANCHORED in {one['place']}: {anchor_sentence(one['record'], one['why'])}"), ""))
+        elif one is not None and one["note"]:
+            lines.append((f"{'anchored in ' if one['record'] else ''}{one['place']}: {one['note']}", ""))
+    return [*lines, *((f"not compared: {uncompared(one)}", "") for one in report["unchecked"])]
+
+
+def decided_lines(shown: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Lines | None:
+    """What decided about a call, and who answered; None for a list of records."""
+    if not isinstance(shown, Mapping):
+        return None
+    what = {"allow": "allowed", "ask": "stopped: it needs a person", "forbid": "forbidden", "": "never judged"}[shown["decision"]]
+    lines: Lines = [(exact(f"{shown['call_id']}: {shown['tool']} was {what}, by {shown['by'] or 'nobody'}, {local(shown['time'])}"), "bold")]
+    policy = {True: "today's", False: "not today's", None: "not on record" if not shown["policy"] else "not compared with today's"}[shown["policy_now"]]
+    came = " ".join(filter(None, (shown["origin"], f"through {shown['channel']}" if shown["channel"] else "", shown["sender"])))
+    fields = {
+        "reasons": "; ".join(shown["reasons"]) or "no rule was against it",
+        "rules": ", ".join(shown["rules"]),
+        "risk": f"{shown['risk']}, tier {shown['tier']}" if shown["risk"] else "",
+        "labels": ", ".join(shown["labels"]) or "none",
+        "policy": f"{shown['policy'][:16]} ({policy}){_policy_words(shown['policy_text'])}" if shown["policy"] else policy,
+        "trust": f"{shown['trust']}, approvals {shown['approvals']}",
+        "message": came,
+        "place": f"session {shown['session']}, turn {shown['turn']}, record {shown['record']}, workspace {shown['workspace']}",
+        "standing": ", ".join(shown["standing"]),
+        "others": f"{', '.join(shown['others'])}: later calls to which the model gave the same id" if shown["others"] else "",
+    }
+    lines += [(exact(f"  {name:<9} {value}"), "") for name, value in fields.items() if value]
+    for word, answer in [*(("question", one) for one in shown["answers"]), *(("given", one) for one in shown["given"])]:
+        where = "".join(f", {by} {answer[name]}" for name, by in (("channel", "through"), ("process", "in")) if answer[name])
+        said = f"{answer['decision'] or 'no answer'} by {answer['by']}, {local(answer['answered'])}{where}" if answer["answered"] else "waits for an answer"
+        covers = f"; it covers {answer['covers']}" if answer["covers"] else ""
+        lines.append((exact(f"  {word:<9} {answer['approval_id']}, asked {local(answer['asked'])}: {said}{covers}"), ""))
+    return lines
+
+
+def _policy_words(policy: Mapping[str, Any] | None) -> str:
+    """The main points of a policy, in words; all of it is in the JSON value."""
+    if policy is None:
+        return "; its text was not kept"
+    asks = ", ".join(policy.get("require_confirmation_for", ())) or "no risk"
+    owner = "".join(f", {rule.get('id')}: {rule.get('decision')}" for rule in policy.get("rules", ()))
+    return f": level {policy.get('default_permission_level')}, asks for {asks}, programs off the list: {policy.get('unlisted_commands')}{owner}"
+
+
+def anchored_lines(anchor: Mapping[str, Any]) -> Lines:
+    """Where a home is anchored now, or whether it is as a mark says."""
+    if not anchor["ok"]:
+        return [(typed(f"NOT AS THE TEXT SAYS: {anchor_sentence(anchor['record'], anchor['why'])}"), "")]
+    if anchor["place"] == "the text":
+        return [(f"as the text says: record {anchor['record']} is the one that was sent", "")]
+    return [(f"anchored: record {anchor['record']}, in {anchor['place']}", "")]
 
 
 def header_row(record: Mapping[str, Any]) -> dict[str, Any]:
-    """A header of the record with its time, and a word where its body was erased."""
-    return {**record, "time": rfc3339(record["time"]), "erased": "erased" if record["erased"] else ""}
+    """A header of the record with its time, and a word where its body was erased; what decided about a call as it is."""
+    if "call_id" in record:
+        return dict(record)
+    row = {name: record[name] for name in ("record", "session", "entry", "turn", "kind", "time", "digest")}
+    return row | {"time": rfc3339(record["time"]), "erased": "erased" if record["erased"] else ""}

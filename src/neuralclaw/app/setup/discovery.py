@@ -14,7 +14,7 @@ from ... import config
 from ...errors import ConfigError
 from ...plugins import load
 from ...safety.gate import PolicyGate
-from ..models.service_models import listing, shown
+from ..models.service_models import listing
 
 LOOK_SECONDS = 1.0
 """How long the look for model files may take in all."""
@@ -84,7 +84,7 @@ async def ollama(loaded: config.LoadedSettings, gate: PolicyGate) -> tuple[str, 
     except ConfigError:  # an address that is none: who wants Ollama is told when it is chosen
         return "", ()
     found = await listing(gate, service, OLLAMA_SECONDS)
-    return (shown(service).removesuffix("/v1"), found.models or ()) if found.ok else ("", ())
+    return (service.address.removesuffix("/v1"), found.models or ()) if found.ok else ("", ())
 
 
 def folders(loaded: config.LoadedSettings) -> list[str]:

@@ -18,6 +18,12 @@ from ...errors import ConfigError, NeuralClawError
 from ...plugins import load
 from ...ports import HttpResponse, Net
 from ...safety.gate import PolicyGate
+from ...types.actions import Action
+from ...types.grants import Grant
+from ...types.questions import Answers
+from ...types.risk import Power, Risk
+from ...types.signals import Denied, Parked
+from ...types.tools import ToolSpec, Touch
 from .discovery import trouble
 
 DEFAULT_URL = "https://huggingface.co/bartowski/SmolLM2-135M-Instruct-GGUF/resolve/main/SmolLM2-135M-Instruct-Q8_0.gguf"
@@ -30,6 +36,17 @@ MAGIC = b"GGUF"
 REDIRECTS = 5
 SILENCE_SECONDS = 60.0
 TELL_SECONDS = 1.0
+
+FOLLOWED = ToolSpec(
+    name="fetch_model",
+    description="Fetch a model file.",
+    input_schema={},
+    risk=Risk.LOW,
+    powers=(Power.NETWORK,),
+    touches=(Touch("url", "url"),),
+    source="external",
+)
+"""What a redirect to a host that nobody named is judged as."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,200}")
 
@@ -46,8 +63,8 @@ class FetchedFile(msgspec.Struct, frozen=True):
 async def fetch(gate: PolicyGate, url: str, home: str, tell: Callable[[str], None], *, max_bytes: int = MAX_BYTES) -> FetchedFile:
     """Download a GGUF file; one of that name that is already there is taken as it is. Nothing is left behind where it fails.
 
-    `tell` gets a line about every second. Redirects are followed, never from https to http. Raises `ConfigError` for an address that
-    names no GGUF file, `NeuralClawError` for everything else.
+    `tell` gets a line about every second. Redirects are followed, never from https to http, and to another host only where it is a public one.
+    Raises `ConfigError` for an address that names no GGUF file, `NeuralClawError` for everything else.
     """
     folder = os.path.join(home, "models")  # noqa: PTH118
     path = os.path.join(folder, file_name(url))  # noqa: PTH118
@@ -88,6 +105,10 @@ def file_name(url: str) -> str:
     return name
 
 
+def _host(url: str) -> str:
+    return urlsplit(url).netloc.rpartition("@")[2].lower()
+
+
 def digest_of(path: str) -> str:
     with open(path, "rb") as file:  # noqa: PTH123
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -101,14 +122,27 @@ class Download:
 
     async def run(self, url: str) -> tuple[int, str]:
         """Follow redirects to the file and write it; its size and SHA-256."""
+        named = _host(url)
         for _ in range(REDIRECTS + 1):
-            host = urlsplit(url).netloc.rpartition("@")[2].lower()
-            grant = self._gate.standing_grant(hosts=[host])
+            host = _host(url)
+            grant = self._gate.standing_grant(hosts=[host]) if host == named else await self._judged(url)
             async with self._net.request(grant, "GET", url, headers={"User-Agent": "neuralclaw"}, body=None, timeout=SILENCE_SECONDS) as response:
                 if response.status == 200:
                     return await self._body(response, host)
                 url = self._next(url, response)
         raise NeuralClawError(f"more than {REDIRECTS} redirects; nothing was kept")
+
+    async def _judged(self, url: str) -> Grant:
+        """The grant for a host that the person did not name: the one that was named leads there, so it must be a public one."""
+        action = Action(session="", turn=0, call_id="download", spec=FOLLOWED, arguments={"url": url}, workspace="/")
+        try:
+            return await self._gate.authorize(action, Answers())
+        except Denied as denied:
+            raise NeuralClawError(f"the address redirects to another one, which is not followed: {denied}; nothing was kept") from denied
+        except Parked as parked:
+            hint = f"name that address yourself: neuralclaw init --fetch-model {url}"
+            why = f"the address redirects to another one, which is asked about: {parked.question.summary}; nothing was kept"
+            raise NeuralClawError(why, hint=hint) from parked
 
     def _next(self, url: str, response: HttpResponse) -> str:
         """Where a redirect leads."""
@@ -116,8 +150,9 @@ class Download:
         if response.status not in (301, 302, 303, 307, 308) or not place:
             raise NeuralClawError(f"{url} answers with status {response.status}; nothing was kept", hint="check the address")
         following = urljoin(url, place)
-        if urlsplit(following).scheme not in ("http", "https") or (url.startswith("https:") and not following.startswith("https:")):
-            raise NeuralClawError("the address leads from https to an unprotected one; nothing was kept")
+        scheme, target = urlsplit(url).scheme, urlsplit(following).scheme
+        if target not in ("http", "https") or (scheme == "https" and target == "http"):
+            raise NeuralClawError(f"the address redirects from {scheme} to {target}, which is not followed; nothing was kept")
         return following
 
     async def _body(self, response: HttpResponse, host: str) -> tuple[int, str]:

@@ -15,6 +15,7 @@ from ...config.save import save
 from ...errors import ConfigError, LLMError
 from ...plugins import load
 from ...safety.gate import PolicyGate
+from ...sandbox.own_code import own_places
 from ...sandbox.system_facts import SystemFacts
 from ...types.messages import Failure, Finished, ModelReply, Notice, Request, Retrying, UserMessage
 from ..capabilities import Capabilities
@@ -22,6 +23,7 @@ from ..clock import SystemClock
 from ..home import read_command
 from ..models.model_resolver import OWN, ModelResolver
 from ..models.service_models import ModelListing, listing
+from ..secret_store.stored import stored_secrets
 from .discovery import SetupFindings, find, local_engine, providers
 
 QUESTION = "Reply with the word ready."
@@ -76,8 +78,9 @@ class Setup:
     def __init__(self, home: str | None, environ: Mapping[str, str]) -> None:
         self._home, self._environ = home, environ
         self.file, self.exists = config.target(home, environ)
-        self.loaded = config.load(home=home, environ=environ, extensions=Capabilities.load)
+        self.loaded = config.load(home=home, environ=environ, extensions=Capabilities.load, stored=stored_secrets)
         self.gate = gate_of(self.loaded)
+        self._fresh = not self.exists and not self.loaded.dotenv
 
     async def find(self) -> SetupFindings:
         """What is there on this machine."""
@@ -139,7 +142,9 @@ class Setup:
         """The settings as they would be with this choice, for a trial of it."""
         self.check_key(choice)
         extra = {self.key_variable(choice.service): choice.key} if choice.key else {}
-        return alone(config.load(home=self._home, environ={**self._environ, **extra}, overrides=self.values(choice), extensions=Capabilities.load))
+        return alone(
+            config.load(home=self._home, environ={**self._environ, **extra}, overrides=self.values(choice), extensions=Capabilities.load, stored=stored_secrets)
+        )
 
     def values(self, choice: SetupChoice) -> dict[str, Any]:
         """The keys of the configuration file that this choice sets."""
@@ -184,11 +189,22 @@ class Setup:
     def save(self, choice: SetupChoice) -> list[str]:
         """Write the files; their paths, the configuration last."""
         variables = {self.key_variable(choice.service): choice.key} if choice.key else {}
+        if variables and self.in_secret_store(choice):
+            store = load("secrets.store")(self.loaded.home, self.loaded.env)
+            for name, key in variables.items():
+                store.put(name, key, keyring=False)  # cron jobs, which have none, find it too
+            return [store.path, *save(self.file, self.values(choice), {})]
         return save(self.file, self.values(choice), variables)
+
+    def in_secret_store(self, choice: SetupChoice) -> bool:
+        """Whether a key of this choice is kept in the secret store: there is one, or this home is new and its owner has used no `.env`, which wins over it."""
+        store = load("secrets.store")(self.loaded.home, self.loaded.env)
+        fresh = self._fresh and bool(config.state_directory(self.loaded.env))
+        return (fresh or bool(store.exists())) and self.key_variable(choice.service) not in self.loaded.dotenv
 
     def overruled(self, choice: SetupChoice) -> str:
         """What, after saving, still speaks against the choice: a variable that wins over the file; "" as a rule."""
-        loaded = config.load(home=self._home, environ=self._environ, extensions=Capabilities.load)
+        loaded = config.load(home=self._home, environ=self._environ, extensions=Capabilities.load, stored=stored_secrets)
         llm = loaded.settings.llm
         for key, wanted in (("llm.default_provider", choice.service), ("llm.default_model", choice.model or None)):
             if (llm.default_provider if key.endswith("provider") else llm.default_model) != wanted:
@@ -220,8 +236,9 @@ def absolute(path: str, person_home: str) -> str:
 
 
 def gate_of(loaded: config.LoadedSettings) -> PolicyGate:
-    """A gate for standing grants alone, of a home that need not exist yet: it judges no call."""
-    policy = config.policy(loaded.settings, home=loaded.home, person_home=loaded.env.get("HOME", ""))
+    """A gate for standing grants, and for where a download is redirected, of a home that need not exist yet."""
+    data = config.data_places(loaded.home, loaded.env)
+    policy = config.policy(loaded.settings, own_data=data, person_home=loaded.env.get("HOME", ""), own=own_places())
     return PolicyGate(policy, SystemFacts(policy, loaded.env.get("PATH", "")), SystemClock(), read_command)
 
 

@@ -54,7 +54,9 @@ class ToolVerbs:
             origin=Origin(),
             labels=row.labels if row is not None else NONE,
         )
-        return _plain(await self._home.gate.judge(action, await self._store.grants(session or "", self._defaults.workspace)))
+        told = _plain(await self._home.gate.judge(action, await self._store.grants(session or "", self._defaults.workspace)))
+        del told["policy"]  # as in policy explain
+        return told
 
     async def call(self, name: str, arguments: dict[str, Any], session: str | None, approvals: ApprovalsMode | None, trust: str | None) -> dict[str, Any]:
         """The `tool.finished` object of a call through the whole pipeline."""

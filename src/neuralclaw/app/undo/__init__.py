@@ -1,0 +1,1 @@
+"""Undo: what calls change is kept, and brought back on a word."""

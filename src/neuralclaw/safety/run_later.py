@@ -1,0 +1,67 @@
+"""Places that code is later run from, as far as a path shows it: the table by which commands are held back too."""
+
+from functools import cache
+
+import msgspec
+
+from ..types.datafile import read_data_file
+from .paths import under
+
+FILE = "sandbox/tables/run_later.json"
+
+
+class LaterRow(msgspec.Struct, frozen=True):
+    """Names of places, and who runs what lies there. `where`: in a directory of git's own, anywhere, in a repository, or at the top of a place to write."""
+
+    who: str
+    where: str
+    names: tuple[str, ...]
+
+
+class LaterTable(msgspec.Struct, frozen=True):
+    """The part of the file that is about names."""
+
+    rows: tuple[LaterRow, ...]
+
+
+@cache
+def _names() -> dict[str, dict[tuple[str, ...], str]]:
+    """`where` -> the parts of a name, in small letters -> who runs it."""
+    found: dict[str, dict[tuple[str, ...], str]] = {}
+    for row in read_data_file(FILE, LaterTable).rows:
+        found.setdefault(row.where, {}).update({tuple(name.lower().split("/")): row.who for name in row.names})
+    return found
+
+
+def runs_later(path: str, roots: tuple[str, ...], git: str = "") -> str:
+    """Who runs, or follows, what lies at this path below one of `roots`, "" for nobody. Where a repository begins does not show in a path, so each may
+    be its top. `git`: a directory above the path that git may take for its own, whatever its name. Raises `ConfigError` for a damaged table."""
+    root = max((one for one in roots if under(path, one)), key=len, default=None)
+    if root is None:
+        return ""
+    parts = tuple(part for part in path[len(root) :].lower().split("/") if part)
+    names = _names()
+    for at in range(len(parts)):
+        for where in ("anywhere", "repository", *(("root",) if at == 0 else ())):
+            for name, who in names.get(where, {}).items():
+                if parts[at : at + len(name)] == name:
+                    return who
+    if path.endswith("/HEAD"):
+        return "git"  # it makes a repository of its directory
+    beside = tuple(path[len(git) + 1 :].lower().split("/")) if git and under(path, git) else ()
+    return _in_git(parts, names.get("git", {})) or _below(beside, names.get("git", {}))
+
+
+def _in_git(parts: tuple[str, ...], names: dict[tuple[str, ...], str]) -> str:
+    """The same for git's own directory, the file that leads to one, and a bare repository."""
+    start = next((at + 1 for at, part in enumerate(parts) if part.endswith(".git")), None)
+    if start is None:
+        return ""
+    return "git" if parts[-1] == ".git" else _below(parts[start:], names)
+
+
+def _below(parts: tuple[str, ...], names: dict[tuple[str, ...], str]) -> str:
+    """The same for the parts below a directory of git's own."""
+    if not parts or parts[-1].endswith(".sample"):
+        return ""
+    return next((who for at in range(len(parts)) for name, who in names.items() if parts[at : at + len(name)] == name), "")

@@ -1,0 +1,1 @@
+"""One container per session, through the Docker API of Docker or Podman."""

@@ -1,0 +1,35 @@
+"""Whether a settings file of a home, which every command may read otherwise, has a password or a token in it."""
+
+import re
+from functools import lru_cache
+
+LONGEST = 256 * 1024
+"""Bytes of such a file; a longer one counts as one that may hold a credential."""
+# Compiled (and kept by `re`) when first needed.
+_COMMENT = rb"(?m)^\s*[#;].*$"
+_CREDENTIAL = (
+    rb"(?im)"
+    rb"://[^/\s\"'@:]*:[^/\s\"'@]+@"  # a user's name and password in an address
+    rb"|://(?!git@)[^/\s\"'@]{16,}@"  # a token in place of a name
+    rb"|(?:token|password|passwd|smtppass|secret|secret-key|api-?key|_auth)[\"']?\s*[=:]\s*[\"']?[^\s\"',}\]]"  # also in a table on one line
+    rb"|/t/[^/\s\"']+/"  # a token of conda, in the address of a channel
+    rb"|\b(?:authorization|private-token|x-api-key|cookie)\s*:|\bpassword=\S"
+)
+
+
+def holds_credential(path: str) -> bool:
+    """Whether the file at this path, settings of git, cargo, npm, pip or conda, names a password or a token outside its comments.
+
+    True where it cannot be read through.
+    """
+    try:
+        with open(path, "rb") as file:
+            data = file.read(LONGEST + 1)
+    except OSError:
+        return True
+    return len(data) > LONGEST or _found(data)
+
+
+@lru_cache(16)
+def _found(data: bytes) -> bool:
+    return re.search(_CREDENTIAL, re.sub(_COMMENT, b"", data)) is not None

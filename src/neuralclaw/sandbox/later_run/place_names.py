@@ -1,0 +1,91 @@
+"""Which names are places that code is later run from, and who runs it: the table `run_later.json`."""
+
+import os
+from functools import cache
+from typing import Literal
+
+import msgspec
+
+from ...types.datafile import damaged, read_data_file
+
+FILE = "sandbox/tables/run_later.json"
+HEAD = "HEAD"
+"""A file of this name makes a repository of a directory that has `objects` and `refs`: git then follows the settings and hooks beside it."""
+PlaceScope = Literal["git", "anywhere", "repository", "root"]
+
+
+class PlaceRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Names of places, and who runs what lies there. `where`: in a directory of git's own, anywhere, at the top of a repository or of a place that a command
+    may write, or there alone. `examples`: paths in a repository that is the workspace, and whether they are such places."""
+
+    who: str
+    where: PlaceScope
+    names: tuple[str, ...]
+    examples: dict[str, bool]
+
+
+class PlaceTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The file. `last`: directories that are looked through after all others, since they are large and nobody works in them."""
+
+    rows: tuple[PlaceRow, ...]
+    last: frozenset[str]
+
+
+class PlaceNames(msgspec.Struct, frozen=True):
+    """The table by name, in small letters."""
+
+    git: dict[str, str]
+    anywhere: dict[str, str]
+    repository: dict[str, str]
+    root: dict[str, str]
+    last: frozenset[str]
+
+
+@cache
+def place_names() -> PlaceNames:
+    """Raises `ConfigError` for a damaged table."""
+    table = read_data_file(FILE, PlaceTable)
+    found: dict[PlaceScope, dict[str, str]] = {"git": {}, "anywhere": {}, "repository": {}, "root": {}}
+    for row in table.rows:
+        for name in row.names:
+            if name.startswith(("/", "..")) or name.lower() in found[row.where]:
+                raise damaged(FILE, name, "it is not a name below a directory, or occurs twice")
+            found[row.where][name.lower()] = row.who
+    return PlaceNames(**found, last=table.last)
+
+
+@cache
+def top_names(root: str) -> dict[str, str]:
+    """Names at the top of this place to write, and who runs what lies there: where it is the `.config` of a home itself, `autostart` stands there too."""
+    names, beneath = place_names().root, root.lower() + "/"
+    heads = {name: [name[: at + 1] for at, letter in enumerate(name) if letter == "/"] for name in names}
+    inside = {name.removeprefix(head): who for name, who in names.items() for head in heads[name] if beneath.endswith("/" + head)}
+    return {**names, **inside}
+
+
+def named_place(path: str) -> bool:
+    """Whether a path alone, by its names, is such a place or lies in one, whatever is there."""
+    names = place_names()
+    parts = path.lower().split("/")
+    if any(part in names.anywhere or part in names.repository or part in names.root for part in parts):
+        return True
+    tails = {"/".join(parts[at : at + 2]) for at in range(len(parts))}
+    if tails & names.root.keys():
+        return True
+    return any(part == ".git" and (not parts[at + 1 :] or _in_git(parts[at + 1 :])) for at, part in enumerate(parts)) and os.path.basename(path) != ".git"
+
+
+def _in_git(parts: list[str]) -> bool:
+    git = place_names().git
+    return any(part in git for part in parts) or any("/".join(parts[at : at + 2]) in git for at in range(len(parts)))
+
+
+def whole_place(path: str, root: str) -> str:
+    """The whole place that a path of a repository is or lies in, "" for none. `root`: the repository, where it is the place to write itself, else ""."""
+    names, parts = place_names(), path.split("/")
+    at_top = top_names(root) if root else {}
+    for depth, part in enumerate(parts):
+        small, head = part.lower(), "/".join(parts[: depth + 1])
+        if small in names.anywhere or (depth == 0 and small in names.repository) or head.lower() in at_top:
+            return head
+    return ""

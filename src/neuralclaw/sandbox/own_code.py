@@ -1,0 +1,57 @@
+"""Where the agent's own code lies: its package, the Python that runs it, the packages that it imports, the program it was started as.
+
+Whoever may write there runs what he likes at the agent's next start, outside of every sandbox. So no command and no file tool may, also where it lies in the
+workspace (`.venv` of a copy of the repository) or in an allowed path.
+"""
+
+import os
+import sys
+from functools import cache
+
+from .program_lookup import beneath
+
+_PROGRAM = "neuralclaw"
+_PACKAGE = os.path.dirname(os.path.dirname(__file__))
+_PACKAGES = ("site-packages", "dist-packages")
+_SHARED = ("/", "/usr", "/usr/local")
+"""Prefixes that hold much besides a Python; of these only its packages and its program are the agent's."""
+SYSTEM_DIRECTORIES = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
+_STORES = ("/nix/store", "/gnu/store", "/home/linuxbrew/.linuxbrew")
+"""Directories of package managers that change nothing in place, or are no place to work in."""
+
+
+@cache
+def own_places() -> tuple[str, ...]:
+    """Absolute and real; each covers all below it."""
+    prefixes = [path for path in map(os.path.realpath, (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix)) if path not in _SHARED]
+    packages = [path for path in sys.path if os.path.isabs(path) and os.path.basename(path) in _PACKAGES]
+    started = [sys.argv[0]] if sys.argv and os.path.basename(sys.argv[0]) == _PROGRAM and os.path.exists(sys.argv[0]) else []
+    links = [os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path)) for path in started]
+    files = [os.path.realpath(path) for path in (_PACKAGE, sys.executable, *packages, *started)]
+    found: list[str] = []
+    for path in sorted({*prefixes, *files, *links}, key=lambda one: one.split("/")):
+        if not (found and beneath(path, found[-1])):
+            found.append(path)
+    return tuple(found)
+
+
+def protected_places(workspace: str) -> tuple[str, ...]:
+    """Those of `own_places` that this workspace does not lie in: who works in one of them has to change it."""
+    return tuple(path for path in own_places() if not beneath(workspace, path))
+
+
+def trusted_path(path_env: str, writable: tuple[str, ...] = ()) -> str:
+    """The directories of a search path from which the agent itself starts programs: those of the system, none that a command may write.
+
+    `writable`: absolute real directories that commands may write. A virtual environment, `node_modules` or a home may be written by a command, or lie in
+    the next workspace.
+    """
+    return ":".join(directory for directory in path_env.split(":") if _is_trusted(directory, writable))
+
+
+def _is_trusted(directory: str, writable: tuple[str, ...]) -> bool:
+    if not os.path.isabs(directory):
+        return False
+    real = os.path.realpath(directory)
+    known = real in {os.path.realpath(place) for place in SYSTEM_DIRECTORIES} or any(beneath(real, store) for store in _STORES)
+    return known and not any(root != "/" and beneath(real, root) for root in writable)

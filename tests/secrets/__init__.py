@@ -1,0 +1,1 @@
+"""The secret store, its commands, and what is taken out of texts."""
