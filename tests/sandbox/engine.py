@@ -34,7 +34,8 @@ class Daemon:
         self.engine = ContainerEngine(self.socket)
         with (place / "log").open("wb") as log:
             command = ["setpriv", "--pdeathsig", "TERM", *self.command(place)]
-            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=place, start_new_session=True)
+            env = {**os.environ, **self.settings(place)}
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=place, env=env, start_new_session=True)
         until_blocking(lambda: self.process.poll() is not None or self._answers())
         if self.process.poll() is not None:
             raise AssertionError((place / "log").read_text()[-2000:])
@@ -44,6 +45,10 @@ class Daemon:
     def command(self, place: Path) -> list[str]:
         """What starts it, with everything it keeps below this place."""
         raise NotImplementedError
+
+    def settings(self, place: Path) -> dict[str, str]:
+        """What its environment says besides that of the tests."""
+        return {"TMPDIR": str(place)}
 
     def _answers(self) -> bool:
         try:
@@ -74,23 +79,41 @@ class Daemon:
 
 class Docker(Daemon):
     def command(self, place: Path) -> list[str]:
-        storage = ["--storage-driver", "vfs", "--data-root", f"{place}/data", "--exec-root", f"{place}/run", "--pidfile", f"{place}/pid"]
+        places = ["--data-root", f"{place}/data", "--exec-root", f"{place}/run", "--pidfile", f"{place}/pid"]
+        storage = ["--storage-driver", "overlay2" if layered() else "vfs", *places]
         network = ["--iptables=false", "--ip6tables=false", "--bridge=none"]
         names = ["--containerd-namespace", f"nc{os.getpid()}", "--containerd-plugins-namespace", f"nc{os.getpid()}-plugins"]
         return ["dockerd", *storage, *network, *names, "-H", f"unix://{self.socket}"]
 
 
 class Podman(Daemon):
-    """Started by root. `runc` runs its containers where it is there, since Docker brings it."""
+    """Started by root. `runc` runs its containers where it is there, since Docker brings it. For each program that ended, Podman keeps a process for five
+    minutes, which then looks through the containers; here for some seconds, since the tests start hundreds."""
+
+    def settings(self, place: Path) -> dict[str, str]:
+        (place / "containers.conf").write_text("[engine]\nexit_command_delay = 10\n")
+        return {**super().settings(place), "CONTAINERS_CONF": f"{place}/containers.conf"}
 
     def command(self, place: Path) -> list[str]:
-        storage = ["--storage-driver", "vfs", "--root", f"{place}/data", "--runroot", f"{place}/run", "--tmpdir", f"{place}/tmp"]
+        driver = ["--storage-driver", "overlay", "--storage-opt", "overlay.skip_mount_home=true"] if layered() else ["--storage-driver", "vfs"]
+        storage = [*driver, "--root", f"{place}/data", "--runroot", f"{place}/run", "--tmpdir", f"{place}/tmp"]
         return ["podman", *storage, "--cgroup-manager", "cgroupfs", "--runtime", "runc", "system", "service", "--time", "0", f"unix://{self.socket}"]
 
 
 PROGRAMS_OF = {"docker": "dockerd", "podman": "podman"}
 ENGINES = [name for name, program in PROGRAMS_OF.items() if os.geteuid() == 0 and shutil.which(program)]
 """Those that can be started here: the program is there, and this is root."""
+
+
+@cache
+def layered() -> bool:
+    """Whether the files of an engine can lie in layers here. Where they cannot, each container is a copy of its whole image."""
+    with tempfile.TemporaryDirectory(prefix="nc-engine-", dir="/var/tmp") as place:
+        for name in ("lower", "upper", "work", "merged"):
+            Path(place, name).mkdir()
+        layers = f"lowerdir={place}/lower,upperdir={place}/upper,workdir={place}/work"
+        command = ["unshare", "--mount", "mount", "-t", "overlay", "overlay", "-o", layers, f"{place}/merged"]
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 @cache

@@ -110,16 +110,34 @@ async def test_nothing_runs_on_where_the_engine_hangs_in_the_middle_of_a_command
     assert (await sh(box, command_grant(workspace), "echo anew")).stdout == b"anew\n"
 
 
-async def test_what_an_engine_passes_on_late_is_not_lost(engine: Daemon, workspace: Path, tmp_path: Path) -> None:
+@pytest.fixture
+def late(engine: Daemon, tmp_path: Path) -> Iterator[ContainerSandbox]:
+    """A sandbox whose engine passes on late what programs write."""
     with SlowEngine(engine.socket, str(tmp_path / "slow")) as slow:
         threading.Thread(target=slow.serve_forever, daemon=True).start()
         box = ContainerSandbox(ContainerOptions(image=IMAGE, data_home=str(tmp_path / "home")), env={"DOCKER_HOST": f"unix://{tmp_path}/slow"})
         try:
-            done = await sh(box, command_grant(workspace), "echo late; echo also >&2; sleep 100 &")
+            yield box
         finally:
             box.close()
             slow.shutdown()
+
+
+async def test_what_an_engine_passes_on_late_is_not_lost(late: ContainerSandbox, workspace: Path) -> None:
+    done = await sh(late, command_grant(workspace), "echo late; echo also >&2; sleep 100 &")
     assert (done.exit_code, done.stdout, done.stderr) == (0, b"late\n", b"also\n")
+
+
+@pytest.mark.parametrize("held", ["", "; sleep 100 &"])
+async def test_neither_is_it_where_the_container_cannot_be_emptied(engine: Daemon, late: ContainerSandbox, workspace: Path, held: str) -> None:
+    """Its first process is stopped, so that it ends nothing, and the container is ended as a whole."""
+    assert (await sh(late, command_grant(workspace), "true")).exit_code == 0
+    (name,) = engine.containers()
+    first = engine.engine.call("GET", f"/containers/{name}/json")["State"]["Pid"]
+    os.kill(first, signal.SIGSTOP)
+    done = await sh(late, command_grant(workspace), f"echo late; echo also >&2{held}")
+    assert (done.exit_code, done.stdout, done.stderr) == (0, b"late\n", b"also\n")
+    await until(lambda: not Path(f"/proc/{first}").exists())
 
 
 @pytest.fixture

@@ -25,9 +25,10 @@ _PATIENCE = 0.4
 """Seconds after which a container whose first process does not answer is ended by the engine."""
 _ANSWER = 10.0
 """Seconds in which an engine that is well does what takes it some milliseconds."""
+_MAKING = 120.0
+"""Seconds in which it makes or starts a container. Where its storage has no layers (`vfs`) it copies the whole image, which takes long on a busy disk."""
 _END = 2.0
 _LOOK = 0.1
-_DRAIN = 0.05
 _CHUNK = 1 << 16
 UNSTARTED = b"OCI runtime exec failed"
 UNSTARTED_BY_PODMAN = re.compile(rb"Error: .*: OCI (runtime|permission) ")
@@ -49,7 +50,7 @@ class RunningContainer:
 
     def started(self) -> None:
         """To be called once, after it was made: the first process runs when this returns."""
-        self.engine.call("POST", f"/containers/{self.id}/start")
+        self.engine.call("POST", f"/containers/{self.id}/start", seconds=_MAKING)
         if not self.order(b"k", 5.0):
             raise EngineError("its first process did not answer")
         first = self.engine.call("GET", f"/containers/{self.id}/json")["State"]["Pid"]
@@ -170,7 +171,7 @@ def create(engine: ContainerEngine, told: Mapping[str, Any], name: str) -> str:
     host = told["HostConfig"]
     with _named_profile(engine) as profiled:
         body = {**told, "HostConfig": {**host, "SecurityOpt": [*host["SecurityOpt"], f"seccomp={profiled}"]}}
-        made = engine.call("POST", "/containers/create", body=body, name=name)
+        made = engine.call("POST", "/containers/create", body=body, seconds=_MAKING, name=name)
     if warnings := made.get("Warnings"):
         engine.call("DELETE", f"/containers/{made['Id']}", force="true")
         raise EngineError(f"the engine does not keep every limit: {' '.join(warnings)}", fix="switch on control groups for memory, swap and processes")
@@ -248,6 +249,7 @@ class ContainedProgram:
         self._killed = 0.0
         self._short = container.group.killed_for_memory()
         self._code: int | None = None
+        self._ended_itself = False
         self.failure = ""
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._follow, name="container-program", daemon=True)
@@ -301,14 +303,18 @@ class ContainedProgram:
                 os.close(fd)
 
     def _copy(self) -> None:
-        """Until its streams end. After its end the processes that hold them are ended too, and what the engine has not passed on yet is waited for."""
+        """Until its streams end. After its end the processes that hold them are ended too, if need be with the container, and what the engine has not
+        passed on yet is waited for."""
         data, deadline = b"", 0.0
         while not deadline or time.monotonic() < deadline:
             if self._killed and time.monotonic() > self._killed + _PATIENCE:
                 self._container.remove()
             if not _readable(self._stream, _LOOK):
                 if not deadline and not self._runs():
-                    deadline = time.monotonic() + (_ANSWER if self._container.empty() else _DRAIN)
+                    self._ended_itself = self._container.alive
+                    if not self._container.empty():
+                        self._container.remove()
+                    deadline = time.monotonic() + _ANSWER
                 continue
             part = self._stream.recv(_CHUNK)
             if not part:
@@ -349,7 +355,7 @@ class ContainedProgram:
             with suppress(EngineError):
                 self._runs()
             self._container.remove()
-            if ended and not self._killed and self._code in (None, 0):
+            if ended and not self._ended_itself and not self._killed and self._code in (None, 0):
                 self._code = None
                 self._write(self._err, b"stopped: its container was ended\n")
             return
