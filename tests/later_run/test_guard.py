@@ -208,6 +208,28 @@ def test_what_a_file_tool_writes_while_a_command_ends_is_not_the_work_of_that(gu
     assert place.read_text() == "allowed"
 
 
+@pytest.mark.parametrize("name", PLANTS)
+@pytest.mark.invariant("later_run.put-back")
+def test_what_a_file_tool_writes_beside_it_does_not_let_a_plant_stay(guard: PlaceGuard, work: Path, name: str) -> None:
+    before = run_later(work)
+    command, _ = guard.begin(CALL, [str(work)], mounts=False, by_git=False)
+    subprocess.run(["sh", "-c", PLANTS[name]], cwd=work, env=GIT, check=False, capture_output=True)
+    plants = run_later(work)
+    beside = {str((work / path).parent) for path in planted(before, plants) if (work / path).parent.is_dir()}
+    paths = [str(work / "notes.txt"), str(work / "new" / "deep" / "notes.txt"), *(f"{place}/notes.txt" for place in sorted(beside))]
+    files = guard.begin_writing(CALL, paths)
+    (work / "new" / "deep").mkdir(parents=True)
+    (work / "new" / "deep" / "AGENTS.md").write_text("planted")
+    for path in paths:
+        Path(path).write_text("a file tool's")
+    guard.end_writing(files)
+    changes = guard.end(command)
+    assert planted(before, {path: one for path, one in run_later(work).items() if not path.endswith("notes.txt")}) == {}
+    assert [change for change in changes if change.why] == []
+    assert not (work / "new" / "deep" / "AGENTS.md").exists()
+    assert (work / "new" / "deep" / "notes.txt").read_text() == "a file tool's"
+
+
 def test_a_file_tool_that_died_leaves_nothing_to_compare(guard: PlaceGuard, work: Path, tmp_path: Path) -> None:
     files = guard.begin_writing(CALL, [str(work / "AGENTS.md")])
     os.close(files.descriptor)  # its lock goes, as with its process

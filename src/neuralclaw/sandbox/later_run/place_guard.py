@@ -53,9 +53,11 @@ class GuardedCommand(msgspec.Struct, frozen=True):
 
 
 class FilesBeingWritten(msgspec.Struct, frozen=True):
-    """Files that something other than a command writes now, and the note of that, which is locked while its process lives."""
+    """Files that something other than a command writes now, and the note of that, which is locked while its process lives. `new`: the directories around
+    them that were not there."""
 
     paths: tuple[str, ...]
+    new: frozenset[str]
     note: str
     descriptor: int
 
@@ -117,7 +119,7 @@ class PlaceGuard:
         """
         with self._locked():
             note = GuardNote(call, (), _bytes(paths), by_git=False, since_ns=time.time_ns())
-            return FilesBeingWritten(tuple(paths), *self._notes.write(note))
+            return FilesBeingWritten(tuple(paths), frozenset(above for path in paths for above in _missing_above(path)), *self._notes.write(note))
 
     def end_writing(self, files: FilesBeingWritten) -> None:
         """They are written: commands that run still are told how they stand. Raises `OSError`; the note goes in any case, with the process at the latest."""
@@ -128,7 +130,7 @@ class PlaceGuard:
                         inside = [one for one in files.paths if beneath(one, root)]
                         if inside and (saved := self._load(root)) is not None:
                             now = scan(saved, self._contents, self._hidden, saved)
-                            self._notes.tell(path, only_at(now, inside), [os.fsencode(one) for one in inside if one not in now.places])
+                            self._notes.tell(path, only_at(now, inside, files.new), [os.fsencode(one) for one in inside if one not in now.places])
                 self._notes.remove(files.note)
         finally:
             self._notes.release(files.note, files.descriptor)
@@ -292,6 +294,12 @@ def _meaning(manifest: PlaceManifest) -> tuple[object, ...]:
     places = {path: (one.state.mode, one.state.nlink, one.state.content, one.who, one.what, one.top) for path, one in manifest.places.items()}
     directories = {path: (one.kind, one.ino, one.below, one.whole, one.tops) for path, one in manifest.directories.items()}
     return places, directories, manifest.leads, manifest.nothing, manifest.unread, manifest.owed, manifest.cut
+
+
+def _missing_above(path: str) -> Iterator[str]:
+    """The directories around a path that are not there."""
+    while (path := os.path.dirname(path)) and not os.path.lexists(path):
+        yield path
 
 
 def _bytes(paths: Sequence[str]) -> tuple[bytes, ...]:
