@@ -16,7 +16,7 @@ from ...agent.redaction import redacted
 from ...capability import PRIVATE
 from ...errors import StoreError, ToolExecutionError
 from ...ports import Redaction, Sandbox, Store
-from ...sandbox.later_run.place_guard import GuardBusy, GuardedCommand, InterruptedCommand, PlaceGuard
+from ...sandbox.later_run.place_guard import GuardBusy, GuardedCommand, InterruptedCommand, PlaceGuard, Written, WrittenFile
 from ...sandbox.later_run.place_names import whole_place
 from ...sandbox.later_run.tree_comparison import PlaceChange
 from ...sandbox.program_lookup import beneath
@@ -51,8 +51,10 @@ class PlaceRecorder:
         envelope = grant.envelope
         call = RunningCall(ctx.session, ctx.turn, ctx.call_id or new_id(), grant.tool)
         if not envelope.execute and envelope.digests:
-            async with self.writing(call, list(envelope.digests)):
-                return await run()
+            async with self.writing(call, list(envelope.digests)) as written:
+                result = await run()
+                written |= {one.path: None if one.after is None else WrittenFile(bytes.fromhex(one.after)) for one in result.changes}
+            return result
         if not (envelope.execute and envelope.write):
             return await run()
         try:
@@ -69,20 +71,21 @@ class PlaceRecorder:
         return _told(result, changes, grant) if changes else result
 
     @asynccontextmanager
-    async def writing(self, call: RunningCall, paths: Sequence[str]) -> AsyncIterator[None]:
-        """Around a file tool, or an undo, that changes these files: the commands that run meanwhile did not. Raises `ToolExecutionError`, before anything is
-        written, where that cannot be noted."""
+    async def writing(self, call: RunningCall, paths: Sequence[str]) -> AsyncIterator[Written]:
+        """Around a file tool, or an undo, that changes these files, and says what it left there: the commands that run meanwhile did not. Raises
+        `ToolExecutionError`, before anything is written, where that cannot be noted."""
         try:
             with anyio.CancelScope(shield=True):  # who is cancelled here would leave a note behind
                 files = await run_sync(self._guard.begin_writing, call, paths)
         except OSError as error:
             raise ToolExecutionError(f"nothing was written: {_UNSAVED} ({error})") from error
+        written: Written = {}
         try:
-            yield
+            yield written
         finally:
             with anyio.CancelScope(shield=True):
                 try:
-                    await run_sync(self._guard.end_writing, files)
+                    await run_sync(self._guard.end_writing, files, written)
                 except OSError as error:
                     log.warning("that %d files were changed could not be told to the commands that run: %s", len(paths), error)
 

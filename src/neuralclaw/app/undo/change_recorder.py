@@ -190,7 +190,7 @@ class ChangeRecorder:
             return result
         with anyio.CancelScope(shield=True):
             row = await lookups.existing_session(self._store, call.session)
-            undo = UndoRun(self._store, self.kept, self.notify, row, call.turn, roots, lambda _: nullcontext())
+            undo = UndoRun(self._store, self.kept, self.notify, row, call.turn, roots, lambda _: nullcontext({}))
             alone = self.undoing(RunningCall(call.session, call.turn, new_id(), VERBS[0]), roots)
             result = await undo_git_line(undo, alone, changes, result)
         return result
