@@ -12,7 +12,7 @@ from ..undo.trees import standing
 from .plants import GIT
 from .test_calls import HERE, replies, terminal
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.full]
 
 
 def git(work: Path, *words: str) -> str:

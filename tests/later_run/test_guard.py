@@ -17,6 +17,8 @@ from neuralclaw.sandbox.running_call import RunningCall
 
 from .plants import GIT, PLANTS, made, planted, run_later
 
+pytestmark = pytest.mark.full
+
 CALL = RunningCall("s", 1, "c", "terminal")
 
 

@@ -11,7 +11,7 @@ from ..agent import kit
 from .test_verbs import SCANNED, opened, replies, watch_scans
 from .trees import standing
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.full]
 
 
 @pytest.fixture

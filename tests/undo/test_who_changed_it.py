@@ -30,7 +30,7 @@ from .hostile_day import Day
 from .test_verbs import opened, replies
 from .trees import standing
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.full]
 
 
 @pytest.fixture
