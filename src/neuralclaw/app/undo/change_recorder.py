@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, nullcontext
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.lowlevel
@@ -39,6 +40,9 @@ from .undo_events import SHOWN, VERBS, ChangesSaved
 from .undo_run import UndoRun
 from .undo_store import UndoStore
 
+if TYPE_CHECKING:
+    from ..later_run.place_recorder import PlaceRecorder
+
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 5.0
@@ -55,10 +59,22 @@ Run = Callable[[], Awaitable[ToolResult]]
 
 
 class ChangeRecorder:
-    """Records, for one home, what calls change. `notify` tells this process's subscribers of entries that were written."""
+    """Records, for one home, what calls change. `notify` tells this process's subscribers of entries that were written.
 
-    def __init__(self, loaded: LoadedSettings, store: Store, redaction: Redaction, *, allowed: Sequence[str], protected: Sequence[str]) -> None:
-        self._store, self._redaction = store, redaction
+    `places`: puts back what commands changed in places that code is later run from.
+    """
+
+    def __init__(
+        self,
+        loaded: LoadedSettings,
+        store: Store,
+        redaction: Redaction,
+        *,
+        places: "Callable[[], PlaceRecorder]",
+        allowed: Sequence[str],
+        protected: Sequence[str],
+    ) -> None:
+        self._store, self._redaction, self._places = store, redaction, places
         self._allowed, self._protected = tuple(allowed), tuple(protected)
         self.kept = UndoStore(loaded.home, loaded.section("undo"), roots=1 + len(self._allowed))
         """What is kept in this home, under its settings."""
@@ -165,6 +181,7 @@ class ChangeRecorder:
         outside = [NotKept(root.encode(errors="surrogateescape"), "it is outside what undo keeps") for root in others]
         outside = [one for one in outside if not any(_beneath(one.path, root) for root in (*roots, *grant.envelope.making) if os.fsencode(root) != one.path)]
         watched, places, begun = list[SavedTree](), {os.fsencode(root) for root in roots}, False
+        await self._places().settle()  # first: what is put back of a dead command is no work of this one, which undo would take back
         try:
             missing = await self._begin(call, roots, watched)
             seen = {os.fsencode(tree.root) for tree in watched}
@@ -282,6 +299,7 @@ class ChangeRecorder:
         Raises `OSError`, `StoreError` where something cannot be saved, and `Stopped` where it takes too long.
         """
         begun: list[SavedTree] = []
+        await self._places().settle()  # what dead commands left there is put back, and is nothing that undo or redo brings back
         try:
             for tree in map(self.kept.tree, dict.fromkeys(roots)):  # one inside another too: turns of a session may have run in both
                 if tree.known:
