@@ -347,3 +347,14 @@ def test_where_a_part_of_a_home_is_the_place_to_write_its_places_are_found_too(g
     assert [change.path for change in guarded(guard, root, made) if change.path.endswith(Path(name).name)] == [str(root / name)]
     assert not (root / name).exists()
     assert (root / "notes/a.desktop").exists()
+
+
+@pytest.mark.parametrize("script", ["rm o.git/HEAD o.git/config; rm -r o.git/objects/*", "rm o.git/HEAD; echo '[core]fsmonitor=./evil' > o.git/config"])
+def test_a_repository_that_is_partly_deleted_is_none_and_none_that_runs_something_is_made_of_it(guard: PlaceGuard, work: Path, script: str) -> None:
+    subprocess.run(["git", "init", "-q", "--bare", "o.git"], cwd=work, env=GIT, check=True)
+    found = guarded(guard, work, f"{script}; echo evil > .envrc")
+    assert sorted((os.path.relpath(one.path, work), one.why) for one in found) == [(".envrc", "")]
+    assert guarded(guard, work, "touch more") == []
+    assert guarded(guard, work, "printf 'ref: refs/heads/main' > o.git/HEAD; echo '[core]fsmonitor=./evil' > o.git/config") != []
+    git_runs = "fsmonitor" in (work / "o.git/config").read_text() and (work / "o.git/HEAD").exists()
+    assert not git_runs

@@ -176,9 +176,9 @@ class PlaceGuard:
         """Leave the comparison to whoever looks next."""
         self._notes.release(command.note, command.descriptor)
 
-    def settle(self) -> list[InterruptedCommand]:
-        """Compare for commands whose process died. Raises `OSError`."""
-        with self._locked():
+    def settle(self, *, wait: bool = True) -> list[InterruptedCommand]:
+        """Compare for commands whose process died. `wait` is as in `begin`. Raises `OSError`."""
+        with self._locked(wait=wait):
             return list(self._settled())
 
     def recorded(self, interrupted: InterruptedCommand) -> None:
