@@ -166,3 +166,17 @@ async def test_a_line_brings_such_places_in_a_repository_of_its_own_alone(home: 
         assert standing(work) == files, command
     assert "put back" not in await told(home, work, kind, "git clone -q --no-local -b nested . fresh && git worktree add -q beside nested")
     assert (work / "fresh/new/.envrc").read_text() == (work / "beside/new/.envrc").read_text() == "echo evil\n"
+
+
+@pytest.mark.parametrize("kind", HERE)
+async def test_a_script_with_a_yes_to_write_the_repository_is_no_line_of_git(home: Path, work: Path, kind: str) -> None:
+    (work / "p.sh").write_text("echo mine > made; echo evil > CLAUDE.md; git branch new; git config x.y z\n")
+    text = await told(home, work, kind, "sh p.sh", f"write {work}/.git")
+    assert "put back: " in text
+    assert f'access ["write {work}/.git/config","write {work}/CLAUDE.md"]' in text
+    assert "line of git" not in text
+    assert "undone" not in text
+    assert (work / "made").read_text() == "mine\n"
+    assert not (work / "CLAUDE.md").exists()
+    assert "new" in git(work, "branch")
+    assert "[x]" not in (work / ".git/config").read_text()

@@ -46,6 +46,25 @@ async def test_where_undo_does_not_look_at_all_the_rest_of_the_line_stays_and_is
     assert git(work, "branch", "--show-current") == "ci\n"
 
 
+async def test_an_object_with_another_hard_link_is_no_part_of_a_line_that_stays(home: Path, work: Path) -> None:
+    git(work, "clone", "-q", ".", "../clone")
+    assert "nothing of this line stays" in await told(home, work, "landlock", "git checkout ci")
+
+
+async def test_where_another_command_ran_the_line_stays_and_is_named(home: Path, work: Path) -> None:
+    (work / "o.sh").write_text("touch runs; while ! [ -e go ]; do sleep 0.05; done\n")
+    options = {"workspace": work, "approvals": "auto", "settings": terminal("landlock")}
+    async with kit.agent(home, *replies("git checkout -q ci"), **options) as agent, kit.agent(home, *replies("sh o.sh"), **options) as other:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(partial(kit.events, other, session="other"))
+            await until((work / "runs").exists, seconds=30)
+            note = (await kit.events(agent, session="s")).one("tool.finished").note
+            (work / "go").touch()
+    assert ".git/HEAD (at the same time ran terminal of session other" in note
+    assert "A commit may now revert what others did" in note
+    assert "nothing of this line stays" not in note
+
+
 async def test_where_undo_keeps_nothing_the_rest_of_the_line_stays_and_is_named(home: Path, work: Path) -> None:
     (home / "undo").write_text("no directory")
     text = await told(home, work, "landlock", "git checkout ci")

@@ -66,7 +66,8 @@ def judge(findings: Findings, action: Action, policy: Policy, analysis: Analysis
         findings.powers.add(Power.EXECUTE)
         findings.sinks.add(Sink.EXECUTE)
         findings.write += _writable(findings, action, policy)
-        findings.write += _repositories(line, action.workspace)
+        findings.repositories = _repositories(line, action.workspace)
+        findings.write += findings.repositories
         # What is deleted may go although a sandbox keeps a part of it read-only.
         findings.write += [fact.resolved for fact in sheet.paths if fact.inside and fact.op == "delete" and fact.exists and not is_device(fact.resolved)]
         findings.write += _asked_places(line, action, policy, facts)

@@ -26,6 +26,7 @@ class Findings:
         "powers",
         "programs",
         "read",
+        "repositories",
         "resolved",
         "risk",
         "secrets",
@@ -52,6 +53,7 @@ class Findings:
         self.read: list[str] = []
         self.write: list[str] = []
         self.making: list[str] = []
+        self.repositories: list[str] = []
         self.hosts: list[str] = []
         self.urls: dict[str, str] = {}
         self.digests: dict[str, str | None] = {}
@@ -102,6 +104,7 @@ class Findings:
             read=tuple(dict.fromkeys(self.read)),
             write=tuple(dict.fromkeys([*self.making, *self.write])),
             making=tuple(root for root in dict.fromkeys(self.making) if not any(under(root, whole) for whole in self.write)),
+            repositories=tuple(self.repositories),
             hosts=tuple(self.hosts),
             addresses=self.addresses,
             urls=self.urls,

@@ -66,6 +66,8 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True):
     write: tuple[str, ...] = ()
     making: tuple[str, ...] = ()
     """Of the roots to write, directories in which something was named to be made, replaced or removed, by programs that change nothing else."""
+    repositories: tuple[str, ...] = ()
+    """Of the roots to write, the repositories whose settings a line of git alone may write."""
     hosts: tuple[str, ...] = ()
     """`HOST:PORT`. A command with `network` reaches these alone; with none, every public place."""
     addresses: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
@@ -85,8 +87,8 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def git_alone(self) -> bool:
-        """Whether it is for a line of git alone: then the repositories that it may change are named."""
-        return any(root.endswith("/.git") for root in self.write)
+        """Whether it is for a line of git alone."""
+        return bool(self.repositories)
 
 
 class Grant:

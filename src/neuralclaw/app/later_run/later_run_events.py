@@ -40,7 +40,7 @@ def _sentence(body: PlacesPutBack) -> str:
         said.append(f"what {body.tool} changed in {names}{f' and {others} more' if others > 0 else ''} was put back: it is changed only after a yes")
     if left:
         said.append(f"NOT put back: {', '.join(f'{one.path} ({one.why})' for one in left[:3])}{f' and {len(left) - 3} more' if len(left) > 3 else ''}")
-    return "; ".join(said) + (", after a run that was interrupted" if body.interrupted else "")
+    return "; ".join(said) + (", after a run that was interrupted: what else it changed stays, and undo takes it back" if body.interrupted else "")
 
 
 LATER_RUN = Capability(

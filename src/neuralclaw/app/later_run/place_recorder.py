@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
-from posixpath import basename, dirname
+from posixpath import dirname
 from typing import TypeVar
 
 import anyio
@@ -176,7 +176,7 @@ def _told(result: ToolResult, changes: Sequence[PlaceChange], grant: Grant) -> T
 
 def _whole_places(changes: Sequence[PlaceChange], grant: Grant) -> list[str]:
     """All that a line of git has to be allowed, since it is undone as a whole else: of `.github/ci.yml`, `.github`."""
-    tops = [dirname(root) for root in grant.envelope.write if basename(root) == ".git"]
+    tops = [dirname(root) for root in grant.envelope.repositories]
     found: dict[str, None] = {}
     for change in changes:
         top = max((one for one in tops if beneath(change.path, one)), key=len, default="")

@@ -25,6 +25,7 @@ from .undo_events import SANDBOX, SHOWN, UndoBegun
 from .undo_run import UndoRun
 
 CHANGED = "the line of git changes places that code is later run from"
+_REVERTS = "A commit may now revert what others did in the places that were put back: look at git status before."
 _NAMED = 3
 _RESTORED = 10
 
@@ -54,7 +55,7 @@ async def undo_git_line(
     unseen = [one for one in lost if one.below or one.path in roots]
     if unseen:
         names = _named([_because(one.path, one.why) for one in unseen], _NAMED)
-        return f"What else git changed STAYS: undo does not know all of it: {names}. A commit would now revert what was put back. Tell the person."
+        return f"What else git changed STAYS: undo does not know all of it: {names}. {_REVERTS} Tell the person."
     strange = await run_sync(untracked, changes, undo.kept.contents)
     beside = [change.path for change in changes if change.path in strange and change.before is not None]
     mine = [change for change in changes if change.path not in set(beside)]
@@ -71,13 +72,14 @@ async def undo_git_line(
     except (OSError, Stopped, ToolExecutionError) as error:
         why = why_stopped(error) if isinstance(error, OSError | Stopped) else error
         return f"What else git changed could not be undone ({why}). Tell the person, who can call undo."
-    stays = [_because(one.path, one.why) for one in left] + [_because(one.path, one.why) for one in lost]
+    stays = [_because(one.path, one.why) for one in left] + [_because(one.path, one.why) for one in lost if b"/.git/objects/" not in one.path]
     stays += [_because(path, "git does not track it: somebody else changed it") for path in beside]
     back = set(restored)
     named = [one_line(os.fsdecode(path)) for path in paths if path in back]
     said = "What else git changed was undone as well, so nothing of this line stays."
     if stays:
-        said = f"Of what else git changed {len(restored):,} paths were undone. These stay as they are: {_named(stays, _NAMED)}. Tell the person."
+        said = f"Of what else git changed {len(restored):,} paths were undone. These stay as they are: {_named(stays, _NAMED)}."
+        said += f"{f' {_REVERTS}' if left else ''} Tell the person."
     if named:
         said += f" Undone: {_named(named, _RESTORED)}. Who saved one of these while the line ran gets it back with neuralclaw redo --file PATH."
     return said
