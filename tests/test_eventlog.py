@@ -5,6 +5,8 @@ import tracemalloc
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from neuralclaw.app.eventlog import EventLog
 from neuralclaw.log import LogWriter
 from neuralclaw.types.entries import Entry, Header
@@ -27,6 +29,8 @@ from neuralclaw.types.messages import ToolCall, Usage
 from neuralclaw.types.options import TurnOptions
 from neuralclaw.types.questions import Shown
 from neuralclaw.types.risk import Decision, Effect, Risk, Tier
+
+pytestmark = pytest.mark.full
 
 
 def entry(session: str, number: int, body: Body) -> Entry:

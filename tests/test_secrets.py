@@ -16,6 +16,8 @@ from neuralclaw.secrets.spellings import spellings
 from neuralclaw.types.cut_texts import cut_text, cutting_by
 from neuralclaw.types.events import Passing, ReasoningDelta, TextDelta
 
+pytestmark = pytest.mark.full
+
 KEY = "live/9f+Q7 wZ\"2k&Lm'é"
 PLAIN = "qT7-vv81_kkZp03xYw"
 REDACTOR = Redactor([("OPENAI_API_KEY", PLAIN), ("mcp.servers.x.env.PASS", KEY)])

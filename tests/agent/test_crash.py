@@ -19,7 +19,7 @@ from neuralclaw.types.options import StartOptions
 from .kit import agent
 from .steps import steps, tools
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.full]
 
 ROOT = str(Path(__file__).parents[2])
 

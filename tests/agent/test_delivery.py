@@ -25,7 +25,7 @@ from neuralclaw.testing import QueueChannel
 
 from .kit import agent
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.full]
 ROOT = Path(__file__).resolve().parents[2]
 
 

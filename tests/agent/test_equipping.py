@@ -27,7 +27,7 @@ from .kit import agent, agent_over, call, calls, events
 from .test_runtime_ports import Brought, careful
 from .test_waiting import Held, unfinished
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.full]
 
 CHAT = {"channel": "post", "reply_to": "room"}
 

@@ -17,7 +17,7 @@ from neuralclaw.types.messages import ModelInfo, Price, Request
 
 from .kit import agent, call, calls, events
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.full]
 
 
 @pytest.fixture

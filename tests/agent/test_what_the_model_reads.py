@@ -16,7 +16,7 @@ from neuralclaw.types.messages import ToolMessage
 from ..waiting import until
 from .kit import agent, call, calls, events
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.full]
 
 
 async def reads(home: Path, *made: dict[str, Any], **options: Any) -> tuple[list[ToolMessage], EventCapture]:

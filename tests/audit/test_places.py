@@ -24,7 +24,7 @@ from neuralclaw.types.records import VerifyReport
 from ..store import kit
 from ..store.test_anchor import cut
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.full]
 
 
 class DictKeyring:

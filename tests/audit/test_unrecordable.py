@@ -21,7 +21,7 @@ from neuralclaw.types.messages import Request
 
 from ..agent import kit
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.full]
 Refusal = Callable[[SqliteStore], Any]
 
 

@@ -22,6 +22,8 @@ from ..cli.program import Claw
 from . import shelf
 from .shelf import package
 
+pytestmark = pytest.mark.full
+
 RECORD = "neuralclaw.app.record.record_capabilities"
 PARTS = frozenset(Capability.__struct_fields__) - {"name", "summary", "version", "settings", "verbs"}
 

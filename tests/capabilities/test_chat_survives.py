@@ -11,7 +11,7 @@ from ..cli.test_chat import READY
 from .shelf import install
 from .test_program import enable
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.full]
 
 CODE = """
 import asyncio, enum

@@ -30,7 +30,7 @@ from neuralclaw.types.options import TurnOptions
 from .shelf import install
 from .test_registry import client_of, without
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.full]
 
 TURN = TurnContext(session="s", options=TurnOptions(model="offline", workspace="/w"))
 

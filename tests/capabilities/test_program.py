@@ -16,7 +16,7 @@ from ..cli.test_readonly_home import readonly
 from ..waiting import until
 from .shelf import install
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.full]
 
 CODE = '''
 """A list of things to read."""

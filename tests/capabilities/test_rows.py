@@ -20,6 +20,8 @@ from ..cli.program import Claw
 from .shelf import install
 from .test_program import enable
 
+pytestmark = pytest.mark.full
+
 
 async def shelf(context: CapabilityContext, name: str = "", *, words: bool = False) -> dict[str, Any]:
     return {"name": name, "full": words}

@@ -13,7 +13,7 @@ from ..cli.test_chat_input import READY
 from .shelf import install
 from .test_program import enable
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.full]
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "reading_list" / "neuralclaw_reading_list.py"
 URL = "https://a.example"

@@ -8,7 +8,7 @@ from ..cli.program import Claw
 from .shelf import install
 from .test_program import enable
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.full]
 
 TOOLS = '''
 from neuralclaw import tool

@@ -11,6 +11,8 @@ from neuralclaw.channels.question_prompts import about, heading
 from neuralclaw.types.events import ApprovalRequested
 from neuralclaw.types.questions import Covers, Shown
 
+pytestmark = pytest.mark.full
+
 HIDDEN = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp", "Zs"}
 IGNORABLE = [
     *(0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0, 0x16FE4, 0x1D159),

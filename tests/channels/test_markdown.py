@@ -11,6 +11,8 @@ from rich.cells import cell_len
 
 from neuralclaw.channels.markdown.stream import StreamedMarkdown
 
+pytestmark = pytest.mark.full
+
 SGR = re.compile(r"\x1b\[[0-9;]*m")
 SAMPLE = """\
 # Heading *one*
@@ -352,7 +354,6 @@ LONG = {
 }
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("name", LONG)
 def test_long_blocks_cost_under_two_seconds(name: str) -> None:
     text = LONG[name]

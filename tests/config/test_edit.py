@@ -11,6 +11,8 @@ from neuralclaw.config.document import read_dotenv
 from neuralclaw.config.edit import set_dotenv, set_json, set_yaml
 from neuralclaw.errors import ConfigError
 
+pytestmark = pytest.mark.full
+
 CHOSEN = {"llm.default_provider": "ollama", "llm.default_model": "qwen3:8b", "llm.fallback": ["groq:m"]}
 LLM = {"default_provider": "ollama", "default_model": "qwen3:8b", "fallback": ["groq:m"]}
 

@@ -21,7 +21,7 @@ from tests.waiting import until
 
 from .test_setting_support import LEAVES
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.full]
 
 TRANSLATED: dict[str, Any] = {
     "agent.max_iterations_per_turn": 3,

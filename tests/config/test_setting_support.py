@@ -14,7 +14,7 @@ from neuralclaw.config.settings import McpSection, McpServerSection
 from neuralclaw.errors import ConfigError
 from neuralclaw.providers.known_services import KNOWN
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.full]
 SOURCE = Path(neuralclaw.__file__).parent
 LEAVES = [key for key in keys(Settings) if not any(other.startswith(f"{key}.") for other in keys(Settings))]
 BESIDE = {f"{SOURCE}/config/{name}.py" for name in ("settings", "kept", "example", "describe", "semantics")}

@@ -25,7 +25,7 @@ from ..sandbox.grants import command_grant
 from ..waiting import until
 from .plants import GIT, HOOK, PLANTS, made, planted, run_later
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.full]
 
 HERE = [name for name in SANDBOXES if name not in ENGINES]
 

@@ -12,7 +12,7 @@ from ..undo.trees import standing
 from .plants import GIT
 from .test_calls import HERE, replies, terminal
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.full]
 
 
 def git(work: Path, *words: str) -> str:
@@ -87,7 +87,7 @@ async def test_a_line_that_changes_such_places_is_undone_as_a_whole_and_stays_as
     git(work, "clone", "-q", "--bare", ".", "bare.git")
     before, files = tree(work), standing(work)
     text = await told(home, work, kind, command)
-    assert "What else git changed was undone as well, so nothing of this line stays.]" in text
+    assert "What else git changed was undone as well, so nothing of this line stays." in text
     assert standing(work) == files
     assert tree(work) == before
     wanted = (f"write {work}/.github", f"write {work}/CLAUDE.md")

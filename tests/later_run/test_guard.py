@@ -1,19 +1,23 @@
 """Whatever a command does in a workspace, what code is later run from there stands as before when its call has ended."""
 
 import fcntl
+import hashlib
 import os
 import subprocess
+import threading
 import time
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from neuralclaw.sandbox.later_run.place_guard import GuardBusy, PlaceGuard
+from neuralclaw.sandbox.later_run.place_guard import GuardBusy, PlaceGuard, WrittenFile
 from neuralclaw.sandbox.later_run.tree_comparison import PlaceChange, unread_now
 from neuralclaw.sandbox.running_call import RunningCall
 
 from .plants import GIT, PLANTS, made, planted, run_later
+
+pytestmark = pytest.mark.full
 
 CALL = RunningCall("s", 1, "c", "terminal")
 
@@ -195,6 +199,10 @@ def test_what_one_command_may_change_another_one_does_not_put_back(guard: PlaceG
     assert place.read_text() == "allowed"
 
 
+def written(path: Path) -> dict[str, WrittenFile | None]:
+    return {str(path): WrittenFile(hashlib.sha256(path.read_bytes()).digest())}
+
+
 def test_what_a_file_tool_writes_while_a_command_ends_is_not_the_work_of_that(guard: PlaceGuard, work: Path) -> None:
     command, _ = guard.begin(CALL, [str(work)], mounts=False, by_git=False)
     later, _ = guard.begin(CALL, [str(work)], mounts=False, by_git=False)
@@ -202,10 +210,57 @@ def test_what_a_file_tool_writes_while_a_command_ends_is_not_the_work_of_that(gu
     files = guard.begin_writing(CALL, [str(place)])
     place.write_text("allowed")
     (work / ".envrc").write_text("evil")
-    assert [Path(change.path).name for change in guard.end(command)] == [".envrc"]
-    guard.end_writing(files)
+    changes: list[PlaceChange] = []
+    ending = threading.Thread(target=lambda: changes.extend(guard.end(command)))
+    ending.start()
+    ending.join(0.1)
+    assert ending.is_alive()  # it waits for what the file tool says
+    guard.end_writing(files, written(place))
+    ending.join()
+    assert [Path(change.path).name for change in changes] == [".envrc"]
     assert guard.end(later) == []
     assert place.read_text() == "allowed"
+
+
+@pytest.mark.parametrize("made_of_it", ["echo evil > AGENTS.md", "chmod +x AGENTS.md", "rm AGENTS.md; ln -s a.txt AGENTS.md", "rm AGENTS.md"])
+@pytest.mark.parametrize("stood", ["", "before"])
+@pytest.mark.invariant("later_run.put-back")
+def test_what_a_command_makes_of_what_a_file_tool_writes_is_put_back(guard: PlaceGuard, work: Path, made_of_it: str, stood: str) -> None:
+    place = work / "AGENTS.md"
+    place.unlink(missing_ok=True)
+    if stood:
+        place.write_text(stood)
+    command, _ = guard.begin(CALL, [str(work)], mounts=False, by_git=False)
+    files = guard.begin_writing(CALL, [str(place)])
+    place.write_text("allowed")
+    told = written(place)
+    subprocess.run(["sh", "-c", made_of_it], cwd=work, check=True)
+    guard.end_writing(files, told)
+    changes = guard.end(command)
+    assert (place.read_text() if place.exists() else "", os.access(place, os.X_OK), place.is_symlink()) == (stood, False, False)
+    assert [(Path(change.path).name, change.why) for change in changes] == ([("AGENTS.md", "")] if stood or made_of_it != "rm AGENTS.md" else [])
+
+
+@pytest.mark.parametrize("name", PLANTS)
+@pytest.mark.invariant("later_run.put-back")
+def test_what_a_file_tool_writes_beside_it_does_not_let_a_plant_stay(guard: PlaceGuard, work: Path, name: str) -> None:
+    before = run_later(work)
+    command, _ = guard.begin(CALL, [str(work)], mounts=False, by_git=False)
+    subprocess.run(["sh", "-c", PLANTS[name]], cwd=work, env=GIT, check=False, capture_output=True)
+    plants = run_later(work)
+    beside = {str((work / path).parent) for path in planted(before, plants) if (work / path).parent.is_dir()}
+    paths = [str(work / "notes.txt"), str(work / "new" / "deep" / "notes.txt"), *(f"{place}/notes.txt" for place in sorted(beside))]
+    files = guard.begin_writing(CALL, paths)
+    (work / "new" / "deep").mkdir(parents=True)
+    (work / "new" / "deep" / "AGENTS.md").write_text("planted")
+    for path in paths:
+        Path(path).write_text("a file tool's")
+    guard.end_writing(files, {name: one for path in paths for name, one in written(Path(path)).items()})
+    changes = guard.end(command)
+    assert planted(before, {path: one for path, one in run_later(work).items() if not path.endswith("notes.txt")}) == {}
+    assert [change for change in changes if change.why] == []
+    assert not (work / "new" / "deep" / "AGENTS.md").exists()
+    assert (work / "new" / "deep" / "notes.txt").read_text() == "a file tool's"
 
 
 def test_a_file_tool_that_died_leaves_nothing_to_compare(guard: PlaceGuard, work: Path, tmp_path: Path) -> None:
@@ -292,3 +347,14 @@ def test_where_a_part_of_a_home_is_the_place_to_write_its_places_are_found_too(g
     assert [change.path for change in guarded(guard, root, made) if change.path.endswith(Path(name).name)] == [str(root / name)]
     assert not (root / name).exists()
     assert (root / "notes/a.desktop").exists()
+
+
+@pytest.mark.parametrize("script", ["rm o.git/HEAD o.git/config; rm -r o.git/objects/*", "rm o.git/HEAD; echo '[core]fsmonitor=./evil' > o.git/config"])
+def test_a_repository_that_is_partly_deleted_is_none_and_none_that_runs_something_is_made_of_it(guard: PlaceGuard, work: Path, script: str) -> None:
+    subprocess.run(["git", "init", "-q", "--bare", "o.git"], cwd=work, env=GIT, check=True)
+    found = guarded(guard, work, f"{script}; echo evil > .envrc")
+    assert sorted((os.path.relpath(one.path, work), one.why) for one in found) == [(".envrc", "")]
+    assert guarded(guard, work, "touch more") == []
+    assert guarded(guard, work, "printf 'ref: refs/heads/main' > o.git/HEAD; echo '[core]fsmonitor=./evil' > o.git/config") != []
+    git_runs = "fsmonitor" in (work / "o.git/config").read_text() and (work / "o.git/HEAD").exists()
+    assert not git_runs

@@ -16,6 +16,8 @@ from neuralclaw.sandbox.running_call import RunningCall
 from ..ordinary_user import ORDINARY, ROOT, run_as
 from .plants import GIT, HOOK, git, made
 
+pytestmark = pytest.mark.full
+
 CALL = RunningCall("s", 1, "c", "terminal")
 
 

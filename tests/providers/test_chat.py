@@ -23,6 +23,8 @@ from .loopback import LoopbackServer, Response, Seen, grant_for, loopback, net
 from .refusals import LACKING, REFUSALS
 from .streams import STREAMS, USAGE, call, chunk
 
+pytestmark = pytest.mark.full
+
 
 def event(value: dict[str, Any]) -> bytes:
     return b"data: " + msgspec.json.encode(value) + b"\n\n"

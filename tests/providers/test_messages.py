@@ -33,6 +33,8 @@ from .conformance import KEY, REQUEST, Bench, EventStreamWire, ProviderConforman
 from .loopback import LoopbackServer, Response, Seen, grant_for, loopback, net
 from .messages_streams import STREAMS, event
 
+pytestmark = pytest.mark.full
+
 SEEING = ModelInfo(images=True)
 
 

@@ -14,7 +14,7 @@ from neuralclaw.types.messages import AssistantMessage, ChatMessage, Finished, M
 from tests.agent.kit import agent
 from tests.agent.kit import events as turn_events
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.full]
 
 TOOLS = (
     "list_files read_file search_files find_files write_file edit_file delete_file terminal calculate"

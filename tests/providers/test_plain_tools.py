@@ -17,7 +17,7 @@ from neuralclaw.providers.plain_tools.wrapper import PlainTools
 from neuralclaw.testing import FunctionProvider, Reply
 from neuralclaw.types import messages as m
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.full]
 
 TOOLS = (
     m.ToolDef("read_file", "Reads a file. Only text.", {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}),

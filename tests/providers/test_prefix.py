@@ -15,7 +15,7 @@ from .test_messages import MessagesWire
 from .test_ollama import OllamaWire
 from .test_responses import ResponsesWire
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.full]
 
 TURNS = 60
 WIRES: dict[str, Wire] = {"chat": ChatWire(), "responses": ResponsesWire(), "messages": MessagesWire(), "ollama": OllamaWire()}

@@ -18,6 +18,8 @@ from .conformance import KEY, REQUEST, Bench, EventStreamWire, ProviderConforman
 from .loopback import LoopbackServer, Response, Seen, grant_for, loopback, net
 from .responses_streams import SCRIPTS, TIME, WEATHER, Script, call, event, message, reasoning
 
+pytestmark = pytest.mark.full
+
 
 def refused(status: int, error: object) -> Response:
     return Response([msgspec.json.encode({"error": error})], status=status, kind="application/json")

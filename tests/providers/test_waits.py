@@ -16,7 +16,7 @@ from .loopback import LoopbackServer, Response, loopback
 from .streams import call, chunk
 from .test_fallback import says, stream
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.full]
 
 
 def limited(after: str | int) -> Response:

@@ -15,6 +15,8 @@ from neuralclaw import Agent, AgentOptions, FunctionProvider
 from neuralclaw.errors import AgentError, ConfigError, UsageError
 from neuralclaw.testing import ScriptedProvider
 
+pytestmark = pytest.mark.full
+
 START = """
 import asyncio, sys
 from neuralclaw import Agent

@@ -24,7 +24,7 @@ from .hostile import DOUBLING, HEAVY, HOSTILE, LONG
 from .parts import POLICY, READ, TERMINAL, WORKSPACE, FakeClock, FakeFacts, action, judge
 from .test_command_lines import READS, plain
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.full]
 
 OVER = 2 * bounds.LENGTH
 """Steps by which the last count may pass the bound: an expansion that does not fit any more is never made."""

@@ -15,7 +15,7 @@ from ..waiting import until
 from .grants import command_grant
 from .processes import PATH, running, sandbox, sh
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.full]
 
 BOX = sandbox("bubblewrap")
 CONNECT = 'python3 -c \'import socket; socket.create_connection(("127.0.0.1", {}), 2).sendall(b"hello")\''

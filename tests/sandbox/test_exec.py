@@ -21,7 +21,7 @@ from .processes import PATH, marker, running, sandbox, sh
 PYTHON = Path(sys.executable).resolve()
 """The interpreter itself: an environment's link to it may lie where a sandbox does not look."""
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.full]
 
 # Leaves its session, its parent and its terminal behind in every way a command can.
 ESCAPES = "setsid sleep {0} & (setsid nohup sleep {0} >/dev/null 2>&1 &) ; nohup setsid sh -c 'sleep {0} & sleep {0}' & "
@@ -240,7 +240,6 @@ async def test_too_many_processes_are_refused_or_end_the_command(kind: str, tmp_
     assert running(mark) == []
 
 
-@pytest.mark.full
 async def test_a_command_has_at_most_512_processes(kind: str, tmp_path: Path) -> None:
     """Exactly, where the kernel counts; a plain process of an ordinary user is looked at every 50 ms, and may be a few over when it is ended."""
     probe = ProcessGroup.make(LIMITS)

@@ -26,7 +26,7 @@ from ..waiting import until
 from .grants import command_grant
 from .processes import PATH, marker, running, sandbox, sh
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.full]
 
 BOX = sandbox("landlock")
 PYTHON = "/usr/bin/python3" if Path("/usr/bin/python3").exists() else str(Path(sys.executable).resolve())

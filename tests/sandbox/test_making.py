@@ -8,7 +8,7 @@ from neuralclaw.types.signals import Denied
 
 from .test_asked_access import Person
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.full]
 
 
 @pytest.fixture(params=["bubblewrap", "landlock"])

@@ -16,7 +16,7 @@ from .conformance.results import SANDBOXES
 from .grants import command_grant
 from .processes import PATH, sandbox
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.full]
 
 DATA, STATE = ".local/share/neuralclaw", ".local/state/neuralclaw"
 

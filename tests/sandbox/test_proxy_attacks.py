@@ -16,7 +16,7 @@ from neuralclaw.types.grants import Envelope, Grant
 
 from .web_world import Answer, World, page
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.full]
 
 
 def one_answer(body: bytes) -> Answer:

@@ -11,7 +11,7 @@ from neuralclaw.ports import Sandbox
 from .grants import command_grant
 from .processes import PATH, sandbox
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.full]
 
 
 @pytest.fixture(params=["landlock", "bubblewrap"])

@@ -8,7 +8,7 @@ from neuralclaw.types.shown_addresses import address_secrets, shown_address, wit
 
 from ..cli.program import Claw
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.full]
 
 SECRET = "".join(("Zq7", "Xw4Kp9LmT2v", "B8nRs5"))
 

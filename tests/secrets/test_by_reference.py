@@ -34,7 +34,7 @@ from neuralclaw.types.tools import ToolContext
 from ..cli.program import Claw
 from ..sandbox.web_world import World, page, redirect, world
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.full]
 
 VALUE = "".join(("qT7", "-vv81_", "kkZp03xYw"))
 DIGEST = hashlib.sha256(VALUE.encode()).hexdigest()

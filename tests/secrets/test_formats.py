@@ -16,6 +16,8 @@ from neuralclaw.secrets import Redactor
 from neuralclaw.secrets.formats import _SPACED_PARTS, FORMATS, HEAD, LONG_WORD, PREFIXES, SHAPES, kind_of
 from neuralclaw.secrets.key_formats import Format
 
+pytestmark = pytest.mark.full
+
 RANDOM = random.Random(11)
 ALNUM = string.ascii_letters + string.digits
 

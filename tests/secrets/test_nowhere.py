@@ -18,6 +18,8 @@ from neuralclaw.secrets import Redactor
 from neuralclaw.secrets.scrubbing import scrub
 from neuralclaw.testing import Reply, ScriptedProvider
 
+pytestmark = pytest.mark.full
+
 RANDOM = random.Random(32)
 ALNUM = string.ascii_letters + string.digits
 CLASSES = (ALNUM, ALNUM + "-_", ALNUM + "+/=", "0123456789abcdef", ALNUM + string.punctuation, ALNUM + "äöüßéñ漢字", ALNUM + " ")

@@ -11,7 +11,7 @@ from neuralclaw.errors import ConfigError, UsageError
 
 from ..cli.program import Claw
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.full]
 
 VALUE = "".join(("qT7", "-vv81_", "kkZp03xYw"))
 

@@ -14,6 +14,8 @@ from neuralclaw.errors import ConfigError, UsageError
 from neuralclaw.secrets.secret_store import SecretStore
 from neuralclaw.secrets.store_key import KeySources
 
+pytestmark = pytest.mark.full
+
 VALUE = "".join(("qT7", "-vv81_", "kkZp03xYw"))
 
 

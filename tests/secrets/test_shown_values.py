@@ -10,7 +10,7 @@ from neuralclaw.testing import Reply, ScriptedProvider
 
 from ..cli.program import Claw
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.full]
 LATER, KEY = "Plum-Kettle7Kq2Zt9Xw4Lp", "ghp" + "_" + "Zq7Xw4Kp9LmT2vB8nRs5Aa1Bb2Cc3Dd4Ee5F"
 
 

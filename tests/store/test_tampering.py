@@ -18,7 +18,7 @@ from neuralclaw.types.records import BadRecord, DeliveryAttempt, NewSession, Out
 
 from . import kit, readings
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.full]
 
 TABLES = DerivedTables(readings.CODEC, [readings.BOOKS])
 RELATED = {"blobs": ("blob_refs",), "entries": ("",), "bodies": ("",), "state_changes": ("",), "progress": ("",)}

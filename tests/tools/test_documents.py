@@ -41,7 +41,7 @@ from . import document_samples as samples
 from .grants import call
 from .test_gated import Wall
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.full]
 
 MARKDOWN = """# A title
 
@@ -454,7 +454,6 @@ def repacked(data: bytes, chance: random.Random) -> bytes:
     return out.getvalue()
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("seed", range(4))
 async def test_a_changed_document_is_text_or_an_error_within_its_time(registry: Registry, workspace: Path, seed: int) -> None:
     chance = random.Random(seed)

@@ -91,4 +91,4 @@ async def test_the_same_calls_inside_do_what_they_say(home: Path, tmp_path: Path
         said = [str(event.body) for event in (await kit.events(agent)).of("tool.finished")]
     assert len(said) == 3
     assert all("f.txt" in one for one in said)
-    assert SECRET in said[2]
+    assert any(SECRET in one for one in said)  # they run side by side, and end in any order

@@ -23,7 +23,7 @@ from ..sandbox.web_world import Answer, World, page, redirect, world
 from .document_samples import body as word_body
 from .document_samples import package, pages, paragraph
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.full]
 
 PAGES = Path(__file__).with_name("web_pages")
 EXPECTED: dict[str, dict[str, list[str]]] = json.loads((PAGES / "expected.json").read_text())

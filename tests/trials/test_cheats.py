@@ -9,7 +9,7 @@ from neuralclaw.app.trials.task import WORDS
 from .scripted import GOOD, Step, case_of
 from .test_trials import SEED, name_of, why
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.full]
 
 
 def shell(command: str) -> Step:

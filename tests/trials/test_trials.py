@@ -16,7 +16,7 @@ from neuralclaw.testing import FunctionProvider, Reply
 from ..providers.loopback import LoopbackServer, Response, free_port, loopback
 from .scripted import GOOD, Call, Scripted, Solver, Step, case_of, claims, claims_after_a_look
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.full]
 
 NAMES = [task.name for task in TASKS]
 SEED = "5eed"
@@ -53,7 +53,6 @@ async def why(tmp_path: Path, name: str, *steps: Step) -> str:
     return str(result["why"])
 
 
-@pytest.mark.full
 async def test_the_tasks_can_be_passed_without_bubblewrap(tmp_path: Path) -> None:
     async with loopback() as server, trying(tmp_path, server, sandbox="process") as agent:
         server.answer = Scripted(SEED, GOOD).answer
@@ -71,7 +70,6 @@ async def test_a_model_that_does_the_tasks_passes_all_twenty(tmp_path: Path) -> 
     assert value["duration_ms"] == sum(result["duration_ms"] for result in value["results"]) > 0
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("says", [claims, claims_after_a_look])
 async def test_a_model_that_only_claims_passes_nothing(tmp_path: Path, says: Solver) -> None:
     value = await tried(tmp_path, dict.fromkeys(NAMES, says))
@@ -279,7 +277,6 @@ async def test_a_provider_of_the_program_can_be_tried(tmp_path: Path) -> None:
     assert (value["model"], value["passes"], value["calls"]) == ("given:own", 0, 2)
 
 
-@pytest.mark.full
 async def test_programs_of_a_trial_do_not_see_into_the_home_of_the_person() -> None:
     with tempfile.TemporaryDirectory(dir="/var/tmp") as outside:  # /tmp is empty for every program
         place = Path(outside)

@@ -80,7 +80,7 @@ def test_what_a_stopped_copy_has_is_not_cleaned_up(home: Path, tmp_path: Path) -
 
 def test_a_process_that_ends_while_it_copies_saves_what_it_has(home: Path, tmp_path: Path) -> None:
     root = filled(tmp_path / "w", 2_000)
-    recorder = ChangeRecorder(load_settings(str(home), {}, None), None, None, allowed=(), protected=())  # type: ignore[arg-type]
+    recorder = ChangeRecorder(load_settings(str(home), {}, None), None, None, places=None, allowed=(), protected=())  # type: ignore[arg-type]
     tree = recorder.kept.tree(str(root))
     assert not recorder._copied(tree, time.monotonic())
     until_blocking(lambda: sum(1 for _ in recorder.kept.contents.files()) > 100)
@@ -108,7 +108,7 @@ async def test_a_question_that_comes_because_undo_does_not_cover_says_why(home: 
 
 def test_an_allowed_path_whose_first_copy_is_not_finished_is_named(home: Path, tmp_path: Path) -> None:
     workspace, allowed = filled(tmp_path / "w", 1), filled(tmp_path / "allowed", 2_000)
-    recorder = ChangeRecorder(load_settings(str(home), {}, None), None, None, allowed=[str(allowed)], protected=())  # type: ignore[arg-type]
+    recorder = ChangeRecorder(load_settings(str(home), {}, None), None, None, places=None, allowed=[str(allowed)], protected=())  # type: ignore[arg-type]
     recorder.kept.tree(str(workspace)).refresh()
     found = recorder._lacks([str(workspace), str(allowed)], str(workspace), time.monotonic())
     assert found == f"the first copy of {allowed}, which undo needs, is not finished"

@@ -11,6 +11,8 @@ from ..ordinary_user import ORDINARY, run_as
 from ..sandbox.processes import BWRAP
 from .hostile_day import CASES, live_through
 
+pytestmark = pytest.mark.full
+
 TOP = Path(__file__).parents[2]
 
 

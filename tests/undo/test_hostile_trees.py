@@ -15,6 +15,8 @@ from neuralclaw.sandbox.undo.saved_tree import SavedTree
 from .hostile_day import CALL, LIMITS, Day
 from .trees import standing
 
+pytestmark = pytest.mark.full
+
 
 @pytest.fixture
 def day(tmp_path: Path) -> Day:

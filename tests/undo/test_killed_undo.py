@@ -12,6 +12,8 @@ from neuralclaw.sandbox.undo.restoring import Restoration
 from .hostile_day import Day
 from .trees import standing
 
+pytestmark = pytest.mark.full
+
 STEPS = frozenset({"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.chmod", "os.chown", "os.link", "os.symlink", "os.utime", "os.truncate", "open"})
 
 

@@ -110,3 +110,24 @@ async def test_below_a_workspace_it_is_named_where_sessions_began(home: Path, wo
     async with opened(home, below) as agent:
         said = f"there is no session that began in {below}; sessions began in {workspace}: call it there, or name one with --session"
         assert [(await agent.do(verb))["said"] for verb in ("undo", "redo", "diff")] == [said] * 3
+
+
+async def test_a_turn_that_wrote_where_undo_does_not_look_is_named_before_an_older_one_is_undone(home: Path, workspace: Path) -> None:
+    async def yes(question: Any) -> str:
+        return "once"
+
+    for number in range(20):
+        (workspace / f"f{number}").touch()
+    made = "mkdir d && touch d/a d/b d/c"
+    async with kit.agent(home, *replies("echo two > a.txt"), workspace=workspace, approver=yes) as agent:
+        await kit.events(agent, session="s")
+    async with kit.agent(home, *replies(made, made), workspace=workspace, approver=yes, settings={"undo": {"max_files": 5}}) as agent:
+        (workspace / "unknown").touch()
+        await kit.events(agent, session="s")  # nothing is run: undo covered it when it was judged
+        await kit.events(agent, session="s")
+        assert (workspace / "d" / "c").exists()
+        report = await agent.do("undo")
+        assert (report["turn"], [one["why"] for one in report["left"]]) == (3, ["there are more than 5 files"])
+        assert (workspace / "a.txt").read_text() == "two\n"
+        report = await agent.do("undo")
+        assert (report["turn"], (workspace / "a.txt").read_text()) == (1, "one\n")

@@ -155,7 +155,7 @@ async def test_a_turn_of_pure_calls_pays_nothing_for_undo(home: Path, workspace:
 
 
 async def test_a_turn_of_pure_calls_does_not_wait_for_the_first_copy(home: Path, workspace: Path) -> None:
-    recorder = ChangeRecorder(load_settings(str(home), {}, None), None, None, allowed=(), protected=())  # type: ignore[arg-type]
+    recorder = ChangeRecorder(load_settings(str(home), {}, None), None, None, places=None, allowed=(), protected=())  # type: ignore[arg-type]
     tree = recorder.kept.tree(str(workspace))
     with tree.held():
         recorder.copy_first(str(workspace))  # it begins, and goes on when the tree is let go

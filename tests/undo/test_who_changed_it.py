@@ -30,7 +30,7 @@ from .hostile_day import Day
 from .test_verbs import opened, replies
 from .trees import standing
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.full]
 
 
 @pytest.fixture
@@ -152,7 +152,9 @@ async def test_calls_that_are_cancelled_while_trees_are_looked_at_leave_no_note(
         (allowed / f"f{number}").touch()
     roots = (str(allowed), str(workspace))
     async with opened(home, workspace, "true") as agent:
-        recorder = ChangeRecorder(agent._home.loaded, agent._home.store, agent._home.redactor, allowed=roots[:1], protected=[])
+        opened_home = agent._home
+        settings, store, redactor = opened_home.loaded, opened_home.store, opened_home.redactor
+        recorder = ChangeRecorder(settings, store, redactor, places=lambda: opened_home.places, allowed=roots[:1], protected=[])
         for root in roots:
             recorder.kept.tree(root).refresh()
 

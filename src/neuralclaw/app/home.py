@@ -154,7 +154,10 @@ class Home:
         make = load("undo.recorder")
         with self._making:  # a thread makes first copies
             if self._changes is None:
-                self._changes = make(self.loaded, self.store, self.redactor, allowed=self.policy.allowed_paths, protected=self.policy.protected_paths)
+                policy = self.policy
+                self._changes = make(
+                    self.loaded, self.store, self.redactor, places=lambda: self.places, allowed=policy.allowed_paths, protected=policy.protected_paths
+                )
                 self._changes.notify = self.notify
         return self._changes
 

@@ -4,8 +4,10 @@ import logging
 import stat
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from posixpath import basename, dirname
+from typing import TypeVar
 
 import anyio
 import msgspec
@@ -16,7 +18,7 @@ from ...agent.redaction import redacted
 from ...capability import PRIVATE
 from ...errors import StoreError, ToolExecutionError
 from ...ports import Redaction, Sandbox, Store
-from ...sandbox.later_run.place_guard import GuardBusy, GuardedCommand, InterruptedCommand, PlaceGuard
+from ...sandbox.later_run.place_guard import GuardBusy, GuardedCommand, InterruptedCommand, PlaceGuard, Written, WrittenFile
 from ...sandbox.later_run.place_names import whole_place
 from ...sandbox.later_run.tree_comparison import PlaceChange
 from ...sandbox.program_lookup import beneath
@@ -36,6 +38,7 @@ MOUNTS = frozenset({"bubblewrap", "container"})
 _TOLD, _OFFERED = 10, 5
 _UNSAVED = "how the places stand that code is later run from could not be saved"
 _POLL_SECONDS = 0.01
+Result = TypeVar("Result")
 
 
 class PlaceRecorder:
@@ -51,12 +54,14 @@ class PlaceRecorder:
         envelope = grant.envelope
         call = RunningCall(ctx.session, ctx.turn, ctx.call_id or new_id(), grant.tool)
         if not envelope.execute and envelope.digests:
-            async with self.writing(call, list(envelope.digests)):
-                return await run()
+            async with self.writing(call, list(envelope.digests)) as written:
+                result = await run()
+                written |= {one.path: None if one.after is None else WrittenFile(bytes.fromhex(one.after)) for one in result.changes}
+            return result
         if not (envelope.execute and envelope.write):
             return await run()
         try:
-            command, interrupted = await self._begun(call, grant)
+            command, interrupted = await _when_free(partial(self._begin, call, grant))
         except Exception as error:
             raise ToolExecutionError(f"nothing was run: {_UNSAVED} ({error})") from error
         changes: list[PlaceChange] = []
@@ -69,29 +74,23 @@ class PlaceRecorder:
         return _told(result, changes, grant) if changes else result
 
     @asynccontextmanager
-    async def writing(self, call: RunningCall, paths: Sequence[str]) -> AsyncIterator[None]:
-        """Around a file tool, or an undo, that changes these files: the commands that run meanwhile did not. Raises `ToolExecutionError`, before anything is
-        written, where that cannot be noted."""
+    async def writing(self, call: RunningCall, paths: Sequence[str]) -> AsyncIterator[Written]:
+        """Around a file tool, or an undo, that changes these files, and says what it left there: the commands that run meanwhile did not. Raises
+        `ToolExecutionError`, before anything is written, where that cannot be noted."""
         try:
             with anyio.CancelScope(shield=True):  # who is cancelled here would leave a note behind
                 files = await run_sync(self._guard.begin_writing, call, paths)
         except OSError as error:
             raise ToolExecutionError(f"nothing was written: {_UNSAVED} ({error})") from error
+        written: Written = {}
         try:
-            yield
+            yield written
         finally:
             with anyio.CancelScope(shield=True):
                 try:
-                    await run_sync(self._guard.end_writing, files)
+                    await run_sync(self._guard.end_writing, files, written)
                 except OSError as error:
                     log.warning("that %d files were changed could not be told to the commands that run: %s", len(paths), error)
-
-    async def _begun(self, call: RunningCall, grant: Grant) -> tuple[GuardedCommand, list[InterruptedCommand]]:
-        """Begin when no other command is looked at; a call that is cancelled does not wait for it."""
-        while True:
-            with suppress(GuardBusy):
-                return await run_sync(self._begin, call, grant)
-            await anyio.sleep(_POLL_SECONDS)
 
     def _begin(self, call: RunningCall, grant: Grant) -> tuple[GuardedCommand, list[InterruptedCommand]]:
         return self._guard.begin(call, _looked_at(grant), mounts=self._sandbox.name in MOUNTS, by_git=grant.envelope.git_alone, wait=False)
@@ -111,11 +110,12 @@ class PlaceRecorder:
     async def settle(self) -> None:
         """Put back and record for commands whose process died."""
         try:
-            interrupted = await run_sync(self._guard.settle)
+            interrupted = await _when_free(partial(self._guard.settle, wait=False))
         except OSError as error:
             log.warning("places that code is later run from could not be compared: %s", error)
             return
-        await self._record_interrupted(interrupted)
+        with anyio.CancelScope(shield=True):  # what is given once is recorded
+            await self._record_interrupted(interrupted)
 
     async def _record_interrupted(self, interrupted: Sequence[InterruptedCommand]) -> None:
         """What is not recorded now is recorded at the next start."""
@@ -136,6 +136,14 @@ class PlaceRecorder:
         body = PlacesPutBack(call_id=call.call_id, tool=call.tool, places=places, count=len(changes), interrupted=interrupted)
         written = await self._store.append(call.session, [Draft(call.turn, redacted(body, self._redaction), join(row.labels, PRIVATE))])
         self.notify(written)
+
+
+async def _when_free(work: Callable[[], Result]) -> Result:
+    """Do it in a thread, when no other command is looked at; who is cancelled does not wait for that."""
+    while True:
+        with suppress(GuardBusy):
+            return await run_sync(work)
+        await anyio.sleep(_POLL_SECONDS)
 
 
 def _looked_at(grant: Grant) -> tuple[str, ...]:

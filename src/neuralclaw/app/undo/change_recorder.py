@@ -5,7 +5,8 @@ import os
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.lowlevel
@@ -32,12 +33,15 @@ from ...types.tools import FileChange, ToolContext, ToolResult
 from ...types.verdicts import Verdict
 from .file_changes import file_changes
 from .first_copy import FirstCopy, not_copied
-from .git_lines import undo_git_line
+from .git_lines import told, undo_git_line, was_put_back
 from .interrupted_files import KINDS, interrupted_calls
 from .signs_of_life import SignsOfLife
 from .undo_events import SHOWN, VERBS, ChangesSaved
 from .undo_run import UndoRun
 from .undo_store import UndoStore
+
+if TYPE_CHECKING:
+    from ..later_run.place_recorder import PlaceRecorder
 
 log = logging.getLogger(__name__)
 
@@ -55,10 +59,22 @@ Run = Callable[[], Awaitable[ToolResult]]
 
 
 class ChangeRecorder:
-    """Records, for one home, what calls change. `notify` tells this process's subscribers of entries that were written."""
+    """Records, for one home, what calls change. `notify` tells this process's subscribers of entries that were written.
 
-    def __init__(self, loaded: LoadedSettings, store: Store, redaction: Redaction, *, allowed: Sequence[str], protected: Sequence[str]) -> None:
-        self._store, self._redaction = store, redaction
+    `places`: puts back what commands changed in places that code is later run from.
+    """
+
+    def __init__(
+        self,
+        loaded: LoadedSettings,
+        store: Store,
+        redaction: Redaction,
+        *,
+        places: "Callable[[], PlaceRecorder]",
+        allowed: Sequence[str],
+        protected: Sequence[str],
+    ) -> None:
+        self._store, self._redaction, self._places = store, redaction, places
         self._allowed, self._protected = tuple(allowed), tuple(protected)
         self.kept = UndoStore(loaded.home, loaded.section("undo"), roots=1 + len(self._allowed))
         """What is kept in this home, under its settings."""
@@ -139,13 +155,13 @@ class ChangeRecorder:
         call = RunningCall(ctx.session, ctx.turn, ctx.call_id, grant.tool)
         before = await run_sync(states_of, list(grant.envelope.digests))
         await run_sync(self.kept.share, call, [PathChange(path.encode(errors="surrogateescape"), one, one) for path, one in before.items()])
-        told: Sequence[FileChange] = ()
+        written: Sequence[FileChange] = ()
         try:
             result = await run()
-            told = result.changes
+            written = result.changes
         finally:
             with anyio.CancelScope(shield=True):  # one that was cancelled, or failed, may have changed some of them
-                changes = await run_sync(file_changes, before, grant.envelope.digests, told)
+                changes = await run_sync(file_changes, before, grant.envelope.digests, written)
                 if changes:
                     changes = await run_sync(self.kept.with_twins, changes, self._roots((grant.workspace, *self._allowed)))
                     await run_sync(self.kept.share, call, changes)
@@ -165,10 +181,11 @@ class ChangeRecorder:
         outside = [NotKept(root.encode(errors="surrogateescape"), "it is outside what undo keeps") for root in others]
         outside = [one for one in outside if not any(_beneath(one.path, root) for root in (*roots, *grant.envelope.making) if os.fsencode(root) != one.path)]
         watched, places, begun = list[SavedTree](), {os.fsencode(root) for root in roots}, False
+        await self._places().settle()  # first: what is put back of a dead command is no work of this one, which undo would take back
         try:
             missing = await self._begin(call, roots, watched)
             seen = {os.fsencode(tree.root) for tree in watched}
-            unseen = [*(one for one in missing if one.path in places.difference(seen)), *outside]
+            unseen = [*(one for one in missing if one.below or one.path in places.difference(seen)), *outside]
             if missing and covered(grant.verdict):
                 name = shown_path(missing[0].path)
                 raise ToolExecutionError(f"nothing was run: undo could not bring back {name} ({missing[0].why})", hint="Call it again: now it is asked about.")
@@ -178,7 +195,7 @@ class ChangeRecorder:
             if not begun:
                 with anyio.CancelScope(shield=True):
                     await run_sync(_give_up, watched, call)
-        changes: Sequence[PathChange] = ()
+        note = ""
         try:
             with self._alive.of(watched, call):
                 result = await run()
@@ -186,14 +203,15 @@ class ChangeRecorder:
             with anyio.CancelScope(shield=True):
                 changes, lost, looked = await self._after(call, watched, missing)
                 await self._finish(call, changes, lost, looked, unseen)
-        if not (changes and grant.envelope.git_alone and result.metadata.get("put_back")):
-            return result
-        with anyio.CancelScope(shield=True):
-            row = await lookups.existing_session(self._store, call.session)
-            undo = UndoRun(self._store, self.kept, self.notify, row, call.turn, roots, lambda _: nullcontext())
-            alone = self.undoing(RunningCall(call.session, call.turn, new_id(), VERBS[0]), roots)
-            result = await undo_git_line(undo, alone, changes, result)
-        return result
+                if grant.envelope.git_alone and await was_put_back(self._store, call):
+                    note = await self._undo_git_line(call, roots, changes, [one for one in lost if one not in outside])
+        return told(result, note) if note else result
+
+    async def _undo_git_line(self, line: RunningCall, roots: Sequence[str], changes: Sequence[PathChange], lost: Sequence[NotKept]) -> str:
+        row = await lookups.existing_session(self._store, line.session)
+        call = RunningCall(line.session, line.turn, new_id(), VERBS[0])
+        undo = UndoRun(self._store, self.kept, self.notify, row, line.turn, roots, lambda paths: self._places().writing(call, paths))
+        return await undo_git_line(undo, self.undoing(call, roots), changes, lost, self._redaction)
 
     async def _begin(self, call: RunningCall, roots: Sequence[str], watched: list[SavedTree]) -> list[NotKept]:
         """What of the roots cannot be brought back. `watched` gets the trees that are watched from now on, also where it is cancelled."""
@@ -282,6 +300,7 @@ class ChangeRecorder:
         Raises `OSError`, `StoreError` where something cannot be saved, and `Stopped` where it takes too long.
         """
         begun: list[SavedTree] = []
+        await self._places().settle()  # what dead commands left there is put back, and is nothing that undo or redo brings back
         try:
             for tree in map(self.kept.tree, dict.fromkeys(roots)):  # one inside another too: turns of a session may have run in both
                 if tree.known:

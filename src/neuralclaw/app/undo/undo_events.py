@@ -8,6 +8,8 @@ from ...capability import Body, EventKind
 
 SHOWN = 20
 """Paths that an event names itself; all of them stand in the list that it names by its digest."""
+SANDBOX = "sandbox"
+"""Who undoes a line of git whose places were put back."""
 VERBS = ("undo", "redo")
 """What changes files back, and has events of its own."""
 _MOST = 1_000_000_000
@@ -55,7 +57,8 @@ class ChangesSaved(Body, frozen=True, kw_only=True, tag="undo.saved"):
 class UndoBegun(Body, frozen=True, kw_only=True, tag="undo.begun"):
     """An undo, or redo, of the turn of this entry begins. `undo_id`: its name; of a redo that of the undo that it takes back is `reverts`.
 
-    `changes`: SHA-256 of the list of what shall be changed. `whole`: an undo of all that the turn changed, not of one file.
+    `changes`: SHA-256 of the list of what shall be changed. `whole`: an undo of all that the turn changed, not of one file. `paths`: where the sandbox undoes
+    a line of git (`by`), the first of them, without those of the repository itself.
     """
 
     undo_id: str
@@ -65,6 +68,7 @@ class UndoBegun(Body, frozen=True, kw_only=True, tag="undo.begun"):
     reverts: str = ""
     by: str = ""
     whole: bool = False
+    paths: tuple[str, ...] = ()
 
 
 class UndoDone(Body, frozen=True, kw_only=True, tag="undo.done"):
@@ -88,6 +92,9 @@ def _saved(body: ChangesSaved) -> str:
 
 
 def _begun(body: UndoBegun) -> str:
+    if body.by == SANDBOX:
+        names = ", ".join(body.paths[:3]) + (" and others" if body.count > 3 else "")
+        return f"what changed while a line of git ran is undone ({body.count} paths: {names}); neuralclaw redo --file PATH brings one back"
     return f"{body.kind} of {body.count} {'path' if body.count == 1 else 'paths'} begins"
 
 

@@ -10,6 +10,7 @@ from anyio.to_thread import run_sync
 
 from ...capability import PRIVATE, Draft
 from ...ports import Store
+from ...sandbox.later_run.place_guard import Written, WrittenFile
 from ...sandbox.undo.left_files import LeftFiles
 from ...sandbox.undo.path_states import PathChange
 from ...sandbox.undo.present_contents import keep_present
@@ -32,7 +33,7 @@ class ChangedSession(Protocol):
 class UndoRun(msgspec.Struct, frozen=True):
     """An undo or redo of what the turn `turn` of a session changed below `places`. `notify` is told of the entries that it writes.
 
-    `writing`: in which these files may be changed beside commands that run.
+    `writing`: in which these files may be changed beside commands that run, once it is told how they were left.
     """
 
     store: Store
@@ -41,7 +42,7 @@ class UndoRun(msgspec.Struct, frozen=True):
     row: ChangedSession
     turn: int
     places: Sequence[str]
-    writing: Callable[[Sequence[str]], AbstractAsyncContextManager[None]]
+    writing: Callable[[Sequence[str]], AbstractAsyncContextManager[Written]]
 
     async def apply(
         self,
@@ -71,8 +72,10 @@ class UndoRun(msgspec.Struct, frozen=True):
     ) -> tuple[list[bytes], list[LeftPath]]:
         """The part after it was put on record that it begins. `others` None: it was begun before, and killed in the middle."""
         restoration = Restoration(changes, self.places, self.kept.contents, begun.undo_id, again=others is None, gone=_gone(steps))
-        async with self.writing([os.fsdecode(change.path) for change in changes]):
+        states = {os.fsdecode(change.path): change.after for change in changes}
+        async with self.writing(list(states)) as written:
             restored, left = await run_sync(self._run, restoration)
+            written |= {path: None if state is None else WrittenFile(state.content, state.mode) for path, state in states.items()}
         kept_back = {one.path for one in left}
         digest = await run_sync(self._kept_list, [change for change in changes if change.path in kept_back]) if kept_back else ""
         left += [LeftPath(path, why) for path, why in sorted((others or {}).items())]

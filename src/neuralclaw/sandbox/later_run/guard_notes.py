@@ -135,7 +135,7 @@ class GuardNotes:
                 now, gone = decoded(changes.now), frozenset(map(os.fsdecode, changes.gone))
                 places = {at: place for at, place in before.places.items() if at not in gone}
                 places |= {at: place for at, place in now.places.items() if beneath(at, before.root)}
-                directories = before.directories | {at: found for at, found in now.directories.items() if beneath(at, before.root)}
+                directories = {at: found for at, found in now.directories.items() if beneath(at, before.root)} | before.directories
                 before = msgspec.structs.replace(before, places=places, directories=directories, leads=before.leads | now.leads)
         return before
 

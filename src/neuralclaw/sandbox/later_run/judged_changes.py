@@ -148,7 +148,11 @@ class JudgedChanges:
         return any(beneath(path, root) for root in self._rights.kept) and (old is None or old.kind != REGULAR or old.nlink < 2)
 
     def _gone(self, place: PlaceEntry) -> bool:
-        """Whether it may be gone: with the directory whose programs ran it, or as the way to another one. Then nothing is run from there."""
+        """Whether it may be gone: with the directory whose programs ran it, or as the way to another one, or with what made that directory a repository. Then
+        nothing is run from there."""
+        was, now = self._before.directories.get(place.base), self._after.directories.get(place.base)
+        if place.who == "git" and was is not None and now is not None and was.kind == "repository" != now.kind:
+            return True
         if place.what == "directory of git" or place.base in self._after.directories:
             return place.what == "directory of git"
         return os.path.realpath(place.base) != place.base or not (os.path.isdir(place.base) or is_below(place.base, self._after.unread))

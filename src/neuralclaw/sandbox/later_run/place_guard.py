@@ -16,12 +16,12 @@ import msgspec
 from ..program_lookup import beneath
 from ..running_call import RunningCall
 from ..undo.contents import KeptContents
-from ..undo.path_states import same
+from ..undo.path_states import REGULAR, PathState, same
 from ..undo.state_files import replace_file, until_ns
 from .guard_notes import GuardNote, GuardNotes
 from .judged_changes import CommandRights
 from .kept_places import directories_around, kept_of, roots_of
-from .place_manifest import FORMAT, PlaceManifest, decoded, decoder, encoded, only_at
+from .place_manifest import FORMAT, PlaceEntry, PlaceManifest, decoded, decoder, encoded, only_at
 from .place_scan import scan
 from .tree_comparison import PlaceChange, TreeComparison, standing_as, unread_now
 
@@ -30,6 +30,9 @@ log = logging.getLogger(__name__)
 KEEP_SECONDS = 14 * 86_400.0
 """How long the content is kept that a command had put in such a place, and how a tree stood that no command ran in."""
 _A_DAY = 86_400.0
+WRITING_SECONDS = 30.0
+"""How long the comparison waits for a file tool, or an undo, that writes into the tree: what that left can then be told from what the command changed."""
+_POLL_SECONDS = 0.01
 
 
 class InterruptedCommand(msgspec.Struct, frozen=True):
@@ -53,11 +56,32 @@ class GuardedCommand(msgspec.Struct, frozen=True):
 
 
 class FilesBeingWritten(msgspec.Struct, frozen=True):
-    """Files that something other than a command writes now, and the note of that, which is locked while its process lives."""
+    """Files that something other than a command writes now, and the note of that, which is locked while its process lives. `new`: the directories around
+    them that were not there."""
 
     paths: tuple[str, ...]
+    new: frozenset[str]
     note: str
     descriptor: int
+
+
+class WrittenFile(msgspec.Struct, frozen=True):
+    """What a call left at a path: `content` and `mode` as in `PathState`; mode None for a file that is as executable as it was."""
+
+    content: bytes | None
+    mode: int | None = None
+
+    def is_at(self, now: PathState | None, before: PathState | None) -> bool:
+        """Whether it is what stands there now, and not what somebody else made of it since."""
+        if now is None or now.content != self.content:
+            return False
+        if self.mode is not None:
+            return now.mode == self.mode
+        return now.kind == REGULAR and (not now.mode & 0o111 or (before is not None and before.mode == now.mode))
+
+
+Written = dict[str, WrittenFile | None]
+"""By path what a call left there; None where it removed something."""
 
 
 class GuardBusy(Exception):
@@ -101,11 +125,24 @@ class PlaceGuard:
         return GuardedCommand(call, rights, before, mounted, path, descriptor), interrupted
 
     def end(self, command: GuardedCommand) -> list[PlaceChange]:
-        """Compare, and put back what may not stay. Raises `OSError` where it cannot be looked at; the note then stays for whoever looks next."""
+        """Compare, and put back what may not stay, when no file tool writes into its trees any more.
+
+        Raises `OSError` where it cannot be looked at; the note then stays for whoever looks next.
+        """
+        until = time.monotonic() + WRITING_SECONDS
+        while (found := self._ended(command, wait=time.monotonic() < until)) is None:
+            time.sleep(_POLL_SECONDS)
+        return found
+
+    def _ended(self, command: GuardedCommand, *, wait: bool) -> list[PlaceChange] | None:
+        """The same; None where something writes and it is to be waited for."""
         with self._locked():
-            others = [note.rights for note, path in self._notes.running() if path != command.note]
+            others = [note for note, path in self._notes.running() if path != command.note]
+            if wait and any(_writes_in(note, command.before) for note in others):
+                return None
             kept = tuple(place[0] for place, around in command.mounted.items() if around == directories_around(*place))
-            found = self._put_back(command.before, command.note, msgspec.structs.replace(command.rights, kept=kept), others)
+            rights = [note.rights for note in others]
+            found = self._put_back(command.before, command.note, msgspec.structs.replace(command.rights, kept=kept), rights)
             self._notes.remove(command.note)
             self._notes.release(command.note, command.descriptor)
         return found
@@ -117,18 +154,20 @@ class PlaceGuard:
         """
         with self._locked():
             note = GuardNote(call, (), _bytes(paths), by_git=False, since_ns=time.time_ns())
-            return FilesBeingWritten(tuple(paths), *self._notes.write(note))
+            return FilesBeingWritten(tuple(paths), frozenset(above for path in paths for above in _missing_above(path)), *self._notes.write(note))
 
-    def end_writing(self, files: FilesBeingWritten) -> None:
-        """They are written: commands that run still are told how they stand. Raises `OSError`; the note goes in any case, with the process at the latest."""
+    def end_writing(self, files: FilesBeingWritten, written: Written) -> None:
+        """They are written: commands that run still are told of those that stand as the call left them. Of the others it is not known who
+        changed them. Raises `OSError`; the note goes in any case, with the process at the latest."""
         try:
             with self._locked():
                 for note, path in list(self._notes.running()):
                     for root in map(os.fsdecode, note.roots):
-                        inside = [one for one in files.paths if beneath(one, root)]
+                        inside = [one for one in written if beneath(one, root)]
                         if inside and (saved := self._load(root)) is not None:
                             now = scan(saved, self._contents, self._hidden, saved)
-                            self._notes.tell(path, only_at(now, inside), [os.fsencode(one) for one in inside if one not in now.places])
+                            rightful = [one for one in inside if _as_written(written[one], now.places.get(one), saved.places.get(one))]
+                            self._notes.tell(path, only_at(now, rightful, files.new), [os.fsencode(one) for one in rightful if one not in now.places])
                 self._notes.remove(files.note)
         finally:
             self._notes.release(files.note, files.descriptor)
@@ -137,9 +176,9 @@ class PlaceGuard:
         """Leave the comparison to whoever looks next."""
         self._notes.release(command.note, command.descriptor)
 
-    def settle(self) -> list[InterruptedCommand]:
-        """Compare for commands whose process died. Raises `OSError`."""
-        with self._locked():
+    def settle(self, *, wait: bool = True) -> list[InterruptedCommand]:
+        """Compare for commands whose process died. `wait` is as in `begin`. Raises `OSError`."""
+        with self._locked(wait=wait):
             return list(self._settled())
 
     def recorded(self, interrupted: InterruptedCommand) -> None:
@@ -292,6 +331,23 @@ def _meaning(manifest: PlaceManifest) -> tuple[object, ...]:
     places = {path: (one.state.mode, one.state.nlink, one.state.content, one.who, one.what, one.top) for path, one in manifest.places.items()}
     directories = {path: (one.kind, one.ino, one.below, one.whole, one.tops) for path, one in manifest.directories.items()}
     return places, directories, manifest.leads, manifest.nothing, manifest.unread, manifest.owed, manifest.cut
+
+
+def _writes_in(note: GuardNote, trees: Sequence[PlaceManifest]) -> bool:
+    """Whether it is of a call that writes files itself, in one of these trees."""
+    return not note.roots and any(beneath(os.fsdecode(path), tree.root) for path in note.write for tree in trees)
+
+
+def _as_written(written: WrittenFile | None, now: PlaceEntry | None, before: PlaceEntry | None) -> bool:
+    if written is None or now is None:
+        return written is None and now is None
+    return written.is_at(now.state, before.state if before is not None else None)
+
+
+def _missing_above(path: str) -> Iterator[str]:
+    """The directories around a path that are not there."""
+    while (path := os.path.dirname(path)) and not os.path.lexists(path):
+        yield path
 
 
 def _bytes(paths: Sequence[str]) -> tuple[bytes, ...]:

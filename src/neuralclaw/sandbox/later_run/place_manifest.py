@@ -1,7 +1,7 @@
 """How the places of a tree stood that code is later run from, and what is known of the rest: three states, known, absent and not looked at."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -124,15 +124,22 @@ def is_below(path: str, roots: Mapping[str, object]) -> bool:
     return any(beneath(path, root) for root in roots)
 
 
-def only_at(now: PlaceManifest, paths: Sequence[str]) -> PlaceManifest:
-    """Of a look what is at these paths, and the directories above them."""
+def only_at(now: PlaceManifest, paths: Sequence[str], new: Container[str]) -> PlaceManifest:
+    """Of a look what is at these paths, and of the directories above them those that are new, with the names of these paths alone: what else lies there, or in
+    a directory that was there before, says nothing of how it stood."""
     above = {one for one in now.directories if any(beneath(path, one) for path in paths)}
     return PlaceManifest(
         now.root,
-        {path: now.directories[path] for path in above},
+        {path: _with_names(now.directories[path], path, (*above, *paths)) for path in above if path in new},
         {path: place for path, place in now.places.items() if path in paths or path in above},
         leads={path: now.leads[path] for path in paths if path in now.leads},
     )
+
+
+def _with_names(directory: PlaceDirectory, at: str, paths: Sequence[str]) -> PlaceDirectory:
+    names = {path.rpartition("/")[2] for path in paths if os.path.dirname(path) == at}
+    below, whole, tops = (tuple(name for name in one if name in names) for one in (directory.below, directory.whole, directory.tops))
+    return msgspec.structs.replace(directory, below=below, whole=whole, tops=tops)
 
 
 class StoredPlaces(msgspec.Struct, frozen=True, array_like=True):
