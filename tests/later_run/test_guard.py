@@ -358,3 +358,14 @@ def test_a_repository_that_is_partly_deleted_is_none_and_none_that_runs_somethin
     assert guarded(guard, work, "printf 'ref: refs/heads/main' > o.git/HEAD; echo '[core]fsmonitor=./evil' > o.git/config") != []
     git_runs = "fsmonitor" in (work / "o.git/config").read_text() and (work / "o.git/HEAD").exists()
     assert not git_runs
+
+
+def test_a_new_repository_of_a_program_brings_no_settings_that_run_something(guard: PlaceGuard, work: Path) -> None:
+    names = (".vscode/tasks.json", ".claude/settings.json", ".mcp.json", ".github/workflows/c.yml", ".husky/pre-commit", ".pre-commit-config.yaml", ".envrc")
+    script = "git init -q new && cd new && mkdir -p .vscode .claude .github/workflows .husky && echo x > kept && " + " && ".join(
+        f"echo x > {one}" for one in names
+    )
+    changes = guarded(guard, work, script)
+    assert {change.path.removeprefix(f"{work}/new/") for change in changes} >= set(names)
+    assert not any((work / "new" / name).exists() for name in names)
+    assert (work / "new" / "kept").exists()

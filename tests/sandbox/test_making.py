@@ -71,7 +71,7 @@ async def test_no_other_program_runs_where_a_directory_outside_is_open(tmp_path:
     """What is in a directory cannot be excepted from it for as long as a program runs: who saves a file there replaces it, and a new one has a new name."""
     person = Person(tmp_path.resolve() / "home", "process")
     for line in (f"{command}; python3 harm.py", f"python3 harm.py | {command}", f"LD_PRELOAD=./harm.so {command}", f"env {command}; ls", f"./cp; {command}"):
-        with pytest.raises(Denied, match="must be open for it, and other programs run in the same line"):
+        with pytest.raises(Denied, match="must be open for it, and the line may do more than its words name"):
             await person.grant(line)
 
 
@@ -119,4 +119,21 @@ async def test_one_program_alone_writes_the_directory_that_is_named(person: Pers
     await person.run("mkdir new; tar cf new.tar new")
     await person.run(command)
     assert (person.home / "other" / "new").is_dir()
+    assert is_whole(person)
+
+
+@pytest.mark.parametrize("words", ["*.txt", "?fx.txt", "[-]fx.txt", "-f*", "'-'f*", "'*'*", "-- *.txt"])
+async def test_the_name_of_a_file_becomes_no_option_of_a_program_to_which_a_directory_outside_is_open(tmp_path: Path, words: str) -> None:
+    person = Person(tmp_path.resolve() / "home", "process")
+    for line in (f"sed -i s/a/b/ {words} ~/other/notes.txt", f"cp {words} ~/other", f"cat {words} > ~/other/new"):
+        with pytest.raises(Denied, match="the line may do more than its words name"):
+            await person.grant(line)
+
+
+async def test_a_wildcard_behind_a_directory_names_files_only(person: Person) -> None:
+    (person.work / "-fx.txt").write_text("a")
+    (person.work / "x.txt").write_text("1e python3 harm.py\n")
+    await person.run("sed -i s/a/b/ ./*.txt ~/other/notes.txt")
+    await person.run("cp ./*.txt ~/other")
+    assert {path.name for path in (person.home / "other").iterdir()} == {"-fx.txt", "x.txt", "notes.txt", "beside.txt", "deep"}
     assert is_whole(person)

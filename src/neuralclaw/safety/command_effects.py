@@ -129,4 +129,5 @@ class CommandEffects:
             script=self.script,
             places=self.places if self.understood else None,
             open=(piped and self.call.name not in ("tee", "sponge")) or self.call.fed or self.call.spread or any(w.glob for w in words),
+            wild_options=any(w.glob and w.text[:1] in tuple("*?[-") for w in words[1:]),
         )

@@ -43,6 +43,8 @@ class SimpleCommand(msgspec.Struct, frozen=True, kw_only=True):
     """The file that an interpreter runs, absolute."""
     open: bool = False
     """What it works on is not all in its words: it reads standard input, gets arguments from it, or has wildcards."""
+    wild_options: bool = False
+    """A word of it begins with a wildcard, or is an option with one: the name of a file can become an option of the program."""
 
     def view(self) -> CommandView:
         powers = tuple(p for p in Power if p in self.powers)

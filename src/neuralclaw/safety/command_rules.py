@@ -144,13 +144,17 @@ def _unlisted(findings: Findings, policy: Policy, line: CommandLine, strays: set
 
 
 def exact_changes(line: CommandLine) -> bool:
-    """Whether all that the line changes are the paths that its words name: other programs that run with it could change whatever is open to them."""
+    """Whether all that the line changes are the paths that its words name: other programs that run with it could change whatever is open to them, and so could
+    an option that the name of a file becomes by a wildcard (`sed … *` with a file `-fscript`)."""
     return (
         line.understood
         and not line.broken
         and not line.alters
         and all(
-            not c.via and not c.powers & {Power.EXECUTE, Power.NETWORK} and (c.program in EXACT or (not c.program or (c.only_reads and c.program in READERS)))
+            not c.via
+            and not c.wild_options
+            and not c.powers & {Power.EXECUTE, Power.NETWORK}
+            and (c.program in EXACT or (not c.program or (c.only_reads and c.program in READERS)))
             for c in line.commands
         )
     )
@@ -273,8 +277,9 @@ def _change(findings: Findings, fact: PathFact, policy: Policy, opening: str, *,
             findings.why = f"it writes to {path}, which belongs to the system" if is_system(path) else f"it changes {path}, which runs at the next log-in"
         findings.ask("path.outside", f"it changes {path}, which is outside the workspace", "a path in the workspace")
         if opening and not exact:
-            reason = f"it makes, replaces or removes something in {opening}, all of which must be open for it, and other programs run in the same line"
-            findings.forbid("path.outside", reason, "cp, mv, mkdir or rm in a line of its own; what another program makes is made in the workspace first")
+            reason = f"it makes, replaces or removes something in {opening}, all of which must be open for it, and the line may do more than its words name"
+            other = "cp, mv, mkdir or rm in a line of its own, with ./* in place of *; what another program makes is made in the workspace first"
+            findings.forbid("path.outside", reason, other)
         elif opening:
             findings.making.append(opening)
         if path != opening and path not in policy.protected_paths:

@@ -168,9 +168,9 @@ def _output(found: CommandEffects) -> None:
 
 
 def _only_tells(rest: list[str]) -> bool:
-    """Whether `git clean` tells what it would delete: with `-n` among its letters, and no option that does more."""
+    """Whether `git clean` tells what it would delete: with `-n` among its letters, which wins over `-f`, and no option that does more."""
     options = [t for t in rest[: rest.index("--") if "--" in rest else None] if t.startswith("-")]
-    known = all(t in ("--dry-run", "--quiet") or (not t.startswith("--") and set(t[1:]) <= set("ndxXq")) for t in options)
+    known = all(t in ("--dry-run", "--quiet", "--force") or (not t.startswith("--") and set(t[1:]) <= set("ndfxXq")) for t in options)
     return known and any(t == "--dry-run" or (not t.startswith("--") and "n" in t) for t in options)
 
 

@@ -7,11 +7,13 @@ LONGEST = 256 * 1024
 """Bytes of such a file; a longer one counts as one that may hold a credential."""
 # Compiled (and kept by `re`) when first needed.
 _COMMENT = rb"(?m)^\s*[#;].*$"
+_CONTINUED = rb"\\\r?\n"
 _CREDENTIAL = (
     rb"(?im)"
     rb"://[^/\s\"'@:]*:[^/\s\"'@]+@"  # a user's name and password in an address
-    rb"|://(?!git@)[^/\s\"'@]{16,}@"  # a token in place of a name
-    rb"|(?:token|password|passwd|smtppass|secret|secret-key|api-?key|_auth)[\"']?\s*[=:]\s*[\"']?[^\s\"',}\]]"  # also in a table on one line
+    rb"|://(?!git@)(?:(?=[^/\s\"'@]*[0-9])[^/\s\"'@]{10,}|[^/\s\"'@]{16,})@"  # a token in place of a name
+    rb"|(?:token|password|passwd|smtppass|(?<![a-z])pass|passphrase|(?<![a-z])pwd|secret|secret[-_]?(?:access[-_]?)?key|api[-_]?key|_auth|authident)[\"']?\s*[=:]\s*[\"']?[^\s\"',}\]]"  # also in a table on one line
+    rb"|gh[pousr]_\w{20}|github_pat_\w{20}|glpat-[\w-]{16}|npm_\w{30}|pypi-[\w-]{16}|-----begin [a-z ]*private key"  # under any name
     rb"|/t/[^/\s\"']+/"  # a token of conda, in the address of a channel
     rb"|\b(?:authorization|private-token|x-api-key|cookie)\s*:|\bpassword=\S"
 )
@@ -32,4 +34,4 @@ def holds_credential(path: str) -> bool:
 
 @lru_cache(16)
 def _found(data: bytes) -> bool:
-    return re.search(_CREDENTIAL, re.sub(_COMMENT, b"", data)) is not None
+    return re.search(_CREDENTIAL, re.sub(_CONTINUED, b"", re.sub(_COMMENT, b"", data))) is not None

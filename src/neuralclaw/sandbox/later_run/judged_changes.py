@@ -13,7 +13,7 @@ from .git_settings import running_lines, without
 from .kept_places import opened
 from .named_places import MAX_SETTINGS_BYTES
 from .place_manifest import PlaceEntry, PlaceManifest, is_below
-from .place_names import HEAD, place_names
+from .place_names import HEAD
 
 _LONGEST_POINTER = 4096
 RACY_NS = 50_000_000
@@ -174,7 +174,7 @@ class JudgedChanges:
             return self._runs_nothing(place.base)
         if place.what != "file" or old is not None or not is_new:
             return False
-        return (self._rights.by_git and self._in_new_repository(place.base)) or place.top.rpartition("/")[2].lower() in place_names().repository
+        return self._rights.by_git and self._in_new_repository(place.base)
 
     @property
     def _git_runs(self) -> bool:
