@@ -142,3 +142,20 @@ async def test_the_places_of_a_command_are_those_that_its_question_shows(tmp_pat
     envelope = (await person.grant(command, *access)).envelope
     assert (envelope.network, envelope.hosts) == (True, hosts)
     assert all(f"also connects to {one.removeprefix('connect ')}" in person.asked[-1] for one in access) or not hosts
+
+
+@pytest.mark.parametrize("settings", ["[user]\n\tname = Ann\n[include]\n\tpath = ~/.gitconfig-work\n", "[core]\n\texcludesFile = ~/.gitconfig-work\n"])
+@pytest.mark.parametrize("text", ["[user]\n\temail = ann@example.com\n", "[github]\n\ttoken = abcdef\n"])
+async def test_git_works_with_settings_that_name_a_file_of_the_home(person: Person, settings: str, text: str) -> None:
+    (person.home / ".gitconfig").write_text(settings)
+    (person.home / ".gitconfig-work").write_text(text)
+    out, _ = await person.run("git init -q . && git add show.py && git status --short; python3 -c 'print(open(\"../.gitconfig-work\").read())'")
+    assert out.startswith("A  show.py\n")
+    assert (text in out) is ("token" not in text)
+
+
+async def test_git_and_wget_work_with_settings_that_are_not_shown(person: Person) -> None:
+    (person.home / ".gitconfig").write_text("[github]\n\ttoken = abcdef\n")
+    (person.home / ".wgetrc").write_text("password = hunter2\n")
+    out, refused = await person.run("git init -q . && git add show.py && git status --short && wget --version | head -c 8")
+    assert (out, refused) == ("A  show.py\n?? change.py\nGNU Wget", "")

@@ -12,6 +12,7 @@ from functools import cache
 from typing import Literal
 
 import msgspec
+from anyio.to_thread import run_sync
 
 from ..errors import ToolExecutionError
 from ..kernel import landlock_abi
@@ -29,7 +30,7 @@ from .resource_limits import LIMITS, ResourceLimits
 from .scratch import new_scratch
 from .seccomp import known, program_filter
 from .spawn import on_spawner
-from .visible import View, places, view
+from .visible import View, places, view, without_unseen_settings
 
 _TRUNCATES, _SIGNALS = 3, 6
 """The versions from which Landlock judges `truncate`, and signals."""
@@ -53,6 +54,8 @@ class Landlock:
         envelope, program = admit(grant, argv, cwd, env)
         if not self._abi:
             raise ToolExecutionError("this kernel has no Landlock; nothing was run")
+        unseen = await run_sync(lambda: without_unseen_settings(self.seen(envelope, grant.workspace, program)))
+        program = msgspec.structs.replace(program, env={**unseen, **program.env})
         scratch = new_scratch()
         proxy = OutboundProxy(grant) if envelope.network else None
         result = await run_reaped(

@@ -5,9 +5,10 @@ more (`/etc/shadow`, keys of servers), so what others may not is taken out. That
 """
 
 import os
+import re
 import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from glob import escape as glob_escape
 from glob import glob
@@ -16,13 +17,15 @@ import msgspec
 
 from ..types.datafile import read_data_file
 from ..types.grants import Envelope
-from .credentials import holds_credential
+from .credentials import LONGEST, holds_credential
 from .own_code import protected_places
 from .program_lookup import beneath, existing_path, real_path
 from .program_run import Program
 
 PLACES, TOOLCHAINS = "sandbox/tables/places.json", "sandbox/tables/toolchains.json"
 _PACKAGES = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+_NO_SETTINGS = os.path.join(_PACKAGES, "neuralclaw", "py.typed")  # empty, and a regular file: wget takes no device
+_NAMED, _MOST_INCLUDES = r"""(?im)^\s*(?:path|excludesfile|attributesfile)\s*=\s*"?([^"\s#;]+)""", 3
 _LIBRARIES = ("pyvenv.cfg", "lib", "lib64", "libexec", "conda-meta")
 
 
@@ -94,7 +97,7 @@ def view(envelope: Envelope, workspace: str, program: Program, *, home: str, hid
     own = protected_places(workspace)
     write = tuple(path for path in open_to_write(envelope) if is_real(path) and not any(beneath(path, place) for place in own))
     kept = tuple(path for path in (home, *covered) if path)
-    read = _outermost((*_public(), *_toolchains_of(home), *_of_interpreter(kept), *_of_program(program, kept)))
+    read = _outermost((*_public(), *_toolchains_of(home), *_included_by_git(home, covered), *_of_interpreter(kept), *_of_program(program, kept)))
 
     def seen(path: str) -> bool:
         """Whether it is seen without a grant, so that it needs no place of its own."""
@@ -142,6 +145,41 @@ def _toolchains_of(home: str) -> Iterator[str]:
             path = os.path.join(home, name)
             real = existing_path(path)
             if real and not beneath(home, real) and not (os.path.isfile(real) and holds_credential(real)):
+                yield real
+
+
+def without_unseen_settings(seen: View) -> dict[str, str]:
+    """Variables by which git and wget read no settings of the person that are there and cannot be read: where a sandbox refuses a file that it cannot hide,
+    they would end there. Reads the disk."""
+    if not seen.home:
+        return {}
+    git = [os.path.join(seen.home, name) for name in (".gitconfig", ".config/git/config")]
+    named = [*git, *(one for path in git for one in _named_by_git(path, seen.home))]
+    found = {"GIT_CONFIG_GLOBAL": named, "WGETRC": [os.path.join(seen.home, ".wgetrc")]}
+    return {name: _NO_SETTINGS for name, paths in found.items() if any(os.path.exists(path) and not seen.shows(os.path.realpath(path)) for path in paths)}
+
+
+def _named_by_git(path: str, home: str, depth: int = 0) -> Iterator[str]:
+    """Files that settings of git name and git reads with them."""
+    try:
+        with open(path, "rb") as file:
+            names = re.findall(_NAMED, file.read(LONGEST).decode(errors="replace"))
+    except OSError:
+        return
+    for name in names:
+        text = os.path.join(home, name[2:]) if name.startswith("~/") else name
+        found = os.path.join(os.path.dirname(path), text)
+        if os.path.isfile(found):
+            yield found
+            if depth < _MOST_INCLUDES:
+                yield from _named_by_git(found, home, depth + 1)
+
+
+def _included_by_git(home: str, hidden: Sequence[str]) -> Iterator[str]:
+    """Of these the files of a home that are shown: those that hold no password or token."""
+    for path in (os.path.join(home, name) for name in (".gitconfig", ".config/git/config")) if home else ():
+        for real in map(os.path.realpath, _named_by_git(path, home)):
+            if beneath(real, home) and not any(beneath(real, one) for one in hidden) and not holds_credential(real):
                 yield real
 
 
