@@ -110,3 +110,25 @@ async def test_below_a_workspace_it_is_named_where_sessions_began(home: Path, wo
     async with opened(home, below) as agent:
         said = f"there is no session that began in {below}; sessions began in {workspace}: call it there, or name one with --session"
         assert [(await agent.do(verb))["said"] for verb in ("undo", "redo", "diff")] == [said] * 3
+
+
+async def test_a_turn_that_was_undone_is_not_said_to_have_changed_nothing(home: Path, workspace: Path) -> None:
+    async with opened(home, workspace, "echo two > a.txt") as agent:
+        await kit.events(agent, session="s")
+        await agent.do("undo")
+        back = "; neuralclaw redo brings it back"
+        assert (await agent.do("diff"))["said"] == "everything that undo can bring back was undone in the session s" + back
+        assert (await agent.do("diff", turn=1))["said"] == "what turn 1 changed was undone" + back
+        assert (await agent.do("diff", turn=1, file="a.txt"))["said"] == "what turn 1 changed at a.txt was undone" + back
+        assert (await agent.do("diff", turn=1, file="b.txt"))["said"] == "turn 1 changed nothing at b.txt that undo keeps"
+        await agent.do("redo")
+        assert [file["path"] for file in (await agent.do("diff"))["files"]] == ["a.txt"]
+
+
+async def test_the_session_of_single_calls_is_named_where_it_changed_files(home: Path, workspace: Path) -> None:
+    async with opened(home, workspace, "true") as agent:
+        await agent.do("tools.call", name="write_file", arguments={"path": "new", "content": "x"})
+        assert (await agent.do("undo"))["said"].endswith("but the one that keeps single calls: --session tools")
+        await kit.events(agent, session="s")
+        assert (await agent.do("undo"))["said"].endswith("another session of this workspace changed files: neuralclaw undo --session tools")
+        assert (await agent.do("undo", session="tools"))["restored"] == [str(workspace / "new")]
