@@ -123,3 +123,27 @@ async def test_the_numbers_of_two_turns_rise_over_both(claw: Claw) -> None:
     first, second = ran.lines
     assert (ran.code, first["text"], second["text"]) == (0, "2", "4"), ran
     assert 0 < first["seq"] < second["seq"]
+
+
+async def test_a_call_that_waits_names_every_answer_that_its_question_takes(claw: Claw) -> None:
+    ran = await claw("tools", "call", "terminal", '{"command": "touch a b; rm a"}', "--approvals", "park", "--session", "pk")
+    told = next(line for line in ran.err.splitlines() if "approvals answer" in line).split()
+    shown = await claw("approvals", "show", told[-2])
+    assert f"answer with: neuralclaw approvals answer {told[-2]} {told[-1]}" in shown.out + shown.err
+    assert "session" in told[-1]
+
+
+async def test_what_the_record_is_asked_is_answered_as_it_is(claw: Claw) -> None:
+    assert (await claw("run", "calculate 1+1", "--session", "s")).code == 0
+    assert "nothing was recorded after record 99" in (await claw("audit", "show", "--after", "99")).err
+    assert "nothing was recorded in session s after record 99" in (await claw("audit", "show", "--after", "99", "--session", "s")).err
+    both = await claw("audit", "anchor", "--accept", "--check", "x")
+    assert (both.code, "--accept and --check exclude each other" in both.err) == (2, True), both
+    (claw.home / "neuralclaw.db").write_text("garbage")
+    damaged = await claw("audit", "verify")
+    assert (damaged.code, "then restore a backup" in damaged.err, "audit verify" in damaged.err) == (1, True, False), damaged
+
+
+async def test_what_a_command_changed_is_a_sentence(claw: Claw) -> None:
+    assert (await claw("run", "run touch new", "--session", "s", "--approvals", "auto")).code == 0
+    assert "terminal: 1 path created" in (await claw("sessions", "show", "s")).out

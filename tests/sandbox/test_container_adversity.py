@@ -82,7 +82,7 @@ async def test_a_command_whose_container_is_ended_says_so_and_the_next_one_has_a
     except* ToolExecutionError as failed:
         assert "its container was ended" in str(failed.exceptions[0])  # noqa: PT017 - which of both an engine tells depends on what it had forgotten
     else:
-        assert (done.exit_code, done.stdout) == (137, b"begun\n")
+        assert (done.exit_code, done.stdout, done.stderr) == (137, b"begun\n", b"stopped: its container was ended\n")
     assert (await sh(box, command_grant(workspace), "echo anew")).stdout == b"anew\n"
 
 

@@ -2,6 +2,7 @@
 
 import socket
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import anyio
 import pytest
@@ -62,6 +63,19 @@ async def test_a_place_that_cannot_be_written_is_named(kind: str, person: Path, 
     text = await said(kind, person, command.format(person / "other"))
     assert f"{person}/other/new is outside" in text
     assert f"To make {person}/other/new, write it in the workspace and copy it there" in text
+
+
+@pytest.mark.parametrize("command", ["git worktree add ../other/new", "git init -q ../other/new/deep", "git init -q ../new/deep"])
+async def test_a_directory_that_would_be_made_first_is_named(kind: str, command: str) -> None:
+    new = command.split("../")[1].removesuffix("/deep")
+    setup = "git init -q . && git -c user.name=a -c user.email=a@b.c commit -q --allow-empty -m a && "
+    with TemporaryDirectory(dir="/var/tmp") as place:  # what is around a workspace in /tmp is a directory of the command's own in bubblewrap
+        person = Path(place).resolve()
+        (person / "project").mkdir()
+        (person / "other").mkdir()
+        text = await said(kind, person, setup + command)
+    assert f"{person}/{new} is outside" in text
+    assert f"To make {person}/{new}, write it in the workspace and copy it there by a line of its own (cp), or make the directory so (mkdir)" in text
 
 
 @pytest.mark.parametrize("command", ["ls {0}", "ls {0}/..", "cat {0}/.netrc", "cat {0}/other/.pgpass", "ls {0}/.ssh"])
@@ -171,6 +185,7 @@ NO_FAULTS_OF_THE_SANDBOX = [
     "python3 -c 'print(\"fatal: could not resolve upstream branch\")'; exit 1",
     "python3 -c 'print(\"Could not resolve react; Unable to resolve path to module; DNS error expected\")'; exit 1",
     "kill -9 $$",
+    "python3 -c 'print(\"GET /v1/users/7: permission denied\")'; exit 1",
 ]
 
 

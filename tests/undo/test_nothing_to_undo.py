@@ -131,3 +131,25 @@ async def test_a_turn_that_wrote_where_undo_does_not_look_is_named_before_an_old
         assert (workspace / "a.txt").read_text() == "two\n"
         report = await agent.do("undo")
         assert (report["turn"], (workspace / "a.txt").read_text()) == (1, "one\n")
+
+
+async def test_a_turn_that_was_undone_is_not_said_to_have_changed_nothing(home: Path, workspace: Path) -> None:
+    async with opened(home, workspace, "echo two > a.txt") as agent:
+        await kit.events(agent, session="s")
+        await agent.do("undo")
+        back = "; neuralclaw redo brings it back"
+        assert (await agent.do("diff"))["said"] == "everything that undo can bring back was undone in the session s" + back
+        assert (await agent.do("diff", turn=1))["said"] == "what turn 1 changed was undone" + back
+        assert (await agent.do("diff", turn=1, file="a.txt"))["said"] == "what turn 1 changed at a.txt was undone" + back
+        assert (await agent.do("diff", turn=1, file="b.txt"))["said"] == "turn 1 changed nothing at b.txt that undo keeps"
+        await agent.do("redo")
+        assert [file["path"] for file in (await agent.do("diff"))["files"]] == ["a.txt"]
+
+
+async def test_the_session_of_single_calls_is_named_where_it_changed_files(home: Path, workspace: Path) -> None:
+    async with opened(home, workspace, "true") as agent:
+        await agent.do("tools.call", name="write_file", arguments={"path": "new", "content": "x"})
+        assert (await agent.do("undo"))["said"].endswith("but the one that keeps single calls: --session tools")
+        await kit.events(agent, session="s")
+        assert (await agent.do("undo"))["said"].endswith("another session of this workspace changed files: neuralclaw undo --session tools")
+        assert (await agent.do("undo", session="tools"))["restored"] == [str(workspace / "new")]

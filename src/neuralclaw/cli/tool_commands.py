@@ -10,7 +10,7 @@ from ..app.tool_call_turns import call_of, called
 from ..channels.screen import Screen
 from ..errors import ToolValidationError
 from ..types.entries import Event
-from ..types.events import ToolFinished
+from ..types.events import ApprovalRequested, ToolFinished
 from . import output, policy
 from .capability_rows import built_in_commands
 from .event_output import TextRenderer
@@ -88,6 +88,8 @@ class _FinishedCall(TextRenderer):
 
     def show(self, event: Event) -> None:
         self.session = event.session
+        if isinstance(event.body, ApprovalRequested):
+            super().show(event)  # nothing is printed; which answers it takes is
         if isinstance(event.body, ToolFinished):
             self.finished = event
 

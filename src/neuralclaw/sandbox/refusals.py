@@ -182,7 +182,8 @@ def _paths(lines: list[str], seen: View, program: Program, around: Around) -> tu
     kept: dict[str, None] = {}
     for line in lines:
         denied, missing = bool(_DENIED.search(line)), around.hides and bool(_MISSING.search(line))
-        for path in _named(line, program.cwd) if (denied or missing) and not KERNEL.search(line) else ():
+        for named in _named(line, program.cwd) if (denied or missing) and not KERNEL.search(line) else ():
+            path = _first_made(named) if denied else named
             if is_socket(path):
                 continue  # a service of this machine, which no call may have
             shown = seen.shows(path)
@@ -237,6 +238,14 @@ def _named(line: str, cwd: str) -> Iterator[str]:
             continue
         if found.start() or not (os.path.isfile(path) and os.access(path, os.X_OK)):
             yield path
+
+
+def _first_made(path: str) -> str:
+    """The path, or the directory around it that would have to be made first; not one of the root, where an address of a server looks like a path."""
+    first = path
+    while not os.path.lexists(above := os.path.dirname(first)):
+        first = above
+    return first if above != "/" else path
 
 
 def _usable(path: str, mode: int, making: int) -> bool:

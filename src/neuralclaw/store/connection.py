@@ -51,7 +51,7 @@ def store_error(error: sqlite3.Error | OSError, home: str) -> StoreError:
     if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR", "SQLITE_SCHEMA")):
         return StoreError(
             f"the record in {home} is damaged ({error}); nothing more is written to it",
-            hint="keep a copy of neuralclaw.db, then restore a backup; neuralclaw audit verify says how far it is good",
+            hint="keep a copy of neuralclaw.db, then restore a backup",
         )
     return StoreError(f"the record in {home} could not be written or read ({error}); {kept}", hint="check the disk and its free space, then try again")
 

@@ -1,6 +1,6 @@
 """`AUDIT`: the capability that brings the commands about the record as a whole, its anchors, and what is recorded of them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import msgspec
@@ -19,6 +19,12 @@ ChainPosition = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 def _queries(context: BuiltInContext) -> Any:
     return load("record.queries")(context)
+
+
+def _no_records(given: Mapping[str, Any]) -> str:
+    """What is said where there is nothing to list."""
+    where = f" in session {given['session']}" if given.get("session") else ""
+    return f"nothing was recorded{where} after record {given['after']}" if given.get("after") else "the record is empty"
 
 
 def _text(name: str) -> Callable[[Any], Any]:
@@ -40,9 +46,11 @@ async def verify_record(context: BuiltInContext) -> Any:
 async def keep_anchor(context: BuiltInContext, *, accept: bool = False, check: str | None = None) -> Any:
     """Accept the record as it is now: it is verified and its head is anchored anew, which is on record. Or compare it with a mark that was sent.
 
-    Raises `UsageError` without either, and for a text that holds no mark, and `StoreError` where the record is not whole or cannot be written.
+    Raises `UsageError` without either, for both, and for a text that holds no mark, and `StoreError` where the record is not whole or cannot be written.
     """
-    if accept == (check is not None):
+    if accept and check is not None:
+        raise UsageError("--accept and --check exclude each other; nothing was anchored", hint="neuralclaw audit anchor --check TEXT, then --accept")
+    if not accept and check is None:
         text = "nothing was anchored: the current record is accepted only with --accept, and compared with a mark with --check TEXT"
         raise UsageError(text, hint="neuralclaw audit verify shows the anchor")
     if check is not None:
@@ -121,7 +129,7 @@ AUDIT = Capability(
             spelled={"call_id": "CALL", "session": "--session ID", "after": "--after RECORD"},
             display=_text("header"),
             render=_text("decided"),
-            empty="the record is empty",
+            empty=_no_records,
             reads=True,
             needs="record",
         ),

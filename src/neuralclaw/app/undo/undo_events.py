@@ -82,8 +82,9 @@ class UndoDone(Body, frozen=True, kw_only=True, tag="undo.done"):
 
 
 def _saved(body: ChangesSaved) -> str:
-    counts = [f"{count} {word}" for count, word in ((body.created, "created"), (body.changed, "changed"), (body.deleted, "deleted")) if count]
-    said = f"{body.tool} left files {', '.join(counts)}" if counts else f"{body.tool} changed no file that undo watches"
+    counts = [(count, word) for count, word in ((body.created, "created"), (body.changed, "changed"), (body.deleted, "deleted")) if count]
+    said = ", ".join(f"{count} {'' if at else 'path ' if count == 1 else 'paths '}{word}" for at, (count, word) in enumerate(counts))
+    said = f"{body.tool}: {said}" if said else f"{body.tool} changed no file that undo watches"
     if body.interrupted:
         said += ", recorded later"
     if body.not_kept_count:

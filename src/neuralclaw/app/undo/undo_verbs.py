@@ -18,6 +18,7 @@ from ...sandbox.undo.path_states import REGULAR, PathChange, PathState
 from ...sandbox.undo.restoring import LeftPath
 from ...sandbox.undo.saved_tree import LATER_THAN_DEATH
 from ...sandbox.undo.tree_scan import Stopped, why_stopped
+from ...types.entries import CALLS, HOME
 from ...types.events import TurnStarted
 from ...types.ids import new_id
 from ...types.quoted_names import one_line
@@ -37,6 +38,7 @@ _LOOK = 0.01
 _EARLIER = 20
 """Sessions of a workspace, from the newest on, in which it is looked for something to undo."""
 _NOT_SHOWN = "what a call changed that was interrupted, or still runs, is not shown: undo looks at it first"
+_REDO = "; neuralclaw redo brings it back"
 PARTED = "somebody else changed it in the meantime: only what came after that is taken back"
 
 
@@ -111,13 +113,23 @@ class UndoVerbs:
         one = self._chosen(row, found, turn, file)
         said = _NOT_SHOWN if await self._unrecorded(row) else ""
         if one is None:
-            said = said or f"nothing was changed in the session {row.session}{await self._earlier(row, 'diff')}"
+            what = "everything that undo can bring back was undone" if found.to_redo() else "nothing was changed"
+            said = said or f"{what} in the session {row.session}{_REDO if found.to_redo() else await self._earlier(row, 'diff')}"
             return TurnDiff(session=row.session, turn=turn, said=said)
         changes = self._only(one.net()[0], file)
         files = await run_sync(described, changes, self._recorder.kept.contents, one.workspace)
-        kept = f"what turn {one.turn} changed was kept until {one.gone}" if one.gone else "" if files else _nothing(one, file, "changed nothing")
+        none = "" if files else self._undone(found, one, file) or _nothing(one, file, "changed nothing")
+        kept = f"what turn {one.turn} changed was kept until {one.gone}" if one.gone else none
         said = "; ".join(filter(None, (kept, said)))
         return TurnDiff(session=row.session, turn=one.turn, files=tuple(FileDiff(**each) for each in files), not_kept=tuple(one.not_kept), said=said)
+
+    def _undone(self, found: SessionChanges, one: TurnChanges, file: str | None) -> str:
+        """That what the turn changed, or changed there, was undone; "" where it was not."""
+        if not any(undo.turn == one.turn and self._only(list(undo.changes), file) for undo in found.undos):
+            return ""
+        there = found.to_redo()
+        what = f"what turn {one.turn} changed{f' at {one_line(file)}' if file else ''} was undone"
+        return what + (_REDO if there is not None and there[0].turn == one.turn else "")
 
     async def _unrecorded(self, row: SessionRow) -> bool:
         """Whether calls of the session changed something, or may have, that is not on record: they were interrupted, or still run."""
@@ -148,6 +160,8 @@ class UndoVerbs:
         """That none began in this workspace; where one did in a directory above it, which."""
         workspace = Path(self._context.workspace)
         said = f"there is no session that began in {one_line(str(workspace))}"
+        if await lookups.newest(self._context.store, str(workspace), left_out=(HOME,)):
+            return f"{said} but the one that keeps single calls: --session {CALLS}"
         for above in workspace.parents:
             if await lookups.newest(self._context.store, str(above), left_out=RESERVED):
                 return f"{said}; sessions began in {one_line(str(above))}: call it there, or name one with --session"
@@ -156,7 +170,7 @@ class UndoVerbs:
     async def _earlier(self, row: SessionRow, verb: str) -> str:
         """The newest other session of its workspace that has something to undo, as the end of a sentence; "" where there is none."""
         store = self._context.store
-        for name in await lookups.newest_sessions(store, row.workspace, limit=_EARLIER, left_out=RESERVED):
+        for name in await lookups.newest_sessions(store, row.workspace, limit=_EARLIER, left_out=(HOME,)):
             if name != row.session and (await SessionChanges.read(store, name, self._recorder.kept)).newest() is not None:
                 return f"; another session of this workspace changed files: neuralclaw {verb} --session {name}"
         return ""
@@ -198,7 +212,8 @@ class UndoVerbs:
             return ended
         if one is None:
             lost = found.not_kept()
-            what = "nothing was changed that undo could look at" if lost else "there is nothing more to undo" if found.undos else "nothing was changed"
+            unseen = lost and found.to_redo() is None
+            what = "nothing was changed that undo could look at" if unseen else "there is nothing more to undo" if found.undos else "nothing was changed"
             said = f"{what} in the session {row.session}{await self._earlier(row, 'undo')}"
             return UndoReport(session=row.session, kind="undo", not_kept=tuple(lost), said=said)
         changes, broken = one.net()

@@ -30,6 +30,7 @@ _MAKING = 120.0
 _END = 2.0
 _LOOK = 0.1
 _CHUNK = 1 << 16
+_KILLED = 137
 UNSTARTED = b"OCI runtime exec failed"
 UNSTARTED_BY_PODMAN = re.compile(rb"Error: .*: OCI (runtime|permission) ")
 
@@ -277,7 +278,7 @@ class ContainedProgram:
     @property
     def exit_code(self) -> int:
         """Of a program that is over."""
-        return 137 if self._code is None else self._code
+        return _KILLED if self._code is None else self._code
 
     def over(self, seconds: float) -> bool:
         """Wait until nothing of it is left; False when that takes longer. Blocks."""
@@ -311,8 +312,9 @@ class ContainedProgram:
                 self._container.remove()
             if not _readable(self._stream, _LOOK):
                 if not deadline and not self._runs():
+                    emptied = self._container.empty()
                     self._ended_itself = self._container.alive
-                    if not self._container.empty():
+                    if not emptied:
                         self._container.remove()
                     deadline = time.monotonic() + _ANSWER
                 continue
@@ -352,10 +354,11 @@ class ContainedProgram:
             self._write(self._err, f"stopped: more than {self._container.memory_mb} MB of memory\n".encode())
         ended = not self._container.alive
         if ended or not self._container.empty():
+            ended = not self._container.alive
             with suppress(EngineError):
                 self._runs()
             self._container.remove()
-            if ended and not self._ended_itself and not self._killed and self._code in (None, 0):
+            if ended and not self._ended_itself and not self._killed and self._code in (None, 0, _KILLED):
                 self._code = None
                 self._write(self._err, b"stopped: its container was ended\n")
             return
