@@ -316,6 +316,14 @@ async def test_no_secret_stands_in_what_a_channel_failed_with(home: Path) -> Non
         assert row.error == "ConnectionError: POST https://api.example.org/bot[REDACTED:token]/send"
 
 
+async def test_a_secret_that_was_stored_after_the_answer_is_not_delivered(home: Path) -> None:
+    post = Post()
+    async with kit.opened(home) as store:
+        await answer(store, "one", "it is 77:sesame-street")
+        async with delivering(store, post, redaction=Redactor([("token", "77:sesame-street")])):
+            await post.has(("one", "it is [REDACTED:token]"))
+
+
 async def test_an_answer_that_is_erased_while_it_is_on_its_way_is_not_sent_again(home: Path) -> None:
     post = Post()
     async with kit.opened(home) as store:

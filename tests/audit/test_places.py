@@ -427,6 +427,8 @@ class FileBackend(KeyringBackend):
         return json.loads(self.path.read_text()) if self.path.exists() else {}
 
     def get_password(self, service, username):
+        if "GONE" in os.environ:
+            raise RuntimeError("dbus gone")
         return self._all().get(f"{service}/{username}")
 
     def set_password(self, service, username, password):
@@ -447,3 +449,15 @@ async def test_the_program_signs_with_the_keyring_that_the_person_names(tmp_path
     away = await program(bare, "audit", "verify")
     assert away.returncode == 1
     assert "it cannot be checked" in away.stdout
+
+
+async def test_a_keyring_that_fails_in_its_own_way_stops_no_command_that_reads(tmp_path: Path) -> None:
+    home = tmp_path / "h"
+    home.mkdir()
+    (tmp_path / "file_backend.py").write_text(BACKEND)
+    bare = {**os.environ, "NEURALCLAW_HOME": str(home), "XDG_STATE_HOME": str(tmp_path / "state"), "HOME": str(tmp_path)}
+    env = bare | {"PYTHON_KEYRING_BACKEND": "file_backend.FileBackend", "PYTHONPATH": str(tmp_path), "KEYS": str(tmp_path / "keys")}
+    assert (await program(env, "run", "calculate 6*7")).returncode == 0
+    verified = await program(env | {"GONE": "1"}, "audit", "verify")
+    assert "it cannot be checked (the keyring of the system cannot be used: RuntimeError" in verified.stdout, verified
+    assert (await program(env | {"GONE": "1"}, "sessions", "list")).returncode == 0

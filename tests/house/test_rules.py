@@ -16,6 +16,8 @@ CATCH_ALL: dict[str, str] = {
     "foreign_code.py:_run_here": "the same for code of our own, in the task of the caller",
     "foreign_code.py:call_foreign": "the same for a plain function",
     "foreign_code.py:_text": "an error that others wrote may not be able to say what it is",
+    "secrets/store_key.py:SystemKeyring.get": "a backend of the keyring is foreign code, and raises errors of its own, of D-Bus for example",
+    "secrets/store_key.py:SystemKeyring.put": "a backend of the keyring is foreign code, and raises errors of its own, of D-Bus for example",
     "secrets/store_key.py:system_keyring": "a backend of the keyring is foreign code: one that cannot even be asked is none that keys are trusted to",
     "foreign_code.py:shown_value": "and neither may a value",
     "types/codec.py:Codec.decode": "a capability's body and upcast are foreign code: what they raise makes one entry unreadable",

@@ -150,11 +150,12 @@ def test_any_change_of_the_file_is_found(home: Path, tmp_path: Path) -> None:
     assert len(kept.secrets()) == 2
 
 
-def test_a_store_that_asks_for_too_much_memory_is_damaged(home: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("wrong", [{"n": 2**40}, {"n": -4, "r": -1}, {"p": 0}])
+def test_a_store_whose_key_cannot_be_made_from_its_numbers_is_damaged(home: Path, tmp_path: Path, wrong: dict[str, int]) -> None:
     sources = sources_of("passphrase", tmp_path)
     store(home, sources).put("A", VALUE)
     tree = msgspec.json.decode((home / "secrets.json").read_bytes())
-    tree["key"]["scrypt"]["n"] = 2**40
+    tree["key"]["scrypt"] |= wrong
     (home / "secrets.json").write_bytes(msgspec.json.encode(tree))
     with pytest.raises(ConfigError, match="the secret store is damaged"):
         store(home, sources).secrets()

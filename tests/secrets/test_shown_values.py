@@ -42,6 +42,27 @@ async def test_no_command_shows_a_value(claw: Claw, words: str, form: tuple[str,
     assert "[REDACTED:TOK]" in ran.out
 
 
+@pytest.mark.invariant("secrets.nowhere")
+@pytest.mark.parametrize(("approvals", "form"), [("auto", "text"), ("auto", "json"), ("auto", "stream-json"), ("park", "stream-json")])
+async def test_a_turn_that_is_shown_again_shows_no_value(home: Path, tmp_path: Path, form: str, approvals: str) -> None:
+    claw = Claw(home, tmp_path / "work")
+    command = f"curl http://example.com/{LATER}" if approvals == "park" else f"echo {LATER}"
+    first = await claw("run", f'run "{command}"', "--approvals", approvals, "--session", "t", "--output", form)
+    assert LATER in first.out + first.err, first
+    assert (await claw("secrets", "set", "TOK", stdin=LATER.encode())).code == 0
+    again = await claw("run", "--resume", "t", "--approvals", "park", "--output", form)
+    assert "[REDACTED:TOK]" in again.out + again.err, again
+    assert LATER not in again.out + again.err
+
+
+@pytest.mark.invariant("secrets.nowhere")
+async def test_events_from_the_journal_show_no_value(claw: Claw, home: Path) -> None:
+    async with Agent.open(home=home, workspace=claw.workspace, environ=claw.env) as agent, agent.desk.events("s", after=0) as events:
+        seen = [repr((await anext(events)).body) for _ in range(8)]
+    assert not [told for told in seen if LATER in told]
+    assert [told for told in seen if "[REDACTED:TOK]" in told]
+
+
 async def test_where_the_settings_cannot_be_read_the_record_still_can(claw: Claw, home: Path) -> None:
     (home / "config.yaml").write_text("agent: [")
     ran = await claw("sessions", "show", "s", "--json")

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from ..ports import Redaction, TextStream
-from ..types.entries import Entry
+from ..types.entries import Entry, Event, event_of
 from ..types.events import Passing, ReasoningDelta, TextDelta
 from ..types.messages import ReasoningState
 
@@ -93,7 +93,7 @@ def _clean(value: Any, redact: Callable[[str], str]) -> Any:
 
 
 class Searched:
-    """Keeps what no model may be told out of the entries that are read, and searches none twice: the newest that were found clean are remembered."""
+    """Keeps what nobody may be told out of the entries that are read, and searches none twice: the newest that were found clean are remembered."""
 
     LIMIT = 50_000
     """Record numbers kept, about 5 MB; a turn reads some two hundred entries."""
@@ -115,6 +115,10 @@ class Searched:
         found = [entry if entry.header.record in self._clean else self._search(entry) for entry in read]
         self.written([entry for entry, was in zip(found, read, strict=True) if entry is was])
         return found
+
+    def event(self, entry: Entry) -> Event | None:
+        """The event that shows the entry as it may be told on; None when its body was erased."""
+        return event_of(self.entries([entry])[0])
 
     def _search(self, entry: Entry) -> Entry:
         body = redacted(entry.body, self.redaction)

@@ -7,6 +7,7 @@ from anyio.abc import TaskGroup
 
 from ..agent.redaction import Searched
 from ..runtime.asker import JournalAsker
+from ..runtime.buffer import EventView
 from ..runtime.bus import Bus
 from ..runtime.desk import SessionDesk
 from ..runtime.runtime_ports import RuntimePorts
@@ -31,7 +32,8 @@ def open_desk(
     `tell` shows a person a sentence that a verb says beside its value.
     """
     sentence_of = capabilities_of(home.loaded).sentence_of
-    bus = Bus(home.store, home.clock, sentence_of)
+    searched = Searched(home.redactor)
+    bus = Bus(home.store, home.clock, EventView(searched.event, sentence_of))
     asker = JournalAsker(home.store, home.clock, lambda entries: desk.notify(entries), approver=asked(approver) if approver else None, redaction=home.redactor)
     ports = RuntimePorts(
         store=home.store,
@@ -41,7 +43,7 @@ def open_desk(
         equip=partial(equip, home),
         resolve=partial(resolve, home, defaults.turn),
         redaction=home.redactor,
-        searched=Searched(home.redactor),
+        searched=searched,
     )
     sessions = Sessions(ports, tasks, max_sessions=home.loaded.settings.agent.max_sessions, ended=asker.arrive)
     bus.listen(EventLog(home.log_writer, sessions.here, sentence_of).entries)

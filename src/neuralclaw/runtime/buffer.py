@@ -1,14 +1,22 @@
 """The bounded buffer of one reader of events, which delays nobody."""
 
 from collections import deque
+from typing import NamedTuple
 
 import anyio
 
-from ..types.entries import Entry, Event, with_sentence
+from ..types.entries import Entry, Event, EventOf, event_of, with_sentence
 from ..types.sentences import SentenceOf, sentence
 
 BUFFER = 1024
 """Events a slow reader may lag behind before passing ones are dropped; durable ones are read again from the journal."""
+
+
+class EventView(NamedTuple):
+    """How entries are shown. `event_of`: the event of one, without secrets; `sentence_of`: what an event says to a person."""
+
+    event_of: EventOf = event_of
+    sentence_of: SentenceOf = sentence
 
 
 class Buffer:

@@ -8,19 +8,18 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 
 from ..ports import Clock, Store
-from ..types.entries import Entry, Event, event_of, rfc3339
+from ..types.entries import Entry, Event, rfc3339
 from ..types.events import Inbound, Passing
-from ..types.sentences import SentenceOf, sentence
-from .buffer import BUFFER, Buffer
+from .buffer import BUFFER, Buffer, EventView
 from .turnstream import Topic, TurnStream
 
 
 class Subscription:
     """The events of one session after entry `after`; `seq` rises by one over them."""
 
-    def __init__(self, store: Store, session: str, after: int, *, buffer: int, sentence_of: SentenceOf) -> None:
-        self._store, self._session, self._seen = store, session, after
-        self._buffer = Buffer(buffer, behind=True, sentence_of=sentence_of)
+    def __init__(self, store: Store, session: str, after: int, *, buffer: int, shown: EventView) -> None:
+        self._store, self._session, self._seen, self._event_of = store, session, after, shown.event_of
+        self._buffer = Buffer(buffer, behind=True, sentence_of=shown.sentence_of)
         self.offer, self.fail = self._buffer.offer, self._buffer.fail
 
     def __aiter__(self) -> AsyncIterator[Event]:
@@ -51,14 +50,14 @@ class Subscription:
                 self._buffer.items.extendleft(reversed([*missing, item]))
                 return None
         self._seen = item.entry
-        return event_of(item)
+        return self._event_of(item)
 
 
 class Bus:
-    """Hands entries and passing events to the subscribers of their session. `sentence_of`: what an event says to a person."""
+    """Hands entries and passing events to the subscribers of their session."""
 
-    def __init__(self, store: Store, clock: Clock, sentence_of: SentenceOf = sentence) -> None:
-        self._store, self._clock, self._sentence_of = store, clock, sentence_of
+    def __init__(self, store: Store, clock: Clock, shown: EventView | None = None) -> None:
+        self._store, self._clock, self._shown = store, clock, shown or EventView()
         self._subscriptions: dict[str, list[Subscription]] = {}
         self._topics: dict[str, Topic] = {}
         self._listeners: list[Callable[[Sequence[Entry]], None]] = []
@@ -70,7 +69,7 @@ class Bus:
     @asynccontextmanager
     async def subscribe(self, session: str, *, after: int, buffer: int = BUFFER) -> AsyncIterator[Subscription]:
         """The events of a session with an entry number above `after`, and passing ones from now on."""
-        subscription = Subscription(self._store, session, after, buffer=buffer, sentence_of=self._sentence_of)
+        subscription = Subscription(self._store, session, after, buffer=buffer, shown=self._shown)
         self._subscriptions.setdefault(session, []).append(subscription)
         try:
             yield subscription
@@ -84,7 +83,7 @@ class Bus:
     @contextmanager
     def turn(self, session: str, *, key: str = "", number: int | None = None, after: int = 0) -> Iterator[TurnStream]:
         """The events of the turn that the message of this key will begin or steer, or of turn `number` from the entry above `after` on."""
-        stream = TurnStream(self._store, session, key=key, number=number, after=after, sentence_of=self._sentence_of)
+        stream = TurnStream(self._store, session, self._shown, key=key, number=number, after=after)
         topic = self._topics.setdefault(session, Topic())
         topic.add(stream)
         try:

@@ -13,10 +13,11 @@ from anyio.abc import TaskGroup
 
 from .. import lookups
 from ..agent.journal import RECORD_SECONDS
+from ..agent.redaction import Searched
 from ..errors import AgentError, LeaseLost, StoreError
 from ..foreign_code import innermost, reason, run_foreign
 from ..ports import Channel, Clock, Redaction, Store
-from ..types.entries import Entry, Event, event_of
+from ..types.entries import Entry, Event
 from ..types.events import TurnFinished
 from ..types.records import DeliveryAttempt, Lease, OutboxRow
 from ..types.signals import Undeliverable
@@ -156,7 +157,7 @@ class Delivery:
         end = next((entry for entry in ends if entry.header.record == item.record), None)
         await self._store.barrier()
         self._store_failures = 0
-        return event_of(end) if end is not None and isinstance(end.body, TurnFinished) else None
+        return Searched(self._redaction).event(end) if end is not None and isinstance(end.body, TurnFinished) else None
 
     def _failure(self, item: OutboxRow, error: AgentError) -> DeliveryAttempt:
         """What is recorded of an attempt that failed, without secrets: tried again later, or given up."""

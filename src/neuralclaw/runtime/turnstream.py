@@ -4,10 +4,9 @@ from collections import deque
 from collections.abc import AsyncIterator, Sequence
 
 from ..ports import Store
-from ..types.entries import Entry, Event, event_of
+from ..types.entries import Entry, Event
 from ..types.events import ApprovalRequested, ApprovalResolved, ErrorEvent, Inbound, Message, TurnFinished, TurnStarted
-from ..types.sentences import SentenceOf, sentence
-from .buffer import BUFFER, Buffer
+from .buffer import BUFFER, Buffer, EventView
 
 
 class TurnStream:
@@ -19,8 +18,8 @@ class TurnStream:
     the one that is meant.
     """
 
-    def __init__(self, store: Store, session: str, *, key: str = "", number: int | None = None, after: int = 0, sentence_of: SentenceOf = sentence) -> None:
-        self.session, self.key = session, key
+    def __init__(self, store: Store, session: str, shown: EventView, *, key: str = "", number: int | None = None, after: int = 0) -> None:
+        self.session, self.key, self._event_of = session, key, shown.event_of
         self.number = number
         self.message_entry = self.message_turn = 0
         self.finished: TurnFinished | None = None
@@ -31,7 +30,7 @@ class TurnStream:
         self._first: deque[Entry | Event] = deque()
         self._shown: set[int] = set()
         """Entries that were shown ahead: one that was written meanwhile may come in once more."""
-        self._buffer = Buffer(BUFFER, behind=number is not None, sentence_of=sentence_of)
+        self._buffer = Buffer(BUFFER, behind=number is not None, sentence_of=shown.sentence_of)
         self.offer, self.fail = self._buffer.offer, self._buffer.fail
 
     def accepted(self, entry: Entry, message: Inbound) -> None:
@@ -83,7 +82,7 @@ class TurnStream:
             event: Event | None = None
             if self._first:
                 first = self._first.popleft()
-                event = first if isinstance(first, Event) else event_of(first)
+                event = first if isinstance(first, Event) else self._event_of(first)
             elif buffer.items and not (buffer.behind and not buffer.hole):
                 event = await self._take(buffer.items.popleft())
             elif buffer.behind and self.number is not None:
@@ -103,7 +102,7 @@ class TurnStream:
         """The event to show next, or None where the item was shown before or is not of this turn."""
         if isinstance(item, Event):
             return item
-        event = event_of(item)
+        event = self._event_of(item)
         if item.entry <= self._seen or event is None:
             return None
         if self._seen and self.number is not None and item.entry > max(self._seen, self._complete) + 1:
@@ -116,7 +115,7 @@ class TurnStream:
         self._seen = item.entry
         if item.entry in self._shown:
             return None
-        body = item.body
+        body = event.body
         if isinstance(body, TurnStarted) and body.inbound == self.message_entry:
             self.began(item.turn)
         elif isinstance(body, Message) and item.turn == self.number and body.seen >= self.message_entry:

@@ -37,8 +37,7 @@ class Scrypt(msgspec.Struct, frozen=True):
 
     def key(self, passphrase: str) -> bytes:
         """Raises `ValueError` for parameters outside the bounds."""
-        memory = 128 * self.n * self.r * max(1, self.p)
-        if memory > MOST_MEMORY:
+        if min(self.n, self.r, self.p) < 1 or 128 * self.n * self.r * self.p > MOST_MEMORY:
             raise ValueError("scrypt parameters out of bounds")
         data = passphrase.encode("utf-8", "surrogateescape")
         return hashlib.scrypt(data, salt=self.salt, n=self.n, r=self.r, p=self.p, maxmem=2 * MOST_MEMORY, dklen=SIZE)
@@ -159,11 +158,10 @@ class SystemKeyring:
 
     def get(self, store: str) -> bytes | None:
         import keyring
-        import keyring.errors
 
         try:
             found = keyring.get_password(self._service, store)
-        except keyring.errors.KeyringError as error:
+        except Exception as error:  # a backend of a third party raises errors of its own, of D-Bus for example
             raise _unusable(error) from error
         try:
             return None if found is None else bytes.fromhex(found)
@@ -172,11 +170,10 @@ class SystemKeyring:
 
     def put(self, store: str, key: bytes) -> None:
         import keyring
-        import keyring.errors
 
         try:
             keyring.set_password(self._service, store, key.hex())
-        except keyring.errors.KeyringError as error:
+        except Exception as error:  # as in `get`
             raise _unusable(error) from error
 
 

@@ -2,6 +2,7 @@
 
 import functools
 import hashlib
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -167,6 +168,10 @@ def event_of(entry: Entry, seq: int = 0) -> Event | None:
         return None
     h = entry.header
     return Event(body=entry.body, session=h.session, turn=h.turn, seq=seq, time=rfc3339(h.time), entry=h.entry, labels=frozenset(h.labels))
+
+
+EventOf = Callable[[Entry], Event | None]
+"""The event that shows an entry, or None where nothing is to be shown."""
 
 
 def with_sentence(event: Event, seq: int, sentence_of: SentenceOf) -> Event:
