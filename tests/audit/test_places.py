@@ -70,6 +70,9 @@ def pushed(anchor: AnchorFile, remote: Path) -> Callable[[], GitAnchorPlace]:
     return lambda: GitAnchorPlace(anchor, GitAnchor(remote=str(remote), branch="marks", every_minutes=0), os.environ)
 
 
+WHO = ("-c", "user.name=x", "-c", "user.email=x@localhost")
+
+
 def git(remote: Path, *words: str) -> str:
     return subprocess.run(["git", "-C", remote, *words], check=True, timeout=5, capture_output=True, text=True).stdout.strip()
 
@@ -208,6 +211,18 @@ async def test_the_marks_of_a_branch_count_where_the_state_directory_is_gone(hom
     shutil.rmtree(anchor.folder)
     assert told(await verified(home, anchor, pushed())) == (True, "", 26)
     cut(home, 13)
+    assert told(await verified(home, anchor, pushed())) == (False, "cut", 26)
+
+
+async def test_a_merge_hides_no_marks(home: Path, anchor: AnchorFile, remote: Path, pushed: Callable[[], GitAnchorPlace]) -> None:
+    await live(home, anchor, "a", pushed())
+    await live(home, anchor, "b", pushed())
+    shutil.rmtree(anchor.folder)
+    cut(home, 13)
+    tree, early = git(remote, "rev-parse", "marks^{tree}"), git(remote, "log", "-1", "--format=%B", "marks~1")
+    root = git(remote, *WHO, "commit-tree", "-m", "new", tree)
+    merge = git(remote, *WHO, "commit-tree", "-p", root, "-p", "marks", "-m", early, tree)
+    git(remote, "update-ref", "refs/heads/marks", merge)
     assert told(await verified(home, anchor, pushed())) == (False, "cut", 26)
 
 

@@ -237,3 +237,20 @@ def test_an_allowed_path_that_is_a_file_is_refused_and_one_that_is_not_there_is_
     assert "config.yaml:1: tools.filesystem.allowed_paths: '~/one.txt' is not a directory" in complaint(tmp_path, text, {"HOME": str(tmp_path)})
     (tmp_path / "config.yaml").write_text(text.replace("one.txt", "other"))
     config.load(home=str(tmp_path), environ={"HOME": str(tmp_path)})
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("telegram: {}", "telegram: expected a section of keys and values, found a text (not shown)"),
+        ("llm: {{providers: {{groq: {}}}}}", "llm.providers.groq: expected a section of keys and values, found a text (not shown)"),
+        ("mcp: {{servers: {{x: {{transport: http, url: 'https://h/', headers: {}}}}}}}", "headers: expected a section of keys and values, found a text"),
+        ("mcp: {{servers: {{x: {{command: x, env: 'T={}'}}}}}}", "env: expected a section of keys and values, found a text"),
+        ("tools: {{filesystem: {{allowed_paths: 'https://u:{}@h/x.git'}}}}", "found the text 'https://[set]@h/x.git'"),
+        ("agent: {{max_iterations_per_turn: 'https://h/?key={}'}}", "found the text 'https://h/?[set]'"),
+    ],
+)
+def test_a_key_that_stands_where_its_section_belongs_is_not_shown(home: Path, text: str, words: str) -> None:
+    said = complaint(home, text.format("gq9Kp3Lm7Xz2Wv5Rt"))
+    assert words in said
+    assert "gq9Kp3" not in said

@@ -64,7 +64,7 @@ def expected(kind: Any, limits: tuple[msgspec.Meta, ...]) -> str:
         return "one of " + ", ".join(get_args(kind))
     if get_origin(kind) in (tuple, list):
         return f"a list (of {expected(get_args(kind)[0], ())} each)"
-    if get_origin(kind) is dict or (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
+    if is_section(kind):
         return "a section of keys and values"
     if issubclass(kind, enum.Enum):
         return "one of " + ", ".join(str(member.value) for member in kind)
@@ -82,8 +82,13 @@ def _bounds(meta: msgspec.Meta) -> str:
     return f" above {meta.gt}" if meta.gt is not None else f" of at least {meta.ge}" if meta.ge is not None else ""
 
 
-def found(value: Any, key: str) -> str:
-    """A wrong value in words; a secret's is not shown."""
+def is_section(kind: Any) -> bool:
+    return get_origin(kind) is dict or (isinstance(kind, type) and issubclass(kind, msgspec.Struct))
+
+
+def found(value: Any, key: str, kind: Any) -> str:
+    """A wrong value in words, where this `kind` was expected. A secret's is not shown, nor is a text in place of a section: it may be a key that belongs in
+    there."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):
@@ -95,7 +100,8 @@ def found(value: Any, key: str) -> str:
     if is_secret(key) or (isinstance(value, str) and like_a_key(value)):
         return "something else (not shown)"
     if isinstance(value, str):
-        return f"the text {value[:59] + '…' if len(value) > 60 else value!r}"
+        text = shown_address(value)
+        return "a text (not shown)" if is_section(kind) else f"the text {text[:59] + '…' if len(text) > 60 else text!r}"
     return f"the number {value}" if isinstance(value, int | float) else f"a {type(value).__name__}"
 
 

@@ -49,7 +49,7 @@ class SettingsFitter:
         value = node.value
         if node.source.text and kind in (int, float) and isinstance(value, str) and (number := from_text(kind, value)) is not ABSENT:
             value = number  # a variable has no quotes: the number is out of its range
-        text = f"{node.place}: {key or 'the file'}: expected {expected(kind, limits)}, found {found(value, key)}{suggest_value(kind, value)}"
+        text = f"{node.place}: {key or 'the file'}: expected {expected(kind, limits)}, found {found(value, key, kind)}{suggest_value(kind, value)}"
         if node.source.text and key.startswith(self.lazy):
             self.unset[key] = text
         else:

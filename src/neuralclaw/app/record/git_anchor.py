@@ -175,7 +175,7 @@ class GitAnchorPlace:
             return None
         own = "refs/neuralclaw/there"
         self._git(f"--git-dir={folder}", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", self.remote, f"+{self._ref}:{own}")
-        log = self._git(f"--git-dir={folder}", "log", "--first-parent", "--format=%H%x00%b%x01", own)
+        log = self._git(f"--git-dir={folder}", "log", "--topo-order", "--format=%H%x00%b%x01", own)
         commits: list[str] = []
         others = 0
         marks: list[tuple[AnchorMark, bool]] = []
