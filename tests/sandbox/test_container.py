@@ -148,7 +148,15 @@ async def test_a_place_that_one_call_may_read_is_not_there_for_the_next(make: An
 
 
 async def test_the_workspace_is_read_only_where_the_settings_say_so(make: Any, workspace: Path) -> None:
-    assert "Read-only file system" in await said(make(read_only=True), granted(workspace), "echo x > new")
+    (workspace / "old").write_text("old")
+    box = make(read_only=True)
+    for command in ("touch new", "sed -i s/o/n/ old", f"echo x > {workspace}/new"):
+        done = await sh(box, granted(workspace), command)
+        assert "Read-only file system" in done.stderr.decode()
+        assert f"The workspace {workspace} is read-only for commands" in done.refused
+        assert "access" not in done.refused
+    assert "read-only for commands" not in (await sh(box, granted(workspace), "touch /usr/new")).refused
+    assert sorted(path.name for path in workspace.iterdir()) == ["old"]
 
 
 async def test_what_is_hidden_in_the_workspace_is_covered(make: Any, workspace: Path) -> None:

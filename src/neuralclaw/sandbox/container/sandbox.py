@@ -1,6 +1,7 @@
 """The container sandbox: programs of an image, in one container per session."""
 
 import os
+import re
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -30,6 +31,8 @@ from .sockets import UNIX, engine_socket
 IMAGE_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 BUILD = "neuralclaw sandbox build"
 WEAKER = "neuralclaw config set tools.terminal.sandbox auto"
+WRITABLE = "neuralclaw config set tools.terminal.container.workspace rw"
+_ABSOLUTE = re.compile(r"(?<![\w.~-])/\w")
 NOT_ROOT = f"{USER}:{USER}"
 _LOOKED_AT = 20_000
 
@@ -117,6 +120,7 @@ class ContainerSandbox:
             raise error
         program = Program(argv=tuple(argv), file=argv[0], real=argv[0], cwd=real_cwd, env=told)
         done = await explained(result, seen.view, program, Around(network=used(proxy), own=TEMPORARY, terminals=True, hides=True))
+        done = _with_read_only(done, grant.workspace) if self._options.read_only else done
         return await run_sync(_with_owner, done, grant.workspace, seen)
 
     def _prepared(self, grant: Grant, envelope: Envelope) -> tuple[ContainerPool, Mounted]:
@@ -147,6 +151,16 @@ def _with_owner(done: CompletedProgram, workspace: str, seen: Mounted) -> Comple
     mends = f"the person gives it to that user (chown -R {NOT_ROOT} {workspace}) or takes another sandbox ({WEAKER})"
     said = f"[The sandbox refused this: The workspace {workspace} belongs to root, and no command in a container runs as root, but as user {USER}; {mends}.]"
     return msgspec.structs.replace(done, refused=said)
+
+
+def _with_read_only(done: CompletedProgram, workspace: str) -> CompletedProgram:
+    """The same, saying that no command changes the workspace, where one tried."""
+    lines = (done.stdout[-_LOOKED_AT:] + b"\n" + done.stderr[-_LOOKED_AT:]).decode(errors="replace").splitlines()
+    refused = [line for line in lines if "read-only file system" in line.lower()]
+    if not any(workspace in line or not _ABSOLUTE.search(line) for line in refused):
+        return done
+    said = f"The workspace {workspace} is read-only for commands, and only the person can change that ({WRITABLE}). File tools may change it."
+    return msgspec.structs.replace(done, refused=f"[The sandbox refused this: {said}]")
 
 
 def _check_image(engine: ContainerEngine, image: str) -> None:
