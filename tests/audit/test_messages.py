@@ -112,7 +112,7 @@ async def test_doctor_says_that_no_mark_is_sent_where_no_capability_brings_the_c
     async with kit.agent(home, settings=settings, environ=environ) as agent:
         (check,) = [one for one in await agent.do("doctor") if one["check"] == "anchor.message"]
     assert (check["ok"], check.get("needed", True)) == (False, True)
-    assert "no capability brings the channel post, so no mark is sent (there is none); none was sent yet" in check["text"]
+    assert "no capability brings the channel post, so no mark is sent (no capability brings a channel); none was sent yet" in check["text"]
 
 
 def test_doctor_names_the_last_mark_where_the_channel_is_there() -> None:

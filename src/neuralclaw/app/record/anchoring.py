@@ -120,7 +120,7 @@ def message_check(settings: "MessageAnchor", channels: Collection[str], last: in
     if settings.channel in channels:
         text = f"marks go to the channel {settings.channel} where a process serves it; {sent}"
         return DoctorCheck(check="anchor.message", ok=True, text=text, needed=False)
-    there = f"there {'is' if len(channels) == 1 else 'are'} {', '.join(sorted(channels))}" if channels else "there is none"
+    there = f"channels here: {', '.join(sorted(channels))}" if channels else "no capability brings a channel"
     text = f"no capability brings the channel {settings.channel}, so no mark is sent ({there}); {sent}"
     fix = "enable the capability that brings it in capabilities.enabled, or change audit.anchor.message.channel"
     return DoctorCheck(check="anchor.message", ok=False, text=text, fix=fix)
