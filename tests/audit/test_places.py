@@ -3,9 +3,11 @@
 import functools
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import anyio.to_thread
@@ -16,6 +18,7 @@ from neuralclaw.app.record.anchor_keeper import AnchorKeeper
 from neuralclaw.app.record.anchor_places import known_places
 from neuralclaw.app.record.anchor_settings import GitAnchor
 from neuralclaw.app.record.git_anchor import GitAnchorPlace
+from neuralclaw.app.record.record_text import verified_lines
 from neuralclaw.app.record.signed_anchor import SignedAnchor
 from neuralclaw.errors import ConfigError, StoreError
 from neuralclaw.store.anchor import AnchorFile, AnchorPlace
@@ -212,6 +215,25 @@ async def test_the_marks_of_a_branch_count_where_the_state_directory_is_gone(hom
     assert told(await verified(home, anchor, pushed())) == (True, "", 26)
     cut(home, 13)
     assert told(await verified(home, anchor, pushed())) == (False, "cut", 26)
+
+
+async def test_what_is_anchored_on_a_branch_alone_is_said_to_be_anchored(home: Path, anchor: AnchorFile, pushed: Callable[[], GitAnchorPlace]) -> None:
+    await live(home, anchor, "a", pushed())
+    Path(anchor.path).unlink()
+    report = await verified(home, anchor, pushed())
+    (said, _), *_ = verified_lines(msgspec.to_builtins(report))
+    assert said.endswith(", anchored")
+
+
+async def test_a_name_in_the_database_makes_no_line_of_its_own(home: Path, anchor: AnchorFile, pushed: Callable[[], GitAnchorPlace]) -> None:
+    await live(home, anchor, "a", pushed())
+    forged = "x: y\nwhole: 99 records, 0 erased, head 00, anchored"
+    with closing(sqlite3.connect(home / "neuralclaw.db", isolation_level=None)) as c:
+        c.execute("INSERT INTO derived_tables VALUES (?, 'd', 'k', 0)", (forged,))
+    report = await verified(home, anchor, pushed())
+    lines = [text for text, _ in verified_lines(msgspec.to_builtins(report))]
+    assert any("x: y" in line for line in lines)
+    assert not any("\n" in line for line in lines)
 
 
 async def test_a_merge_hides_no_marks(home: Path, anchor: AnchorFile, remote: Path, pushed: Callable[[], GitAnchorPlace]) -> None:

@@ -10,6 +10,7 @@ from ...config import LoadedSettings, SettingsRequest
 from ...plugins import load
 from ...store.anchor import AnchorFile, AnchorPlace
 from ...store.schema import BUILT_IN_TABLES
+from ...types.quoted_names import one_line
 from ...types.records import AnchorReport, VerifyReport
 
 if TYPE_CHECKING:
@@ -129,10 +130,11 @@ def message_check(settings: "MessageAnchor", channels: Collection[str], last: in
 def bad_place(bad: Mapping[str, Any]) -> str:
     """Which record it is, as far as that is known, and what of a table."""
     place = f"record {bad['record']}" if bad["record"] else ""
-    place += f" of session {bad['session']}" if bad["session"] else ""
+    place += f" of session {one_line(bad['session'])}" if bad["session"] else ""
     if bad.get("table"):
-        column = f", column {bad['column']}" if bad.get("column") else ""
-        what = bad["table"] if " " in bad["table"] else f"table {bad['table']}"  # "index entries_turn" says what it is
+        column = f", column {one_line(bad['column'])}" if bad.get("column") else ""
+        table = one_line(bad["table"])  # whoever forged it chose the name
+        what = table if " " in table else f"table {table}"  # "index entries_turn" says what it is
         place = f"the {what}{column}" + (f" ({place.strip()})" if place else "")
     return place or "the record"
 
@@ -155,6 +157,7 @@ def is_mended(table: str, why: str) -> bool:
 
 def uncompared(what: str) -> str:
     """Something that was not compared, in words: tables of capabilities are called by their names alone."""
+    what = one_line(what)
     return f"the {what}" if " " in what.partition(":")[0] or what.startswith("schema:") else f"the table {what}"
 
 

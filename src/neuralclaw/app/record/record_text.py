@@ -90,7 +90,8 @@ def verified_lines(report: Mapping[str, Any]) -> Lines:
     bad, anchor = report["bad"], report["anchor"]
     lines: Lines = []
     if report["ok"]:
-        anchored = "anchored" if anchor is not None else "not anchored, so a cut of its end would not be found"
+        elsewhere = any(one["ok"] and one["record"] for one in report["anchors"])
+        anchored = "anchored" if anchor is not None or elsewhere else "not anchored, so a cut of its end would not be found"
         lines.append((f"whole: {report['records']} records, {report['erased']} erased, head {report['head'][:16]}, {anchored}", ""))
     elif bad is not None:
         lines.append((typed(f"NOT WHOLE: {bad_place(bad)}: {bad['why']}; {next_step(bad)}"), ""))
