@@ -144,9 +144,19 @@ async def test_the_places_of_a_command_are_those_that_its_question_shows(tmp_pat
     assert all(f"also connects to {one.removeprefix('connect ')}" in person.asked[-1] for one in access) or not hosts
 
 
-@pytest.mark.parametrize("settings", ["[user]\n\tname = Ann\n[include]\n\tpath = ~/.gitconfig-work\n", "[core]\n\texcludesFile = ~/.gitconfig-work\n"])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        "[user]\n\tname = Ann\n[include]\n\tpath = ~/.gitconfig-work\n",
+        "[core]\n\texcludesFile = ~/.gitconfig-work\n",
+        "[include] path = ~/.gitconfig-work\n",
+        '[include]\n\tpath = "~/my settings/../.gitconfig-work"  # mine\n',
+        "[include]\n\tpath = ~/my settings/../.gitconfig-work ; mine\n",
+    ],
+)
 @pytest.mark.parametrize("text", ["[user]\n\temail = ann@example.com\n", "[github]\n\ttoken = abcdef\n"])
 async def test_git_works_with_settings_that_name_a_file_of_the_home(person: Person, settings: str, text: str) -> None:
+    (person.home / "my settings").mkdir()
     (person.home / ".gitconfig").write_text(settings)
     (person.home / ".gitconfig-work").write_text(text)
     out, _ = await person.run("git init -q . && git add show.py && git status --short; python3 -c 'print(open(\"../.gitconfig-work\").read())'")

@@ -52,6 +52,7 @@ def test_a_toolchain_in_a_home_is_seen_and_what_holds_keys_beside_it_is_not(pers
         (".gitconfig", '[url "https://AAAABBBBCCCCDDDDEEEE@github.com/"]\n\tinsteadOf = https://github.com/\n', False),
         (".gitconfig", '[http "https://git.example"]\n\textraheader = Authorization: Basic dXNlcjpodW50ZXIy\n', False),
         (".gitconfig", "[imap]\n\tuser = bob\n\tpass = hunter2hunter\n", False),
+        (".gitconfig", '[url "ssh://jsmith2020@gerrit.example/"]\n\tinsteadOf = g:\n[alias]\n\tpwd = rev-parse --show-toplevel\n', True),
         (".gitconfig", "[advice]\n\tbypass = true\n[alias]\n\tst = status\n", True),
         (".gitconfig", '[url "https://abcdef12345@github.com/"]\n\tinsteadOf = https://github.com/\n', False),
         (".gitconfig", '[url "https://ann@bitbucket.org/"]\n\tinsteadOf = https://bitbucket.org/\n', True),

@@ -11,8 +11,9 @@ _CONTINUED = rb"\\\r?\n"
 _CREDENTIAL = (
     rb"(?im)"
     rb"://[^/\s\"'@:]*:[^/\s\"'@]+@"  # a user's name and password in an address
-    rb"|://(?!git@)(?:(?=[^/\s\"'@]*[0-9])[^/\s\"'@]{10,}|[^/\s\"'@]{16,})@"  # a token in place of a name
-    rb"|(?:token|password|passwd|smtppass|(?<![a-z])pass|passphrase|(?<![a-z])pwd|secret"
+    rb"|https?://(?!git@)(?:(?=[^/\s\"'@]*[0-9])[^/\s\"'@]{10,}|[^/\s\"'@]{16,})@"  # a token in place of a name
+    rb"|(?<![a-z])(?:pass|pwd)[\"']?\s*[=:]\s*[\"']?[^\s\"',}\]]+[\"']?\s*$"  # one word: no command of an alias
+    rb"|(?:token|password|passwd|smtppass|passphrase|secret"
     rb"|secret[-_]?(?:access[-_]?)?key|api[-_]?key|_auth|authident)[\"']?\s*[=:]\s*[\"']?[^\s\"',}\]]"  # also in a table on one line
     rb"|gh[pousr]_\w{20}|github_pat_\w{20}|glpat-[\w-]{16}|npm_\w{30}|pypi-[\w-]{16}|-----begin [a-z ]*private key"  # under any name
     rb"|/t/[^/\s\"']+/"  # a token of conda, in the address of a channel

@@ -25,7 +25,8 @@ from .program_run import Program
 PLACES, TOOLCHAINS = "sandbox/tables/places.json", "sandbox/tables/toolchains.json"
 _PACKAGES = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
 _NO_SETTINGS = os.path.join(_PACKAGES, "neuralclaw", "py.typed")  # empty, and a regular file: wget takes no device
-_NAMED, _MOST_INCLUDES = r"""(?im)^\s*(?:path|excludesfile|attributesfile)\s*=\s*"?([^"\s#;]+)""", 3
+_NAMED = r'(?im)(?:^|\])\s*(?:path|excludesfile|attributesfile)\s*=\s*(?:"((?:[^"\\\n]|\\.)*)"|([^"\n;#]*))'
+_MOST_INCLUDES = 3
 _LIBRARIES = ("pyvenv.cfg", "lib", "lib64", "libexec", "conda-meta")
 
 
@@ -166,7 +167,8 @@ def _named_by_git(path: str, home: str, depth: int = 0) -> Iterator[str]:
             names = re.findall(_NAMED, file.read(LONGEST).decode(errors="replace"))
     except OSError:
         return
-    for name in names:
+    for quoted, plain in names:
+        name = re.sub(r"\\(.)", r"\1", quoted or plain.strip())
         text = os.path.join(home, name[2:]) if name.startswith("~/") else name
         found = os.path.join(os.path.dirname(path), text)
         if os.path.isfile(found):
