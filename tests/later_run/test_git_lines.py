@@ -180,3 +180,16 @@ async def test_a_script_with_a_yes_to_write_the_repository_is_no_line_of_git(hom
     assert not (work / "CLAUDE.md").exists()
     assert "new" in git(work, "branch")
     assert "[x]" not in (work / ".git/config").read_text()
+
+
+@pytest.mark.parametrize("kind", HERE)
+async def test_what_a_clone_with_other_programs_does_not_bring_is_said(home: Path, work: Path, kind: str) -> None:
+    git(work, "checkout", "-q", "-b", "other")
+    (work / "AGENTS.md").write_text("read me\n")
+    git(work, "add", "-A")
+    git(work, "commit", "-qm", "agents")
+    git(work, "checkout", "-q", "main")
+    text = await told(home, work, kind, "git clone -q --no-local -b other . fresh && cd fresh && touch made")
+    assert "put back: fresh/AGENTS.md" in text
+    assert "The repository fresh may track what was put back: look at git status before a commit. A line of git clone alone brings such files." in text
+    assert "may track" not in await told(home, work, kind, 'sh -c "echo x > .env"rc')

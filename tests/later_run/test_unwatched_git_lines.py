@@ -99,8 +99,9 @@ async def test_what_a_person_saves_while_a_line_runs_stays_where_git_does_not_tr
             async def turn() -> None:
                 captured = await kit.events(agent, session="s")
                 assert captured.one("undo.begun").paths[0] == str(work / "brand-new.txt")
-                note = captured.one("tool.finished").note
-                assert "notes.txt (git does not track it: somebody else changed it)" in note
+                note, error = captured.one("tool.finished").note, captured.one("tool.finished").error or ""
+                assert "code is later run from, which were put back. Of what else git changed" in error
+                assert "notes.txt (git does not track it: somebody else may have changed it; neuralclaw undo --file PATH takes it back)" in note
                 assert f"Undone: {work}/brand-new.txt, " in note
                 assert "redo --file PATH" in note
 

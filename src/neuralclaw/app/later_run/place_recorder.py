@@ -168,10 +168,23 @@ def _told(result: ToolResult, changes: Sequence[PlaceChange], grant: Grant) -> T
         names = ", ".join(f"{_shown(one, grant.workspace)} ({one.who} runs it)" for one in back[:_TOLD])
         why = "Other programs run or follow it later, outside of the sandbox, so it is changed only after the person's yes."
         wanted = _whole_places(back, grant) if grant.envelope.git_alone else [one.path for one in back[:_OFFERED]]
-        notes.append(f"[put back: {names}{more}. {why} {asking_for([f'write {one_line(path)}' for path in wanted])}.]")
+        inner = "" if grant.envelope.git_alone else _in_inner_repository(back, grant.workspace)
+        notes.append(f"[put back: {names}{more}. {why} {asking_for([f'write {one_line(path)}' for path in wanted])}.{inner}]")
     if left:
         notes.append(f"[changed, and not put back: {', '.join(f'{_shown(one, grant.workspace)} ({one.why})' for one in left[:_TOLD])}. Tell the person.]")
     return msgspec.structs.replace(result, note="\n".join(notes), metadata={**result.metadata, "put_back": [one_line(one.path) for one in back[:_TOLD]]})
+
+
+def _in_inner_repository(changes: Sequence[PlaceChange], workspace: str) -> str:
+    """What to know of places in a repository below the workspace, which may track them. Reads the disk."""
+    for change in changes:
+        for above in Path(change.path).parents:
+            if not beneath(str(above), workspace) or str(above) == workspace:
+                break
+            if (above / ".git").exists():
+                name = one_line(str(above.relative_to(workspace)))
+                return f" The repository {name} may track what was put back: look at git status before a commit. A line of git clone alone brings such files."
+    return ""
 
 
 def _whole_places(changes: Sequence[PlaceChange], grant: Grant) -> list[str]:

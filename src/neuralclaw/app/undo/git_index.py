@@ -19,9 +19,10 @@ Tracked = frozenset[bytes] | None
 
 
 def untracked(changes: Sequence[PathChange], contents: KeptContents) -> set[bytes]:
-    """Of the files that stand there after these changes those that git tracks neither before nor after them. Git writes to none that was there before.
+    """Of the files that stand there after these changes those that git tracks neither before nor after them.
 
-    A file of a repository itself is none of them, nor is one whose index is not understood. Reads the disk.
+    Few lines of git write one that was there (`git apply`). A file of a repository itself is none of them, nor is one whose index is not understood. Reads the
+    disk.
     """
     made, found, known = {change.path: change for change in changes}, set[bytes](), dict[Path, Tracked]()
     worktree = functools.cache(_worktree)

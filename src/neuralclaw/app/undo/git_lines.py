@@ -38,8 +38,9 @@ async def was_put_back(store: Store, call: RunningCall) -> bool:
 
 
 def told(result: ToolResult, note: str) -> ToolResult:
-    """The result of such a line, which says what became of the rest of it."""
-    return msgspec.structs.replace(result, ok=False, error=CHANGED, note=f"{result.note}\n[{note}]")
+    """The result of such a line, which says what became of the rest of it: its error in one sentence, for the person too."""
+    error = f"{CHANGED}, which were put back. {note.partition('. ')[0].removesuffix('.')}"
+    return msgspec.structs.replace(result, ok=False, error=error, note=f"{result.note}\n[{note}]")
 
 
 async def undo_git_line(
@@ -73,7 +74,7 @@ async def undo_git_line(
         why = why_stopped(error) if isinstance(error, OSError | Stopped) else error
         return f"What else git changed could not be undone ({why}). Tell the person, who can call undo."
     stays = [_because(one.path, one.why) for one in left] + [_because(one.path, one.why) for one in lost if b"/.git/objects/" not in one.path]
-    stays += [_because(path, "git does not track it: somebody else changed it") for path in beside]
+    stays += [_because(path, "git does not track it: somebody else may have changed it; neuralclaw undo --file PATH takes it back") for path in beside]
     back = set(restored)
     named = [one_line(os.fsdecode(path)) for path in paths if path in back]
     said = "What else git changed was undone as well, so nothing of this line stays."
