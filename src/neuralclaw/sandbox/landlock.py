@@ -54,18 +54,22 @@ class Landlock:
         envelope, program = admit(grant, argv, cwd, env)
         if not self._abi:
             raise ToolExecutionError("this kernel has no Landlock; nothing was run")
-        unseen = await run_sync(lambda: without_unseen_settings(self.seen(envelope, grant.workspace, program)))
+        seen, unseen = await run_sync(self._seen_and_unseen, envelope, grant.workspace, program)
         program = msgspec.structs.replace(program, env={**unseen, **program.env})
         scratch = new_scratch()
         proxy = OutboundProxy(grant) if envelope.network else None
         result = await run_reaped(
             program,
             Bounds(self._limits, timeout, max_bytes),
-            lambda port: self.restriction(self.seen(envelope, grant.workspace, program), scratch, port, mounts=mounts_work()),
+            lambda port: self.restriction(seen, scratch, port, mounts=mounts_work()),
             proxy,
         )
         around = Around(network=used(proxy), own=scratch, terminals=False, hides=False, carved=not mounts_work())
-        return await explained(result, lambda: self.seen(envelope, grant.workspace, program), program, around)
+        return await explained(result, lambda: seen, program, around)
+
+    def _seen_and_unseen(self, envelope: Envelope, workspace: str, program: Program) -> tuple[View, dict[str, str]]:
+        seen = self.seen(envelope, workspace, program)
+        return seen, without_unseen_settings(seen)
 
     def seen(self, envelope: Envelope, workspace: str, program: Program) -> View:
         """What this program sees. Reads the disk."""
