@@ -209,6 +209,7 @@ def interpreter(found: CommandEffects) -> None:
     found.subject = "" if first.text.startswith("-") else f"{found.call.name} {first.text}"
     if first.text and first.known and not first.text.startswith("-"):
         found.script = found.call.path(first) or ""
+        found.run(first)
     if any(not w.known for w in found.call.args):
         found.unclear()
 
