@@ -11,13 +11,13 @@ from ..types.facts import FactSheet, PathFact, PathOp
 from ..types.options import Policy
 from ..types.risk import Decision, Power, Risk, Sink, Tier
 from ..types.urls import place_of
-from . import owner_rules
+from . import own_commands, owner_rules
 from .analysis import Analysis
 from .command_line import CommandLine, SimpleCommand
 from .findings import Findings
 from .outbound_places import OPEN_PLACE, why_never
 from .path_rules import changes_outside, instructions, kept, later_run, reads_outside, roots, too_much
-from .paths import HARMLESS_DEVICES, SCRATCH, holds_data_home, instructs, is_device, is_root_or_home, normal, person_home, under
+from .paths import HARMLESS_DEVICES, SCRATCH, holds_data_home, in_data_home, instructs, is_device, is_public, is_root_or_home, normal, person_home, under
 from .programs import READERS, SHELLS, WORKSPACE_PROGRAMS
 from .run_later import runs_later
 
@@ -51,6 +51,8 @@ def judge(findings: Findings, action: Action, policy: Policy, analysis: Analysis
         findings.raise_risk(Risk.MEDIUM)
     only_reads = line.only_reads and not strays and not unsure
     _form(findings, policy, line)
+    own_commands.judge(findings, line, sheet)
+    _programs_outside(findings, action, policy, sheet)
     company: Company = (
         "exact" if exact_changes(line) and not strays else "none" if len(line.commands) == 1 and Power.EXECUTE not in line.commands[0].powers else "others"
     )
@@ -115,6 +117,18 @@ def stray(program: str, action: Action, policy: Policy, sheet: FactSheet) -> boo
     if resolved is None:
         return "/" in program
     return any(under(resolved, place) for place in (*roots(action, policy), *SCRATCH) if place != "/")
+
+
+def _programs_outside(findings: Findings, action: Action, policy: Policy, sheet: FactSheet) -> None:
+    """A program that its path names is run on like any file is read: outside the workspace and the system's public places only after a yes."""
+    for name, real in sheet.programs.items():
+        if "/" not in name or real is None or is_public(real) or any(under(real, root) for root in roots(action, policy)):
+            continue
+        if in_data_home(real, policy, action.workspace):
+            findings.forbid("path.protected", f"{real} belongs to the agent's own data, which no tool call may touch", f"a path in {action.workspace}")
+        else:
+            findings.ask("path.outside", f"it runs {real}, which is outside the workspace", "a path in the workspace")
+            findings.read.append(real)
 
 
 def _workspace_scripts(line: CommandLine, action: Action, policy: Policy, sheet: FactSheet) -> set[SimpleCommand]:

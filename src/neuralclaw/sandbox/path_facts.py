@@ -120,12 +120,13 @@ def kind_of(real: str) -> Kind:
 
 
 def content_of(real: str) -> tuple[str | None, str | None]:
-    """SHA-256 of a file, and its text where that is UTF-8 and short enough to be shown."""
-    fd = -1
-    with suppress(FileNotFoundError):
+    """SHA-256 of a file, and its text where that is UTF-8 and short enough to be shown; "" for the digest of what cannot be read, which nothing has."""
+    try:
         fd = opener()(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY, 0)
-    if fd < 0:
+    except FileNotFoundError:
         return None, None
+    except PermissionError:
+        return "", None
     try:
         return digest_of(fd), _shown(os.pread(fd, SHOWN_BYTES + 1, 0))
     finally:
