@@ -235,6 +235,14 @@ async def test_a_home_is_not_removed_by_a_step_up_behind_a_link(tree: Tree) -> N
         ("ls in/..", A),
         ("{O}/o.txt", E),
         ("bash {O}/o.txt", E),
+        ("bash to-dir/../o.txt", E),
+        ("make -C {O}", E),
+        ("make -C sub", A),
+        ("tar -cf a.tar -C {O} o.txt", E),
+        ("tar -xf a.tar -C to-dir", E),
+        ("cd {D} && ls", F),
+        ("cd to-data && ls", F),
+        ("cd {P}/bin && ls", F),
         ("python3 to-file", E),
     ],
 )  # fmt: skip
@@ -249,6 +257,8 @@ async def test_a_command_starts_where_a_link_really_leads(tree: Tree) -> None:
     assert (await tree.told("cat p.txt", working_dir="to-dir")).decision is ASK
     assert (await tree.told("ls", working_dir=str(tree.outside))).decision is ASK
     assert (await tree.told("ls", working_dir=str(tree.data))).decision is FORBID
+    for workspace in (tree.data, tree.data / "sub"):
+        assert (await tree.gate().judge(action(TERMINAL, command="ls", workspace=str(workspace)))).decision is FORBID
 
 
 async def test_the_agents_own_places_are_kept_whatever_the_workspace(tree: Tree) -> None:

@@ -63,6 +63,7 @@ class CommandEffects:
     def run(self, word: ShellWord) -> None:
         """It runs what is in this file."""
         self._want(word.text, "execute")
+        self.script = self.wants[-1].path if self.wants and self.wants[-1].op == "execute" else ""
 
     def _want(self, text: str, op: str) -> None:
         if "\0" in text or len(text) > 4096:

@@ -53,6 +53,8 @@ def judge(findings: Findings, action: Action, policy: Policy, analysis: Analysis
     _form(findings, policy, line)
     own_commands.judge(findings, line, sheet)
     _programs_outside(findings, action, policy, sheet)
+    if in_data_home(action.workspace, policy, action.workspace):
+        findings.forbid("path.protected", f"the workspace {action.workspace} belongs to the agent's own data", "another workspace: --workspace DIR")
     company: Company = (
         "exact" if exact_changes(line) and not strays else "none" if len(line.commands) == 1 and Power.EXECUTE not in line.commands[0].powers else "others"
     )
@@ -199,6 +201,7 @@ def _command(
                 _open(findings, one, action, policy)
     place = facts.get((command.cwd or "", "list"))
     if place is not None and command.program and not (command.wants and holds_data_home(place.resolved, policy, action.workspace)):
+        kept(findings, place, action, policy)
         _open(findings, place, action, policy)
     for fact in _changed(command, facts):
         instructions(findings, fact, action.workspace)

@@ -188,7 +188,7 @@ def secret(path: str) -> str | None:
     if any(matches(path, p) for p in FORBIDDEN_SECRETS):
         return "forbid"
     parts = path.split("/")
-    if any(matches(path, p) for p in ASKED_SECRETS) or any(part in SECRET_NAMES for part in parts):
+    if any(matches(path, p) for p in ASKED_SECRETS) or any(part.lower() in SECRET_NAMES for part in parts):
         return "ask"
     if any("*" in part and part.startswith(".") and fnmatchcase(".ssh", part) for part in parts):
         return "ask"
