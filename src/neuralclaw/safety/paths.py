@@ -18,7 +18,7 @@ PLACES = "sandbox/tables/places.json"
 HOMES = ("/home", "/Users")
 
 FORBIDDEN_SECRETS = ("/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-")
-ASKED_SECRETS = ("/proc/*/environ", "/proc/*/task/*/environ", "/etc/sudoers", "/etc/ssh/ssh_host_*_key")
+ASKED_SECRETS = ("/proc/*/environ", "/proc/*/task/*/environ", "/proc/*/mem", "/proc/*/task/*/mem", "/proc/kcore", "/etc/sudoers", "/etc/ssh/ssh_host_*_key")
 STARTUP_NAMES = frozenset({".bashrc", ".bash_profile", ".bash_login", ".profile", ".zshrc", ".zprofile", ".zshenv", "authorized_keys", "autostart", ".xinitrc"})
 
 INSTRUCTIONS = "AGENTS.md"

@@ -212,7 +212,7 @@ class ConfinedFiles:
             entry = next(levels[-1], None)
             if entry is None:
                 levels.pop()
-            elif os.path.basename(entry.path) in SECRET_NAMES or self._hides(entry.path, workspace):
+            elif _holds_keys(entry.path, workspace) or self._hides(entry.path, workspace):
                 yield msgspec.structs.replace(entry, problem=_KEPT)
             elif entry.kind != "directory":
                 yield entry
@@ -281,6 +281,12 @@ def _walks(path: str, real: str) -> None:
         os.stat("/".join(parts[: len(parts) - parts[::-1].index("..")]))
     if last == "" and not os.path.isdir(real):
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
+
+
+def _holds_keys(path: str, workspace: str) -> bool:
+    """Whether it is a place of keys by its name, and hidden or in what is hidden: `gcloud` alone may be a part of a project."""
+    below = path.removeprefix(workspace)
+    return os.path.basename(path) in SECRET_NAMES and "/." in below
 
 
 def _open_regular(at: int, name: str, real: str) -> int:

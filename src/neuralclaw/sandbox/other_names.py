@@ -1,7 +1,7 @@
 """Other names of a file: hard links into places that are kept from every call, and what a mount shows at a second place."""
 
 import os
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import lru_cache
@@ -49,17 +49,28 @@ def _add(found: dict[tuple[int, int], str], path: str) -> None:
             found[status.st_dev, status.st_ino] = path
 
 
-def mounted_names(real: str) -> Iterator[str]:
-    """The names at which other mounts of the same file system show the same file: a bind mount has two."""
-    rows = _mounts()
-    mine = max((row for row in rows if _below(real, row.point) is not None), key=lambda row: len(row.point), default=None)
-    if mine is None:
-        return
-    source = mine.root.rstrip("/") + (_below(real, mine.point) or "")
-    for row in rows:
-        rest = _below(source or "/", row.root) if row.device == mine.device and row.point != mine.point else None
-        if rest is not None:
-            yield (row.point.rstrip("/") + rest) or "/"
+class Mounts:
+    """What is mounted at the moment of its making."""
+
+    def __init__(self) -> None:
+        rows = _mounts()
+        devices = Counter(row.device for row in rows)
+        self._rows = [row for row in rows if devices[row.device] > 1]
+        self._points = {row.point: row for row in rows}
+
+    def names(self, real: str) -> Iterator[str]:
+        """The names at which other mounts of the same file system show the same file: a bind mount has two."""
+        place = real
+        while place not in self._points and place != "/":
+            place = place.rpartition("/")[0] or "/"
+        mine = self._points.get(place)
+        if mine is None or mine not in self._rows:
+            return
+        source = mine.root.rstrip("/") + (_below(real, mine.point) or "")
+        for row in self._rows:
+            rest = _below(source or "/", row.root) if row.device == mine.device and row.point != mine.point else None
+            if rest is not None:
+                yield (row.point.rstrip("/") + rest) or "/"
 
 
 def _below(path: str, root: str) -> str | None:
@@ -79,7 +90,7 @@ def _mounts() -> tuple[MountRow, ...]:
 
 @lru_cache(maxsize=4)
 def _parsed(table: bytes) -> tuple[MountRow, ...]:
-    """The rows whose file system has several, which are those that can show a file twice; a later mount at a place hides an earlier one."""
+    """The rows; a later mount at a place hides an earlier one."""
     rows: dict[str, MountRow] = {}
     for line in table.splitlines():
         fields = line.split(b" ", 5)

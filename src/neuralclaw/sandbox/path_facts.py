@@ -14,7 +14,7 @@ from ..types.facts import PathFact, PathWant
 from ..types.options import Policy
 from ..types.secret_names import SECRET_NAMES
 from .nolinks import opener
-from .other_names import inodes_in, mounted_names
+from .other_names import Mounts, inodes_in
 from .preimages import digest_of
 from .program_lookup import beneath
 from .wildcards import TooManyFound, expanded, is_wild
@@ -78,6 +78,10 @@ class PathFacts:
         )
 
     @cached_property
+    def _mounts(self) -> Mounts:
+        return Mounts()
+
+    @cached_property
     def _linked(self) -> dict[tuple[int, int], str]:
         return inodes_in(self._kept)
 
@@ -86,7 +90,7 @@ class PathFacts:
             linked = self._linked.get((status.st_dev, status.st_ino))
             if linked is not None:
                 yield linked
-        for name in mounted_names(resolved):
+        for name in self._mounts.names(resolved):
             if name != resolved:
                 yield name
 
