@@ -14,7 +14,7 @@ from .accesses import Access, access
 from .bounds import AnalysisBounds, Exceeded
 from .command_line import CommandLine
 from .host_rules import released_by
-from .paths import absolute
+from .paths import absolute, directory_in
 from .secret_rules import SecretUse, uses
 
 MAX_WANTS = 2_000
@@ -61,7 +61,16 @@ def analyse(action: Action, policy: Policy, shell: Callable[..., CommandLine], b
             continue
         for value in _values(action, touch):
             if touch.kind == "command":
-                line = _few(shell(value, cwd=cwd, workspace=action.workspace, policy=policy, env=env, bounds=bounds))
+                line = _few(
+                    shell(
+                        value,
+                        cwd=cwd if cwd == action.workspace else directory_in(cwd, None),
+                        workspace=action.workspace,
+                        policy=policy,
+                        env=env,
+                        bounds=bounds,
+                    )
+                )
             elif touch.kind == "url":
                 urls.append(parse(value))
             elif touch.kind == "access":

@@ -3,22 +3,21 @@
 import hashlib
 import os
 import socket
-import stat
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import anyio
 import msgspec
 from anyio.to_thread import run_sync
 
 from ..types.actions import Action
-from ..types.facts import FactSheet, PathFact, PathWant, Wants
+from ..types.facts import FactSheet, PathFact, Wants
 from ..types.options import Policy
 from .nolinks import opener
-from .preimages import digest_of
-from .program_lookup import beneath, find_program
+from .path_facts import SHOWN_BYTES, PathFacts, content_of, kind_of
+from .program_lookup import find_program
 
 Resolver = Callable[[str], Awaitable[Sequence[str]]]
 """Host to addresses, in the order of the answer; an unknown host has none."""
@@ -35,12 +34,6 @@ class DocumentTexts(Protocol):
         """The text that a person is shown of it, or None: it takes a few seconds at most."""
         ...
 
-
-Kind = Literal["file", "directory", "other", "missing"]
-
-
-SHOWN_BYTES = 64 * 1024
-"""Files up to this size are shown as a diff when a person is asked about a change."""
 
 _DOCUMENT_BYTES = 5_000_000
 LOOKUP_SECONDS = 10.0
@@ -76,7 +69,7 @@ class SystemFacts:
         scripts: dict[str, str] = {}
         programs: dict[str, str | None] = {}
         if wants.paths or wants.programs:
-            paths, programs = await run_sync(self._disk, action.workspace, wants)
+            paths, programs = await run_sync(self._disk, action.workspace, wants, any(touch.kind == "command" for touch in action.spec.touches))
             paths = tuple([await self._with_text(fact) for fact in paths])
         if wants.scripts:
             scripts = await run_sync(_digests, wants.scripts)
@@ -106,11 +99,11 @@ class SystemFacts:
         text = await self._documents.text_of(fact.resolved, data)
         return fact if text is None or len(text) > SHOWN_BYTES else msgspec.structs.replace(fact, text=text)
 
-    def _disk(self, workspace: str, wants: Wants) -> tuple[tuple[PathFact, ...], dict[str, str | None]]:
+    def _disk(self, workspace: str, wants: Wants, in_command: bool) -> tuple[tuple[PathFact, ...], dict[str, str | None]]:
         cwd = wants.cwd or workspace
-        roots = (workspace, *self._policy.allowed_paths)
         programs = {name: find_program(name, self._path, cwd) for name in wants.programs}
-        return tuple(_fact(want, cwd, roots) for want in wants.paths), {name: path and os.path.realpath(path) for name, path in programs.items()}
+        facts = PathFacts(cwd, (workspace, *self._policy.allowed_paths), self._policy, in_command=in_command)
+        return tuple(map(facts.fact, wants.paths)), {name: path and os.path.realpath(path) for name, path in programs.items()}
 
     async def _addresses(self, hosts: Sequence[str]) -> dict[str, tuple[str, ...]]:
         found: dict[str, tuple[str, ...]] = {}
@@ -142,65 +135,6 @@ async def resolve(host: str) -> Sequence[str]:
     return [str(address[0]) for *_, address in answers]
 
 
-def _fact(want: PathWant, cwd: str, roots: Sequence[str]) -> PathFact:
-    path = os.path.join(cwd, want.path)
-    resolved = _last_link_kept(path) if want.op == "delete" else os.path.realpath(path)
-    kind = _kind(resolved)
-    digest, text = _content(resolved) if kind == "file" and want.op in ("write", "delete") else (None, None)
-    return PathFact(
-        path=want.path,
-        op=want.op,
-        resolved=resolved,
-        exists=kind != "missing",
-        kind=kind,
-        inside=any(beneath(resolved, root) for root in roots),
-        git=_repository(resolved, roots) if want.op in ("write", "delete") else "",
-        digest=digest,
-        text=text,
-    )
-
-
-def _repository(real: str, roots: Sequence[str]) -> str:
-    """The nearest directory above it, below one of the roots, that has a file `HEAD`."""
-    place = os.path.dirname(real)
-    while any(beneath(place, root) for root in roots) and place != "/":
-        if os.path.lexists(f"{place}/HEAD"):
-            return place
-        place = os.path.dirname(place)
-    return ""
-
-
-def _last_link_kept(path: str) -> str:
-    """Deleting a link takes the link away and not what it leads to, so it is judged where it stands."""
-    name = os.path.basename(path)
-    return os.path.realpath(path) if name in ("", ".", "..") else os.path.join(os.path.realpath(os.path.dirname(path)), name)
-
-
-def _kind(real: str) -> Kind:
-    try:
-        mode = os.lstat(real).st_mode
-    except (FileNotFoundError, NotADirectoryError):
-        return "missing"
-    except OSError:
-        return "other"  # something stands in the way; what cannot be seen is not called missing
-    if stat.S_ISREG(mode):
-        return "file"
-    return "directory" if stat.S_ISDIR(mode) else "other"
-
-
-def _content(real: str) -> tuple[str | None, str | None]:
-    """SHA-256 of a file, and its text where that is UTF-8 and short enough to be shown."""
-    fd = -1
-    with suppress(FileNotFoundError):
-        fd = opener()(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY, 0)
-    if fd < 0:
-        return None, None
-    try:
-        return digest_of(fd), _shown(os.pread(fd, SHOWN_BYTES + 1, 0))
-    finally:
-        os.close(fd)
-
-
 def _document(real: str) -> bytes | None:
     """All bytes of a regular file that was just looked at, None if it is too long or has gone."""
     try:
@@ -219,15 +153,7 @@ def _digests(paths: Sequence[str]) -> dict[str, str]:
         real = os.path.realpath(path)
         digest = None
         with suppress(OSError):
-            digest = _content(real)[0] if _kind(real) == "file" else None
+            digest = content_of(real)[0] if kind_of(real) == "file" else None
         if digest is not None:
             found[path] = digest
     return found
-
-
-def _shown(data: bytes) -> str | None:
-    if len(data) > SHOWN_BYTES:
-        return None
-    with suppress(UnicodeDecodeError):
-        return data.decode()
-    return None

@@ -46,6 +46,21 @@ class PathFact(msgspec.Struct, frozen=True, kw_only=True):
     text: str | None = None
     """Its text, where it would be changed and is short enough to be shown as a diff."""
     labels: Labels = NONE
+    link: bool = False
+    """It is a link, which would be deleted itself."""
+    closed: bool = False
+    """Not everybody may read it; the agent, which is an administrator, could."""
+    others: tuple[str, ...] = ()
+    """Other real names of it: by a hard link in a place that is kept from every call, and by a mount."""
+    expanded: "tuple[PathFact, ...]" = ()
+    """What a path with wildcards means, as far as it is there: where each of these leads."""
+    many: bool = False
+    """Its wildcards mean more than is looked up."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All real names that are known of it."""
+        return (self.resolved, *self.others)
 
 
 class FactSheet(msgspec.Struct, frozen=True, kw_only=True):
