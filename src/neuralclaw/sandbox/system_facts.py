@@ -5,7 +5,7 @@ import os
 import socket
 import stat
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Literal, Protocol
 
@@ -16,6 +16,7 @@ from anyio.to_thread import run_sync
 from ..types.actions import Action
 from ..types.facts import FactSheet, PathFact, PathWant, Wants
 from ..types.options import Policy
+from .code_digests import code_digests
 from .nolinks import opener
 from .preimages import digest_of
 from .program_lookup import beneath, find_program
@@ -43,6 +44,7 @@ SHOWN_BYTES = 64 * 1024
 """Files up to this size are shown as a diff when a person is asked about a change."""
 
 _DOCUMENT_BYTES = 5_000_000
+_SCRATCH = ("/tmp", "/var/tmp", "/dev/shm")
 LOOKUP_SECONDS = 10.0
 NAT64_NAME = "ipv4only.arpa"
 NAT64_SECONDS = 600.0
@@ -74,12 +76,15 @@ class SystemFacts:
         """The facts, looked up now. Raises `OSError` for a file that would be changed and cannot be read."""
         paths: tuple[PathFact, ...] = ()
         scripts: dict[str, str] = {}
+        code: dict[str, str] = {}
         programs: dict[str, str | None] = {}
         if wants.paths or wants.programs:
             paths, programs = await run_sync(self._disk, action.workspace, wants)
             paths = tuple([await self._with_text(fact) for fact in paths])
         if wants.scripts:
             scripts = await run_sync(_digests, wants.scripts)
+        if wants.ran or wants.named:
+            code = await run_sync(self._code, action.workspace, wants, programs)
         begun = time.monotonic()
         addresses = await self._addresses(wants.hosts)
         nat64 = await self._translation() if any(":" in address for found in addresses.values() for address in found) else ()
@@ -92,6 +97,7 @@ class SystemFacts:
             nat64=nat64,
             lookup_seconds=looked,
             scripts=scripts,
+            code=code,
             undo_covers=lacks is None,
             undo_lacks=lacks or "",
         )
@@ -111,6 +117,12 @@ class SystemFacts:
         roots = (workspace, *self._policy.allowed_paths)
         programs = {name: find_program(name, self._path, cwd) for name in wants.programs}
         return tuple(_fact(want, cwd, roots) for want in wants.paths), {name: path and os.path.realpath(path) for name, path in programs.items()}
+
+    def _code(self, workspace: str, wants: Wants, programs: Mapping[str, str | None]) -> dict[str, str]:
+        """Digests of what a command runs: where they are files, or look like code, or are programs that lie where calls write."""
+        roots = (workspace, *self._policy.allowed_paths, *_SCRATCH)
+        own = [path for path in programs.values() if path is not None and any(beneath(path, root) for root in roots if root != "/")]
+        return code_digests([*wants.ran, *own], wants.named)
 
     async def _addresses(self, hosts: Sequence[str]) -> dict[str, tuple[str, ...]]:
         found: dict[str, tuple[str, ...]] = {}
