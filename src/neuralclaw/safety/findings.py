@@ -1,6 +1,8 @@
 """The verdict while it is being found: rules only ever make it stricter."""
 
-from ..types.grants import Envelope
+import msgspec
+
+from ..types.grants import Binding, Envelope
 from ..types.risk import Decision, Power, Risk, Sink, Tier
 from ..types.verdicts import CommandView, RuleMatch, Verdict
 from .paths import under
@@ -15,6 +17,7 @@ class Findings:
     __slots__ = (
         "addresses",
         "answered",
+        "binding",
         "commands",
         "digests",
         "execute",
@@ -59,6 +62,7 @@ class Findings:
         self.digests: dict[str, str | None] = {}
         self.programs: dict[str, str] = {}
         self.secrets: list[str] = []
+        self.binding: Binding | msgspec.UnsetType = msgspec.UNSET
         self.execute = self.network = False
 
     def match(self, rule: str, decision: Decision, reason: str, alternative: str | None = None) -> None:
@@ -113,4 +117,5 @@ class Findings:
             secrets=tuple(self.secrets),
             digests=self.digests,
             programs=self.programs,
+            binding=self.binding,
         )

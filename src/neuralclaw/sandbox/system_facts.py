@@ -4,7 +4,7 @@ import hashlib
 import os
 import socket
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Protocol
 
@@ -15,6 +15,7 @@ from anyio.to_thread import run_sync
 from ..types.actions import Action
 from ..types.facts import FactSheet, PathFact, Wants
 from ..types.options import Policy
+from .code_digests import code_digests
 from .nolinks import opener
 from .path_facts import SHOWN_BYTES, PathFacts, content_of, kind_of
 from .program_lookup import find_program
@@ -36,6 +37,7 @@ class DocumentTexts(Protocol):
 
 
 _DOCUMENT_BYTES = 5_000_000
+_SCRATCH = ("/tmp", "/var/tmp", "/dev/shm")
 LOOKUP_SECONDS = 10.0
 NAT64_NAME = "ipv4only.arpa"
 NAT64_SECONDS = 600.0
@@ -67,12 +69,15 @@ class SystemFacts:
         """The facts, looked up now. Raises `OSError` for a file that would be changed and cannot be read."""
         paths: tuple[PathFact, ...] = ()
         scripts: dict[str, str] = {}
+        code: dict[str, str] = {}
         programs: dict[str, str | None] = {}
         if wants.paths or wants.programs:
             paths, programs = await run_sync(self._disk, action.workspace, wants, any(touch.kind == "command" for touch in action.spec.touches))
             paths = tuple([await self._with_text(fact) for fact in paths])
         if wants.scripts:
             scripts = await run_sync(_digests, wants.scripts)
+        if wants.ran or wants.named:
+            code = await run_sync(self._code, action.workspace, wants, programs)
         begun = time.monotonic()
         addresses = await self._addresses(wants.hosts)
         nat64 = await self._translation() if any(":" in address for found in addresses.values() for address in found) else ()
@@ -85,6 +90,7 @@ class SystemFacts:
             nat64=nat64,
             lookup_seconds=looked,
             scripts=scripts,
+            code=code,
             undo_covers=lacks is None,
             undo_lacks=lacks or "",
         )
@@ -104,6 +110,12 @@ class SystemFacts:
         programs = {name: find_program(name, self._path, cwd) for name in wants.programs}
         facts = PathFacts(cwd, (workspace, *self._policy.allowed_paths), self._policy, in_command=in_command)
         return tuple(map(facts.fact, wants.paths)), {name: path and os.path.realpath(path) for name, path in programs.items()}
+
+    def _code(self, workspace: str, wants: Wants, programs: Mapping[str, str | None]) -> dict[str, str]:
+        """Digests of what a command runs: where they are files, or look like code, or are programs that lie where calls write."""
+        roots = (workspace, *self._policy.allowed_paths, *_SCRATCH)
+        own = [path for path in programs.values() if path is not None and any(beneath(path, root) for root in roots if root != "/")]
+        return code_digests([*wants.ran, *own], wants.named)
 
     async def _addresses(self, hosts: Sequence[str]) -> dict[str, tuple[str, ...]]:
         found: dict[str, tuple[str, ...]] = {}
