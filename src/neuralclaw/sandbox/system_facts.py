@@ -18,7 +18,7 @@ from ..types.options import Policy
 from .code_digests import code_digests
 from .nolinks import opener
 from .path_facts import SHOWN_BYTES, PathFacts, content_of, kind_of
-from .program_lookup import find_program
+from .program_lookup import beneath, find_program
 
 Resolver = Callable[[str], Awaitable[Sequence[str]]]
 """Host to addresses, in the order of the answer; an unknown host has none."""
