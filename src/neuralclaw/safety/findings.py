@@ -9,6 +9,8 @@ from .paths import under
 
 AUTO_RULES = frozenset({"risk.low", "risk.medium", "risk.high", "tier.read", "tier.write", "tier.execute", "program.unlisted"})
 """What `--approvals auto` says yes to, and what an owner's `allow` answers."""
+ANSWERED = frozenset({"flow.external"})
+"""What an owner's `allow` answers besides."""
 
 
 class Findings:
@@ -84,7 +86,7 @@ class Findings:
     def verdict(self) -> Verdict:
         """All matches, strictest first (stable), and what they come to."""
         order = {Decision.FORBID: 0, Decision.ASK: 1, Decision.ALLOW: 2}
-        matches = [m for m in self.matches if not (self.answered and m.decision is Decision.ASK and m.id in AUTO_RULES)]
+        matches = [m for m in self.matches if not (self.answered and m.decision is Decision.ASK and (m.id in AUTO_RULES or m.id in ANSWERED))]
         matches.sort(key=lambda m: order[m.decision])
         decision = matches[0].decision if matches else Decision.ALLOW
         asks = [m.id for m in matches if m.decision is Decision.ASK]
