@@ -14,6 +14,8 @@ STANDING = {
     "gate.bounded": "No analysis that stopped at a bound is allowed.",
     "gate.held": "A yes is one to the program, the code, the targets and the directory that were there when it was asked for.",
     "gate.covers": "A standing answer allows what its words say and nothing wider, and an `always` only in its workspace.",
+    "gate.outside-asks": "What a call touches outside the workspace, allowed paths and public places is asked about, and a yes opens that alone.",
+    "gate.self-kept": "No call touches the agent's own data, changes its program or uses its command line, whatever the workspace.",
     "journal.started-first": "An effect's `started` is durable before it runs.",
     "journal.finished-once": "A finished effect never runs twice.",
     "journal.unfinished-asked": "An unfinished `once` is asked about.",

@@ -13,6 +13,7 @@ from .parts import FakeFacts, judge
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.invariant("gate.self-kept")
 @pytest.mark.parametrize(
     "text",
     [

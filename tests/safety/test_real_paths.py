@@ -141,6 +141,7 @@ def spelled(tree: Tree, text: str) -> str:
     return text.format(W=tree.work, H=tree.home, O=tree.outside, S=tree.allowed, D=tree.data, P=tree.program)
 
 
+@pytest.mark.invariant("gate.outside-asks")
 @pytest.mark.parametrize("case", CASES, ids=[case[0] for case in CASES])
 async def test_a_path_is_judged_where_the_kernel_finds_it(tree: Tree, case: tuple[str, str, str, str]) -> None:
     text, read, write, leads = case
@@ -261,6 +262,7 @@ async def test_a_command_starts_where_a_link_really_leads(tree: Tree) -> None:
         assert (await tree.gate().judge(action(TERMINAL, command="ls", workspace=str(workspace)))).decision is FORBID
 
 
+@pytest.mark.invariant("gate.self-kept")
 async def test_the_agents_own_places_are_kept_whatever_the_workspace(tree: Tree) -> None:
     package = tree.program / "lib/python3/site-packages/neuralclaw"
     for workspace in (tree.work, tree.home, tree.data, tree.data.parent, tree.data / "sub", Path("/")):

@@ -56,6 +56,7 @@ async def test_a_no_or_nobody_leaves_all_as_it_is(home: Path, outside: Path) -> 
     assert (outside / "o.txt").read_text() == "in o.txt\n"
 
 
+@pytest.mark.invariant("gate.outside-asks")
 @pytest.mark.parametrize("name", ["read_file", "write_file", "delete_file"])
 async def test_what_the_path_became_after_the_yes_is_not_touched(home: Path, outside: Path, name: str) -> None:
     link = outside.parent / "work" / "link"
