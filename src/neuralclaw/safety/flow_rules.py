@@ -31,7 +31,7 @@ _DOES = {
     Sink.EXECUTE: "runs code",
     Sink.SELF: "changes the agent itself",
 }
-_Value = str | int | float
+_Scalar = str | int | float
 
 
 def judge(findings: Findings, action: Action, analysis: Analysis, sheet: FactSheet) -> None:
@@ -62,7 +62,7 @@ def _sinks(findings: Findings, analysis: Analysis, sheet: FactSheet) -> tuple[Si
     return tuple(sink for sink in _DOES if sink in found)
 
 
-def _matters(action: Action, analysis: Analysis) -> Iterator[tuple[str, _Value]]:
+def _matters(action: Action, analysis: Analysis) -> Iterator[tuple[str, _Scalar]]:
     """What of a call decides what it does and to whom: a command as a whole; else every argument but free text, of which the addresses count, dates and
     choices."""
     commands = {touch.argument for touch in action.spec.touches if touch.kind == "command"}
@@ -84,7 +84,7 @@ def _matters(action: Action, analysis: Analysis) -> Iterator[tuple[str, _Value]]
 _NONE = object()
 
 
-def _leaves(value: Any) -> Iterator[_Value]:
+def _leaves(value: Any) -> Iterator[_Scalar]:
     """The texts and numbers in a value."""
     if isinstance(value, dict):
         for inner in value.values():

@@ -3,7 +3,6 @@
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from decimal import Decimal
 
 from .lazy_regex import lazy_pattern
 
@@ -64,8 +63,8 @@ def normal(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
-def amount(text: str) -> Decimal | None:
-    """The number that a text is, whatever its currency and the marks between thousands; None where it is none."""
+def amount(text: str) -> str | None:
+    """The number that a text is, in one spelling, whatever its currency and the marks between thousands; None where it is none."""
     plain = text.strip(_CURRENCY).removesuffix("eur").removesuffix("usd").strip(_CURRENCY)
     negative, plain = plain.startswith("-"), plain.removeprefix("-")
     if re.fullmatch(_AMOUNT, plain) is None:
@@ -75,8 +74,8 @@ def amount(text: str) -> Decimal | None:
     plain = plain.replace(",", ".")
     if re.fullmatch(r"\d+(?:\.\d+)?", plain) is None:
         return None
-    number = Decimal(plain).normalize()
-    return -number if negative else number
+    whole, _, part = plain.partition(".")
+    return ("-" if negative else "") + (whole.lstrip("0") or "0") + (f".{part}".rstrip("0").rstrip("."))
 
 
 def addresses(text: str) -> Iterator[str]:
