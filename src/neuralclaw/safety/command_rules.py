@@ -18,7 +18,8 @@ from .findings import Findings
 from .outbound_places import OPEN_PLACE, why_never
 from .path_rules import guard, instructions, later_run, own_code, roots, too_much, whole_home
 from .paths import HARMLESS_DEVICES, SCRATCH, in_data_home, instructs, is_device, is_public, is_startup, is_system, under
-from .programs import READERS, SHELLS, WORKSPACE_PROGRAMS
+from .programs import SHELLS, WORKSPACE_PROGRAMS
+from .readers import READERS
 from .run_later import runs_later
 
 COVERED = "undo.covers"

@@ -19,6 +19,7 @@ from .redirects import Redirects
 from .shell_words import ShellWord, text_of
 from .syntax import FOLLOW, ODD, WALKED, WORDS, called, continued, hides_blank, parse, side_by_side, side_by_side_words
 from .text_scan import crude
+from .walked import WalkedNodes
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -73,6 +74,7 @@ class _CommandLineWalk:
         self._assigned = Assignments(self.state, self._joined, self._one, self._all)
         self._expander = Expander(self._substitution, bounds, self._evaluated)
         self._defined: dict[str, tuple[set[str], bool]] = {}
+        self._walked = WalkedNodes(bounds)
 
     def text(self, text: str, simple: ExpandedCommand, via: str) -> CommandOutput:
         """Analyse shell code that runs under `via`."""
@@ -89,6 +91,7 @@ class _CommandLineWalk:
         if root.has_error:
             self.state.broken = True
             crude(self.state, joined, simple)
+        self._walked.begin(root)
         inside = msgspec.structs.replace(simple, words=(), via=(*simple.via, via) if via else simple.via, depth=simple.depth + 1)
         return self._walk(root, inside)
 
@@ -111,11 +114,13 @@ class _CommandLineWalk:
             elif name in reached:
                 self.state.understood = False
         evaluated.finish(self.state)
+        self.state.understood &= self.state.broken or self._walked.all()
 
     # -- statements
 
     def _walk(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
         self.bounds.enter()
+        self._walked.see(node)
         result = self._statement(node, at)
         self.bounds.leave()
         return result
@@ -162,12 +167,14 @@ class _CommandLineWalk:
     def _substitution(self, node: "Node") -> CommandOutput:
         """Code inside `$(…)`, backquotes or `<(…)`, run in a scene of its own."""
         self.plain = False
+        self._walked.see(node)
         at = self._current
         inside = msgspec.structs.replace(at, scene=self._copy(at.scene), stdin=None, fed=False, spread=False, depth=at.depth + 1)
         source = text_of(node).strip()
         if source.startswith("$(("):
             self._evaluated("arithmetic", source[3:-2])
         if source.startswith("`") and ("\\" in source or "`" in source[1:-1]):
+            self._walked.see(node, whole=True)
             parts = re.split(r"(?<!\\)`", source[1:-1])
             self.state.understood &= len(parts) == 1
             flows = [self.text(re.sub(r"\\([`\\$])", r"\1", part), inside, "") for part in parts]
@@ -179,34 +186,78 @@ class _CommandLineWalk:
         return scene.copy()
 
     def _on_list(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
+        """What is behind `&&` sees all that is before it; what it changes is unsure behind the list, and what is behind `||` at once."""
         self.plain = False
-        result = CommandOutput("")
-        unsure = False
-        for child in node.children:
-            if child.type == "||":
-                unsure = True
-            elif child.is_named:
-                result = result.then(self._maybe(child, at) if unsure else self._walk(child, at))
+        result, unsure = CommandOutput(""), False
+        before: tuple[str | None, dict[str, tuple[str, bool]], frozenset[str]] | None = None
+        for operator, part in self._chain(node):
+            unsure |= operator == "||"
+            result = result.then(self._maybe(part, at) if unsure else self._walk(part, at))
+            before = before or self._snapshot(at.scene)
+        if before is not None:
+            self._unsure(at.scene, before)
         return result
 
-    def _maybe(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
-        """Code that may or may not run: what it changes is unsure afterwards."""
-        scene = at.scene
+    def _chain(self, node: "Node") -> "list[tuple[str, Node]]":
+        """The parts of a list, each with the operator before it."""
+        found: list[tuple[str, Node]] = []
+        todo, operator = [node], ""
+        while todo:
+            current = todo.pop()
+            self.bounds.step()
+            if current.type == "list":
+                self._walked.see(current)
+                todo += reversed(current.children)
+            elif current.is_named:
+                found.append((operator, current))
+            else:
+                operator = current.type
+        return found
+
+    def _snapshot(self, scene: ShellScope) -> tuple[str | None, dict[str, tuple[str, bool]], frozenset[str]]:
         self.bounds.step(3 * len(scene.variables))
-        cwd, before = scene.cwd, dict(scene.variables)
-        result = self._all(node, at) if node.type in WALKED else self._walk(node, at)
+        return scene.cwd, dict(scene.variables), scene.functions
+
+    def _unsure(self, scene: ShellScope, before: tuple[str | None, dict[str, tuple[str, bool]], frozenset[str]]) -> bool:
+        """What differs from before is not known afterwards. Whether that is anything that was known."""
+        cwd, variables, functions = before
+        changed = scene.cwd != cwd and cwd is not None
         if scene.cwd != cwd:
             scene.cwd = None
         for name, value in scene.variables.items():
-            if before.get(name) != value:
+            if variables.get(name) != value:
+                changed |= variables.get(name, ("", False))[1] or name in scene.patterns
                 scene.variables[name] = (value[0], False)
+                scene.patterns.pop(name, None)
+        scene.functions &= functions
+        return changed
+
+    def _maybe(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
+        """Code that may or may not run: what it changes is unsure afterwards."""
+        before = self._snapshot(at.scene)
+        result = self._all(node, at) if node.type in WALKED else self._walk(node, at)
+        self._unsure(at.scene, before)
+        return CommandOutput(None, result.fetched, result.decoded)
+
+    def _repeated(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
+        """Code that runs any number of times: where it changes what was known, it is walked again with that unknown."""
+        before, place = self._snapshot(at.scene), len(self.state.commands)
+        result = self._all(node, at)
+        if self._unsure(at.scene, before):
+            result = result.then(self._all(node, at))
+            self._unsure(at.scene, before)
+            self.state.commands[place:] = dict.fromkeys(self.state.commands[place:])
         return CommandOutput(None, result.fetched, result.decoded)
 
     def _on_if_statement(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
         self.plain = False
         return self._maybe(node, at)
 
-    _on_while_statement = _on_case_statement = _on_if_statement
+    _on_case_statement = _on_if_statement
+
+    def _on_while_statement(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
+        self.plain = False
+        return self._repeated(node, at)
 
     def _on_subshell(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
         self.plain = False
@@ -240,12 +291,17 @@ class _CommandLineWalk:
             return CommandOutput()
         result = CommandOutput("")
         evaluated.lasting(self.state, at, name)
-        sure = bool(values) and len(values) <= MAX_LOOP and all(w.known and not w.glob for w in values)
-        for value in values if sure else [ShellWord("", known=False)]:
+        listed = bool(values) and len(values) <= MAX_LOOP and all(w.known for w in values) and text_of(node).startswith("for")
+        for value in values if listed else [ShellWord("", known=False)]:
+            sure = listed and not value.glob
+            at.scene.patterns.pop(name, None)
+            if listed and value.glob:
+                at.scene.patterns[name] = value.text
             at.scene.variables[name] = (value.text, sure)
             evaluated.assign(self.state, name, source=value.text if sure and value.text else "$")
-            result = result.then(self._maybe(body, at) if not sure else self._all(body, at))
+            result = result.then(self._all(body, at) if sure else self._repeated(body, at))
         at.scene.variables[name] = ("", False)
+        at.scene.patterns.pop(name, None)
         fetched = any(w.fetched for w in values)
         return CommandOutput(result.output, result.fetched or fetched, result.decoded)
 
@@ -263,6 +319,7 @@ class _CommandLineWalk:
             return self._call(name, body, simple)
 
         self.state.functions[name] = call
+        at.scene.functions |= {name}
         return CommandOutput("")
 
     def _call(self, name: str, body: "Node", simple: ExpandedCommand) -> CommandOutput:
@@ -323,7 +380,7 @@ class _CommandLineWalk:
             self.state.understood = False
             return CommandOutput()
         self._assigned.head(node, body, at)
-        return self._maybe(body, at)
+        return self._repeated(body, at)
 
     def _evaluated(self, kind: str, text: str) -> None:
         """An expansion that evaluates text once more."""
@@ -336,6 +393,7 @@ class _CommandLineWalk:
         return self._command(node, at, [])
 
     def _command(self, node: "Node", at: ExpandedCommand, more: list[ShellWord]) -> CommandOutput:
+        self._walked.see(node)
         words: list[ShellWord] = []
         assigned: list[str] = []
         redirected = at
@@ -347,16 +405,25 @@ class _CommandLineWalk:
                 assigned.append(self._assigned.assign(child, msgspec.structs.replace(at, scene=scene)))
                 self.plain = False
             elif child.type in ("file_redirect", "heredoc_redirect", "herestring_redirect"):
-                redirected, extra = self._redirects.redirect(child, redirected)
+                redirected, extra = self._redirect(child, redirected)
                 words += extra
             elif child.type != "comment":
                 words += self._joined(group, at)
         words += more
         for name in assigned:
             environment(self.state, at, name)
+            if name in at.scene.variables:  # a function, or text that is evaluated, sees the new value
+                at.scene.variables[name] = ("", False)
         if not words:
             return CommandOutput("")
         return run(self.state, msgspec.structs.replace(redirected, words=tuple(words)))
+
+    def _redirect(self, node: "Node", at: ExpandedCommand) -> tuple[ExpandedCommand, list[ShellWord]]:
+        self._walked.see(node)
+        for child in node.named_children if node.type == "heredoc_redirect" else ():
+            if child.type == "file_redirect":
+                self._walked.see(child)
+        return self._redirects.redirect(node, at)
 
     def _on_redirected_statement(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
         """Redirections are judged first, then the statement reads what they feed it; a here-document's line may continue behind its mark."""
@@ -365,7 +432,7 @@ class _CommandLineWalk:
         redirects = node.children_by_field_name("redirect")
         redirected, more = at, []
         for child in redirects:
-            redirected, extra = self._redirects.redirect(child, redirected)
+            redirected, extra = self._redirect(child, redirected)
             more += extra
         if body is None:
             result = run(self.state, msgspec.structs.replace(redirected, words=tuple(more)))
