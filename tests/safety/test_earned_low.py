@@ -138,9 +138,7 @@ async def test_what_is_dangerous_in_itself_never_runs_unasked_there(text: str) -
 
 
 @pytest.mark.invariant("gate.unconfined-asks")
-@pytest.mark.parametrize(
-    "text", ["ls | wc -l", "ls *.py", "ls; ls", "echo $HOME", "cat ~/a", "make", "touch a", "cd src && ls", "ls > /dev/null", "echo $(date)"]
-)
+@pytest.mark.parametrize("text", ["ls | wc -l", "ls *.py", "ls; ls", "echo $HOME", "cat ~/a", "make", "cd src && ls", "ls > /dev/null", "echo $(date)"])
 async def test_without_a_sandbox_no_line_for_a_shell_and_nothing_but_a_read_runs_unasked(text: str) -> None:
     verdict = await judge(text, facts=FakeFacts(unconfined=True), trust=Trust.HIGH)
     assert "shell.unconfined" in [rule.id for rule in verdict.rules]

@@ -199,7 +199,8 @@ class Home:
         return "" if name == "process" else await self.changes.lacks(workspace, copy=runs)
 
     async def _unconfined(self) -> bool:
-        return (self.sandbox.known or await anyio.to_thread.run_sync(lambda: self.sandbox.name)) == "process"
+        name: str = self.sandbox.known or await anyio.to_thread.run_sync(lambda: self.sandbox.name)
+        return name == "process"
 
     def _base_prompt(self, workspace: str) -> str:
         return self.redactor.redact(system_prompt(self.loaded.settings.agent.name, workspace))

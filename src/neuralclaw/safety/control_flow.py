@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 MAX_LOOP = 16
 """Words that a loop is walked over one by one."""
-Snapshot = tuple[str | None, dict[str, tuple[str, bool]], frozenset[str]]
+ScopeBefore = tuple[str | None, dict[str, tuple[str, bool]], frozenset[str]]
 """The directory, the variables and the functions at one place."""
 
 
@@ -42,7 +42,7 @@ class ControlFlow:
         """What is behind `&&` sees all that is before it; what it changes is unsure behind the list, and what is behind `||` at once."""
         self.plain = False
         result, unsure = CommandOutput(""), False
-        before: Snapshot | None = None
+        before: ScopeBefore | None = None
         for operator, part in self._chain(node):
             unsure |= operator == "||"
             result = result.then(self._maybe(part, at) if unsure else self._walk(part, at))
@@ -67,11 +67,11 @@ class ControlFlow:
                 operator = current.type
         return found
 
-    def _snapshot(self, scene: ShellScope) -> Snapshot:
+    def _snapshot(self, scene: ShellScope) -> ScopeBefore:
         self.bounds.step(3 * len(scene.variables))
         return scene.cwd, dict(scene.variables), scene.functions
 
-    def _unsure(self, scene: ShellScope, before: Snapshot) -> bool:
+    def _unsure(self, scene: ShellScope, before: ScopeBefore) -> bool:
         """What differs from before is not known afterwards. Whether that is anything that was known."""
         cwd, variables, functions = before
         changed = scene.cwd != cwd and cwd is not None

@@ -54,7 +54,8 @@ class SystemFacts:
 
     `path_env`: where programs are looked for; commands must run with the same. `resolver` replaces DNS.
     `documents` takes the text out of a document that would be replaced. `undo_lacks` says what undo does not bring back of what a command may write
-    in a workspace: None where it covers all of it, "" where it covers nothing; with False nothing is copied for it. `unconfined` says whether no sandbox holds commands.
+    in a workspace: None where it covers all of it, "" where it covers nothing; with False nothing is copied for it.
+    `unconfined` says whether no sandbox holds commands.
     """
 
     def __init__(
