@@ -39,7 +39,10 @@ def run(state: AnalysisState, simple: ExpandedCommand) -> CommandOutput:
     if not first.known or first.glob:
         return unresolved(state, simple, name)
     if first.text in state.functions:
-        return state.functions[first.text](simple)
+        if first.text in simple.scene.functions:
+            return state.functions[first.text](simple)
+        state.understood = False  # the function, or a program of its name
+        state.functions[first.text](simple)
     if first.text in KEYWORDS:
         state.understood = False
         return run(state, msgspec.structs.replace(simple, words=simple.words[1:], depth=simple.depth + 1))

@@ -96,7 +96,7 @@ def sed(found: CommandEffects) -> None:
 
 def _script(found: CommandEffects, scripts: list[ShellWord], kind: str) -> None:
     for word in scripts:
-        if not word.known:
+        if not word.known or word.glob:
             found.unclear()
         ok = sed_only_reads(word.text) if kind == "sed" else awk_only_reads(word.text)
         if not ok:
