@@ -14,6 +14,7 @@ STANDING = {
     "gate.bounded": "No analysis that stopped at a bound is allowed.",
     "gate.held": "A yes is one to the program, the code, the targets and the directory that were there when it was asked for.",
     "gate.folded": "What a person said counts as the entries say that are as they were written, whatever a table says.",
+    "gate.counted": "A counted grant lets no more calls run than it says, over all processes and crashes.",
     "gate.covers": "A standing answer allows what its words say and nothing wider, and an `always` only in its workspace.",
     "journal.started-first": "An effect's `started` is durable before it runs.",
     "journal.finished-once": "A finished effect never runs twice.",
