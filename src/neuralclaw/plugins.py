@@ -70,6 +70,8 @@ PARTS = {
     "models.trial_line": "neuralclaw.app.trials.trial_text:progress_line",
     "models.trial_failures": "neuralclaw.app.trials.trial_text:failures_of",
     "record.verbs": "neuralclaw.app.session_verbs:session_verbs",
+    "record.giving": "neuralclaw.app.record.giving_grants:GivingGrants",
+    "record.given": "neuralclaw.app.record.record_text:given_lines",
     "record.answering": "neuralclaw.app.record.answering_verbs:AnsweringVerbs",
     "record.session": "neuralclaw.app.record.record_text:session_lines",
     "record.cancelled": "neuralclaw.app.record.record_text:cancelled_lines",
@@ -146,7 +148,7 @@ CAPABILITIES: dict[str, BuiltInCapability] = {
     ),
     "sessions": _commands(f"{_RECORD}:SESSIONS", "sessions", ("list", "show", "send", "cancel"), "what was said and done, and a word to it"),
     "approvals": _commands(f"{_RECORD}:APPROVALS", "approvals", ("list", "show", "answer"), "questions that wait for you"),
-    "grants": _commands(f"{_RECORD}:GRANTS", "grants", ("list", "revoke"), "the answers that hold for a session or a workspace"),
+    "grants": _commands(f"{_RECORD}:GRANTS", "grants", ("list", "add", "revoke"), "the answers that hold for a session or a workspace"),
     "tools": _commands(
         "neuralclaw.app.tool_commands.tools_capability:TOOLS",
         "tools",
