@@ -54,7 +54,7 @@ PARTS = {
     "config.verbs": "neuralclaw.app.config_verbs:ConfigVerbs",
     "policy_file": "neuralclaw.config.policyfile:check",
     "shell": "neuralclaw.safety.shell:analyse",
-    "rules": "neuralclaw.safety.catalogue:rules",
+    "rules": "neuralclaw.safety.catalogue:in_force",
     "capabilities.names": "neuralclaw.app.capability_problems:TakenNames",
     "capabilities.problem": "neuralclaw.app.capability_problems:problem_of",
     "capabilities.no_provider": "neuralclaw.app.wrapped_provider:no_provider",

@@ -11,7 +11,7 @@ import pytest
 
 from neuralclaw import safety
 from neuralclaw.errors import ConfigError
-from neuralclaw.safety import blocks, git, interpreters, network, programs, ran_files, reading_programs, wrappers
+from neuralclaw.safety import blocks, git, interpreters, network, programs, ran_files, reading_programs, rule_words, wrappers
 from neuralclaw.types.datafile import by_name, decode_table, read_data_file
 from neuralclaw.types.risk import Risk
 
@@ -23,6 +23,7 @@ PLACE = Path(safety.__file__).parent / "tables"
 KINDS: dict[str, Any] = {
     "blocks.json": blocks.Blocks,
     "git.json": git.GitTable,
+    "global_options.json": rule_words.GlobalOptionsTable,
     "interpreters.json": interpreters.NameSet,
     "network.json": network.NetworkTable,
     "programs.json": programs.Programs,

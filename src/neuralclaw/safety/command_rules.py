@@ -96,7 +96,7 @@ def judge(findings: Findings, action: Action, policy: Policy, analysis: Analysis
 
 def _blocks(findings: Findings, action: Action, policy: Policy, line: CommandLine) -> None:
     for block in line.blocks:
-        if owner_rules.releases(policy, block, action.workspace):
+        if owner_rules.releases(policy, block, action):
             continue
         findings.raise_risk(Risk.CRITICAL)
         findings.raise_tier(Tier.SYSTEM_CRITICAL)
