@@ -7,7 +7,7 @@ from ..types.risk import Decision, Power, Risk, Sink, Tier
 from ..types.verdicts import CommandView, RuleMatch, Verdict
 from .paths import under
 
-AUTO_RULES = frozenset({"risk.low", "risk.medium", "risk.high", "tier.read", "tier.write", "tier.execute", "program.unlisted"})
+AUTO_RULES = frozenset({"risk.low", "risk.medium", "risk.high", "tier.read", "tier.write", "tier.execute", "program.unlisted", "shell.unconfined"})
 """What `--approvals auto` says yes to, and what an owner's `allow` answers."""
 ANSWERED = frozenset({"flow.external"})
 """What an owner's `allow` answers besides."""
