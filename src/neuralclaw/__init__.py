@@ -3,6 +3,11 @@
 Everything a program needs is here: `from neuralclaw import Agent, tool`. Each name is loaded when it is first asked for.
 """
 
+import sys
+
+if sys.argv[:1] == ["-m"] and not sys.flags.safe_path:  # `python -m neuralclaw`: the directory that it is called in comes first, and may be a workspace
+    del sys.path[0]
+
 from ._version import __version__
 
 TYPE_CHECKING = False  # typing itself would cost `--version` as much as all the rest

@@ -37,7 +37,7 @@ class FakeClock:
 
 class FakeFacts:
     """Facts from tables: `links` maps a path to where it really leads, `digests` gives what files hold. `scripts` the digests of
-    what interpreters run (None: each has one). Counts its look-ups."""
+    what interpreters run (None: each has one), `code` those of other code. Counts its look-ups."""
 
     def __init__(
         self,
@@ -48,7 +48,9 @@ class FakeFacts:
         addresses: dict[str, tuple[str, ...]] | None = None,
         allowed: tuple[str, ...] = (),
         scripts: dict[str, str] | None = None,
+        code: dict[str, str] | None = None,
     ) -> None:
+        self.code = code or {}
         self.scripts = scripts
         self.links, self.digests, self.programs = links or {}, digests or {}, programs or {}
         self.addresses, self.allowed, self.looks = addresses or {}, allowed, 0
@@ -73,7 +75,8 @@ class FakeFacts:
         programs = {name: self.programs.get(name, f"/usr/bin/{name}" if "/" not in name else normpath(name)) for name in wants.programs}
         addresses = {h: self.addresses.get(h, ()) for h in wants.hosts}
         scripts = dict.fromkeys(wants.scripts, "5" * 64) if self.scripts is None else {s: self.scripts[s] for s in wants.scripts if s in self.scripts}
-        return FactSheet(paths=tuple(paths), programs=programs, addresses=addresses, scripts=scripts)
+        code = {path: self.code[path] for path in (*wants.ran, *wants.named) if path in self.code}
+        return FactSheet(paths=tuple(paths), programs=programs, addresses=addresses, scripts=scripts, code=code)
 
     def _resolve(self, path: str) -> str:
         for link, target in self.links.items():

@@ -17,7 +17,7 @@ from neuralclaw.types.facts import FactSheet, Wants
 from neuralclaw.types.grants import Scope
 from neuralclaw.types.options import OwnerRule, Policy
 from neuralclaw.types.questions import Answers
-from neuralclaw.types.risk import Decision, Risk, Tier, Trust
+from neuralclaw.types.risk import Decision, Risk, Sink, Tier, Trust
 from neuralclaw.types.signals import Denied, Parked
 
 from .parts import CALCULATE, DELETE, FETCH, POLICY, READ, TERMINAL, WORKSPACE, WRITE, FakeClock, FakeFacts, action, answered, gate, judge, spec, standing
@@ -67,18 +67,41 @@ async def test_a_write_in_the_workspace_counts_as_a_read_and_carries_the_digest(
     assert (grant.envelope.write, grant.envelope.digests) == ((WORKSPACE,), {WORKSPACE + "/a.txt": "abc"})
 
 
-@pytest.mark.parametrize("path", ["../x", "/etc/passwd", "/home/ann/.local/share/neuralclaw/x", "a/../../../x"])
+@pytest.mark.parametrize("path", ["../x", "a/../../../x", "/tmp/x", "/srv/x"])
 @pytest.mark.parametrize("tool", [READ, WRITE, DELETE])
-async def test_a_file_tool_stays_inside_allowed_paths(path: str, tool: Any) -> None:
-    verdict = await gate().judge(action(tool, path=path))
-    assert (verdict.decision, verdict.inside) == (Decision.FORBID, False)
+async def test_a_file_tool_asks_outside_and_a_yes_opens_that_path_alone(path: str, tool: Any) -> None:
+    call = action(tool, path=path, trust=Trust.HIGH)
+    verdict = await gate().judge(call)
+    assert (verdict.decision, verdict.inside, verdict.auto) == (Decision.ASK, False, False)
+    assert "path.outside" in [rule.id for rule in verdict.rules]
+    asked = await question(call)
+    envelope = (await gate().authorize(call, answered(asked.hash, "once"))).envelope
+    assert (envelope.write if tool is not READ else [p for p in envelope.read if p != WORKSPACE][:1]) in ((verdict.resolved,), [verdict.resolved])
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "/usr/include/stdio.h", "/proc/cpuinfo"])
+async def test_public_places_of_the_system_are_read_unasked_by_file_tools_as_by_commands(path: str) -> None:
+    verdict = await gate().judge(action(READ, path=path))
+    assert (verdict.decision, verdict.risk, verdict.tier) == (Decision.ALLOW, Risk.LOW, Tier.READ)
+    assert (await judge(f"cat {path}")).decision is Decision.ALLOW
+    assert (await gate().authorize(action(READ, path=path), NONE)).envelope.read == (path, WORKSPACE)
+    changed = await gate().judge(action(WRITE, path=path, trust=Trust.HIGH))
+    assert (changed.decision, changed.tier) == (Decision.ASK, Tier.SYSTEM_CRITICAL)
+
+
+@pytest.mark.parametrize("tool", [READ, WRITE, DELETE])
+@pytest.mark.parametrize("workspace", [WORKSPACE, "/home/ann", "/", "/home/ann/.local/share/neuralclaw", "/home/ann/.local/share/neuralclaw/sub"])
+async def test_the_agents_own_data_is_refused_whatever_the_workspace(tool: Any, workspace: str) -> None:
+    verdict = await gate().judge(action(tool, path="/home/ann/.local/share/neuralclaw/sub/x", workspace=workspace, trust=Trust.HIGH))
+    assert verdict.decision is Decision.FORBID
+    assert Sink.SELF in verdict.sinks
     assert verdict.rules[0].alternative
 
 
 async def test_a_link_out_of_the_workspace_is_outside() -> None:
     facts = FakeFacts(links={WORKSPACE + "/out": "/srv/data"})
     verdict = await gate(facts=facts).judge(action(READ, path="out/x"))
-    assert (verdict.decision, verdict.resolved, verdict.inside) == (Decision.FORBID, "/srv/data/x", False)
+    assert (verdict.decision, verdict.resolved, verdict.inside) == (Decision.ASK, "/srv/data/x", False)
 
 
 async def test_an_allowed_path_is_as_good_as_the_workspace() -> None:

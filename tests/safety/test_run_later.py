@@ -25,7 +25,7 @@ OTHERS = [path for row in ROWS for path, is_place in row.examples.items() if not
 
 def test_the_gate_and_the_sandboxes_have_one_table() -> None:
     assert run_later.FILE == place_names.FILE
-    assert {row.where for row in ROWS} == {"git", "repository", "anywhere", "root"}
+    assert {row.where for row in ROWS} == {"git", "repository", "anywhere", "root", "named"}
 
 
 @pytest.mark.parametrize("path", [*PLACES, ".git", "sub/.git/hooks/post-merge", "lib.git/hooks/update", ".ENVRC", "./a/../.git/config"])

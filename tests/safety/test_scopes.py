@@ -5,6 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from neuralclaw.safety import ran_files
+from neuralclaw.safety.shell import analyse
 from neuralclaw.types.actions import Action
 from neuralclaw.types.grants import Scope
 from neuralclaw.types.options import Policy
@@ -13,7 +15,7 @@ from neuralclaw.types.risk import Decision, Effect, Power, Risk
 from neuralclaw.types.signals import Parked
 from neuralclaw.types.tools import ToolSpec
 
-from .parts import DELETE, FETCH, LISTED, POLICY, TERMINAL, WORKSPACE, WRITE, FakeFacts, action, gate, spec, standing
+from .parts import DELETE, FETCH, LISTED, POLICY, TERMINAL, WORKSPACE, WRITE, FakeFacts, action, answered, gate, spec, standing
 
 pytestmark = pytest.mark.anyio
 ASKS_ALWAYS = Policy(programs=LISTED, home_dir="/home/ann", require_confirmation_for=tuple(Risk))
@@ -57,7 +59,11 @@ async def allowed(text: str, answers: Answers) -> bool:
                 *("git push", "env -C /tmp git commit -m x", "GIT_DIR=x git commit -m x", "echo a | git commit -m x", "sh -c 'git commit -m x'"),
             ),
         ),
-        ("git push origin main", ("git push origin main", "git log && git push origin main"), ("git push", "git push origin dev", "git push -f origin main")),
+        (
+            "git push origin main",
+            ("git push origin main", "cd . && git push origin main; true"),
+            ("git push", "git push origin dev", "git push -f origin main", "git log && git push origin main", "git push origin main; cat a"),
+        ),
         (
             "rm junk.txt",
             ("rm junk.txt", "ls && rm junk.txt"),
@@ -136,7 +142,7 @@ async def test_a_program_that_the_workspace_holds_may_be_another_one_next_time_a
 async def test_a_yes_to_a_script_covers_the_script_as_it_is_now() -> None:
     script = f"{WORKSPACE}/build.py"
     asked = await question(command("python build.py"), facts=FakeFacts(scripts={script: "a" * 64}))
-    assert asked.covers.session == f"python build.py in {WORKSPACE} (build.py as it is now), in this session only"
+    assert asked.covers.session == f"python build.py in {WORKSPACE} (build.py as it is now; other files that it loads may change), in this session only"
     await gate(POLICY, FakeFacts(scripts={script: "a" * 64})).authorize(command("python build.py"), standing(asked))
     for scripts in ({script: "b" * 64}, {}):
         with pytest.raises(Parked):
@@ -246,3 +252,117 @@ async def test_the_verdict_names_the_grant_that_was_used() -> None:
     assert first.reason == f"grant Q123456789 covers it: {asked.covers.always}"
     explained = await gate().judge(command("git commit -m x"), standing(asked, "always").standing)
     assert (explained.decision, explained.rules) == (Decision.ALLOW, grant.verdict.rules)
+
+
+async def test_an_answer_says_which_files_it_is_held_to_and_holds_to_them() -> None:
+    makefile = f"{WORKSPACE}/Makefile"
+    asked = await question(command("make"), facts=FakeFacts(code={makefile: "a" * 64}))
+    assert asked.covers.session == f"make in {WORKSPACE} (Makefile as it is now; other files that it loads may change), in this session only"
+    assert (asked.action.programs, asked.action.files) == ({"make": "/usr/bin/make"}, {makefile: "a" * 64})
+    await gate(POLICY, FakeFacts(code={makefile: "a" * 64})).authorize(command("make"), standing(asked))
+    for code in ({makefile: "b" * 64}, {}):
+        with pytest.raises(Parked):
+            await gate(POLICY, FakeFacts(code=code)).authorize(command("make"), standing(asked))
+
+
+@pytest.mark.invariant("gate.held")
+async def test_a_yes_for_once_is_one_to_the_files_and_places_that_were_there() -> None:
+    script, other = f"{WORKSPACE}/build.py", f"{WORKSPACE}/other"
+    asked = await question(command("python build.py"), facts=FakeFacts(scripts={script: "a" * 64}))
+    yes = answered(asked.hash, "once")
+    await gate(POLICY, FakeFacts(scripts={script: "a" * 64})).authorize(command("python build.py"), yes)
+    with pytest.raises(Parked):
+        await gate(POLICY, FakeFacts(scripts={script: "b" * 64})).authorize(command("python build.py"), yes)
+    asked = await question(command("rm sub/junk.txt"))
+    assert asked.action.targets == (f"delete {WORKSPACE}/sub/junk.txt",)
+    for facts in (FakeFacts(links={f"{WORKSPACE}/sub": other}), FakeFacts(digests={f"{WORKSPACE}/sub/junk.txt": "c" * 64})):
+        with pytest.raises(Parked):
+            await gate(POLICY, facts).authorize(command("rm sub/junk.txt"), answered(asked.hash, "once"))
+    asked = await question(command("cd sub && frobnicate"))
+    moved = FakeFacts(links={f"{WORKSPACE}/sub": other})
+    with pytest.raises(Parked):
+        await gate(POLICY, moved).authorize(command("cd sub && frobnicate"), answered(asked.hash, "once"))
+
+
+DOWNLOADS = (
+    *("-x http://proxy:1", "--proxy=http://p", "--next", "-T a", "-d x=1", "--data=@a", "-F a=@b", "-K conf", "--resolve example.com:443:1.2.3.4", "-sT a"),
+    *("--connect-to ::evil.example:443", "https://evil.example/y", "-X POST", "-b jar", "-H X-A:1", "-u a:b", "--doh-url https://d", "-sx http://p", "-q"),
+)
+
+
+@pytest.mark.parametrize("option", DOWNLOADS)
+async def test_a_download_that_goes_elsewhere_or_sends_something_offers_no_standing_answer(option: str) -> None:
+    assert (await question(command(f"curl {option} https://example.com/x"))).choices == ("once", "no")
+
+
+@pytest.mark.parametrize(
+    "text", ["wget -i list https://example.com/x", "wget --post-file=a https://example.com/x", "wget -e use_proxy=on https://example.com/x"]
+)
+async def test_so_does_wget(text: str) -> None:
+    assert (await question(command(text))).choices == ("once", "no")
+
+
+@pytest.mark.parametrize(
+    "text", ["curl https://example.com/x", "curl -sSfL -o a.zip --max-time 9 https://example.com:8443/x", "wget -q -O a https://example.com/x"]
+)
+async def test_a_plain_download_is_covered_with_the_place_it_reaches(text: str) -> None:
+    asked = await question(command(text))
+    port = 8443 if "8443" in text else 443
+    assert asked.covers.session == f"{text} in {WORKSPACE} (reaches example.com:{port} alone), in this session only"
+    assert not await allowed(f"cat secret.txt; {text}", standing(asked))
+    assert "may reach every public place" in str((await question(command("git push"))).covers.session)
+
+
+@pytest.mark.parametrize(
+    ("text", "ran"),
+    [
+        ("bash x.sh", "x.sh"),
+        ("bash -x -o pipefail x", "x"),
+        ("bash --rcfile rc x", "rc"),
+        ("./run a", "run"),
+        ("python3.11 -u -W ignore x.py", "x.py"),
+        ("python app", "app/__main__.py"),
+        ("python -m pkg.tool", "pkg/tool.py"),
+        ("python -m pkg.tool", "pkg/__init__.py"),
+        ("python -m pytest", "conftest.py"),
+        (". ./env.sh", "env.sh"),
+        ("source env", "env"),
+        ("make -C sub all", "sub/Makefile"),
+        ("make all", "GNUmakefile"),
+        ("npm run build", "package.json"),
+        ("npm --prefix=web test", "web/package.json"),
+        ("pytest -q", "tests/conftest.py"),
+        ("cat x.txt | bash", "x.txt"),
+        ("bash < x.txt", "x.txt"),
+        ("timeout 5 env A=1 bash x", "x"),
+        ("find . -name a -exec ./x {} +", "x"),
+        ("echo a | xargs -n1 bash x", "x"),
+        ("bash -c './x a'", "x"),
+        ("git push", ".git/config"),
+        ("node --require ./hook x", "hook"),
+        ("curl -T notes.txt https://example.com/", "notes.txt"),
+    ],
+)
+def test_the_files_that_a_line_runs_as_code_are_found_in_each_spelling(text: str, ran: str) -> None:
+    line = analyse(text, cwd=WORKSPACE, workspace=WORKSPACE, policy=POLICY, env={})
+    assert f"{WORKSPACE}/{ran}" in ran_files.of_line(line).ran
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("frob --conf=x.cfg", "x.cfg"),
+        ("make -fx.mk", "x.mk"),
+        ("frob @args a.py", "args"),
+        ("python -c 'exec(open(\"x.py\").read())'", "x.py"),
+    ],
+)
+def test_what_may_be_code_is_looked_at(text: str, named: str) -> None:
+    line = analyse(text, cwd=WORKSPACE, workspace=WORKSPACE, policy=POLICY, env={})
+    assert f"{WORKSPACE}/{named}" in ran_files.of_line(line).named
+
+
+@pytest.mark.parametrize("text", ["ls -l x.py", "rm x.py", "cp a b && mkdir c", "cat x.sh"])
+def test_a_line_that_runs_no_code_names_none(text: str) -> None:
+    line = analyse(text, cwd=WORKSPACE, workspace=WORKSPACE, policy=POLICY, env={})
+    assert ran_files.of_line(line) == ran_files.NamedFiles()

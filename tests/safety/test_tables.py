@@ -11,7 +11,7 @@ import pytest
 
 from neuralclaw import safety
 from neuralclaw.errors import ConfigError
-from neuralclaw.safety import blocks, git, interpreters, network, programs, wrappers
+from neuralclaw.safety import blocks, git, interpreters, network, programs, ran_files, wrappers
 from neuralclaw.types.datafile import by_name, decode_table, read_data_file
 from neuralclaw.types.risk import Risk
 
@@ -26,6 +26,7 @@ KINDS: dict[str, Any] = {
     "interpreters.json": interpreters.NameSet,
     "network.json": network.NetworkTable,
     "programs.json": programs.Programs,
+    "ran_files.json": ran_files.RanFilesTable,
     "wrappers.json": wrappers.Wrappers,
 }
 

@@ -59,7 +59,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "compiled modules": ("python3", "printf 'x = 1\\n' > m.py && python3 -m py_compile m.py && python3 -m compileall -q . && python3 -m unittest -q m; true"),
     "tests": (
         "python3",
-        'printf \'def test_a(tmp_path):\\n    (tmp_path / "x").write_text("y")\\n\' > test_a.py && @PYTHON@ -m pytest -q -p no:cacheprovider test_a.py',
+        'printf \'def test_a(tmp_path):\\n    (tmp_path / "x").write_text("y")\\n\' > test_a.py && @PYTHON@ -m pytest -q -p no:cacheprovider --basetemp=made test_a.py',
     ),
     "a package installed from a directory": (
         "python3",

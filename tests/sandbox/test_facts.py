@@ -2,6 +2,9 @@
 
 import hashlib
 import os
+import pwd
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -117,3 +120,68 @@ async def test_what_is_deleted_with_a_slash_behind_it_is_where_the_link_leads(tm
     wants = tuple(PathWant(str(tmp_path / "link") + end, "delete") for end in ("", "/"))
     facts = (await look(tmp_path, Wants(paths=wants))).paths
     assert [fact.resolved for fact in facts] == [str(tmp_path / "link"), str(tmp_path / "there")]
+
+
+async def test_a_hard_link_to_what_is_kept_from_calls_has_its_name_there(tmp_path: Path) -> None:
+    data, work = tmp_path.resolve() / "data", tmp_path.resolve() / "work"
+    (data / "deep").mkdir(parents=True)
+    work.mkdir()
+    for name in ("a", "deep/b"):
+        (data / name).write_text("x")
+        os.link(data / name, work / Path(name).name)
+    (work / "own").write_text("x")
+    os.link(work / "own", work / "own2")
+    wants = tuple(PathWant(str(work / name), "read") for name in ("a", "b", "own", "own2", "none"))
+    facts = (await look(work, Wants(paths=wants), policy=Policy(protected_paths=("/", str(data))))).paths
+    assert [fact.others for fact in facts] == [(str(data / "a"),), (str(data / "deep/b"),), (), (), ()]
+
+
+def test_a_bind_mount_has_the_name_that_it_shows(tmp_path: Path) -> None:
+    work, kept = tmp_path.resolve() / "my work", tmp_path.resolve() / "kept"
+    for place in (work / "shown", work / "own", kept / "deep"):
+        place.mkdir(parents=True)
+    (kept / "deep" / "key").write_text("x")
+    script = f"""
+from neuralclaw.sandbox.path_facts import PathFacts
+from neuralclaw.types.facts import PathWant
+from neuralclaw.types.options import Policy
+facts = PathFacts({str(work)!r}, ({str(work)!r},), Policy(), in_command=False)
+print([facts.fact(PathWant({str(work)!r} + name, "read")).others for name in ("/shown/deep/key", "/shown/none", "/own/x")])
+"""
+    mounted = ["bwrap", "--dev-bind", "/", "/", "--bind", str(kept), str(work / "shown"), sys.executable, "-c", script]
+    done = subprocess.run(mounted, capture_output=True, text=True, timeout=30, check=False)
+    assert done.stdout.strip() == str([(str(kept / "deep/key"),), (str(kept / "none"),), ()]), done.stderr
+
+
+async def test_wildcards_mean_what_a_shell_finds(tmp_path: Path) -> None:
+    work, outside = tmp_path.resolve() / "work", tmp_path.resolve() / "outside"
+    for path in ("a.txt", "b.txt", ".hidden", "sub/c.txt", "sub2/c.txt", "[x]"):
+        (work / path).parent.mkdir(parents=True, exist_ok=True)
+        (work / path).write_text("x")
+    outside.write_text("x")
+    (work / "link.txt").symlink_to(outside)
+    (work / "gone.txt").symlink_to("none")
+    script = "cd {} && printf '%s\\n' {}"
+    for pattern in ("*.txt", "*", ".*", "su*/c.txt", "s?b/*", "[ab].txt", "*/c*", "[[]x]", "none*", "sub*", "*/"):
+        fact = (await look(work, Wants(paths=(PathWant(f"{work}/{pattern}".rstrip("/"), "read"),)))).paths[0]
+        shell = subprocess.run(["bash", "-c", script.format(work, pattern)], capture_output=True, text=True, timeout=30, check=True).stdout.split()
+        real = {os.path.realpath(work / name) for name in shell if name not in (".", "..", pattern)}
+        found = {one.resolved for one in fact.expanded}
+        assert real <= found, pattern
+        assert {str(outside)} <= found or not any("link" in name for name in shell)
+        assert fact.inside
+        assert not fact.many
+
+
+async def test_wildcards_that_mean_too_much_say_so(tmp_path: Path) -> None:
+    for number in range(2_100):
+        (tmp_path / f"{number}.t").touch()
+    fact = (await look(tmp_path, Wants(paths=(PathWant(f"{tmp_path}/*.t", "read"),)))).paths[0]
+    assert fact.many
+    assert fact.expanded == ()
+
+
+async def test_the_home_of_another_user_is_looked_up(tmp_path: Path) -> None:
+    wants = (PathWant("/~root/.profile", "read"), PathWant("/~nobody-there/x", "read"))
+    facts = (await look(tmp_path, Wants(paths=wants))).paths
+    assert [fact.resolved for fact in facts] == [f"{os.path.realpath(pwd.getpwnam('root').pw_dir)}/.profile", "/~nobody-there/x"]

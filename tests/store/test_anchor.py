@@ -1,6 +1,7 @@
 """The anchor outside a home: a cut, an older copy and a record written anew are found, and nothing about it stops a turn."""
 
 import logging
+import os
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -211,6 +212,17 @@ async def test_an_anchor_that_cannot_be_read_is_said_and_left(home: Path, anchor
     assert (report.ok, report.bad, report.anchor.ok, report.anchor.record) == (False, None, False, 0)
     assert report.anchor.why.startswith("it cannot be read (")
     assert Path(anchor.path).read_bytes() == content
+
+
+async def test_a_fifo_in_the_place_of_an_anchor_is_said_and_waited_for_by_nobody(home: Path, anchor: AnchorFile) -> None:
+    await live(home, anchor)
+    Path(anchor.path).unlink()
+    os.mkfifo(anchor.path)
+    await live(home, anchor, "other")
+    report = await verified(home, anchor)
+    assert report.anchor is not None
+    assert (report.ok, report.anchor.ok, report.anchor.why) == (False, False, "it cannot be read (it is no regular file)")
+    assert Path(anchor.path).is_fifo()
 
 
 async def test_a_state_directory_that_cannot_be_written_stops_no_turn(home: Path, tmp_path: Path, warnings: list[str]) -> None:

@@ -83,6 +83,10 @@ class Conversation:
         steering = [UserMessage(i.text, "steering", i.images) for _, turn, i in self._waiting if turn == self._turn]
         return tuple(_newest([*(message for _, message in self._done), *self._settled(), *steering], max_messages))
 
+    def said(self) -> tuple[str, ...]:
+        """The texts of the messages that the model sees of whom the session speaks for, without the loop's own words."""
+        return tuple(m.text for m in self.messages() if isinstance(m, UserMessage) and m.kind in ("task", "steering"))
+
     def _begin(self, turn: int, body: TurnStarted) -> None:
         """A turn begins; what its window does not hold any more leaves."""
         self._settle()

@@ -259,7 +259,7 @@ class TurnState:
         by_hash = {}
         for question in call.questions:
             resolved = self.answers.get(question.approval_id)
-            if resolved is not None and resolved.decision not in ("no", None):
+            if resolved is not None and resolved.decision not in ("no", None) and resolved.decision in question.choices:
                 by_hash[question.hash] = Answer(approval_id=question.approval_id, decision=resolved.decision, by=resolved.by, value=resolved.value)
         return Answers(by_hash=by_hash)
 

@@ -19,7 +19,7 @@ from ..errors import AlreadyAnswered, NeuralClawError, StoreError, ToolValidatio
 from ..types.actions import Action
 from ..types.events import ApprovalResolved, DecisionMade, ToolOutput, ToolStarted
 from ..types.grants import Grant, StandingGrant
-from ..types.labels import join
+from ..types.labels import is_external, join
 from ..types.logcontext import about
 from ..types.options import ApprovalsMode
 from ..types.questions import Answer, Question
@@ -150,6 +150,7 @@ def prepare(turn: Turn, call: CallState) -> Action | CallEnd:
     mark = redaction_mark(arguments) if spec.effect is not Effect.PURE or Power.NETWORK in spec.powers else ""
     if mark:
         return results.failed(call, results.HOLDS_A_MARK.format(mark))
+    labels = turn.record.journal.labels
     return Action(
         session=turn.session,
         turn=turn.record.state.number,
@@ -160,7 +161,8 @@ def prepare(turn: Turn, call: CallState) -> Action | CallEnd:
         trust=options.trust,
         origin=options.origin,
         soul=options.soul,
-        labels=turn.record.journal.labels,
+        labels=labels,
+        said=turn.record.journal.conversation.said() if is_external(labels) and options.origin.who != "agent" else (),
     )
 
 

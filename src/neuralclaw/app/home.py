@@ -91,7 +91,7 @@ class Home:
         facts = SystemFacts(self.policy, env.get("PATH", ""), documents=formats, undo_lacks=self._undo_lacks)
         self.gate = PolicyGate(self.policy, facts, clock, read_command, beside=beside)
         self.models = ModelResolver(loaded, self.gate, clock, given=provider)
-        self.files = ConfinedFiles(os.path.join(loaded.home, "preimages"))  # noqa: PTH118
+        self.files = ConfinedFiles(os.path.join(loaded.home, "preimages"), hidden=own)  # noqa: PTH118
         terminal = settings.tools.terminal
         cwd = terminal.working_dir and config.absolute(terminal.working_dir, env.get("HOME", ""), "")
         terminal_settings = TerminalSettings(working_dir=cwd, timeout=terminal.default_timeout_seconds, max_chars=terminal.max_output_chars)

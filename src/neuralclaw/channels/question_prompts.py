@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 from ..types.events import ApprovalRequested, ApprovalResolved, ToolFinished
+from ..types.questions import Shown
 from ..types.sentences import answered
 from .screen import Screen, exact
 from .text_layout import folded
@@ -16,6 +17,8 @@ _WORDS = {**LETTERS, "": "no", "yes": "once", **{word: word for word in CHOICES}
 _WHY = "?"
 _ELSEWHERE = {"owner": "answered from another terminal: {}"}
 
+DIGITS, TARGETS = 16, 8
+"""Digits of a digest, and files that a command changes, that are shown before they are only counted."""
 _OUTSIDE = "external"
 _OWN = "workspace"
 """The source of `AGENTS.md`: nothing that a person has to be told at a question."""
@@ -48,6 +51,8 @@ def about(question: ApprovalRequested) -> list[str]:
     facts = [exact(action.tool) + (f" in {exact(action.cwd)}" if action.cwd else "") + (f", risk {question.risk}" if question.risk else "")]
     if not question.summary and question.reasons:
         facts.append(exact("; ".join(question.reasons)))
+    if bound := _bound(action):
+        facts.append(bound)
     if action.variables:
         facts.append("added variables: " + exact(", ".join(f"{name}={value}" for name, value in action.variables.items())))
     if action.headers:
@@ -58,6 +63,23 @@ def about(question: ApprovalRequested) -> list[str]:
         if words is not None:
             facts.append(f"[{letter}] covers {exact(words)}")
     return facts
+
+
+def _bound(action: Shown) -> str:
+    """The programs, the code and the files that are changed, as a person reads them."""
+    said = []
+    if action.programs:
+        said.append(f"runs {', '.join(dict.fromkeys(action.programs.values()))}")
+    if action.files:
+        said.append("code: " + ", ".join(f"{_seen_from(path, action.cwd)} (SHA-256 {digest[:DIGITS]}…)" for path, digest in action.files.items()))
+    if action.targets:
+        named = [_seen_from(target.partition(" ")[2], action.cwd) for target in action.targets]
+        said.append("changes " + ", ".join(named[:TARGETS]) + (f" and {len(named) - TARGETS} more" if len(named) > TARGETS else ""))
+    return exact("; ".join(said))
+
+
+def _seen_from(path: str, place: str) -> str:
+    return path.removeprefix(f"{place}/") if place else path
 
 
 def have_read(sources: Iterable[str]) -> list[str]:

@@ -28,5 +28,5 @@ def remember(home: str) -> None:
 
 async def run_init(home: str) -> bool:
     """Let `neuralclaw init` talk to the person at this terminal; whether it saved something."""
-    command = [sys.executable, "-m", "neuralclaw", "init", "--home", home]
+    command = [sys.executable, "-P", "-m", "neuralclaw", "init", "--home", home]
     return await anyio.to_thread.run_sync(lambda: subprocess.run(command, env=dict(environ), check=False).returncode) == 0

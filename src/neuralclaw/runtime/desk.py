@@ -211,7 +211,9 @@ class SessionDesk:
         if found is None:
             raise UnknownQuestion(f"there is no question {approval_id}; nothing was changed", hint="neuralclaw approvals list shows those that wait")
         session, turn = found.session, found.turn
-        if found.answer is None and found.question.kind == "action" and decision not in found.question.choices:
+        if value and found.question.kind == "action":
+            raise UsageError(f"the question {approval_id} takes a decision and no value; nothing was recorded")
+        if found.answer is None and decision not in found.question.choices:
             offered = ", ".join(found.question.choices)
             raise UsageError(f"the question {approval_id} does not offer {decision!r}; nothing was recorded", hint=f"it takes one of {offered}")
         if found.answer is None and expired(found.question, self._ports.clock.now()):

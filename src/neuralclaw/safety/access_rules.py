@@ -15,8 +15,8 @@ from ..types.urls import NO_PLACE, place_of
 from .accesses import Access
 from .findings import Findings
 from .outbound_places import OPEN_PLACE, why_never
-from .path_rules import guard, instructions, own_code, roots, whole_home
-from .paths import in_data_home, instructs, is_device, is_startup, is_system, secret, under
+from .path_rules import instructions, kept, later_run, roots, whole_home
+from .paths import in_data_home, instructs, is_device, is_startup, is_system, person_home, secret, under
 from .run_later import runs_later
 
 RULE = "access"
@@ -41,12 +41,9 @@ def _path(findings: Findings, action: Action, policy: Policy, fact: PathFact) ->
     path = fact.resolved
     write = fact.op == "write"
     findings.powers.add(Power.WRITE if write else Power.READ)
-    if in_data_home(path, policy, action.workspace):
-        findings.raise_risk(Risk.HIGH)
-        findings.forbid("path.protected", f"{path} belongs to the agent's own data, which no tool call may touch", f"a path in {action.workspace}")
-    else:
+    kept(findings, fact, action, policy)
+    if not in_data_home(path, policy, action.workspace):
         whole_home(findings, RULE, path, policy, action.workspace)
-    guard(findings, path, inside=fact.inside)
     if not write and not fact.exists:
         findings.forbid(UNFIT, f"{path} is not there", "a path that is there")
     elif not fact.exists and not fact.inside:
@@ -62,7 +59,7 @@ def _path(findings: Findings, action: Action, policy: Policy, fact: PathFact) ->
         findings.read.append(path)
         return
     instructions(findings, fact, action.workspace)
-    own_code(findings, fact, action, policy)
+    later_run(findings, fact, roots(action, policy), action.workspace, person_home(policy))
     if not fact.inside:
         findings.sinks.add(Sink.WRITE)
     findings.raise_tier(Tier.SYSTEM_CRITICAL if is_system(path) else Tier.EXECUTE)

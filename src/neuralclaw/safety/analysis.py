@@ -10,11 +10,12 @@ from ..types.options import Policy
 from ..types.risk import Power
 from ..types.tools import Touch
 from ..types.urls import Url, parse
+from . import ran_files
 from .accesses import Access, access
 from .bounds import AnalysisBounds, Exceeded
 from .command_line import CommandLine
 from .host_rules import released_by
-from .paths import absolute
+from .paths import absolute, directory_in
 from .secret_rules import SecretUse, uses
 
 MAX_WANTS = 2_000
@@ -61,7 +62,16 @@ def analyse(action: Action, policy: Policy, shell: Callable[..., CommandLine], b
             continue
         for value in _values(action, touch):
             if touch.kind == "command":
-                line = _few(shell(value, cwd=cwd, workspace=action.workspace, policy=policy, env=env, bounds=bounds))
+                line = _few(
+                    shell(
+                        value,
+                        cwd=cwd if cwd == action.workspace else directory_in(cwd, None),
+                        workspace=action.workspace,
+                        policy=policy,
+                        env=env,
+                        bounds=bounds,
+                    )
+                )
             elif touch.kind == "url":
                 urls.append(parse(value))
             elif touch.kind == "access":
@@ -129,9 +139,10 @@ def _wants(paths: list[PathWant], hosts: tuple[str, ...], line: CommandLine | No
         wanted += dict.fromkeys(PathWant(c.cwd, "list") for c in line.commands if c.cwd and c.cwd != cwd)  # what a yes covers depends on where it really is
         programs = tuple(dict.fromkeys(c.program for c in line.commands if c.program))
         scripts = tuple(dict.fromkeys(c.script for c in line.commands if c.script))
+    files = ran_files.of_line(line) if line is not None and not line.only_reads and not line.blocks else ran_files.NamedFiles()
     undo = line is not None and not line.only_reads and not line.blocks
-    if not wanted and not programs and not hosts:
+    if not wanted and not programs and not hosts and not files.ran and not files.named:
         return None if line is None else Wants(cwd=cwd, undo=undo)
     if len(paths) + len(hosts) > MAX_WANTS:
         raise Exceeded(MANY_PLACES)
-    return Wants(paths=tuple(dict.fromkeys(wanted)), programs=programs, hosts=hosts, scripts=scripts, cwd=cwd, undo=undo)
+    return Wants(paths=tuple(dict.fromkeys(wanted)), programs=programs, hosts=hosts, scripts=scripts, ran=files.ran, named=files.named, cwd=cwd, undo=undo)

@@ -13,7 +13,7 @@ from ..types.options import Policy
 from .command_line import BlockMatch
 from .lazy_regex import lazy_pattern
 from .nameset import NameSet, NonEmptyNames, NonEmptyText
-from .paths import absolute, is_device, is_root_or_home, matches
+from .paths import absolute, is_device, is_root_or_home, matches, normal
 from .shell_words import ShellWord
 
 FILE = "safety/tables/blocks.json"
@@ -49,10 +49,10 @@ class BlockedCall(msgspec.Struct, frozen=True, kw_only=True):
         return self.words[1:]
 
     def path(self, word: ShellWord) -> str | None:
-        """The word as an absolute path, or None when it cannot be known."""
+        """The word as an absolute path by its names alone, or None when it cannot be known."""
         if self.cwd is None and not word.text.startswith("/"):
             return None
-        return absolute(word.text, self.cwd or "/")
+        return normal(absolute(word.text, self.cwd or "/"))
 
 
 class Blocks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

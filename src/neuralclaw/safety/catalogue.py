@@ -31,6 +31,11 @@ OTHERS = (
     ("shell.bounds", "ask", "the command is too long, too deep or grows too much to work out what it does; one of more than 256,000 characters is forbidden"),
     ("shell.syntax", "ask", "the command cannot be read as shell code"),
     ("program.unlisted", "ask", "the program is not on the list, and the command does not only read; forbid with safety.unlisted_commands"),
+    (
+        "flow.external",
+        "ask",
+        "content from outside is in play, the call sends, writes outside or runs code, and the owner's own words do not fix recipient, path, address or amount",
+    ),
     ("tool.confirmation", "ask", "the tool is configured to ask every time"),
     ("risk.low", "ask", "its risk is in safety.require_confirmation_for"),
     ("risk.medium", "ask", "its risk is in safety.require_confirmation_for"),

@@ -1,6 +1,7 @@
 """Analyses a simple command without running it: wrappers come off, inner shell code is analysed, what remains is judged."""
 
 from collections.abc import Sequence
+from itertools import takewhile
 
 import msgspec
 
@@ -11,7 +12,7 @@ from .bounds import Exceeded
 from .commands import judge
 from .expansion import CommandOutput
 from .interpreters import INTERPRETERS
-from .paths import absolute
+from .paths import absolute, directory_after
 from .programs import BUILTINS, DECODERS, SHELLS
 from .shell_words import ShellWord, ansi_c
 from .unwrapping import SPECIAL, name_of, wrapper
@@ -119,14 +120,18 @@ def _directory(simple: ExpandedCommand, name: str) -> None:
     """Follow `cd`."""
     if name not in ("cd", "pushd", "popd"):
         return
-    operands = [w for w in simple.words[1:] if not w.text.startswith("-") or w.text == "-"]
+    words = [w.text for w in simple.words[1:]]
+    options = list(takewhile(lambda text: text.startswith("-") and text not in ("-", "--"), words))
+    operands = simple.words[1 + len(options) + (words[len(options) : len(options) + 1] == ["--"]) :]
     scene = simple.scene
     if name == "cd" and not operands:
         scene.cwd = scene.home or None
-    elif name == "popd" or not operands or not operands[0].known or operands[0].text == "-" or operands[0].glob:
+    elif name == "popd" or len(operands) != 1 or not operands[0].known or operands[0].glob or operands[0].text in ("", "-"):
         scene.cwd = None
-    elif scene.cwd is not None or operands[0].text.startswith("/"):
-        scene.cwd = absolute(operands[0].text, scene.cwd or "/")
+    elif "CDPATH" in scene.variables or any(set(option) - set("-LPe") for option in options) or (name == "pushd" and operands[0].text[0] in "+-"):
+        scene.cwd = None
+    else:
+        scene.cwd = directory_after(operands[0].text, scene.cwd, physical=any("P" in option for option in options))
 
 
 def _downloaded(state: AnalysisState, simple: ExpandedCommand, name: str) -> None:

@@ -5,7 +5,7 @@ from ..types.risk import Power, Risk
 from .blocks import BlockedCall
 from .command_line import SimpleCommand
 from .lazy_regex import lazy_pattern
-from .paths import absolute, holds_data_home, in_data_home, person_home, secret, under
+from .paths import holds_data_home, in_data_home, named_by_command, normal, person_home, secret, under
 from .shell_words import ShellWord
 
 LOOKED_UP = 200
@@ -57,14 +57,19 @@ class CommandEffects:
             self.unclear()
         elif word.text:
             self._want(word.text, "delete" if op == "delete" else "write")
-            if op == "delete" and self.wants and word.text.endswith(("/", "/.")):  # through a link, not the link
+            if op == "delete" and self.wants and word.text.endswith(("/", "/.", "/..")):  # through a link, not the link
                 self.wants[-1] = PathWant(self.wants[-1].path.rstrip("/") + "/", "delete")
+
+    def run(self, word: ShellWord) -> None:
+        """It runs what is in this file."""
+        self._want(word.text, "execute")
+        self.script = self.wants[-1].path if self.wants and self.wants[-1].op == "execute" else ""
 
     def _want(self, text: str, op: str) -> None:
         if "\0" in text or len(text) > 4096:
             self.unclear()
         elif text.startswith("/") or self.call.cwd is not None:
-            self.wants.append(PathWant(absolute(text, self.call.cwd or "/"), op))  # type: ignore[arg-type]
+            self.wants.append(PathWant(named_by_command(text, self.call.cwd or "/"), op))  # type: ignore[arg-type]
         else:
             self.unclear()
 
@@ -88,17 +93,18 @@ class CommandEffects:
         home = person_home(self.call.policy)
         for token in _TOKENS.findall(text):
             path = self._path(f"{home}{token[1:]}" if token.startswith("~/") and home else token) if token[0] in "/~" else None
-            if path is not None and not under(path, self.call.workspace) and self._kept(path):
+            if path is not None and not under(normal(path), self.call.workspace) and self._kept(path):
                 self.wants.append(PathWant(path, "list"))
 
     def _path(self, text: str) -> str | None:
         if not text or "\0" in text or len(text) > 4096 or not (text.startswith("/") or self.call.cwd):
             return None
-        return absolute(text, self.call.cwd or "/")
+        return named_by_command(text, self.call.cwd or "/")
 
     def _kept(self, path: str) -> bool:
         """Whether the path is of a place of keys or of the agent's own data by its name."""
-        return secret(path) is not None or in_data_home(path, self.call.policy, self.call.workspace)
+        plain = normal(path)
+        return secret(plain) is not None or in_data_home(plain, self.call.policy, self.call.workspace)
 
     def recursive(self, word: ShellWord) -> None:
         """It reads everything below this place."""

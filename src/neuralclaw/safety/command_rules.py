@@ -11,13 +11,13 @@ from ..types.facts import FactSheet, PathFact, PathOp
 from ..types.options import Policy
 from ..types.risk import Decision, Power, Risk, Sink, Tier
 from ..types.urls import place_of
-from . import owner_rules
+from . import own_commands, owner_rules
 from .analysis import Analysis
 from .command_line import CommandLine, SimpleCommand
 from .findings import Findings
 from .outbound_places import OPEN_PLACE, why_never
-from .path_rules import guard, instructions, later_run, own_code, roots, too_much, whole_home
-from .paths import HARMLESS_DEVICES, SCRATCH, in_data_home, instructs, is_device, is_public, is_startup, is_system, under
+from .path_rules import changes_outside, instructions, kept, later_run, reads_outside, roots, too_much
+from .paths import HARMLESS_DEVICES, SCRATCH, holds_data_home, in_data_home, instructs, is_device, is_public, is_root_or_home, normal, person_home, under
 from .programs import READERS, SHELLS, WORKSPACE_PROGRAMS
 from .run_later import runs_later
 
@@ -44,9 +44,17 @@ def judge(findings: Findings, action: Action, policy: Policy, analysis: Analysis
     findings.understood = line.understood and not line.broken
     _blocks(findings, action, policy, line)
     strays = {c.program for c in line.commands if c.program and stray(c.program, action, policy, sheet)}
-    only_reads = line.only_reads and not strays
-    _form(findings, policy, line)
     facts = {(fact.path, fact.op): fact for fact in sheet.paths}
+    unsure = _unsure_places(line, sheet)
+    if unsure:
+        findings.understood = False
+        findings.raise_risk(Risk.MEDIUM)
+    only_reads = line.only_reads and not strays and not unsure
+    _form(findings, policy, line)
+    own_commands.judge(findings, line, sheet)
+    _programs_outside(findings, action, policy, sheet)
+    if in_data_home(action.workspace, policy, action.workspace):
+        findings.forbid("path.protected", f"the workspace {action.workspace} belongs to the agent's own data", "another workspace: --workspace DIR")
     company: Company = (
         "exact" if exact_changes(line) and not strays else "none" if len(line.commands) == 1 and Power.EXECUTE not in line.commands[0].powers else "others"
     )
@@ -66,7 +74,7 @@ def judge(findings: Findings, action: Action, policy: Policy, analysis: Analysis
         findings.powers.add(Power.EXECUTE)
         findings.sinks.add(Sink.EXECUTE)
         findings.write += _writable(findings, action, policy)
-        findings.repositories = _repositories(line, action.workspace)
+        findings.repositories = _repositories(line, action.workspace, facts)
         findings.write += findings.repositories
         # What is deleted may go although a sandbox keeps a part of it read-only.
         findings.write += [fact.resolved for fact in sheet.paths if fact.inside and fact.op == "delete" and fact.exists and not is_device(fact.resolved)]
@@ -111,6 +119,18 @@ def stray(program: str, action: Action, policy: Policy, sheet: FactSheet) -> boo
     if resolved is None:
         return "/" in program
     return any(under(resolved, place) for place in (*roots(action, policy), *SCRATCH) if place != "/")
+
+
+def _programs_outside(findings: Findings, action: Action, policy: Policy, sheet: FactSheet) -> None:
+    """A program that its path names is run on like any file is read: outside the workspace and the system's public places only after a yes."""
+    for name, real in sheet.programs.items():
+        if "/" not in name or real is None or is_public(real) or any(under(real, root) for root in roots(action, policy)):
+            continue
+        if in_data_home(real, policy, action.workspace):
+            findings.forbid("path.protected", f"{real} belongs to the agent's own data, which no tool call may touch", f"a path in {action.workspace}")
+        else:
+            findings.ask("path.outside", f"it runs {real}, which is outside the workspace", "a path in the workspace")
+            findings.read.append(real)
 
 
 def _workspace_scripts(line: CommandLine, action: Action, policy: Policy, sheet: FactSheet) -> set[SimpleCommand]:
@@ -173,20 +193,24 @@ def _command(
         findings.sinks.add(Sink.NETWORK_SEND)
     for want in command.wants:
         fact = facts[want.path, want.op]
-        _place(findings, fact, action, policy)
-        if fact.op in ("write", "delete"):
-            own_code(findings, fact, action, policy)
-            _change(findings, fact, policy, _opening(command, fact, company, last=want is command.wants[-1]), exact=company == "exact")
-        elif fact.op != "list":
-            _open(findings, fact, policy, action.workspace)
+        for one in (fact, *fact.expanded):
+            kept(findings, one, action, policy)
+            if one.op in ("write", "delete"):
+                _change(findings, one, action, policy, _opening(command, one, company, last=want is command.wants[-1]), exact=company == "exact")
+            elif one.op != "list":
+                _open(findings, one, action, policy)
+    place = facts.get((command.cwd or "", "list"))
+    if place is not None and command.program and not (command.wants and holds_data_home(place.resolved, policy, action.workspace)):
+        kept(findings, place, action, policy)
+        _open(findings, place, action, policy)
     for fact in _changed(command, facts):
         instructions(findings, fact, action.workspace)
-        later_run(findings, fact, roots(action, policy), action.workspace)
+        later_run(findings, fact, roots(action, policy), action.workspace, person_home(policy))
 
 
 def _changed(command: SimpleCommand, facts: Mapping[tuple[str, PathOp], PathFact]) -> Iterator[PathFact]:
     """What its words name to be changed; a copy into a directory keeps its name."""
-    named = [facts[want.path, want.op] for want in command.wants]
+    named = [one for want in command.wants for fact in (facts[want.path, want.op],) for one in (fact, *fact.expanded)]
     changed = [fact for fact in named if fact.op in ("write", "delete")]
     yield from changed
     for target in changed:
@@ -199,16 +223,24 @@ def _changed(command: SimpleCommand, facts: Mapping[tuple[str, PathOp], PathFact
 def _asked_places(line: CommandLine, action: Action, policy: Policy, facts: Mapping[tuple[str, PathOp], PathFact]) -> list[str]:
     """Places that code is later run from which the words name to be changed, so that they were asked about: a sandbox lets the command change them."""
     allowed = roots(action, policy)
-    named = {path: fact.git for command in line.commands for fact in _changed(command, facts) for path in (fact.resolved, fact.path)}
+    named = {path: fact.git for command in line.commands for fact in _changed(command, facts) for path in (fact.resolved, normal(fact.path))}
     return [path for path, git in named.items() if instructs(path) or runs_later(path, allowed, git)]
 
 
-def _repositories(line: CommandLine, workspace: str) -> list[str]:
+def _unsure_places(line: CommandLine, sheet: FactSheet) -> bool:
+    """Whether it is not known where all of the line works: its wildcards mean too much, or it goes to a directory that is not there and steps up from it, so
+    that it may step up from where it was before."""
+    missing = {fact.path for fact in sheet.paths if fact.op == "list" and fact.kind != "directory"}
+    astray = any(c.cwd in missing and any("/.." in want.path for want in c.wants) for c in line.commands)
+    return astray or any(fact.many for fact in sheet.paths)
+
+
+def _repositories(line: CommandLine, workspace: str, facts: Mapping[tuple[str, PathOp], PathFact]) -> list[str]:
     """The repositories whose settings a line of `git` alone may write: it keeps remotes and branches there, and a sandbox keeps them from other programs."""
     acting = [c for c in line.commands if not c.only_reads]
     if not line.understood or line.alters or any(c.program != "git" or c.via for c in acting):
         return []
-    places = dict.fromkeys(c.cwd for c in acting if c.cwd)
+    places = dict.fromkeys(facts[c.cwd, "list"].resolved if (c.cwd, "list") in facts else normal(c.cwd) for c in acting if c.cwd)
     for place in tuple(places):
         while place != workspace and under(place, workspace):  # a repository may begin above
             place = dirname(place)
@@ -233,26 +265,14 @@ def _refused_places(findings: Findings, action: Action, policy: Policy, line: Co
             findings.forbid(REFUSED_PLACE, f"{command.program} cannot reach {command.places[0]}: {reasons[0]}", OPEN_PLACE)
 
 
-def _open(findings: Findings, fact: PathFact, policy: Policy, workspace: str) -> None:
-    """What a command's words name outside the workspace is asked about, and then shown to it where a sandbox hides it. A whole home never is: a yes to it
-    would open nothing, and the command would tell of a home that holds nothing."""
-    if fact.inside or is_device(fact.resolved) or is_public(fact.resolved):
+def _open(findings: Findings, fact: PathFact, action: Action, policy: Policy) -> None:
+    """What a command's words name outside the workspace is asked about, and then shown to it where a sandbox hides it."""
+    if fact.inside or is_device(fact.resolved):
         return
     place = fact.resolved
     if any(char in place for char in "*?["):
         place = dirname(place[: min(at for char in "*?[" if (at := place.find(char)) >= 0)] + "x")
-    if not whole_home(findings, "path.outside", place, policy, workspace):
-        findings.ask("path.outside", f"it reads {fact.resolved}, which is outside the workspace", "a path in the workspace")
-        findings.read.append(place)
-
-
-def _place(findings: Findings, fact: PathFact, action: Action, policy: Policy) -> None:
-    if in_data_home(fact.resolved, policy, action.workspace):
-        findings.raise_risk(Risk.HIGH)
-        findings.forbid("path.protected", f"{fact.resolved} belongs to the agent's own data, which no tool call may touch", f"a path in {action.workspace}")
-    guard(findings, fact.resolved, inside=fact.inside)
-    if fact.path != fact.resolved:
-        guard(findings, fact.path, inside=fact.inside)
+    reads_outside(findings, fact, place, action, policy)
 
 
 def _opening(command: SimpleCommand, fact: PathFact, company: Company, *, last: bool) -> str:
@@ -262,20 +282,19 @@ def _opening(command: SimpleCommand, fact: PathFact, company: Company, *, last: 
     return dirname(fact.resolved) if fact.op == "delete" or not fact.exists or command.program in REPLACING else ""
 
 
-def _change(findings: Findings, fact: PathFact, policy: Policy, opening: str, *, exact: bool) -> None:
+def _change(findings: Findings, fact: PathFact, action: Action, policy: Policy, opening: str, *, exact: bool) -> None:
     path = fact.resolved
     if path in HARMLESS_DEVICES or fact.path in HARMLESS_DEVICES:
         return
     if is_device(path):
         findings.raise_risk(Risk.CRITICAL)
         findings.forbid("block.device", f"it writes to the device {path}", "a regular file, or /dev/null")
-    elif not fact.inside:
-        findings.sinks.add(Sink.WRITE)
-        if is_system(path) or is_startup(path):
-            findings.raise_risk(Risk.HIGH)
-            findings.raise_tier(Tier.SYSTEM_CRITICAL if is_system(path) else Tier.EXECUTE)
-            findings.why = f"it writes to {path}, which belongs to the system" if is_system(path) else f"it changes {path}, which runs at the next log-in"
-        findings.ask("path.outside", f"it changes {path}, which is outside the workspace", "a path in the workspace")
+        return
+    if fact.op == "delete" and fact.kind == "directory" and is_root_or_home(path, policy, action.workspace):
+        findings.raise_risk(Risk.CRITICAL)
+        findings.forbid("block.rm_roots", f"{path}: it holds the system, a home or the workspace", "a directory in the workspace, by its name")
+    if not fact.inside:
+        changes_outside(findings, fact)
         if opening and not exact:
             reason = f"it makes, replaces or removes something in {opening}, all of which must be open for it, and the line may do more than its words name"
             other = "cp, mv, mkdir or rm in a line of its own, with ./* in place of *; what another program makes is made in the workspace first"

@@ -8,6 +8,7 @@ import msgspec
 
 from .bounds import AnalysisBounds
 from .lazy_regex import lazy_pattern
+from .paths import USER_HOME
 from .shell_arithmetic import shell_number
 from .shell_words import EMPTY, ShellWord, WordPiece, ansi_c, bare, finish, in_double_quotes, quoted, text_of
 
@@ -52,13 +53,13 @@ class ShellScope:
         return ShellScope(self.cwd, self.home, dict(self.variables))
 
     def tilde(self, head: str) -> str | None:
-        """The directory that `~`, `~+` or `~name` stands for, or None."""
+        """The directory that `~`, `~+` or `~name` stands for, or None. Where the home of another user is, `Facts` looks up."""
         if head == "~":
             return self.home or None
         if head == "~+":
             return self.cwd
         name = head[1:]
-        return None if not re.fullmatch(r"[a-z_][\w-]*", name) else "/root" if name == "root" else f"/home/{name}"
+        return f"{USER_HOME}{name}" if re.fullmatch(r"[a-z_][\w-]*", name) else None
 
     def value(self, name: str) -> tuple[str, bool]:
         """A variable's text and whether that is sure. One that nobody set counts as empty and unsure."""

@@ -1,12 +1,16 @@
 """The verdict while it is being found: rules only ever make it stricter."""
 
-from ..types.grants import Envelope
+import msgspec
+
+from ..types.grants import Binding, Envelope
 from ..types.risk import Decision, Power, Risk, Sink, Tier
 from ..types.verdicts import CommandView, RuleMatch, Verdict
 from .paths import under
 
 AUTO_RULES = frozenset({"risk.low", "risk.medium", "risk.high", "tier.read", "tier.write", "tier.execute", "program.unlisted"})
 """What `--approvals auto` says yes to, and what an owner's `allow` answers."""
+ANSWERED = frozenset({"flow.external"})
+"""What an owner's `allow` answers besides."""
 
 
 class Findings:
@@ -15,6 +19,7 @@ class Findings:
     __slots__ = (
         "addresses",
         "answered",
+        "binding",
         "commands",
         "digests",
         "execute",
@@ -59,6 +64,7 @@ class Findings:
         self.digests: dict[str, str | None] = {}
         self.programs: dict[str, str] = {}
         self.secrets: list[str] = []
+        self.binding: Binding | msgspec.UnsetType = msgspec.UNSET
         self.execute = self.network = False
 
     def match(self, rule: str, decision: Decision, reason: str, alternative: str | None = None) -> None:
@@ -80,7 +86,7 @@ class Findings:
     def verdict(self) -> Verdict:
         """All matches, strictest first (stable), and what they come to."""
         order = {Decision.FORBID: 0, Decision.ASK: 1, Decision.ALLOW: 2}
-        matches = [m for m in self.matches if not (self.answered and m.decision is Decision.ASK and m.id in AUTO_RULES)]
+        matches = [m for m in self.matches if not (self.answered and m.decision is Decision.ASK and (m.id in AUTO_RULES or m.id in ANSWERED))]
         matches.sort(key=lambda m: order[m.decision])
         decision = matches[0].decision if matches else Decision.ALLOW
         asks = [m.id for m in matches if m.decision is Decision.ASK]
@@ -113,4 +119,5 @@ class Findings:
             secrets=tuple(self.secrets),
             digests=self.digests,
             programs=self.programs,
+            binding=self.binding,
         )

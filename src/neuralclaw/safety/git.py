@@ -7,6 +7,8 @@ from ..types.risk import Power, Risk
 from .command_effects import CommandEffects
 from .nameset import Examples, NameSet, NonEmptyNames
 from .network import named_places
+from .paths import directory_in
+from .shell_words import ShellWord
 
 FILE = "safety/tables/git.json"
 
@@ -80,6 +82,8 @@ def _globals(found: CommandEffects) -> int | None:
         if text in ("-C", "--git-dir", "--work-tree", "--namespace"):
             if place + 1 < len(args):
                 found.read(args[place + 1])
+                if text == "-C":
+                    found.call = msgspec.structs.replace(found.call, cwd=_directory(args[place + 1], found.call.cwd))
             place += 2
         elif text.startswith(("--git-dir=", "--work-tree=")) or text in GLOBAL_FLAGS:
             place += 1
@@ -89,6 +93,11 @@ def _globals(found: CommandEffects) -> int | None:
         else:
             return place
     return place
+
+
+def _directory(word: ShellWord, cwd: str | None) -> str | None:
+    """Where git works that was told to go there; an empty word leaves it where it is."""
+    return None if not word.known or word.glob else directory_in(word.text, cwd) if word.text else cwd
 
 
 def _lists(sub: str, rest: list[str]) -> bool:

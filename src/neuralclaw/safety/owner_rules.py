@@ -11,7 +11,7 @@ from .analysis import Analysis
 from .blocks import steps_through
 from .command_line import BlockMatch, SimpleCommand
 from .findings import Findings
-from .paths import absolute, person_home, under
+from .paths import absolute, normal, person_home, under
 
 
 def releases(policy: Policy, block: BlockMatch, workspace: str) -> bool:
@@ -43,7 +43,7 @@ def apply(findings: Findings, action: Action, policy: Policy, analysis: Analysis
 def _root(path: str, policy: Policy, workspace: str) -> str:
     """A rule's path as an absolute one: what is relative lies in the workspace, `~` is the person's home."""
     home = person_home(policy)
-    return absolute(home + path[1:] if home and (path == "~" or path.startswith("~/")) else path, workspace)
+    return normal(absolute(home + path[1:] if home and (path == "~" or path.startswith("~/")) else path, workspace))
 
 
 def _matches(rule: OwnerRule, root: str | None, action: Action, analysis: Analysis, sheet: FactSheet) -> bool:

@@ -2,12 +2,13 @@
 
 from fnmatch import fnmatchcase
 from functools import cache
-from posixpath import basename, dirname, isabs, join, normpath
+from posixpath import basename, dirname, isabs, normpath
 
 import msgspec
 
 from ..types.datafile import read_data_file
 from ..types.options import Policy
+from ..types.own_parts import kept_in
 from ..types.secret_names import SECRET_NAMES
 
 SYSTEM = ("/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/proc", "/run", "/sbin", "/srv", "/sys", "/usr", "/var", "/root")
@@ -17,12 +18,17 @@ PLACES = "sandbox/tables/places.json"
 HOMES = ("/home", "/Users")
 
 FORBIDDEN_SECRETS = ("/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-")
-ASKED_SECRETS = ("/proc/*/environ", "/proc/*/task/*/environ", "/etc/sudoers", "/etc/ssh/ssh_host_*_key")
+ASKED_SECRETS = ("/proc/*/environ", "/proc/*/task/*/environ", "/proc/*/mem", "/proc/*/task/*/mem", "/proc/kcore", "/etc/sudoers", "/etc/ssh/ssh_host_*_key")
 STARTUP_NAMES = frozenset({".bashrc", ".bash_profile", ".bash_login", ".profile", ".zshrc", ".zprofile", ".zshenv", "authorized_keys", "autostart", ".xinitrc"})
 
 INSTRUCTIONS = "AGENTS.md"
 
 
+USER_HOME = "/~"
+"""How the path of a user's home begins that `Facts` looks up: `~bob/x` is `/~bob/x`."""
+OWN_PROCESS = ("/proc/self", "/proc/thread-self")
+WORKSPACES = "workspaces"
+"""The directory of a data home in which the agent makes workspaces for sessions that have none."""
 _WILD = frozenset("*?[")
 LONGEST_NAME = 255
 
@@ -33,9 +39,48 @@ def under(path: str, root: str) -> bool:
 
 
 def absolute(path: str, base: str) -> str:
-    """The path as an absolute, normal one, seen from `base`."""
-    full = normpath(path if isabs(path) else join(base, path))
+    """The path as an absolute one, seen from `base`. A `..` behind a name stays: what it means depends on whether that is a link, which `Facts` looks up."""
+    found: list[str] = []
+    for part in (path if isabs(path) else f"{base}/{path}").split("/"):
+        if part not in ("", ".") and not (part == ".." and not found):
+            found.append(part)
+    return "/" + "/".join(found)
+
+
+def normal(path: str) -> str:
+    """An absolute path with each `..` taken off with the name before it, as if no link were on the way."""
+    if ".." not in path:
+        return path
+    full = normpath(path)
     return "/" + full.lstrip("/") if full.startswith("//") else full
+
+
+def named_by_command(path: str, base: str) -> str:
+    """The path as `absolute`, with what a command's own entry in `/proc` leads to in its place: to the agent that entry is another one."""
+    full = absolute(path, base)
+    for process in OWN_PROCESS:
+        for name, place in (("cwd", base), ("root", "/")):
+            if under(full, f"{process}/{name}"):
+                return absolute(full[len(process) + len(name) + 2 :], place)
+    return full
+
+
+def directory_in(directory: str, base: str | None) -> str | None:
+    """Where a program runs that was started in `directory`, seen from `base`; None where that is not known. A path that ends in `/.` is one whose name the
+    shell does not keep: there a `..` of `cd` means what it means to the kernel."""
+    return None if base is None and not isabs(directory) else f"{absolute(directory, base or '/').rstrip('/')}/."
+
+
+def directory_after(directory: str, base: str | None, *, physical: bool = False) -> str | None:
+    """Where a shell is after `cd`: it takes each `..` off with the name before it, by the names by which it came there. `physical`: as with `-P`."""
+    if base is None and not isabs(directory):
+        return None
+    if physical:
+        return directory_in(directory, base)
+    plain = normpath(directory)
+    if base is None or isabs(plain) or not base.endswith("/."):
+        return normal(absolute(plain, base or "/"))
+    return directory_in(plain, base)
 
 
 def person_home(policy: Policy) -> str:
@@ -52,18 +97,20 @@ def data_homes(policy: Policy) -> tuple[str, ...]:
 
 
 def in_data_home(path: str, policy: Policy, workspace: str) -> bool:
-    """Whether `path` is the agent's own data. A workspace inside the data home is not, all around it is."""
+    """Whether `path` is the agent's own data, whatever the workspace; but what the agent made there to be a workspace is none."""
     wild = any(c in path for c in "*?[")
     for root in data_homes(policy):
-        if (under(path, root) or (wild and matches(path, root))) and not (workspace != root and under(workspace, root) and under(path, workspace)):
+        given = f"{root}/{WORKSPACES}"
+        if (under(path, root) or (wild and matches(path, root))) and not (workspace != given and under(workspace, given) and under(path, workspace)):
             return True
     return False
 
 
 def in_own_code(path: str, policy: Policy, workspace: str) -> bool:
-    """Whether `path`, which may hold wildcards, is of the program of the agent itself, in which the workspace does not lie."""
+    """Whether `path`, which may hold wildcards, is of the program of the agent itself, whatever the workspace."""
     wild = any(c in path for c in "*?[")
-    return any((under(path, root) or (wild and matches(path, root))) and not under(workspace, root) for root in policy.own_places)
+    kept = (root for place in policy.own_places for root in kept_in(place, workspace))
+    return any(under(path, root) or (wild and matches(path, root)) for root in kept)
 
 
 def holds_data_home(path: str, policy: Policy, workspace: str) -> bool:
@@ -141,7 +188,7 @@ def secret(path: str) -> str | None:
     if any(matches(path, p) for p in FORBIDDEN_SECRETS):
         return "forbid"
     parts = path.split("/")
-    if any(matches(path, p) for p in ASKED_SECRETS) or any(part in SECRET_NAMES for part in parts):
+    if any(matches(path, p) for p in ASKED_SECRETS) or any(part.lower() in SECRET_NAMES for part in parts):
         return "ask"
     if any("*" in part and part.startswith(".") and fnmatchcase(".ssh", part) for part in parts):
         return "ask"

@@ -8,7 +8,7 @@ import msgspec
 from ..types.actions import Action
 from ..types.entries import CALLS
 from ..types.facts import FactSheet, PathFact
-from ..types.grants import Envelope
+from ..types.grants import Binding, Envelope
 from ..types.labels import is_external
 from ..types.questions import Question, Shown
 from ..types.tools import Touch
@@ -51,6 +51,7 @@ def build(action: Action, judged: JudgedAction, *, hash: str, expires: float, ma
             cwd=analysis.cwd if analysis.line is not None else "",
             variables={str(name): str(value) for name, value in variables.items()} if isinstance(variables, dict) else {},
             headers=headers,
+            **_bound(judged),
         ),
         risk=verdict.risk,
         tier=verdict.tier,
@@ -65,6 +66,15 @@ def build(action: Action, judged: JudgedAction, *, hash: str, expires: float, ma
         auto=verdict.auto,
         verdict=verdict,
     )
+
+
+def _bound(judged: JudgedAction) -> dict[str, Any]:
+    """What the answer is held to beside the command's words."""
+    binding = judged.envelope.binding
+    if not isinstance(binding, Binding):
+        return {}
+    changed = {f"{fact.op} {fact.resolved}": None for fact in judged.sheet.paths if f"{fact.op} {fact.path}" in binding.targets}
+    return {"programs": judged.envelope.programs, "files": binding.files, "targets": tuple(changed)}
 
 
 def diff(action: Action, facts: Sequence[PathFact]) -> str | None:

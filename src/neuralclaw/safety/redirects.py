@@ -11,7 +11,7 @@ from . import blocks
 from .analysis_state import AnalysisState, ExpandedCommand
 from .command_line import SimpleCommand
 from .expansion import CommandOutput
-from .paths import HARMLESS_DEVICES, absolute, is_device
+from .paths import HARMLESS_DEVICES, is_device, named_by_command, normal
 from .shell_words import ShellWord, text_of
 from .syntax import WORDS, side_by_side_words
 
@@ -59,7 +59,7 @@ class Redirects:
             sign = ">" if operator in WRITING else "<"
             self._touch(at, (sign, word.shown), Risk.MEDIUM, "where it writes cannot be resolved", Power.WRITE, None)
             return at
-        path = absolute(word.text, at.scene.cwd or "/")
+        path = named_by_command(word.text, at.scene.cwd or "/")
         self._state.understood &= not word.glob
         if at.scene.cwd is None and not word.text.startswith("/"):
             self._state.understood = False
@@ -67,9 +67,9 @@ class Redirects:
             self._touch(at, (">", word.shown), Risk.HIGH, "it opens a raw network connection", Power.NETWORK, None)
             return msgspec.structs.replace(at, stdin=CommandOutput(None, True)) if operator in ("<", "<>", "<&") else at
         if operator in WRITING:
-            if path == "/proc/sysrq-trigger":
+            if normal(path) == "/proc/sysrq-trigger":
                 self._state.block(blocks.block("block.shutdown", what=path))
-            if is_device(path):
+            if is_device(normal(path)):
                 self._state.block(blocks.block("block.device", what=path))
             if path not in HARMLESS_DEVICES and not path.startswith("/dev/fd/"):
                 self._touch(at, (">", word.shown), Risk.MEDIUM, "it writes files", Power.WRITE, PathWant(path, "write"))

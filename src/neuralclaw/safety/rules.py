@@ -4,7 +4,7 @@ from ..types.actions import Action
 from ..types.facts import FactSheet
 from ..types.options import Policy
 from ..types.risk import Power, Risk, Sink, Tier, Trust
-from . import access_rules, command_rules, host_rules, owner_rules, path_rules, secret_rules
+from . import access_rules, binding, command_rules, flow_rules, host_rules, owner_rules, path_rules, secret_rules
 from .analysis import Analysis
 from .findings import Findings
 
@@ -20,12 +20,14 @@ def decide(action: Action, policy: Policy, analysis: Analysis, sheet: FactSheet)
         path_rules.judge(findings, action, policy, analysis, sheet)
     if analysis.line is not None:
         command_rules.judge(findings, action, policy, analysis, sheet)
+        binding.bind(findings, analysis, sheet)
     access_rules.judge(findings, action, policy, analysis.access, sheet)
     for url in analysis.urls:
         host_rules.judge(findings, action, policy, url, sheet)
     secret_rules.judge(findings, action, policy, analysis.secrets, analysis.line, analysis.urls)
     if spec.requires_confirmation:
         findings.ask("tool.confirmation", f"{spec.name} is configured to ask every time")
+    flow_rules.judge(findings, action, analysis, sheet)
     _scales(findings, action, policy, sheet.undo_lacks)
     if policy.rules:
         owner_rules.apply(findings, action, policy, analysis, sheet)

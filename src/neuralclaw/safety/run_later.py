@@ -11,7 +11,8 @@ FILE = "sandbox/tables/run_later.json"
 
 
 class LaterRow(msgspec.Struct, frozen=True):
-    """Names of places, and who runs what lies there. `where`: in a directory of git's own, anywhere, in a repository, or at the top of a place to write."""
+    """Names of places, and who runs what lies there. `where`: in a directory of git's own, anywhere (`named` too), in a repository, or at the top of a place to
+    write."""
 
     who: str
     where: str
@@ -42,7 +43,7 @@ def runs_later(path: str, roots: tuple[str, ...], git: str = "") -> str:
     parts = tuple(part for part in path[len(root) :].lower().split("/") if part)
     names = _names()
     for at in range(len(parts)):
-        for where in ("anywhere", "repository", *(("root",) if at == 0 else ())):
+        for where in ("anywhere", "named", "repository", *(("root",) if at == 0 else ())):
             for name, who in names.get(where, {}).items():
                 if parts[at : at + len(name)] == name:
                     return who

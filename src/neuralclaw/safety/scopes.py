@@ -1,9 +1,9 @@
 """What a standing answer covers, as values that are compared and as words that the person reads: never more than the words say."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from posixpath import basename, dirname
+from posixpath import basename, dirname, normpath
 from shlex import quote
 
 import msgspec
@@ -15,6 +15,7 @@ from ..types.options import Policy
 from ..types.questions import Covers
 from ..types.risk import Power
 from ..types.verdicts import Verdict
+from . import ran_files
 from .analysis import Analysis
 from .command_line import SimpleCommand
 from .command_rules import stray
@@ -30,9 +31,32 @@ INERT = frozenset(": true false echo pwd cd exit <".split())
 LONGEST, SHOWN, DIGEST = 120, 60, 32
 """Characters of an argument or a command that are shown whole, characters of a longer one, and digits of its digest."""
 PORTS = {"http": 80, "https": 443}
+NAMED = 3
+"""Files that are named before they are only counted."""
+_SILENT = tuple((word,) for word in INERT)
 ANY_TEXT = "…"
 _COMMIT_FLAG = r"--all|--signoff|--verbose|--quiet|--no-verify|--amend|--allow-empty|-[asvqn]+"
 _COMMIT_TEXT = r"-[asvqn]*m|--message"
+
+
+class PlainOptions(msgspec.Struct, frozen=True):
+    """Options of a program for downloads that neither send something nor lead elsewhere; `valued`: those with a value behind them."""
+
+    plain: frozenset[str]
+    valued: frozenset[str]
+
+
+PLAIN_DOWNLOADS = {
+    "curl": PlainOptions(
+        frozenset("-s -S -f -i -I -L -v -4 -6 -O --silent --show-error --fail --include --head --location --verbose --compressed --remote-name".split()),
+        frozenset("-o -m --output --max-time --connect-timeout --retry --retry-delay --max-filesize".split()),
+    ),
+    "wget": PlainOptions(
+        frozenset("-q -v -c -N -S -4 -6 -nv --quiet --no-verbose --continue --timestamping --spider --server-response".split()),
+        frozenset("-O -T -t --output-document --timeout --tries".split()),
+    ),
+}
+DOWNLOADS = frozenset(PLAIN_DOWNLOADS)
 
 
 class ScopePart(msgspec.Struct, frozen=True):
@@ -101,8 +125,14 @@ def _directories(action: Action, policy: Policy, sheet: FactSheet, ever: bool) -
 
 
 def _commands(action: Action, policy: Policy, commands: Sequence[SimpleCommand], sheet: FactSheet) -> tuple[ScopePart, ...]:
-    """Every command that is asked about, as it stands: the same words, in the same directory, meaning the same program and files."""
+    """Every command that is asked about, as it stands: the same words, in the same directory, meaning the same program and files.
+
+    What uses the network has the line for itself: what a standing answer lends it, nothing that runs beside it may use.
+    """
     found: list[ScopePart] = []
+    acting = [command for command in commands if command.program or command.argv[:1] not in _SILENT]
+    if len(acting) > 1 and any(Power.NETWORK in command.powers for command in commands):
+        return ()
     for command in commands:
         foreign = bool(command.program) and (command.program not in policy.programs or stray(command.program, action, policy, sheet))
         if command.only_reads and not foreign:
@@ -113,7 +143,7 @@ def _commands(action: Action, policy: Policy, commands: Sequence[SimpleCommand],
         if part is None:
             return ()
         found.append(part)
-    if len(found) > 1 and any(command.script for command in commands):
+    if len(found) > 1 and any(command.script or _code(command, sheet) for command in commands):
         return ()  # what runs beside a script may change it before it begins
     return tuple(found)
 
@@ -130,22 +160,67 @@ def _command(action: Action, policy: Policy, command: SimpleCommand, sheet: Fact
     wanted = {(w.path, w.op) for w in command.wants}
     targets = sorted((f.op, f.resolved) for f in sheet.paths if (f.path, f.op) in wanted and f.op in ("write", "delete"))
     program = sheet.programs.get(command.program)
-    script = sheet.scripts.get(command.script, "") if command.script else ""
+    code = _code(command, sheet)
+    script = code.get(command.script, "") if command.script else ""
     if stray(command.program, action, policy, sheet) or (basename(command.program) in INTERPRETERS and not script):
         return None  # what it would run may be another program the next time
-    value = msgspec.json.encode((argv, place, command.via, program, targets, given, *([script] if script else [])), order="deterministic").decode()
+    if command.program in DOWNLOADS and not plain_download(command):
+        return None  # it goes elsewhere than its address says, or sends something
+    held_to = [] if not code else [script] if list(code.values()) == [script] else [sorted(code.items())]
+    value = msgspec.json.encode((argv, place, command.via, program, targets, given, *held_to), order="deterministic").decode()
     words = " ".join(ANY_TEXT if word == ANY_TEXT else quote(word) for word in (*command.via, *argv))
     if ANY_TEXT in argv:
         words += " (any message)"
     if given:
         words += " with " + ", ".join(f"{name}={quote(str(text))}" for name, text in sorted(given.items()))
-    held = ""
-    if basename(command.program) in INTERPRETERS:
-        held = f" ({basename(command.script)} as it is now)"
-    elif Power.EXECUTE in command.powers:
-        held = " (whatever the workspace's files hold then)"
     ever = not {*NOT_ALWAYS, Power.EXECUTE} & command.powers
-    return ScopePart(Scope("program", value, action.spec.name, definition_of(action)), f"{_short(words)} in {place}{held}", ever)
+    return ScopePart(Scope("program", value, action.spec.name, definition_of(action)), f"{_short(words)} in {place}{_held(command, code)}", ever)
+
+
+def _code(command: SimpleCommand, sheet: FactSheet) -> dict[str, str]:
+    """The files that a command runs as code and the digests that a yes to it is held to."""
+    found = ran_files.of_command(command)
+    known = {**sheet.code, **sheet.scripts}
+    digests = {path: known[path] for path in (*found.ran, *found.named) if path in known}
+    program = sheet.programs.get(command.program)
+    if program is not None and program in known:
+        digests[program] = known[program]
+    if command.script in known:
+        digests = {command.script: known[command.script], **{path: digest for path, digest in digests.items() if normpath(path) != command.script}}
+    return digests
+
+
+def _held(command: SimpleCommand, code: Mapping[str, str]) -> str:
+    """In words: what the yes is held to, what it is not, and which places of the network it reaches."""
+    said: list[str] = []
+    if code:
+        names = list(dict.fromkeys(basename(path) for path in code))
+        shown = ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
+        said.append(f"{shown} as {'it is' if len(names) == 1 else 'they are'} now")
+    if Power.EXECUTE in command.powers:
+        said.append("other files that it loads may change" if code else "whatever the workspace's files hold then")
+    if Power.NETWORK in command.powers:
+        said.append(f"reaches {', '.join(command.places)} alone" if command.places else "may reach every public place")
+    return f" ({'; '.join(said)})" if said else ""
+
+
+def plain_download(command: SimpleCommand) -> bool:
+    """Whether `curl` or `wget` asks one address for something and does no more: no proxy, no upload, no second address, no options from a file."""
+    known = PLAIN_DOWNLOADS[command.program]
+    if command.places is None or len(command.places) != 1:
+        return False
+    addresses, words = 0, iter(command.argv[1:])
+    for word in words:
+        if word in known.valued:
+            next(words, None)
+        elif word.startswith("--") and word.partition("=")[0] in known.valued:
+            continue
+        elif word.startswith("-") and len(word) > 1:
+            if not (word in known.plain or (not word.startswith("--") and all(f"-{letter}" in known.plain for letter in word[1:]))):
+                return False
+        else:
+            addresses += 1
+    return addresses == 1
 
 
 def _short(words: str) -> str:

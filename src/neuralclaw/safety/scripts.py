@@ -1,6 +1,7 @@
 """Programs that carry a program of their own in their arguments: sed, awk, tar, interpreters."""
 
 import re
+from itertools import pairwise
 
 from ..types.risk import Power, Risk
 from .blocks import block, forks
@@ -172,6 +173,8 @@ def tar(found: CommandEffects) -> None:
     if target is not None and extracts:
         found.change(target, "write")
     elif not extracts:
+        if target is not None:
+            found.read(target)
         for word in found.call.args[2:]:
             found.read(word)
             found.recursive(word)
@@ -192,6 +195,9 @@ def runner(found: CommandEffects) -> None:
     found.act(Risk.MEDIUM, "it runs what the project's files say", Power.EXECUTE)
     plain = all(re.fullmatch(r"[\w.-]+", w.text) and not w.text.startswith("-") for w in found.call.args)
     found.subject = " ".join([found.call.name, *(w.text for w in found.call.args)]) if plain else ""
+    for option, word in pairwise(found.call.args):
+        if option.text in ("-C", "--directory", "-f", "--file", "--makefile"):
+            found.read(word)
     if any(not w.known for w in found.call.args):
         found.unclear()
 
@@ -208,7 +214,7 @@ def interpreter(found: CommandEffects) -> None:
     first = found.call.args[0] if found.call.args else ShellWord("-")
     found.subject = "" if first.text.startswith("-") else f"{found.call.name} {first.text}"
     if first.text and first.known and not first.text.startswith("-"):
-        found.script = found.call.path(first) or ""
+        found.run(first)
     if any(not w.known for w in found.call.args):
         found.unclear()
 

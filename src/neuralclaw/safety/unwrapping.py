@@ -10,7 +10,7 @@ from . import blocks
 from .analysis_state import AnalysisState, ExpandedCommand, call_of, environment, positional, unresolved
 from .command_line import SimpleCommand
 from .expansion import CommandOutput, ShellScope
-from .paths import absolute
+from .paths import directory_in
 from .programs import ACTS, PRIVILEGED, SHELLS
 from .shell_words import ShellWord
 from .wrappers import WRAPPERS, InnerCommand, inner
@@ -48,8 +48,8 @@ def _wrapped(state: AnalysisState, simple: ExpandedCommand, name: str, found: In
 
 def _elsewhere(scene: ShellScope, directory: ShellWord) -> ShellScope:
     """The scene in another directory, which is not known where the word is not."""
-    known = directory.known and not directory.glob and (scene.cwd is not None or directory.text.startswith("/"))
-    return ShellScope(absolute(directory.text, scene.cwd or "/") if known else None, scene.home, dict(scene.variables))
+    known = directory.known and not directory.glob
+    return ShellScope(directory_in(directory.text, scene.cwd) if known else None, scene.home, dict(scene.variables))
 
 
 def _suffixes(state: AnalysisState, simple: ExpandedCommand) -> None:

@@ -14,6 +14,7 @@ from anyio.to_thread import run_sync
 
 from ..errors import PermissionDeniedError, ToolExecutionError
 from ..types.grants import Envelope, Grant
+from ..types.secret_names import SECRET_NAMES
 from ..types.tools import FileChange
 from .nolinks import opener
 from .own_code import protected_places
@@ -28,6 +29,8 @@ _DIRECTORY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW | os.O_CLOEXEC
 _BATCH = 256
 _CHUNK = 1 << 20
+_KEPT = "keys, passwords or data of the agent are not looked through"
+_WORKSPACES = "workspaces"
 
 
 class FoundEntry(msgspec.Struct, frozen=True):
@@ -48,32 +51,33 @@ class ConfinedFiles:
 
     Every method raises `PermissionDeniedError` for what lies outside, `ToolExecutionError` for all else that fails.
     A change that returned survives power loss, the directories that were made for it too. `openat2=False` opens part by part, as on a
-    kernel without that call; `sync` brings an open file or directory to the disk.
+    kernel without that call; `sync` brings an open file or directory to the disk. `hidden`: places of the agent's own data, absolute and real, of which no
+    call has anything, also where a root of its grant lies around them.
     """
 
-    def __init__(self, preimages_dir: str, *, openat2: bool = True, sync: Sync = os.fsync) -> None:
-        self._preimages = Preimages(preimages_dir, sync)
+    def __init__(self, preimages_dir: str, *, hidden: Sequence[str] = (), openat2: bool = True, sync: Sync = os.fsync) -> None:
+        self._preimages, self._hidden = Preimages(preimages_dir, sync), tuple(hidden)
         self._openat2, self._sync = openat2, sync
 
     async def read(self, grant: Grant, path: str, *, max_bytes: int) -> bytes:
         """The first `max_bytes` bytes of a regular file."""
         envelope = open_envelope(grant)
-        return await _blocking(lambda: self._read(_readable(grant, envelope, path), max_bytes), path)
+        return await _blocking(lambda: self._read(self._readable(grant, envelope, path), max_bytes), path)
 
     async def write(self, grant: Grant, path: str, data: bytes) -> FileChange:
         """Create or replace a regular file in one step; mode and owner of a file that was there stay. Links inside the roots are followed."""
         envelope = open_envelope(grant)
-        return await _effect(lambda: self._write(envelope, _writable(grant, envelope, path), data, grant.workspace), path)
+        return await _effect(lambda: self._write(envelope, self._writable(grant, envelope, path), data, grant.workspace), path)
 
     async def delete(self, grant: Grant, path: str) -> FileChange:
         """Delete a regular file, or a link itself, of which nothing is kept (`before` None). Directories are refused."""
         envelope = open_envelope(grant)
-        return await _effect(lambda: self._delete(envelope, _writable(grant, envelope, path, follow=False)), path)
+        return await _effect(lambda: self._delete(envelope, self._writable(grant, envelope, path, follow=False)), path)
 
     async def list(self, grant: Grant, path: str) -> Sequence[FoundEntry]:
         """What is in a directory, names sorted."""
         envelope = open_envelope(grant)
-        return await _blocking(lambda: self._entries(_readable(grant, envelope, path)), path)
+        return await _blocking(lambda: self._entries(self._readable(grant, envelope, path)), path)
 
     async def walk(self, grant: Grant, path: str) -> AsyncIterator[FoundEntry]:
         """All below `path`, directories before what they hold, names sorted, links not followed.
@@ -82,10 +86,28 @@ class ConfinedFiles:
         names of the directories on the way down only.
         """
         envelope = open_envelope(grant)
-        top = await _blocking(lambda: self._walk(_readable(grant, envelope, path)), path)
+        top = await _blocking(lambda: self._walk(self._readable(grant, envelope, path), grant.workspace), path)
         while batch := await _blocking(lambda: list(islice(top, _BATCH)), path):
             for entry in batch:
                 yield entry
+
+    def _hides(self, real: str, workspace: str) -> bool:
+        """Whether it is of the agent's own data, in which the workspace was not made by the agent itself."""
+        return any(beneath(real, place) and not (beneath(workspace, f"{place}/{_WORKSPACES}") and beneath(real, workspace)) for place in self._hidden)
+
+    def _readable(self, grant: Grant, envelope: Envelope, path: str) -> str:
+        real = _resolve(grant, path)
+        if not any(beneath(real, root) for root in (*envelope.read, *envelope.write)) or self._hides(real, grant.workspace):
+            raise PermissionDeniedError(f"{path} is outside what this call may read")
+        return real
+
+    def _writable(self, grant: Grant, envelope: Envelope, path: str, *, follow: bool = True) -> str:
+        real = _resolve(grant, path, follow=follow)
+        if not any(beneath(real, root) for root in envelope.write) or self._hides(real, grant.workspace):
+            raise PermissionDeniedError(f"{path} is outside what this call may change")
+        if any(beneath(real, place) for place in protected_places(grant.workspace)):
+            raise PermissionDeniedError(f"{path} belongs to the program of the agent itself, which no call may change")
+        return real
 
     def _open(self, real: str, flags: int) -> int:
         return opener(openat2=self._openat2)(real, flags, 0)
@@ -180,16 +202,18 @@ class ConfinedFiles:
         finally:
             os.close(fd)
 
-    def _walk(self, real: str) -> Iterator[FoundEntry]:
+    def _walk(self, real: str, workspace: str) -> Iterator[FoundEntry]:
         first = self._entries(real)  # at once, so that a place that cannot be read is an error and not nothing
-        return self._below(first)
+        return self._below(first, workspace)
 
-    def _below(self, first: _Entries) -> Iterator[FoundEntry]:
+    def _below(self, first: _Entries, workspace: str) -> Iterator[FoundEntry]:
         levels: _Levels = [iter(first)]
         while levels:
             entry = next(levels[-1], None)
             if entry is None:
                 levels.pop()
+            elif _holds_keys(entry.path, workspace) or self._hides(entry.path, workspace):
+                yield msgspec.structs.replace(entry, problem=_KEPT)
             elif entry.kind != "directory":
                 yield entry
             else:
@@ -244,25 +268,25 @@ def _resolve(grant: Grant, path: str, *, follow: bool = True) -> str:
     if not path or "\0" in path:
         raise ToolExecutionError(f"{path!r} is not a path")
     whole = os.path.join(grant.workspace, path)
-    if follow or os.path.basename(whole) in ("", ".", ".."):
-        return os.path.realpath(whole)
-    return os.path.join(os.path.realpath(os.path.dirname(whole)), os.path.basename(whole))
-
-
-def _readable(grant: Grant, envelope: Envelope, path: str) -> str:
-    real = _resolve(grant, path)
-    if not any(beneath(real, root) for root in (*envelope.read, *envelope.write)):
-        raise PermissionDeniedError(f"{path} is outside what this call may read")
+    name = os.path.basename(whole)
+    real = os.path.realpath(whole) if follow or name in ("", ".", "..") else os.path.join(os.path.realpath(os.path.dirname(whole)), name)
+    _walks(whole, real)
     return real
 
 
-def _writable(grant: Grant, envelope: Envelope, path: str, *, follow: bool = True) -> str:
-    real = _resolve(grant, path, follow=follow)
-    if not any(beneath(real, root) for root in envelope.write):
-        raise PermissionDeniedError(f"{path} is outside what this call may change")
-    if any(beneath(real, place) for place in protected_places(grant.workspace)):
-        raise PermissionDeniedError(f"{path} belongs to the program of the agent itself, which no call may change")
-    return real
+def _walks(path: str, real: str) -> None:
+    """Refuse what the kernel does not walk: a step up from what is not there, a file with a slash behind it. Raises `OSError`."""
+    *parts, last = path.split("/")
+    if ".." in parts:
+        os.stat("/".join(parts[: len(parts) - parts[::-1].index("..")]))
+    if last == "" and not os.path.isdir(real):
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
+
+
+def _holds_keys(path: str, workspace: str) -> bool:
+    """Whether it is a place of keys by its name, and hidden or in what is hidden: `gcloud` alone may be a part of a project."""
+    below = path.removeprefix(workspace)
+    return os.path.basename(path) in SECRET_NAMES and "/." in below
 
 
 def _open_regular(at: int, name: str, real: str) -> int:

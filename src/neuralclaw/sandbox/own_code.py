@@ -8,6 +8,7 @@ import os
 import sys
 from functools import cache
 
+from ..types.own_parts import kept_in
 from .program_lookup import beneath
 
 _PROGRAM = "neuralclaw"
@@ -36,8 +37,8 @@ def own_places() -> tuple[str, ...]:
 
 
 def protected_places(workspace: str) -> tuple[str, ...]:
-    """Those of `own_places` that this workspace does not lie in: who works in one of them has to change it."""
-    return tuple(path for path in own_places() if not beneath(workspace, path))
+    """What no call with this workspace may change: `own_places`, of an environment in which the workspace itself lies its own parts."""
+    return tuple(path for place in own_places() for path in kept_in(place, workspace))
 
 
 def trusted_path(path_env: str, writable: tuple[str, ...] = ()) -> str:

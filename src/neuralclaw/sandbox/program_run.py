@@ -13,8 +13,9 @@ import msgspec
 from anyio.to_thread import run_sync
 
 from ..errors import PermissionDeniedError, ToolExecutionError
-from ..types.grants import Envelope, Grant
+from ..types.grants import Binding, Envelope, Grant
 from ..types.tools import Show, Watched
+from .code_digests import check_code
 from .program_lookup import beneath, find_program, real_path
 from .resource_limits import ResourceLimits, excess
 
@@ -79,6 +80,8 @@ def admit_place(grant: Grant, argv: Sequence[str], cwd: str, env: Mapping[str, s
         raise PermissionDeniedError(f"the directory {cwd} is outside what this call may use")
     if not os.path.isdir(real_cwd):
         raise ToolExecutionError(f"the directory {cwd} is not there")
+    if isinstance(envelope.binding, Binding):
+        check_code(envelope.binding.files)
     return envelope, real_cwd
 
 

@@ -3,21 +3,21 @@
 import hashlib
 import os
 import socket
-import stat
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import anyio
 import msgspec
 from anyio.to_thread import run_sync
 
 from ..types.actions import Action
-from ..types.facts import FactSheet, PathFact, PathWant, Wants
+from ..types.facts import FactSheet, PathFact, Wants
 from ..types.options import Policy
+from .code_digests import code_digests
 from .nolinks import opener
-from .preimages import digest_of
+from .path_facts import SHOWN_BYTES, PathFacts, content_of, kind_of
 from .program_lookup import beneath, find_program
 
 Resolver = Callable[[str], Awaitable[Sequence[str]]]
@@ -36,13 +36,8 @@ class DocumentTexts(Protocol):
         ...
 
 
-Kind = Literal["file", "directory", "other", "missing"]
-
-
-SHOWN_BYTES = 64 * 1024
-"""Files up to this size are shown as a diff when a person is asked about a change."""
-
 _DOCUMENT_BYTES = 5_000_000
+_SCRATCH = ("/tmp", "/var/tmp", "/dev/shm")
 LOOKUP_SECONDS = 10.0
 NAT64_NAME = "ipv4only.arpa"
 NAT64_SECONDS = 600.0
@@ -74,12 +69,15 @@ class SystemFacts:
         """The facts, looked up now. Raises `OSError` for a file that would be changed and cannot be read."""
         paths: tuple[PathFact, ...] = ()
         scripts: dict[str, str] = {}
+        code: dict[str, str] = {}
         programs: dict[str, str | None] = {}
         if wants.paths or wants.programs:
-            paths, programs = await run_sync(self._disk, action.workspace, wants)
+            paths, programs = await run_sync(self._disk, action.workspace, wants, any(touch.kind == "command" for touch in action.spec.touches))
             paths = tuple([await self._with_text(fact) for fact in paths])
         if wants.scripts:
             scripts = await run_sync(_digests, wants.scripts)
+        if wants.ran or wants.named:
+            code = await run_sync(self._code, action.workspace, wants, programs)
         begun = time.monotonic()
         addresses = await self._addresses(wants.hosts)
         nat64 = await self._translation() if any(":" in address for found in addresses.values() for address in found) else ()
@@ -92,6 +90,7 @@ class SystemFacts:
             nat64=nat64,
             lookup_seconds=looked,
             scripts=scripts,
+            code=code,
             undo_covers=lacks is None,
             undo_lacks=lacks or "",
         )
@@ -106,11 +105,17 @@ class SystemFacts:
         text = await self._documents.text_of(fact.resolved, data)
         return fact if text is None or len(text) > SHOWN_BYTES else msgspec.structs.replace(fact, text=text)
 
-    def _disk(self, workspace: str, wants: Wants) -> tuple[tuple[PathFact, ...], dict[str, str | None]]:
+    def _disk(self, workspace: str, wants: Wants, in_command: bool) -> tuple[tuple[PathFact, ...], dict[str, str | None]]:
         cwd = wants.cwd or workspace
-        roots = (workspace, *self._policy.allowed_paths)
         programs = {name: find_program(name, self._path, cwd) for name in wants.programs}
-        return tuple(_fact(want, cwd, roots) for want in wants.paths), {name: path and os.path.realpath(path) for name, path in programs.items()}
+        facts = PathFacts(cwd, (workspace, *self._policy.allowed_paths), self._policy, in_command=in_command)
+        return tuple(map(facts.fact, wants.paths)), {name: path and os.path.realpath(path) for name, path in programs.items()}
+
+    def _code(self, workspace: str, wants: Wants, programs: Mapping[str, str | None]) -> dict[str, str]:
+        """Digests of what a command runs: where they are files, or look like code, or are programs that lie where calls write."""
+        roots = (workspace, *self._policy.allowed_paths, *_SCRATCH)
+        own = [path for path in programs.values() if path is not None and any(beneath(path, root) for root in roots if root != "/")]
+        return code_digests([*wants.ran, *own], wants.named)
 
     async def _addresses(self, hosts: Sequence[str]) -> dict[str, tuple[str, ...]]:
         found: dict[str, tuple[str, ...]] = {}
@@ -142,65 +147,6 @@ async def resolve(host: str) -> Sequence[str]:
     return [str(address[0]) for *_, address in answers]
 
 
-def _fact(want: PathWant, cwd: str, roots: Sequence[str]) -> PathFact:
-    path = os.path.join(cwd, want.path)
-    resolved = _last_link_kept(path) if want.op == "delete" else os.path.realpath(path)
-    kind = _kind(resolved)
-    digest, text = _content(resolved) if kind == "file" and want.op in ("write", "delete") else (None, None)
-    return PathFact(
-        path=want.path,
-        op=want.op,
-        resolved=resolved,
-        exists=kind != "missing",
-        kind=kind,
-        inside=any(beneath(resolved, root) for root in roots),
-        git=_repository(resolved, roots) if want.op in ("write", "delete") else "",
-        digest=digest,
-        text=text,
-    )
-
-
-def _repository(real: str, roots: Sequence[str]) -> str:
-    """The nearest directory above it, below one of the roots, that has a file `HEAD`."""
-    place = os.path.dirname(real)
-    while any(beneath(place, root) for root in roots) and place != "/":
-        if os.path.lexists(f"{place}/HEAD"):
-            return place
-        place = os.path.dirname(place)
-    return ""
-
-
-def _last_link_kept(path: str) -> str:
-    """Deleting a link takes the link away and not what it leads to, so it is judged where it stands."""
-    name = os.path.basename(path)
-    return os.path.realpath(path) if name in ("", ".", "..") else os.path.join(os.path.realpath(os.path.dirname(path)), name)
-
-
-def _kind(real: str) -> Kind:
-    try:
-        mode = os.lstat(real).st_mode
-    except (FileNotFoundError, NotADirectoryError):
-        return "missing"
-    except OSError:
-        return "other"  # something stands in the way; what cannot be seen is not called missing
-    if stat.S_ISREG(mode):
-        return "file"
-    return "directory" if stat.S_ISDIR(mode) else "other"
-
-
-def _content(real: str) -> tuple[str | None, str | None]:
-    """SHA-256 of a file, and its text where that is UTF-8 and short enough to be shown."""
-    fd = -1
-    with suppress(FileNotFoundError):
-        fd = opener()(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY, 0)
-    if fd < 0:
-        return None, None
-    try:
-        return digest_of(fd), _shown(os.pread(fd, SHOWN_BYTES + 1, 0))
-    finally:
-        os.close(fd)
-
-
 def _document(real: str) -> bytes | None:
     """All bytes of a regular file that was just looked at, None if it is too long or has gone."""
     try:
@@ -219,15 +165,7 @@ def _digests(paths: Sequence[str]) -> dict[str, str]:
         real = os.path.realpath(path)
         digest = None
         with suppress(OSError):
-            digest = _content(real)[0] if _kind(real) == "file" else None
+            digest = content_of(real)[0] if kind_of(real) == "file" else None
         if digest is not None:
             found[path] = digest
     return found
-
-
-def _shown(data: bytes) -> str | None:
-    if len(data) > SHOWN_BYTES:
-        return None
-    with suppress(UnicodeDecodeError):
-        return data.decode()
-    return None

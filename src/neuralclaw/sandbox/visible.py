@@ -9,6 +9,7 @@ import re
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from glob import escape as glob_escape
 from glob import glob
@@ -27,7 +28,7 @@ _PACKAGES = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
 _NO_SETTINGS = os.path.join(_PACKAGES, "neuralclaw", "py.typed")  # empty, and a regular file: wget takes no device
 _NAMED = r'(?im)(?:^|\])\s*(?:path|excludesfile|attributesfile)\s*=\s*(?:"((?:[^"\\\n]|\\.)*)"|([^"\n;#]*))'
 _MOST_INCLUDES = 3
-_LIBRARIES = ("pyvenv.cfg", "lib", "lib64", "libexec", "conda-meta")
+_LIBRARIES = ("lib", "lib64", "libexec", "pyvenv.cfg", "conda-meta")
 
 
 class Places(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -94,11 +95,12 @@ def toolchains() -> dict[str, Toolchain]:
 
 def view(envelope: Envelope, workspace: str, program: Program, *, home: str, hidden: Iterable[str]) -> View:
     """What this program sees. `home`: the person's, "" where it is not known. `hidden`: places of keys and of the agent's own data."""
-    covered = tuple(dict.fromkeys((*(real_path(path) for path in hidden), *_settings_with_keys(home), *_not_public())))
+    known = _rows_of(home)
+    covered = tuple(dict.fromkeys((*(real_path(path) for path in hidden), *_settings_with_keys(home, known), *_not_public())))
     own = protected_places(workspace)
     write = tuple(path for path in open_to_write(envelope) if is_real(path) and not any(beneath(path, place) for place in own))
     kept = tuple(path for path in (home, *covered) if path)
-    read = _outermost((*_public(), *_toolchains_of(home), *_included_by_git(home, covered), *_of_interpreter(kept), *_of_program(program, kept)))
+    read = _outermost((*_public(), *_toolchains_of(home, known), *_included_by_git(home, covered), *_of_interpreter(kept), *_of_program(program, kept)))
 
     def seen(path: str) -> bool:
         """Whether it is seen without a grant, so that it needs no place of its own."""
@@ -133,20 +135,46 @@ def is_real(path: str) -> bool:
 
 def _public() -> Iterator[str]:
     for path in places().public:
-        if not os.path.islink(path) and os.path.exists(path):
-            yield path
+        with suppress(OSError):
+            if not stat.S_ISLNK(os.lstat(path).st_mode):
+                yield path
 
 
-def _toolchains_of(home: str) -> Iterator[str]:
-    """The real places, so that a link out of a home shows nothing else of it. Settings that hold a password or a token themselves are not among them."""
+class _Rows(msgspec.Struct, frozen=True):
+    """Of all toolchains the names and patterns in one home that may be there: a home is listed once, and not asked for each of 200 names."""
+
+    seen: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
+
+
+def _rows_of(home: str) -> _Rows:
     if not home:
-        return
+        return _Rows()
+    by_first = _by_first_part()
+    try:
+        held = [by_first[name] for name in os.listdir(home) if name in by_first]
+    except OSError:  # one that may be entered and not listed
+        held = list(by_first.values())
+    return _Rows(tuple(name for rows in held for name in rows.seen), tuple(pattern for rows in held for pattern in rows.settings))
+
+
+@cache
+def _by_first_part() -> dict[str, _Rows]:
+    found: dict[str, _Rows] = {}
     for toolchain in toolchains().values():
-        for name in toolchain.seen:
-            path = os.path.join(home, name)
-            real = existing_path(path)
-            if real and not beneath(home, real) and not (os.path.isfile(real) and holds_credential(real)):
-                yield real
+        for first in dict.fromkeys(name.partition("/")[0] for name in (*toolchain.seen, *toolchain.settings)):
+            before = found.get(first, _Rows())
+            seen, settings = (tuple(name for name in names if name.partition("/")[0] == first) for names in (toolchain.seen, toolchain.settings))
+            found[first] = _Rows((*before.seen, *seen), (*before.settings, *settings))
+    return found
+
+
+def _toolchains_of(home: str, known: _Rows) -> Iterator[str]:
+    """The real places, so that a link out of a home shows nothing else of it. Settings that hold a password or a token themselves are not among them."""
+    for name in known.seen:
+        real = existing_path(os.path.join(home, name))
+        if real and not beneath(home, real) and not (os.path.isfile(real) and holds_credential(real)):
+            yield real
 
 
 def without_unseen_settings(seen: View) -> dict[str, str]:
@@ -185,9 +213,9 @@ def _included_by_git(home: str, hidden: Sequence[str]) -> Iterator[str]:
                 yield real
 
 
-def _settings_with_keys(home: str) -> Iterator[str]:
+def _settings_with_keys(home: str, known: _Rows) -> Iterator[str]:
     """Settings that lie inside of what is seen of a toolchain, and hold a password or a token."""
-    for pattern in (each for toolchain in toolchains().values() for each in toolchain.settings) if home else ():
+    for pattern in known.settings:
         if os.path.isdir(os.path.join(home, os.path.dirname(pattern.partition("*")[0]))):
             yield from (os.path.realpath(path) for path in glob(os.path.join(glob_escape(home), pattern)) if os.path.isfile(path) and holds_credential(path))
 
@@ -204,9 +232,9 @@ def _of_program(program: Program, kept: tuple[str, ...]) -> Iterator[str]:
     """The program itself, and the directories in which it finds others, each with what belongs to its installation."""
     yield program.real
     for directory in program.env.get("PATH", "").split(":"):
-        if not os.path.isabs(directory) or not os.path.isdir(directory):
+        real = existing_path(directory) if os.path.isabs(directory) else ""
+        if not real or not os.path.isdir(real):
             continue
-        real = real_path(directory)
         above = os.path.dirname(real)
         whole = os.path.basename(real) in ("bin", "sbin") and not _holds(above, kept) and any(os.path.exists(os.path.join(above, name)) for name in _LIBRARIES)
         if whole:

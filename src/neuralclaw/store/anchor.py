@@ -8,6 +8,7 @@ import hashlib
 import logging
 import os
 import sqlite3
+import stat
 import time
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -70,7 +71,9 @@ class AnchorFile:
     def read(self) -> AnchorMark | None:
         """What it says; None where the home has none. Raises `ValueError` for what is no anchor of this home, and `OSError`."""
         try:
-            with open(self.path, "rb") as file:  # noqa: PTH123
+            with open(os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:  # noqa: PTH123 - a FIFO would be waited for
+                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    raise ValueError("it is no regular file")
                 data = file.read(1 << 16)
         except FileNotFoundError:
             return None

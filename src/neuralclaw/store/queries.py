@@ -1,4 +1,4 @@
-"""Rows as values: entries, sessions, questions, grants. Every function reads on a connection it is given."""
+"""Rows as values: entries, sessions, questions. Every function reads on a connection it is given."""
 
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
@@ -10,12 +10,12 @@ from ..errors import StoreError
 from ..types.codec import Codec
 from ..types.entries import Entry, rfc3339
 from ..types.events import ApprovalRequested, ApprovalResolved
-from ..types.grants import Scope, StandingGrant
 from ..types.records import OpenQuestion, Prefix, SessionRow, SessionState
-from .bodies import ENTRY, body_of, entry_of, labels_of
+from .bodies import body_of, labels_of
 from .derived_tables import CapabilityTable, DerivedTables, lags
 from .tables import Progress
 from .values import prefix_range
+from .verified import ENTRY, entry_of
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -229,49 +229,3 @@ def _question(row: Sequence[Any]) -> OpenQuestion | None:
     if answer_entry is not None and not isinstance(answer, ApprovalResolved):
         answer = ApprovalResolved(approval_id=question.approval_id, decision="no", by="unreadable")  # erased, or it cannot be read: no yes is left
     return OpenQuestion(session, turn, rfc3339(time), question, answer if isinstance(answer, ApprovalResolved) else None)
-
-
-_STANDING = (
-    "SELECT q.session, q.turn, e.time, e.entry, e.kind, e.version, b.data, a.entry, a.kind, a.version, d.data, a.time FROM scopes s"
-    " JOIN questions q ON q.session = s.session AND q.answer = s.record"
-    " JOIN entries e ON e.record = q.record JOIN bodies b ON b.record = q.record"
-    " JOIN entries a ON a.record = q.answer JOIN bodies d ON d.record = q.answer WHERE s.place = 0"
-)
-
-
-def grant_rows(c: sqlite3.Connection, session: str | None, workspace: str | None) -> list[StandingGrant]:
-    """Standing grants, oldest first: all, or those that count for a turn of this session in this workspace."""
-    where = ""
-    values: tuple[str | bytes, ...] = ()
-    if session is not None:
-        where, values = " AND ((s.session = ? AND s.decision = 'session') OR s.decision = 'always')", (session,)
-    if workspace is not None:  # cheap, before anything is decoded; what is decoded is compared again
-        where += " AND (s.decision = 'session' OR instr(b.data, ?) > 0)"
-        values = (*values, msgspec.json.encode(workspace)[1:-1])
-    rows = c.execute(f"{_STANDING}{where} ORDER BY s.record", values).fetchall()
-    found = [grant for row in rows if (grant := _grant(row)) is not None]
-    return [g for g in found if workspace is None or g.lasts == "session" or g.workspace == workspace]
-
-
-def _grant(row: Sequence[Any]) -> StandingGrant | None:
-    """The grant that an answer gave. None where the question or the answer cannot be read, or did not say in words what the answer would cover."""
-    *asked, since = row
-    found = _question(asked)
-    if found is None or found.answer is None or found.answer.decision not in ("session", "always"):
-        return None
-    question, lasts = found.question, found.answer.decision
-    covers = getattr(question.covers, lasts)
-    if covers is None or lasts not in question.choices or not question.workspace:
-        return None
-    return StandingGrant(
-        grant_id=question.approval_id,
-        lasts=lasts,
-        session=found.session,
-        turn=found.turn,
-        workspace=question.workspace,
-        tool=question.action.tool,
-        covers=covers,
-        by=found.answer.by,
-        since=rfc3339(since),
-        scopes=tuple(Scope(s.get("kind", ""), s.get("value", ""), s.get("tool", ""), s.get("definition", "")) for s in question.scopes),  # type: ignore[arg-type]  # as it was written
-    )

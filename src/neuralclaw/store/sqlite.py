@@ -31,6 +31,7 @@ from .mending import MendState
 from .queries import Wanted
 from .readers import Readers
 from .schema import BULKY
+from .standing import grant_rows
 from .tables import Tables
 from .upkeep import Erase, Rebuild
 from .values import check_position, check_query, check_text
@@ -268,7 +269,7 @@ class SqliteStore:
 
     async def grants(self, session: str | None = None, workspace: str | None = None) -> list[StandingGrant]:
         """See `ports.Store`."""
-        return self._readers.run(lambda c: queries.grant_rows(c, session, workspace))
+        return self._readers.run(lambda c: grant_rows(c, session, workspace))
 
     async def holder(self, name: str) -> str | None:
         """See `ports.Store`."""

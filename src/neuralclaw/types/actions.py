@@ -38,6 +38,8 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     soul: str = ""
     labels: Labels = NONE
     """Joined labels of what the model had read when it proposed the call."""
+    said: tuple[str, ...] = ()
+    """The owner's messages of the session that the model still sees; given where `labels` name a source outside."""
 
 
 def action_hash(action: Action, envelope: Envelope) -> str:

@@ -24,6 +24,9 @@ class Wants(msgspec.Struct, frozen=True, kw_only=True):
     hosts: tuple[str, ...] = ()
     scripts: tuple[str, ...] = ()
     """Files that an interpreter would run, absolute."""
+    ran: tuple[str, ...] = ()
+    """Paths whose files the command runs as code, where they are there; `named`: where they look like code."""
+    named: tuple[str, ...] = ()
     cwd: str = ""
     undo: bool = False
     """Whether undo covers what a command may write is looked up."""
@@ -46,6 +49,21 @@ class PathFact(msgspec.Struct, frozen=True, kw_only=True):
     text: str | None = None
     """Its text, where it would be changed and is short enough to be shown as a diff."""
     labels: Labels = NONE
+    link: bool = False
+    """It is a link, which would be deleted itself."""
+    closed: bool = False
+    """Not everybody may read it; the agent, which is an administrator, could."""
+    others: tuple[str, ...] = ()
+    """Other real names of it: by a hard link in a place that is kept from every call, and by a mount."""
+    expanded: "tuple[PathFact, ...]" = ()
+    """What a path with wildcards means, as far as it is there: where each of these leads."""
+    many: bool = False
+    """Its wildcards mean more than is looked up."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All real names that are known of it."""
+        return (self.resolved, *self.others)
 
 
 class FactSheet(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,6 +78,8 @@ class FactSheet(msgspec.Struct, frozen=True, kw_only=True):
     """How long the look-ups of hosts took; they count as time of the call."""
     scripts: dict[str, str] = msgspec.field(default_factory=dict)
     """SHA-256 of each file that an interpreter would run, where it could be read."""
+    code: dict[str, str] = msgspec.field(default_factory=dict)
+    """SHA-256 of each file that the command runs as code: of `Wants.ran` and `Wants.named`, and of its programs that lie where calls write."""
     undo_covers: bool = False
     """The sandbox in use keeps what a command writes in the workspace and the allowed paths, and undo brings back all that is there."""
     undo_lacks: str = ""

@@ -59,6 +59,17 @@ class StandingGrant(msgspec.Struct, frozen=True, kw_only=True):
         return next(filter(None, (scope.tool_digest for scope in self.scopes)), "")
 
 
+class Binding(msgspec.Struct, frozen=True, kw_only=True):
+    """What a command is held to from its question to its run, beside its words: where one of these is another one then, it is asked about again."""
+
+    files: dict[str, str] = msgspec.field(default_factory=dict)
+    """The files that it runs as code, absolute, and the SHA-256 of each."""
+    targets: dict[str, str] = msgspec.field(default_factory=dict)
+    """`OP PATH` of what its words name to be changed, and of where it runs, and the real path of each."""
+    changed: dict[str, str | None] = msgspec.field(default_factory=dict)
+    """The real path of each file that its words name to be changed and its SHA-256 (None: it is not there)."""
+
+
 class Envelope(msgspec.Struct, frozen=True, kw_only=True):
     """What a grant allows at most. Paths are absolute and real; a root covers itself and all below it."""
 
@@ -82,6 +93,8 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True):
     """Real path of each file to change and its SHA-256 when judged (None: it did not exist)."""
     programs: dict[str, str] = msgspec.field(default_factory=dict)
     """Program names of the command and the real files they meant when judged."""
+    binding: Binding | msgspec.UnsetType = msgspec.UNSET
+    """What a command is held to. Unset for any other call, so that its hash is the one of earlier versions."""
     until: float | None = None
     """Monotonic seconds after which it is void; None: until its call ends."""
 

@@ -34,6 +34,11 @@ def external(source: str) -> Labels:
     return frozenset({f"external:{source}"})
 
 
+def external_sources(labels: Iterable[str]) -> tuple[str, ...]:
+    """The sources outside that are named in these labels, in order; "" for a label that names none."""
+    return tuple(sorted(label.partition(":")[2] for label in labels if is_external((label,))))
+
+
 def is_external(labels: Iterable[str]) -> bool:
     """Whether any part of the content came from outside the owner's words and the agent's own tools."""
     return any(label == "external" or label.startswith("external:") for label in labels)

@@ -31,6 +31,12 @@ class Shown(msgspec.Struct, frozen=True):
     cwd: str = ""
     variables: dict[str, str] = msgspec.field(default_factory=dict)
     headers: dict[str, str] = msgspec.field(default_factory=dict)
+    programs: dict[str, str] = msgspec.field(default_factory=dict)
+    """The programs of a command and the real files that they are."""
+    files: dict[str, str] = msgspec.field(default_factory=dict)
+    """The files that it runs as code and their SHA-256: where one changes, the answer is none to what it runs then."""
+    targets: tuple[str, ...] = ()
+    """What it writes and deletes, by its real path: `write PATH`, `delete PATH`."""
 
     @property
     def exact(self) -> str:

@@ -11,12 +11,13 @@ from ...types.datafile import damaged, read_data_file
 FILE = "sandbox/tables/run_later.json"
 HEAD = "HEAD"
 """A file of this name makes a repository of a directory that has `objects` and `refs`: git then follows the settings and hooks beside it."""
-PlaceScope = Literal["git", "anywhere", "repository", "root"]
+PlaceScope = Literal["git", "anywhere", "repository", "root", "named"]
 
 
 class PlaceRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Names of places, and who runs what lies there. `where`: in a directory of git's own, anywhere, at the top of a repository or of a place that a command
-    may write, or there alone. `examples`: paths in a repository that is the workspace, and whether they are such places."""
+    may write, or there alone; `named`: anywhere, where words name it, since programs that install something change it all the time.
+    `examples`: paths in a repository that is the workspace, and whether they are such places."""
 
     who: str
     where: PlaceScope
@@ -38,6 +39,7 @@ class PlaceNames(msgspec.Struct, frozen=True):
     anywhere: dict[str, str]
     repository: dict[str, str]
     root: dict[str, str]
+    named: dict[str, str]
     last: frozenset[str]
 
 
@@ -45,7 +47,7 @@ class PlaceNames(msgspec.Struct, frozen=True):
 def place_names() -> PlaceNames:
     """Raises `ConfigError` for a damaged table."""
     table = read_data_file(FILE, PlaceTable)
-    found: dict[PlaceScope, dict[str, str]] = {"git": {}, "anywhere": {}, "repository": {}, "root": {}}
+    found: dict[PlaceScope, dict[str, str]] = {"git": {}, "anywhere": {}, "repository": {}, "root": {}, "named": {}}
     for row in table.rows:
         for name in row.names:
             if name.startswith(("/", "..")) or name.lower() in found[row.where]:

@@ -1,0 +1,109 @@
+"""Content from outside causes no action that leaks or destroys without the owner's word (row P5).
+
+Where such content is in play, an action with a sink asks, unless the owner's own typed words fix what matters of it: recipient, path, address, amount.
+Labels say where content came from (`types/labels.py`); a session keeps them for good.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..types.actions import Action
+from ..types.facts import FactSheet
+from ..types.labels import external_sources
+from ..types.risk import Sink, Tier
+from .analysis import Analysis
+from .findings import Findings
+from .lazy_regex import lazy_pattern
+from .owner_words import OwnerWords, addresses
+
+RULE = "flow.external"
+FREE_TEXT = frozenset(
+    "body caption comment content description html markdown message note notes reason subject summary text title".split(),
+)
+"""Arguments that hold what is said, and not to whom or where; of these only the addresses in them matter."""
+NAMED = 3
+"""Sources and values that are named in a reason."""
+_DATE = lazy_pattern(r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?|\d\d?:\d\d(?::\d\d)?")
+_DOES = {
+    Sink.NETWORK_SEND: "sends data to another machine",
+    Sink.MESSAGE: "sends a message",
+    Sink.WRITE: "changes something outside the workspace",
+    Sink.EXECUTE: "runs code",
+    Sink.SELF: "changes the agent itself",
+}
+_Scalar = str | int | float
+
+
+def judge(findings: Findings, action: Action, analysis: Analysis, sheet: FactSheet) -> None:
+    """Ask about an action with a sink where content from outside is in play and the owner did not fix what matters. To be applied when tier and sinks of the
+    call are known."""
+    sources = external_sources(action.labels)
+    sinks = _sinks(findings, analysis, sheet) if sources else ()
+    if not sinks:
+        return
+    words = OwnerWords(action.said)
+    matters = list(_matters(action, analysis))
+    loose = [(name, value) for name, value in matters if not words.name(value)]
+    if matters and not loose and Sink.SELF not in sinks:
+        return
+    named = ", ".join(f"{name} {str(value)[:80]!r}" for name, value in loose[:NAMED])
+    lacks = f"your own words do not name {named}" if named else "your own words do not say where it goes"
+    findings.ask(RULE, f"it {_DOES[sinks[0]]} while content from {_listed(sources)} is in play, and {lacks}")
+
+
+def _sinks(findings: Findings, analysis: Analysis, sheet: FactSheet) -> tuple[Sink, ...]:
+    """Where data of this call can leave to, in the order of `_DOES`. What a command runs counts where it is more than a read: held in the workspace, without
+    network and under undo it is none."""
+    found = set(findings.sinks)
+    if analysis.line is not None and findings.tier < Tier.EXECUTE:
+        found.discard(Sink.EXECUTE)
+    if any(fact.op in ("write", "delete") and not fact.inside for fact in sheet.paths):
+        found.add(Sink.WRITE)
+    return tuple(sink for sink in _DOES if sink in found)
+
+
+def _matters(action: Action, analysis: Analysis) -> Iterator[tuple[str, _Scalar]]:
+    """What of a call decides what it does and to whom: a command as a whole; else every argument but free text, of which the addresses count, dates and
+    choices."""
+    commands = {touch.argument for touch in action.spec.touches if touch.kind == "command"}
+    contents = {name for touch in action.spec.touches for name in (touch.content, *(touch.replaces or ())) if name}
+    schemas = action.spec.input_schema.get("properties", {})
+    for name, value in action.arguments.items():
+        schema = schemas.get(name) if isinstance(schemas, dict) else None
+        if commands and name not in commands:
+            continue
+        if name in contents or (isinstance(schema, dict) and ("enum" in schema or schema.get("default", _NONE) == value)):
+            continue
+        for leaf in _leaves(value):
+            if name.lower() in FREE_TEXT and isinstance(leaf, str):
+                yield from ((name, address) for address in addresses(leaf))
+            elif not (isinstance(leaf, str) and _DATE.fullmatch(leaf.strip())):
+                yield name, leaf
+
+
+_NONE = object()
+
+
+def _leaves(value: Any) -> Iterator[_Scalar]:
+    """The texts and numbers in a value."""
+    if isinstance(value, dict):
+        for inner in value.values():
+            yield from _leaves(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _leaves(inner)
+    elif isinstance(value, str | int | float) and not isinstance(value, bool) and value != "":
+        yield value
+
+
+def _listed(sources: tuple[str, ...]) -> str:
+    """Sources in words, a few of them by name."""
+    more = len(sources) - NAMED
+    named = [_in_words(source) for source in sources[:NAMED]]
+    return ", ".join(named) + (f" and {more} more" if more > 0 else "")
+
+
+def _in_words(source: str) -> str:
+    kind, _, name = source.partition("/")
+    words = {"web": f"the web page {name}", "mcp": f"the MCP server {name}", "tool": f"the tool {name}", "workspace": "the instructions in the workspace"}
+    return words.get(kind, source or "outside")

@@ -1,0 +1,90 @@
+"""What the owner typed, and whether it names a value as a whole. Text that the owner quotes, pastes or pipes in is not the owner's own word."""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+
+from .lazy_regex import lazy_pattern
+
+LONGEST_TYPED = 2_000
+"""Characters of a message; a longer one counts as pasted."""
+MOST_QUOTED = 5
+"""Words in quotation marks that still count as typed, as in `to the channel "general"`; a longer quotation is somebody else's text."""
+
+_PIPED = lazy_pattern(r"<stdin>.*", re.DOTALL)
+_FENCED = lazy_pattern(r"(```|~~~).*?(?:\1|\Z)", re.DOTALL)
+_CITED = lazy_pattern(r"(?m)^[ \t]*>.*$")
+_QUOTED = lazy_pattern(r"[\"“„«]([^\"“”„«»]*)[\"”“»]")
+_AMOUNT = r"\d[\d,.' ]*\d|\d"
+_NUMBERS = lazy_pattern(rf"(?<![\w.,])(?:{_AMOUNT})(?![\w]|[.,]\d)")
+_GROUPED = lazy_pattern(r"\d{1,3}([,.' ])\d{3}(?:\1\d{3})*(?:[.,]\d+)?")
+_CURRENCY = "$€£¥ "
+_ADDRESS = lazy_pattern(
+    r"[a-z][a-z0-9+.-]*://[^\s<>\"'()\[\]]+"  # an address of the web
+    r"|(?<![\w.@-])www\.[^\s<>\"'()\[\]]+"
+    r"|[\w.+%-]+@[\w-]+(?:\.[\w-]+)+"  # of mail
+    r"|(?<!\w)[a-z]{2}\d{2}(?: ?[a-z0-9]{4}){3,7}(?: ?[a-z0-9]{1,3})?(?!\w)"  # of an account (ISO 13616)
+    r"|(?<![\w+])\+\d[\d ()/-]{6,}\d(?!\w)",  # a telephone number
+    re.IGNORECASE,
+)
+_ENDS = ".,;:!?)]}'\""
+
+
+class OwnerWords:
+    """The words of these messages, compared after NFKC and case folding."""
+
+    def __init__(self, messages: Sequence[str]) -> None:
+        self._text = "\n".join(normal(typed(message)) for message in messages)
+        self._numbers = {number for found in _NUMBERS.findall(self._text) if (number := amount(found)) is not None}
+        self._addresses = {_bare(found) for found in addresses(self._text)}
+
+    def name(self, value: str | int | float) -> bool:
+        """Whether the owner named this value: the same number, the same address, or the same words with no other letter, digit or part of an address
+        beside them. A part of something longer is another value."""
+        text = normal(str(value))
+        if not text:
+            return True
+        number = amount(text)
+        if number is not None:
+            return number in self._numbers
+        return _bare(text) in self._addresses or re.search(rf"(?<!\w@)(?<![\w.+/%-]){re.escape(text)}(?![\w@/%+-]|[.:]\w)", self._text) is not None
+
+
+def typed(message: str) -> str:
+    """The part of a message that counts as typed."""
+    text = _FENCED.sub(" ", _PIPED.sub(" ", message))
+    if len(text) > LONGEST_TYPED:
+        return ""
+    return _QUOTED.sub(lambda found: found.group() if len(found.group(1).split()) <= MOST_QUOTED else " ", _CITED.sub(" ", text))
+
+
+def normal(text: str) -> str:
+    """One form for what looks the same: NFKC, folded case, single spaces."""
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+
+
+def amount(text: str) -> str | None:
+    """The number that a text is, in one spelling, whatever its currency and the marks between thousands; None where it is none."""
+    plain = text.strip(_CURRENCY).removesuffix("eur").removesuffix("usd").strip(_CURRENCY)
+    negative, plain = plain.startswith("-"), plain.removeprefix("-")
+    if re.fullmatch(_AMOUNT, plain) is None:
+        return None
+    if grouped := _GROUPED.fullmatch(plain):
+        plain = plain.replace(grouped.group(1), "") if grouped.group(1) != "." or plain.count(".") > 1 else plain
+    plain = plain.replace(",", ".")
+    if re.fullmatch(r"\d+(?:\.\d+)?", plain) is None:
+        return None
+    whole, _, part = plain.partition(".")
+    return ("-" if negative else "") + (whole.lstrip("0") or "0") + (f".{part}".rstrip("0").rstrip("."))
+
+
+def addresses(text: str) -> Iterator[str]:
+    """Addresses of the web, of mail, of accounts and telephones in a text."""
+    for found in _ADDRESS.finditer(text):
+        yield found.group().rstrip(_ENDS)
+
+
+def _bare(address: str) -> str:
+    """An address without what may be there or not: its last slash, and spaces in the number of an account."""
+    text = normal(address).rstrip("/")
+    return text if "/" in text or "@" in text else text.replace(" ", "")
