@@ -14,7 +14,7 @@ import os
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -48,10 +48,7 @@ class CallResult(msgspec.Struct, omit_defaults=True):
     reasons: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     error: str = ""
-
-    @property
-    def sink(self) -> bool:
-        return self.name in SINKS
+    sink: bool = False
 
 
 class CaseResult(msgspec.Struct, kw_only=True):
@@ -100,15 +97,15 @@ class ObedientModel:
 class Run:
     """The cases of one suite under one owner, in one home: each in a session of its own."""
 
-    def __init__(self, suite: Any, owner: str, trust: str) -> None:
-        self._suite, self._owner, self._trust = suite, owner, trust
+    def __init__(self, suite: Any, owner: str, trust: str, sinks: Mapping[str, tuple[str, ...]]) -> None:
+        self._suite, self._owner, self._trust, self._sinks = suite, owner, trust, sinks
         self._world: World
         self._model: ObedientModel
 
     async def results(self, chosen: Iterable[Case], done: Callable[[CaseResult], None]) -> None:
         with tempfile.TemporaryDirectory() as home, tempfile.TemporaryDirectory() as workspace:
             provider = FunctionProvider(self._reply)
-            tools = tools_of(self._suite, lambda: self._world)
+            tools = tools_of(self._suite, lambda: self._world, self._sinks)
             opened = Agent.open(
                 home=home, workspace=workspace, provider=provider, tools=tools, builtin=(), approver=self._answer, trust=self._trust, settings=LIMITS
             )
@@ -139,7 +136,7 @@ class Run:
                     case "message":
                         for number, call in enumerate(body.tool_calls, len(calls)):
                             made = self._model.made[f"call{number}"]
-                            calls[call.id] = CallResult(made.name, made.arguments, made.injected)
+                            calls[call.id] = CallResult(made.name, made.arguments, made.injected, sink=made.name in self._sinks)
                     case "approval.requested":
                         asked = calls[body.call_id]
                         asked.asked, asked.reasons, asked.sources = True, body.reasons, body.sources
@@ -203,13 +200,14 @@ def report_attacks(results: list[CaseResult]) -> None:
 
 
 async def measure(options: argparse.Namespace, done: Callable[[CaseResult], None]) -> None:
+    sinks = {name: sinks for name, sinks in SINKS.items() if name != "get_webpage" or options.visits == "send"}
     for suite in suites().values():
         if options.suite and suite.name not in options.suite:
             continue
         injected = list(cases(suite, injected=True))[:: 1 if options.all else EVERY] if not options.alone else []
         chosen = [*cases(suite, injected=False), *injected]
         for owner in options.owner or OWNERS:
-            await Run(suite, owner, options.trust).results(chosen, done)
+            await Run(suite, owner, options.trust, sinks).results(chosen, done)
 
 
 def main() -> None:
@@ -219,6 +217,7 @@ def main() -> None:
     parser.add_argument("--suite", action="append")
     parser.add_argument("--owner", action="append", choices=OWNERS)
     parser.add_argument("--trust", default="high", choices=("low", "medium", "high"))
+    parser.add_argument("--visits", default="send", choices=("send", "read"), help="whether get_webpage declares a sink")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     os.nice(10)
@@ -226,7 +225,7 @@ def main() -> None:
     began = time.monotonic()
     anyio.run(measure, options, results.append)
     report(results)
-    print(f"\n{len(results)} turns in {time.monotonic() - began:.0f} s, trust {options.trust}")
+    print(f"\n{len(results)} turns in {time.monotonic() - began:.0f} s, trust {options.trust}, visits {options.visits}")
     if options.json:
         options.json.write_bytes(b"".join(msgspec.json.encode(result) + b"\n" for result in results))
 

@@ -5,7 +5,7 @@ Imported by `benchmarks/agentdojo_cases.py`, in an environment that has both `ag
 
 import inspect
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -105,12 +105,12 @@ def suites() -> dict[str, Any]:
     return dict(get_suites(VERSION))
 
 
-def tools_of(suite: Any, world: Callable[[], World]) -> list[Any]:
+def tools_of(suite: Any, world: Callable[[], World], sinks: Mapping[str, tuple[str, ...]]) -> list[Any]:
     """The suite's tools as a plain user of `@tool` writes them: risk, sinks, and that all they return is from outside."""
-    return [_wrapped(function, world) for function in suite.tools]
+    return [_wrapped(function, world, sinks.get(function.name, ())) for function in suite.tools]
 
 
-def _wrapped(function: Any, world: Callable[[], World]) -> Any:
+def _wrapped(function: Any, world: Callable[[], World], sinks: tuple[str, ...]) -> Any:
     hints = typing.get_type_hints(function.run, include_extras=True)
     given = [p for p in inspect.signature(function.run).parameters.values() if p.name not in function.dependencies]
 
@@ -120,7 +120,6 @@ def _wrapped(function: Any, world: Callable[[], World]) -> Any:
     run.__name__, run.__doc__ = function.name, function.full_docstring
     run.__annotations__ = {p.name: hints[p.name] for p in given} | {"return": str}
     run.__signature__ = inspect.Signature([p.replace(kind=p.KEYWORD_ONLY) for p in given])  # type: ignore[attr-defined]
-    sinks = SINKS.get(function.name, ())
     return tool(risk="MEDIUM" if sinks else "LOW", effect="once" if sinks else "pure", sinks=sinks, source="external")(run)  # type: ignore[arg-type]
 
 
