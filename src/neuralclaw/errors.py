@@ -25,7 +25,8 @@ NeuralClawError
 │   ├── SessionNotFound          no session of that id or prefix
 │   ├── WorkspaceError           the workspace is no directory
 │   ├── UnknownQuestion
-│   └── AlreadyAnswered
+│   ├── AlreadyAnswered
+│   └── GrantSpent               the grant was used up, taken back or ran out before this use of it
 ├── UsageError                   exit 2: an argument or option that cannot be used; nothing was recorded
 ├── ConfigError                  exit 78
 ├── BudgetError
@@ -161,6 +162,10 @@ class UnknownQuestion(AgentError):
 
 
 class AlreadyAnswered(AgentError):
+    pass
+
+
+class GrantSpent(AgentError):
     pass
 
 

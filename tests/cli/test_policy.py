@@ -70,10 +70,6 @@ async def test_a_recorded_call_is_judged_as_its_turn_was_unless_told_otherwise(c
         (["--command", "ls", "--args", "{}"], "--args goes with --tool"),
         (["--command", "ls", "--op", "read"], "--op goes with --path"),
         (["--command", "ls", "--resolve", "x=1.2.3.4"], "--resolve goes with --url"),
-        (["--command", "ls", "--soul", "x"], "souls are not available yet"),
-        (["--command", "ls", "--channel", "x"], "chat channels are not available yet"),
-        (["--command", "ls", "--label", "external:web"], "are not available yet"),
-        (["--command", "ls", "--origin", "schedule"], "schedules are not available yet"),
         (["--command", "ls", "--origin", "nobody"], "nobody"),
         (["--batch", "file"], "--batch -"),
     ],
@@ -115,10 +111,10 @@ async def test_a_line_of_a_batch_may_carry_every_option_and_the_command_line_giv
     ran = await claw(*EXPLAIN, "--batch", "-", "--trust", "high", stdin=asked)
     assert ran.code == 0, ran
     assert [(line["id"], line["decision"]) for line in ran.lines] == [
-        (1, "allow"), (2, "ask"), (3, "allow"), (4, "forbid"), (5, "forbid"), (6, "forbid"), (7, "forbid"),
+        (1, "allow"), (2, "ask"), (3, "allow"), (4, "allow"), (5, "forbid"), (6, "forbid"), (7, "forbid"),
     ]  # fmt: skip
     assert ran.lines[2]["resolved"] == str(tmp_path / "other" / "x")
-    assert ["error" in line for line in ran.lines] == [False, False, False, True, False, True, True]
+    assert ["error" in line for line in ran.lines] == [False, False, False, False, False, True, True]
 
 
 async def test_people_get_words_also_over_a_pipe(claw: Claw) -> None:
@@ -146,3 +142,25 @@ async def test_the_policy_is_told_of_a_home_that_cannot_be_written(claw: Claw, w
     done = subprocess.run(bound, capture_output=True, cwd=claw.workspace, env=claw.env, timeout=20, check=False)
     assert done.returncode == 0, done
     assert done.stdout
+
+
+async def test_soul_origin_channel_and_label_count_for_the_rules_that_name_them(claw: Claw, home: Path) -> None:
+    told = {"soul": "helper", "origin": "schedule", "channel": "telegram", "label": "external:web/example.com"}
+    conditions = {"soul": "helper", "who": "schedule", "channel": "telegram", "label": "external"}
+    rules = [{"id": name, "decision": "forbid", name: value} for name, value in conditions.items()]
+    (home / "config.yaml").write_text(json.dumps({"safety": {"rules": rules}}))
+    assert (await claw(*EXPLAIN, "--command", "ls", "--json")).json["decision"] == "allow"
+    for (option, value), rule in zip(told.items(), conditions, strict=True):
+        verdict = (await claw(*EXPLAIN, "--command", "ls", f"--{option}", value, "--json")).json
+        assert [match["id"] for match in verdict["rules"]] == [f"owner.{rule}"]
+
+
+async def test_the_rules_of_the_owner_and_the_built_in_ones_have_the_same_fields(claw: Claw, home: Path) -> None:
+    rules = [{"id": "tests", "decision": "allow", "command": "make test"}, {"id": "push", "decision": "ask", "command": "git push", "alternative": "wait"}]
+    (home / "config.yaml").write_text(json.dumps({"safety": {"rules": rules}}))
+    shown = (await claw("policy", "rules", "--json")).json
+    assert [rule["id"] for rule in shown[:2]] == ["owner.tests", "owner.push"]
+    assert (shown[0]["command"], shown[1]["alternative"]) == ("make test", "wait")
+    assert "tier.execute" in shown[0]["silences"]
+    assert not shown[1]["silences"]
+    assert all(rule.keys() == shown[0].keys() for rule in shown)

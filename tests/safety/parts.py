@@ -49,9 +49,11 @@ class FakeFacts:
         allowed: tuple[str, ...] = (),
         scripts: dict[str, str] | None = None,
         code: dict[str, str] | None = None,
+        undo_covers: bool = False,
+        unconfined: bool = False,
     ) -> None:
         self.code = code or {}
-        self.scripts = scripts
+        self.scripts, self.undo_covers, self.unconfined = scripts, undo_covers, unconfined
         self.links, self.digests, self.programs = links or {}, digests or {}, programs or {}
         self.addresses, self.allowed, self.looks = addresses or {}, allowed, 0
 
@@ -76,7 +78,8 @@ class FakeFacts:
         addresses = {h: self.addresses.get(h, ()) for h in wants.hosts}
         scripts = dict.fromkeys(wants.scripts, "5" * 64) if self.scripts is None else {s: self.scripts[s] for s in wants.scripts if s in self.scripts}
         code = {path: self.code[path] for path in (*wants.ran, *wants.named) if path in self.code}
-        return FactSheet(paths=tuple(paths), programs=programs, addresses=addresses, scripts=scripts, code=code)
+        held = {"undo_covers": self.undo_covers, "unconfined": self.unconfined}
+        return FactSheet(paths=tuple(paths), programs=programs, addresses=addresses, scripts=scripts, code=code, **held)
 
     def _resolve(self, path: str) -> str:
         for link, target in self.links.items():

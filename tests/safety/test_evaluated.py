@@ -114,8 +114,6 @@ test -d src && ls src
 echo $((1+2))
 unset x
 read -r line < a.txt
-let i=1
-let i++
 a=(); a[0]=x
 printf '%s\n' a
 name="ann"; echo "hi $name"

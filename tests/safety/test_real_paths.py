@@ -15,7 +15,9 @@ from neuralclaw.sandbox.system_facts import SystemFacts
 from neuralclaw.types.actions import Action
 from neuralclaw.types.facts import FactSheet, PathWant, Wants
 from neuralclaw.types.options import Policy
+from neuralclaw.types.questions import Answers
 from neuralclaw.types.risk import Decision, Trust
+from neuralclaw.types.signals import Parked
 from neuralclaw.types.verdicts import Verdict
 
 from .parts import DELETE, LISTED, READ, TERMINAL, WRITE, FakeClock, FakeFacts, action, gate, spec
@@ -317,3 +319,21 @@ async def test_what_only_an_administrator_may_read_of_the_public_places_asks(tmp
     for facts, expected in ((FakeFacts(), ALLOW), (Closed(), ASK)):
         assert (await gate(facts=facts).judge(action(READ, path="/etc/ssl/private/x.pem"))).decision is expected
         assert (await gate(facts=facts).judge(action(TERMINAL, command="cat /etc/ssl/private/x.pem"))).decision is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("cd to-dir && make", "outside/d, which is outside"),
+        ("cat to-f*", "outside/o.txt, which is outside"),
+        ("{O}/tool --version", "runs {O}/tool, which is outside"),
+        ("bash {O}/o.txt", "{O}/o.txt, which is outside"),
+    ],
+)
+async def test_the_question_names_each_place_outside(tree: Tree, text: str, named: str) -> None:
+    tool = tree.outside / "tool"
+    tool.write_text("#!/bin/sh\n")
+    tool.chmod(0o755)
+    with pytest.raises(Parked) as parked:
+        await tree.gate().authorize(action(TERMINAL, command=spelled(tree, text), workspace=str(tree.work), trust=Trust.HIGH), Answers())
+    assert spelled(tree, named) in parked.value.question.summary

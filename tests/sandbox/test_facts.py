@@ -174,9 +174,11 @@ async def test_wildcards_mean_what_a_shell_finds(tmp_path: Path) -> None:
 
 
 async def test_wildcards_that_mean_too_much_say_so(tmp_path: Path) -> None:
-    for number in range(2_100):
-        (tmp_path / f"{number}.t").touch()
-    fact = (await look(tmp_path, Wants(paths=(PathWant(f"{tmp_path}/*.t", "read"),)))).paths[0]
+    (tmp_path / "d").mkdir()
+    for number in range(50):
+        (tmp_path / "d" / str(number)).touch()
+        (tmp_path / f"link{number}").symlink_to("d")
+    fact = (await look(tmp_path, Wants(paths=(PathWant(f"{tmp_path}/link*/*", "read"),)))).paths[0]
     assert fact.many
     assert fact.expanded == ()
 
@@ -185,3 +187,9 @@ async def test_the_home_of_another_user_is_looked_up(tmp_path: Path) -> None:
     wants = (PathWant("/~root/.profile", "read"), PathWant("/~nobody-there/x", "read"))
     facts = (await look(tmp_path, Wants(paths=wants))).paths
     assert [fact.resolved for fact in facts] == [f"{os.path.realpath(pwd.getpwnam('root').pw_dir)}/.profile", "/~nobody-there/x"]
+
+
+async def test_no_pattern_takes_long_to_compare(tmp_path: Path) -> None:
+    (tmp_path / ("a" * 250)).touch()
+    fact = (await look(tmp_path, Wants(paths=(PathWant(f"{tmp_path}/{'*a' * 100}*b", "read"),)))).paths[0]
+    assert fact.expanded == ()

@@ -15,11 +15,12 @@ from contextlib import suppress
 import anyio
 import msgspec
 
-from ..errors import AlreadyAnswered, NeuralClawError, StoreError, ToolValidationError
+from ..errors import AlreadyAnswered, GrantSpent, NeuralClawError, StoreError, ToolValidationError
 from ..types.actions import Action
-from ..types.events import ApprovalResolved, DecisionMade, ToolOutput, ToolStarted
+from ..types.entries import HOME, Draft
+from ..types.events import ApprovalResolved, DecisionMade, GrantUsed, ToolOutput, ToolStarted
 from ..types.grants import Grant, StandingGrant
-from ..types.labels import is_external, join
+from ..types.labels import AGENT, is_external, join
 from ..types.logcontext import about
 from ..types.options import ApprovalsMode
 from ..types.questions import Answer, Question
@@ -191,9 +192,14 @@ async def authorize(turn: Turn, call: CallState, action: Action) -> AllowedCall 
     standing: tuple[StandingGrant, ...] | None = None
     agreed: set[str] = set()
     while True:
-        answers = msgspec.structs.replace(turn.record.state.answers_for(call), standing=standing or ())
+        own = use_of(turn, call)
+        answers = msgspec.structs.replace(turn.record.state.answers_for(call), standing=tuple(one.without(own.use) for one in standing or ()))
         try:
             grant = await turn.equipment.gate.authorize(action, answers)
+            if not await spend(turn, own, grant, standing or ()):
+                grant.close()
+                standing = None
+                continue
             said = answers.by_hash.get(grant.hash)
             return AllowedCall(call, action, grant, said.by if said and by == "policy" else by)
         except Denied as denied:
@@ -210,6 +216,26 @@ async def authorize(turn: Turn, call: CallState, action: Action) -> AllowedCall 
         if call_questions.is_no(answer):
             return results.refused(call, action.spec.name, question, answer)
         agreed.add(question.hash)
+
+
+def use_of(turn: Turn, call: CallState) -> GrantUsed:
+    """The use that this run of the call makes of a grant."""
+    attempt = 1 if call.started is None else call.started.attempt + 1
+    return GrantUsed(grant_id="", session=turn.session, turn=turn.record.state.number, call_id=call.call.id, attempt=attempt)
+
+
+async def spend(turn: Turn, own: GrantUsed, grant: Grant, standing: Sequence[StandingGrant]) -> bool:
+    """Record the use of each counted grant that lets the call run, before it begins; False where one has no use left by now. A use that is on record was
+    made before the program stopped: it is the same one."""
+    named = grant.verdict.rule_ids if grant.verdict is not None else ()
+    for one in standing:
+        if one.uses is None or f"grant.{one.grant_id}" not in named or own.use in one.used:
+            continue
+        try:
+            await turn.store.append(HOME, [Draft(0, msgspec.structs.replace(own, grant_id=one.grant_id), AGENT)])
+        except GrantSpent:
+            return False
+    return True
 
 
 async def allow_repeat(turn: Turn, call: CallState, action: Action) -> str | CallEnd:

@@ -14,22 +14,20 @@ from ..sandbox.system_facts import SystemFacts
 from ..types.actions import Action, Origin, Who
 from ..types.entries import Entry
 from ..types.events import ToolStarted, TurnStarted
-from ..types.labels import NONE, Labels
+from ..types.labels import NONE, Labels, join
 from ..types.messages import ToolCall
 from ..types.options import TurnOptions
 from ..types.risk import Trust
 from ..types.tools import ToolSpec
 from ..types.verdicts import Verdict
 from .home import Home, beside, read_command
-from .option_checks import checked_who, real_directory
+from .option_checks import real_directory
 
 TARGETS = ("command", "url", "path", "tool", "call_id")
 CANDIDATES = 8
 """Sessions that are named where an id is not unique."""
 BY_OP = {"read": "read_file", "list": "list_files", "write": "write_file", "delete": "delete_file"}
 """The tool that stands for an operation on a path."""
-LATER = {"soul": "souls are", "channel": "chat channels are", "label": "rules about where content came from are"}
-"""What a question may name and this version does not have."""
 
 
 class ExplainRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -46,7 +44,7 @@ class ExplainRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     call_id: str | None = None
     resolve: dict[str, list[list[str]]] | None = None
     soul: str | None = None
-    origin: str | None = None
+    origin: Who | None = None
     channel: str | None = None
     label: list[str] | None = None
 
@@ -58,6 +56,8 @@ class CallCircumstances(msgspec.Struct, frozen=True, kw_only=True):
     trust: Trust
     who: Who = "program"
     labels: Labels = NONE
+    soul: str = ""
+    channel: str = ""
 
 
 class GivenResolver:
@@ -93,9 +93,6 @@ async def explain(home: Home, asked: Mapping[str, Any], *, workspace: str, trust
 
 def _fits(asked: ExplainRequest) -> None:
     """Refuse what would not count."""
-    for name, are in LATER.items():
-        if getattr(asked, name) is not None:
-            raise UsageError(f"--{name}: {are} not available yet", hint=f"the same without --{name}: nothing is decided by it in this version")
     targets = [name for name in TARGETS if getattr(asked, name) is not None]
     if len(targets) != 1:
         given = f"{' and '.join(targets)} are asked about at once" if targets else "nothing to explain"
@@ -136,15 +133,13 @@ async def _action(home: Home, asked: ExplainRequest, around: CallCircumstances) 
 
 def _given(asked: ExplainRequest, around: CallCircumstances) -> CallCircumstances:
     """The surroundings with what the question says of them."""
-    if asked.origin in ("schedule", "agent"):
-        raise UsageError(f"--origin {asked.origin}: {'schedules' if asked.origin == 'schedule' else 'delegated tasks'} are not available yet")
-    if asked.origin not in (None, "owner", "program"):
-        raise UsageError(f"{asked.origin!r} is not an origin", hint="owner or program")
     return CallCircumstances(
         workspace=around.workspace if asked.workspace is None else real_directory(asked.workspace),
         trust=asked.trust or around.trust,
-        who=around.who if asked.origin is None else checked_who(asked.origin),
-        labels=around.labels,
+        who=around.who if asked.origin is None else asked.origin,
+        labels=around.labels if asked.label is None else join(around.labels, asked.label),
+        soul=around.soul if asked.soul is None else asked.soul,
+        channel=around.channel if asked.channel is None else asked.channel,
     )
 
 
@@ -164,7 +159,8 @@ def _made(spec: ToolSpec, arguments: dict[str, Any], around: CallCircumstances) 
         arguments=arguments,
         workspace=around.workspace,
         trust=around.trust,
-        origin=Origin(who=around.who),
+        origin=Origin(who=around.who, channel=around.channel),
+        soul=around.soul,
         labels=around.labels,
     )
 
@@ -202,7 +198,14 @@ def _call(entries: Sequence[Entry], call_id: str) -> RecordedCall | None:
         body = entry.body
         if isinstance(body, TurnStarted):
             options = body.options
-            around = CallCircumstances(workspace=options.workspace, trust=options.trust, who=options.origin.who, labels=frozenset(entry.header.labels))
+            around = CallCircumstances(
+                workspace=options.workspace,
+                trust=options.trust,
+                who=options.origin.who,
+                labels=frozenset(entry.header.labels),
+                soul=options.soul,
+                channel=options.origin.channel,
+            )
         elif isinstance(body, ToolStarted) and body.call_id == call_id:
             found = RecordedCall(ToolCall(call_id, body.name, body.arguments), around, options)
         for call in getattr(body, "tool_calls", ()):

@@ -37,8 +37,8 @@ class PolicyVerbs:
 
     async def rules(self) -> list[dict[str, Any]]:
         """The rules in force: the owner's, then the built-in ones."""
-        owner = [{"id": f"owner.{r.id}", "decision": str(r.decision), "reason": r.reason} for r in self._home.policy.rules]
-        return [*owner, *load("rules")()]
+        shown: list[dict[str, Any]] = load("rules")(self._home.policy)
+        return shown
 
     async def check(self, *, file: str) -> dict[str, Any]:
         """Whether a policy file (a YAML or JSON list of rules, or a whole configuration) can be used. Raises `UsageError` when there is none."""

@@ -16,7 +16,9 @@ from ..types.events import (
     DecisionMade,
     Erased,
     ErrorEvent,
+    GrantGiven,
     GrantRevoked,
+    GrantUsed,
     Inbound,
     LimitHit,
     Message,
@@ -108,7 +110,7 @@ class TerminalView:
                 self._closely(body)
             case TurnFinished():
                 self.end(event.session, body)
-            case Inbound() | Cancel() | Erased() | TurnStarted() | Nudge() | GrantRevoked():
+            case Inbound() | Cancel() | Erased() | TurnStarted() | Nudge() | GrantGiven() | GrantUsed() | GrantRevoked():
                 pass  # who sees this said it, or sees what comes of it
             case _:
                 assert_never(body)

@@ -187,8 +187,16 @@ def _rules(args: argparse.Namespace) -> int:
     if args.json:
         output.json_line(rules)
     else:
-        output.table(rules, ("id", "decision", "reason"), empty="there are no rules")
+        said = [{**rule, "reason": "; ".join(part for part in (_when(rule), rule["reason"]) if part)} for rule in rules]
+        output.table(said, ("id", "decision", "reason"), empty="there are no rules")
     return 0
+
+
+def _when(rule: dict[str, Any]) -> str:
+    """The conditions of a rule, and the questions that it answers, as text."""
+    skipped = ("id", "decision", "reason", "alternative", "silences")
+    conditions = ", ".join(f"{name} {rule[name]}" for name in rule if name not in skipped and rule[name] is not None)
+    return f"{conditions} (answers {', '.join(rule['silences'])})" if rule["silences"] else conditions
 
 
 COMMANDS = (

@@ -72,8 +72,11 @@ def rule_problems(settings: Settings) -> list[tuple[int, str]]:
         if not rule.id or rule.id in seen:
             problems.append((number, f"the id {rule.id!r} must be unique and not empty"))
         seen.add(rule.id)
-        if not (rule.tool or rule.command or rule.path or rule.host):
-            problems.append((number, f"the rule {rule.id} has no condition: give it tool, command, path or host"))
+        named = rule.tool or rule.command or rule.path or rule.host
+        around = (rule.power, rule.label, rule.soul, rule.who, rule.present, rule.channel)
+        if not named and (rule.decision is Decision.ALLOW or all(one is None for one in around)):
+            why = "allows without naming what" if any(one is not None for one in around) else "has no condition"
+            problems.append((number, f"the rule {rule.id} {why}: give it tool, command, path or host"))
         if rule.inside and (rule.decision is not Decision.ALLOW or not rule.host or rule.command or rule.path):
             problems.append((number, f"the rule {rule.id} has inside: true, which goes with decision: allow and a host, and with no command and no path"))
         problems += [(number, f"the rule {rule.id} {text}") for text in condition_problems(rule)]
@@ -88,6 +91,9 @@ def condition_problems(rule: OwnerRule) -> Iterator[str]:
             yield f"has blanks around its {name}, {text!r}"
         elif found := re.search(pattern, text):
             yield f"has {found[0]!r} in its {name}, {text!r}: patterns, variables and operators are not understood there"
+    for name in ("soul", "channel", "label"):
+        if (text := getattr(rule, name)) is not None and (not text or text != text.strip() or re.search(r"[*?\s]", text)):
+            yield f"has the {name} {text!r}, which is compared as it is written: give it one word without patterns"
     if rule.host and (problem := named_host(rule.host).problem) is not None:
         yield f"has the host {rule.host!r}: {problem}"
 

@@ -106,7 +106,8 @@ def granted(grant: StandingGrant) -> dict[str, Any]:
     """A line of `grants list`. `definition`: of its tool, where the answer holds for that definition alone."""
     line: dict[str, Any] = msgspec.to_builtins(grant)
     del line["scopes"]
-    return line | {"definition": grant.definition or None}
+    until = rfc3339(int(grant.until * 1_000_000)) if grant.until is not None else None
+    return line | {"definition": grant.definition or None, "until": until, "used": len(grant.used)}
 
 
 def waiting(question: OpenQuestion) -> dict[str, Any]:

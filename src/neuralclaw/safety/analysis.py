@@ -141,8 +141,10 @@ def _wants(paths: list[PathWant], hosts: tuple[str, ...], line: CommandLine | No
         scripts = tuple(dict.fromkeys(c.script for c in line.commands if c.script))
     files = ran_files.of_line(line) if line is not None and not line.only_reads and not line.blocks else ran_files.NamedFiles()
     undo = line is not None and not line.only_reads and not line.blocks
+    shell = line is not None and not (line.by_argv and line.only_reads)
     if not wanted and not programs and not hosts and not files.ran and not files.named:
-        return None if line is None else Wants(cwd=cwd, undo=undo)
+        return None if line is None else Wants(cwd=cwd, undo=undo, shell=shell)
     if len(paths) + len(hosts) > MAX_WANTS:
         raise Exceeded(MANY_PLACES)
-    return Wants(paths=tuple(dict.fromkeys(wanted)), programs=programs, hosts=hosts, scripts=scripts, ran=files.ran, named=files.named, cwd=cwd, undo=undo)
+    found = tuple(dict.fromkeys(wanted))
+    return Wants(paths=found, programs=programs, hosts=hosts, scripts=scripts, ran=files.ran, named=files.named, cwd=cwd, undo=undo, shell=shell)

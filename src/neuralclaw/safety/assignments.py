@@ -44,6 +44,7 @@ class Assignments:
         variables = at.scene.variables
         old = variables.get(name, ("", False)) if "+=" in text_of(node)[: len(name) + 2] else ("", True)
         self._state.bounds.grow(len(old[0]) + len(word.text))
+        at.scene.patterns.pop(name, None)
         variables[name] = (old[0] + word.text, old[1] and word.known)
         if word.fetched or word.decoded:
             variables[name] = ("", False)
@@ -114,7 +115,7 @@ class Assignments:
             if child.type in WORDS:
                 found = self._words([child], at)
                 words += found
-                if any(not w.known for w in found):
+                if any(not w.known for w in found) and not self._harmless(node, child, at, double=double):
                     self._state.understood = False
             elif child.type == "test_operator":
                 words.append(ShellWord(text_of(child)))
@@ -123,6 +124,15 @@ class Assignments:
             else:
                 self._inner(child, at)
         self._state.bounds.leave()
+
+    def _harmless(self, node: "Node", child: "Node", at: ExpandedCommand, *, double: bool) -> bool:
+        """Whether it does not matter what an operand is: a single word beside an operator that evaluates nothing, or a variable that must hold a number."""
+        operators = [text_of(c) for c in node.children if c.type == "test_operator" or not c.is_named]
+        alone = double or (node.parent is not None and node.parent.type == "test_command")
+        if alone and len(operators) == 1 and operators[0] in evaluated.COMPARES:
+            variable = evaluated.VARIABLE.fullmatch(_unquoted(child))
+            return variable is not None and evaluated.arithmetic(self._state, at, variable.group(1) or variable.group(2))
+        return alone and len(operators) == 1 and operators[0] in evaluated.ONLY_LOOKS and (double or child.type in ("string", "raw_string"))
 
     def _compared(self, node: "Node", at: ExpandedCommand) -> None:
         """The operands of one comparison inside `[[ … ]]`, as they are written."""

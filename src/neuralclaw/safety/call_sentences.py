@@ -10,7 +10,7 @@ from ..types.actions import Action
 from ..types.facts import FactSheet, PathFact
 from ..types.risk import Power, Risk
 from ..types.urls import parse
-from ..types.verdicts import Verdict
+from ..types.verdicts import RuleMatch, Verdict
 from .analysis import Analysis
 from .command_line import SimpleCommand
 from .findings import AUTO_RULES
@@ -20,6 +20,8 @@ from .paths import is_public, under
 LONGEST = 60
 """Characters of a command that is named in the sentence."""
 UNRESOLVED = "some part of it cannot be resolved before it runs"
+OUTSIDE = "path.outside"
+UNSAID = ("shell.syntax", "tier.system-critical")
 NAMED = 3
 """Files and network addresses that are named before they are only counted."""
 LONGEST_VALUE = 24
@@ -52,7 +54,7 @@ def sentence(action: Action, analysis: Analysis, verdict: Verdict, sheet: FactSh
     doing += [
         r.reason
         for r in verdict.rules
-        if r.decision == "ask" and r.id not in AUTO_RULES and r.id not in ("shell.syntax", "path.outside", "tier.system-critical")
+        if r.decision == "ask" and r.id not in AUTO_RULES and r.id not in UNSAID and not (r.id == OUTSIDE and _said(r, analysis, sheet))
     ]
     doing += _not_covered(verdict, sheet)
     if verdict.risk >= Risk.HIGH and not doing:
@@ -60,6 +62,11 @@ def sentence(action: Action, analysis: Analysis, verdict: Verdict, sheet: FactSh
     doing = [phrase for phrase in doing if not any(longer.startswith(f"{phrase}, ") for longer in doing)]
     said = ", ".join(dict.fromkeys(doing)) or f"asks because it is of tier {verdict.tier}"
     return f"{head}: {said}"
+
+
+def _said(rule: RuleMatch, analysis: Analysis, sheet: FactSheet) -> bool:
+    """Whether the place outside that a rule names is among those that the sentence names anyway; where a command works, and what its wildcards mean, is not."""
+    return analysis.line is None or any(f.resolved in rule.reason for f in sheet.paths if f.op in ("read", "write", "delete"))
 
 
 def _not_covered(verdict: Verdict, sheet: FactSheet) -> Iterator[str]:

@@ -1,6 +1,15 @@
-"""All built-in rules with what they decide and why: what `policy rules` shows."""
+"""All built-in rules with what they decide and why, and the owner's in the same form: what `policy rules` shows."""
 
+from typing import Any
+
+import msgspec
+
+from ..types.options import OwnerRule, Policy
+from ..types.risk import Decision
 from .blocks import TABLE
+from .findings import AUTO_RULES
+
+CONDITIONS = ("tool", "command", "path", "host", "power", "label", "soul", "who", "present", "channel")
 
 OTHERS = (
     ("gate.error", "forbid", "the safety check itself failed"),
@@ -30,6 +39,7 @@ OTHERS = (
     ("shell.strict", "forbid", "with tools.terminal.shell strict: one program, no operators"),
     ("shell.bounds", "ask", "the command is too long, too deep or grows too much to work out what it does; one of more than 256,000 characters is forbidden"),
     ("shell.syntax", "ask", "the command cannot be read as shell code"),
+    ("shell.unconfined", "ask", "no sandbox holds commands, and it is more than one program that reads, run without a shell"),
     ("program.unlisted", "ask", "the program is not on the list, and the command does not only read; forbid with safety.unlisted_commands"),
     (
         "flow.external",
@@ -53,3 +63,16 @@ def rules() -> list[dict[str, str | None]]:
     shown: list[dict[str, str | None]] = [{"id": rule.id, "decision": "forbid", "reason": rule.reason, "alternative": rule.alternative} for rule in TABLE]
     shown += [{"id": name, "decision": decision, "reason": reason, "alternative": None} for name, decision, reason in OTHERS]
     return shown
+
+
+def in_force(policy: Policy) -> list[dict[str, Any]]:
+    """The owner's rules, then the built-in ones, each with the same fields. `silences`: the built-in questions that a rule which allows answers."""
+    none: dict[str, Any] = dict.fromkeys(CONDITIONS)
+    return [*(_shown(rule) for rule in policy.rules), *({**rule, **none, "silences": []} for rule in rules())]
+
+
+def _shown(rule: OwnerRule) -> dict[str, Any]:
+    fields = msgspec.to_builtins(rule)
+    silences = sorted(AUTO_RULES) if rule.decision is Decision.ALLOW else []
+    told = {"id": f"owner.{rule.id}", "decision": str(rule.decision), "reason": rule.reason, "alternative": rule.alternative}
+    return {**told, **{name: fields[name] for name in CONDITIONS}, "silences": silences}

@@ -38,17 +38,17 @@ class CommandEffects:
             self.why = f"{self.call.name}: {why}" if self.call.name else why
         self.risk = max(self.risk, risk)
 
-    def read(self, word: ShellWord) -> None:
-        """It reads this file or directory; also what is after `=` or right behind a short option."""
+    def read(self, word: ShellWord, *, option: bool = False) -> None:
+        """It reads this file or directory; also what is after `=` or right behind a short option. `option`: it is the value of one, which need be no file."""
         self.powers.add(Power.READ)
         text = word.text
-        if not word.known:
+        if not word.known and not word.wild:
             self.unclear()
         if text.startswith("-"):
             text = text.partition("=")[2] if "=" in text else text[2:] if "/" in text else ""
         elif "=" in text and "/" in text.partition("=")[2]:
             self._want(text.partition("=")[2], "read")
-        if text:
+        if text and (not option or "/" in text or word.text.startswith("-")):
             self._want(text.removeprefix("@"), "read")
 
     def change(self, word: ShellWord, op: str) -> None:

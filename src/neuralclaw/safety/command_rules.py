@@ -18,11 +18,14 @@ from .findings import Findings
 from .outbound_places import OPEN_PLACE, why_never
 from .path_rules import changes_outside, instructions, kept, later_run, reads_outside, roots, too_much
 from .paths import HARMLESS_DEVICES, SCRATCH, holds_data_home, in_data_home, instructs, is_device, is_public, is_root_or_home, normal, person_home, under
-from .programs import READERS, SHELLS, WORKSPACE_PROGRAMS
+from .programs import SHELLS, WORKSPACE_PROGRAMS
+from .reading_programs import READERS
 from .run_later import runs_later
 
 COVERED = "undo.covers"
 """The rule by which a command counts as reading: what it writes stays in the workspace and can be undone, and it has no network."""
+UNCONFINED = "shell.unconfined"
+"""The rule by which lines for a shell, and programs that do more than read, ask where no sandbox holds them."""
 REFUSED_PLACE = "network.refused"
 """The rule by which a command is refused that needs a place to which the outbound proxy never leads."""
 EXACT = frozenset("chgrp chmod chown cp ln mkdir mv rm rmdir sed shred tee touch truncate unlink".split())
@@ -50,7 +53,10 @@ def judge(findings: Findings, action: Action, policy: Policy, analysis: Analysis
         findings.understood = False
         findings.raise_risk(Risk.MEDIUM)
     only_reads = line.only_reads and not strays and not unsure
-    _form(findings, policy, line)
+    held = sheet.undo_covers and not any(c.critical or Power.NETWORK in c.powers for c in line.commands)
+    _form(findings, policy, line, held=held)
+    if sheet.unconfined and not (line.by_argv and only_reads):
+        findings.ask(UNCONFINED, "no sandbox holds commands here, so only one program that reads, without a shell, runs without a question")
     own_commands.judge(findings, line, sheet)
     _programs_outside(findings, action, policy, sheet)
     if in_data_home(action.workspace, policy, action.workspace):
@@ -59,6 +65,8 @@ def judge(findings: Findings, action: Action, policy: Policy, analysis: Analysis
         "exact" if exact_changes(line) and not strays else "none" if len(line.commands) == 1 and Power.EXECUTE not in line.commands[0].powers else "others"
     )
     for command in line.commands:
+        if command.unresolved and held:  # what it may be, the sandbox and undo make harmless
+            command = msgspec.structs.replace(command, risk=min(command.risk, Risk.MEDIUM))
         _command(findings, action, policy, command, facts, company)
     if not only_reads:
         covered = sheet.undo_covers and not findings.network and not findings.write and not any(c.critical for c in line.commands)
@@ -88,14 +96,15 @@ def judge(findings: Findings, action: Action, policy: Policy, analysis: Analysis
 
 def _blocks(findings: Findings, action: Action, policy: Policy, line: CommandLine) -> None:
     for block in line.blocks:
-        if owner_rules.releases(policy, block, action.workspace):
+        if owner_rules.releases(policy, block, action):
             continue
         findings.raise_risk(Risk.CRITICAL)
         findings.raise_tier(Tier.SYSTEM_CRITICAL)
         findings.forbid(block.rule, block.reason, block.alternative)
 
 
-def _form(findings: Findings, policy: Policy, line: CommandLine) -> None:
+def _form(findings: Findings, policy: Policy, line: CommandLine, *, held: bool) -> None:
+    """What the line is as a whole. `held`: what is not understood of it stays in the sandbox, without network and under undo."""
     if policy.shell == "strict" and not line.simple:
         findings.forbid(
             "shell.strict", "the shell is set to strict: one program, no operators, redirections or substitutions", "one program with its arguments"
@@ -104,10 +113,10 @@ def _form(findings: Findings, policy: Policy, line: CommandLine) -> None:
         findings.raise_risk(Risk.HIGH)
         too_much = findings.forbid if line.unread else findings.ask
         too_much("shell.bounds", f"what the command does cannot be worked out: {line.exceeded}", "a shorter, plainer command, or a script in a file")
-    if line.broken:
+    if line.broken and not held:
         findings.raise_risk(Risk.HIGH)
         findings.ask("shell.syntax", "the command cannot be read as shell code, so what it does is unknown", "the same command in plain, complete shell syntax")
-    elif not line.understood:
+    elif line.broken or not line.understood:
         findings.raise_risk(Risk.MEDIUM)
 
 

@@ -13,7 +13,6 @@ from .programs import (
     FIND_VALUED,
     IP_CHANGES,
     PRIVILEGED,
-    READERS,
     SCRIPTED,
     SUBCOMMANDS,
     SYSTEM_CHANGES,
@@ -22,9 +21,16 @@ from .programs import (
     VERSION,
     VERSIONED,
     Act,
-    Reader,
 )
+from .reading_programs import READERS, GivenOptions, Reader
 from .shell_words import ShellWord
+
+DECLARING = frozenset({"declare", "typeset", "export"})
+"""Builtins that set variables, which the walk looks at."""
+AWKS = frozenset({"awk", "gawk", "mawk", "nawk"})
+"""Their options end where their program stands."""
+TESTS = frozenset({"test", "[", "[[", "expr"})
+"""Programs for which a word that is not known may be an operator."""
 
 
 def judge(call: BlockedCall) -> CommandEffects:
@@ -50,6 +56,8 @@ def judge(call: BlockedCall) -> CommandEffects:
         _builtin(found)
     else:
         found.act(Risk.MEDIUM, "what it does is not known", Power.EXECUTE)
+    if name not in READERS and name not in AWKS and found.only_reads and _wild_options(call.args):
+        found.act(Risk.MEDIUM, "a name of a file may be an option of it", Power.WRITE, Power.EXECUTE)
     _named(found)
     if name in PRIVILEGED and not found.only_reads:
         found.act(Risk.HIGH, "it acts with other rights", Power.PRIVILEGE)
@@ -59,53 +67,73 @@ def judge(call: BlockedCall) -> CommandEffects:
     return found
 
 
+def _wild_options(args: tuple[ShellWord, ...]) -> bool:
+    """Whether a wildcard may stand for an option."""
+    words = args[: next((i for i, word in enumerate(args) if word.text == "--"), None)]
+    return any(word.glob and word.text[:1] in tuple("*?[-") for word in words)
+
+
 def _named(found: CommandEffects) -> None:
     """Places of keys in the words of a program: it may read them, also where no table says so, and where no sandbox holds the words are all there is."""
     name = found.call.name
     reader = READERS.get(name)
-    if reader is not None and (reader.operands == "pattern" or (reader.operands == "text" and not reader.bad and not reader.bad_long)):
+    if reader is not None and (reader.operands == "pattern" or (reader.operands == "text" and reader.prints)):
         return  # its words are texts, and those that are files were looked at
     known = name in SPECIAL or name in READERS or name in ACTS or name in SUBCOMMANDS or name in SYSTEM_CHANGES or name in SYSTEM_READS or name in BUILTINS
     found.name(links=not known, code=not known or (name in SCRIPTED and not found.only_reads))
 
 
 def _reader(found: CommandEffects, reader: Reader) -> None:
+    """A read where each option is on the program's list of reading options. What an unknown word turns out to be matters, unless the program only prints."""
     call = found.call
     found.powers.add(Power.READ)
-    for option in options(call.args, reader.valued):
-        if option.startswith("--"):
-            name = option[2:].partition("=")[0]
-            if any(bad.startswith(name) for bad in reader.bad_long if name):
-                found.act(Risk.MEDIUM, f"{option} makes it do more than read", Power.WRITE, Power.EXECUTE)
-        elif any(letter in reader.bad for letter in option[1:]):
-            found.act(Risk.MEDIUM, f"{option} makes it do more than read", Power.WRITE)
-    if call.fed and (reader.bad or reader.bad_long):
-        found.act(Risk.MEDIUM, "its options come from standard input", Power.EXECUTE)
-    _operands(found, reader)
+    given = reader.given(call.args)
+    found.understood = True
+    for option in given.refused[:3]:
+        found.act(Risk.MEDIUM, f"{option} is not among the options with which it only reads", Power.WRITE, Power.EXECUTE)
+    if call.fed and not reader.prints:
+        found.act(Risk.MEDIUM, "its options come from standard input", Power.WRITE, Power.EXECUTE)
+    if reader.operands in ("text", "none", "format"):
+        _texts(found, reader, given)
+    else:
+        _files(found, reader, given)
 
 
-def _operands(found: CommandEffects, reader: Reader) -> None:
-    call = found.call
-    if reader.operands == "text":
-        if call.name == "export" or call.name == "alias":
-            found.understood &= not call.args
-        return
-    words = list(call.args)
-    plain = [w for w in words if not w.text.startswith("-") or w.text == "-"]
+def _texts(found: CommandEffects, reader: Reader, given: GivenOptions) -> None:
+    """Words that name no files."""
+    args = found.call.args
+    if reader.operands == "none" and given.operands:
+        found.act(Risk.MEDIUM, "it changes how the shell runs commands", Power.EXECUTE)
+    elif reader.operands == "format" and not all(word.text.startswith("+") for word in given.operands):
+        found.act(Risk.MEDIUM, "it changes the clock", Power.WRITE)
+    unknown = any(not word.known for word in args)
+    if found.call.name == "printf":
+        unknown = bool(args) and (not args[0].known or args[0].glob or "%n" in args[0].text)
+    elif found.call.name not in TESTS and reader.prints:
+        unknown = False
+    found.understood = not unknown
+
+
+def _files(found: CommandEffects, reader: Reader, given: GivenOptions) -> None:
+    """Words that name files, and files behind options."""
+    operands = list(given.operands)
+    for word in given.values:
+        if word.text.startswith("-") or reader.operands != "pattern":
+            found.read(word, option=True)
     if reader.operands == "pattern":
-        pattern_option = any(w.text in ("-e", "-f", "--file", "--from-file", "-F") or w.text.startswith(("--regexp", "-e", "-f")) for w in words)
-        pattern = plain[0] if plain and not pattern_option else None
-        for word in words:
-            if word is not pattern and word.text != "-":
-                found.read(word)
-        _deep(found, plain[1:] if not pattern_option else plain)
-        return
-    for word in words:
-        if word.text != "-":
-            found.read(word)
-    if reader.operands == "one" and len(positionals(call.args, reader.valued)) > 1:
+        given_pattern = any(w.text in ("-e", "-f", "--file", "--from-file") or w.text.startswith(("--regexp", "-e", "-f")) for w in found.call.args)
+        if operands and not given_pattern:
+            pattern = operands.pop(0)
+            found.understood &= pattern.known or reader.prints
+        _deep(found, operands)
+    elif reader.operands == "one" and any(word.glob for word in operands):
+        found.act(Risk.MEDIUM, "a second operand is written", Power.WRITE)
+    elif reader.operands == "one" and len(operands) > 1:
         found.act(Risk.MEDIUM, "its second operand is written", Power.WRITE)
-        found.change(positionals(call.args, reader.valued)[1], "write")
+        found.change(operands[1], "write")
+    for word in operands:
+        if word.text != "-" or not word.known:
+            found.read(word)
 
 
 def _deep(found: CommandEffects, operands: list[ShellWord]) -> None:
@@ -217,7 +245,7 @@ def _system(found: CommandEffects) -> None:
 
 
 def _builtin(found: CommandEffects) -> None:
-    if found.call.name in UNSAFE_BUILTINS:
+    if found.call.name in UNSAFE_BUILTINS or found.call.name not in DECLARING:
         found.act(Risk.MEDIUM, "it changes how the shell runs commands", Power.EXECUTE)
 
 

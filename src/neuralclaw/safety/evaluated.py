@@ -23,8 +23,10 @@ _SETS = lazy_pattern(r"([A-Za-z_]\w*)\s*(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)|
 _SUBSCRIPT = lazy_pattern(r"([A-Za-z_]\w*)\[([^\[\]]*)\]")
 _PARAMETER = lazy_pattern(r"#?(?:[A-Za-z_]\w*|\d+|[@*#?$!-])")
 _LISTED = lazy_pattern(r"!\w+(?:\[[@*]\]|[@*])")
-_ONE = lazy_pattern(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
+VARIABLE = lazy_pattern(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
 COMPARES = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
+ONLY_LOOKS = frozenset("-n -z -e -f -d -s -r -w -x -L -h -b -c -p -S -nt -ot -ef = == !=".split())
+"""Operators of a test that evaluate none of their operands."""
 COUNTERS = frozenset("RANDOM SECONDS LINENO UID EUID PPID BASHPID EPOCHSECONDS OPTIND SHLVL".split())
 """Variables that the shell itself keeps a number in."""
 MAX_PARENTHESES = 100
@@ -36,7 +38,7 @@ def again(state: AnalysisState, simple: ExpandedCommand, shown: str) -> None:
     """This text is evaluated once more, and what that runs is not known."""
     state.understood = False
     state.alters = True
-    found = SimpleCommand(argv=(shown,), via=simple.via, powers=frozenset({Power.EXECUTE}), risk=Risk.HIGH, only_reads=False, reason=WHY)
+    found = SimpleCommand(argv=(shown,), via=simple.via, powers=frozenset({Power.EXECUTE}), risk=Risk.HIGH, only_reads=False, reason=WHY, unresolved=True)
     if found not in state.commands[-20:]:
         state.add(found)
 
@@ -46,7 +48,7 @@ def assign(state: AnalysisState, name: str, *, source: str = "$", number: bool =
     state.alters = True
     state.assigned.add(name)
     text = source[1:-1] if len(source) > 1 and source[0] == source[-1] == '"' else source
-    other = _ONE.fullmatch(text)
+    other = VARIABLE.fullmatch(text)
     if other is not None and not number:
         state.copied.setdefault(other.group(1) or other.group(2), set()).add(name)
     elif not number and not NUMBER.fullmatch(text) and not _COUNTS.fullmatch(text) and not _sum(text):
@@ -135,6 +137,7 @@ def expansion(state: AnalysisState, simple: ExpandedCommand, source: str) -> Non
         again(state, simple, source)
     elif rest.startswith(("=", ":=")):
         assign(state, name)
+        simple.scene.variables[name] = (simple.scene.variables.get(name, ("", False))[0], False)
         lasting(state, simple, name)
     elif rest[:1] == ":" and rest[1:2] not in tuple("-+?"):
         for part in rest[1:].split(":"):
@@ -228,7 +231,15 @@ def _getopts(state: AnalysisState, simple: ExpandedCommand, words: Sequence[Shel
 
 
 def _unset(state: AnalysisState, simple: ExpandedCommand, words: Sequence[ShellWord]) -> None:
-    _named(state, simple, _options(words, "")[1], number=True)
+    options, names = _options(words, "")
+    if {"f", "n"} & set(options) or any(word.text in state.functions for word in names):
+        again(state, simple, "unset")
+    _named(state, simple, names, number=True)
+
+
+def _history(state: AnalysisState, simple: ExpandedCommand, words: Sequence[ShellWord]) -> None:
+    if any(not word.known or set(word.text) & set("wrapsn") for word in words):
+        again(state, simple, "history")
 
 
 def _let(state: AnalysisState, simple: ExpandedCommand, words: Sequence[ShellWord]) -> None:
@@ -300,6 +311,7 @@ BUILTINS: dict[str, Callable[[AnalysisState, ExpandedCommand, Sequence[ShellWord
     "getopts": _getopts,
     "unset": _unset,
     "let": _let,
+    "history": _history,
     "set": _set,
     "hash": _hash,
     "jobs": _jobs,

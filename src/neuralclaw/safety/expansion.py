@@ -44,13 +44,24 @@ class CommandOutput(msgspec.Struct):
 class ShellScope:
     """What is known at a command: the directory (None: unknown) and variables (text, whether it is sure)."""
 
-    __slots__ = ("cwd", "home", "variables")
+    __slots__ = ("cwd", "functions", "home", "patterns", "variables")
 
     def __init__(self, cwd: str | None, home: str, variables: dict[str, tuple[str, bool]]) -> None:
         self.cwd, self.home, self.variables = cwd, home, variables
+        self.patterns: dict[str, str] = {}
+        """Variables whose value is a name of a file that these wildcards match."""
+        self.functions: frozenset[str] = frozenset()
+        """Functions that are surely defined here."""
 
     def copy(self) -> "ShellScope":
-        return ShellScope(self.cwd, self.home, dict(self.variables))
+        """What a subshell begins with."""
+        made = ShellScope(self.cwd, self.home, dict(self.variables))
+        made.patterns, made.functions = dict(self.patterns), self.functions
+        return made
+
+    def outside(self, *, variables: bool = True) -> "ShellScope":
+        """The same for another program, which has none of the shell's functions; without `variables` it is not known which of these it has."""
+        return ShellScope(self.cwd, self.home, {name: (text, sure and variables) for name, (text, sure) in self.variables.items()})
 
     def tilde(self, head: str) -> str | None:
         """The directory that `~`, `~+` or `~name` stands for, or None. Where the home of another user is, `Facts` looks up."""
@@ -163,6 +174,8 @@ class Expander:
                 whole.add(WordPiece(bare(text_of(node)[:-1] if translated else text_of(node))))
                 continue
             piece = self._piece(node, scene) if node.is_named else WordPiece(bare(text_of(node)))
+            if node.type in ("simple_expansion", "expansion"):
+                piece.wild = False  # without quotes it is split: it may be several words
             if before is not None and before.type == "simple_expansion" and piece.text.startswith("{"):
                 whole.known = False
             whole.add(piece)
@@ -197,7 +210,9 @@ class Expander:
         if name in NUMBERS or LENGTH.fullmatch(source):
             return WordPiece("0")
         if _NAME.fullmatch(name) or name.isdigit():
-            return self._value(*scene.value(name))
+            piece = self._value(*scene.value(name))
+            piece.wild = name in scene.patterns and not piece.known and scene.patterns[name] == piece.text
+            return piece
         self._again("expansion", source)
         default = _DEFAULT.fullmatch(source)
         if default is not None:

@@ -21,7 +21,7 @@ from ..types.signals import Denied, Parked
 from ..types.tools import ToolSpec
 from ..types.urls import parse
 from ..types.verdicts import RuleMatch, Verdict
-from . import host_rules, question_wording, scopes
+from . import host_rules, place_grants, question_wording, scopes
 from .analysis import Analysis, UnfitArgument, analyse
 from .bounds import QUICK_TEXT, AnalysisBounds, Exceeded
 from .call_sentences import sentence
@@ -124,8 +124,15 @@ class PolicyGate:
         judged = await self._guarded(action)
         if judged.verdict.decision is not Decision.ASK:
             return judged.verdict
-        found = scopes.used(judged.parts, standing)
+        found = self._standing(action, judged, standing)
         return allowed(judged.verdict, found) if found else judged.verdict
+
+    def _standing(self, action: Action, judged: JudgedAction, standing: Sequence[StandingGrant]) -> tuple[StandingGrant, ...]:
+        """The standing grants that cover the whole call now: those for its parts, else those for its places."""
+        now = self._clock.now()
+        held = [grant for grant in standing if grant.holds(now)]
+        parts = scopes.used(judged.parts, held)
+        return parts or place_grants.covering(action, self._policy, judged.analysis, judged.verdict, judged.sheet, held)
 
     def standing_grant(self, hosts: Sequence[str] = (), read: Sequence[str] = (), write: Sequence[str] = ()) -> Grant:
         """A grant for what the owner configured, to be made at start. No tool call can use it: it has no call and no tool."""
@@ -188,7 +195,7 @@ class PolicyGate:
         if answer is not None:
             said = answer.by if answer.by in ("withdrawn", "expired", "cancelled") else "a no"
             raise Denied(refused(verdict, f"the question about it was answered with {said}" if said == "a no" else f"the question about it was {said}"))
-        if found := scopes.used(judged.parts, answers.standing):
+        if found := self._standing(action, judged, answers.standing):
             return allowed(verdict, found)
         expires = self._clock.now() + self._policy.expire_days * DAY
         raise Parked(question_wording.build(action, judged, hash=hash, expires=expires, make_id=self._make_id))

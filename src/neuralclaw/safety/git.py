@@ -1,5 +1,7 @@
 """What `git` does, by subcommand: the table `tables/git.json`."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from ..types.datafile import by_name, read_data_file
@@ -8,6 +10,7 @@ from .command_effects import CommandEffects
 from .nameset import Examples, NameSet, NonEmptyNames
 from .network import named_places
 from .paths import directory_in
+from .reading_programs import Reader, checked
 from .shell_words import ShellWord
 
 FILE = "safety/tables/git.json"
@@ -35,13 +38,12 @@ class GitTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The file."""
 
     reads: NameSet
+    options: tuple[Reader, ...]
     writes: NameSet
     deletes: NameSet
     network: tuple[GitSending, ...]
     lists: tuple[GitListing, ...]
     global_flags: NameSet
-    runs: NameSet
-    writes_to: NameSet
 
 
 TABLE = read_data_file(FILE, GitTable)
@@ -50,7 +52,8 @@ READS, WRITES, DELETES = frozenset(TABLE.reads.names), frozenset(TABLE.writes.na
 NETWORK = {name: row.risk for name, row in by_name(FILE, TABLE.network, lambda row: row.names).items()}
 LISTS = by_name(FILE, TABLE.lists, lambda row: row.names)
 GLOBAL_FLAGS = frozenset(TABLE.global_flags.names)
-RUNS, WRITES_TO = TABLE.runs.names, TABLE.writes_to.names
+OPTIONS = checked(FILE, "options", TABLE.options, "git ")
+"""The options with which a subcommand only reads."""
 
 
 def judge(found: CommandEffects) -> None:
@@ -67,7 +70,7 @@ def judge(found: CommandEffects) -> None:
     if not args[place].known:
         found.act(Risk.HIGH, "its subcommand cannot be resolved", Power.EXECUTE)
     elif sub in READS or (sub == "reflog" and not rest) or (sub in LISTS and _lists(sub, rest)) or (sub == "clean" and _only_tells(rest)):
-        _read(found, sub, rest)
+        _read(found, sub, args[place + 1 :])
     else:
         _change(found, sub, rest)
 
@@ -119,17 +122,14 @@ def _lists(sub: str, rest: list[str]) -> bool:
     return True
 
 
-def _read(found: CommandEffects, sub: str, rest: list[str]) -> None:
+def _read(found: CommandEffects, sub: str, words: Sequence[ShellWord]) -> None:
+    """A subcommand that reads, where its options are on its list; those of `LISTS` and `clean` were looked at."""
     found.powers.add(Power.READ)
-    for text in rest:
-        name = text.partition("=")[0]
-        if text == "--":
-            break
-        if any(name.startswith("--ou") and run.startswith(name) for run in WRITES_TO):
-            found.act(Risk.MEDIUM, f"{text} writes a file", Power.WRITE)
-        elif any(len(name) > 4 and run.startswith(name) for run in RUNS) or (sub == "grep" and text.startswith("-O")):
-            found.act(Risk.MEDIUM, f"{text} runs another program", Power.EXECUTE)
-    if sub in ("diff", "grep") and "--no-index" in rest:
+    row = OPTIONS.get(sub)
+    refused = row.given(words).refused if row is not None else []
+    for option in refused[:3]:
+        found.act(Risk.MEDIUM, f"{option} is not among the options with which git {sub} only reads", Power.WRITE, Power.EXECUTE)
+    if sub in ("diff", "grep") and any(word.text == "--no-index" for word in words):
         for word in found.call.args:
             found.read(word)
 

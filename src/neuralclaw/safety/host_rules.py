@@ -11,6 +11,7 @@ from ..types.urls import Url, named_host
 from ..types.verdicts import Verdict
 from .addresses import RELEASABLE, refusal, translation_of, translation_prefixes
 from .findings import Findings
+from .rule_circumstances import holds
 
 ALTERNATIVE = "a public http or https address"
 RELEASED = "url.released"
@@ -75,6 +76,6 @@ def released_by(policy: Policy, action: Action, url: Url) -> OwnerRule | None:
         host = named_host(rule.host).host if rule.host else ""
         named = rule.decision is Decision.ALLOW and host == url.host != "" and rule.path is None and rule.command is None
         plain = rule.inside or url.own or url.literal is not None
-        if named and plain and rule.tool in (None, action.spec.name, *action.spec.aliases):
+        if named and plain and rule.tool in (None, action.spec.name, *action.spec.aliases) and rule.power is None and holds(rule, action):
             return rule
     return None

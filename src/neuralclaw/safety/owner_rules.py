@@ -1,7 +1,5 @@
 """The owner's own rules: they may ask, forbid, allow what would ask, and release a few blocks for a named directory."""
 
-from collections.abc import Sequence
-
 from ..types.actions import Action
 from ..types.facts import FactSheet
 from ..types.options import OwnerRule, Policy
@@ -12,16 +10,20 @@ from .blocks import steps_through
 from .command_line import BlockMatch, SimpleCommand
 from .findings import Findings
 from .paths import absolute, normal, person_home, under
+from .rule_circumstances import holds
+from .rule_reach import reaches
+from .rule_words import is_prefix, names
 
 
-def releases(policy: Policy, block: BlockMatch, workspace: str) -> bool:
+def releases(policy: Policy, block: BlockMatch, action: Action) -> bool:
     """Whether an `allow` rule names the command and a directory that holds every place the block is about."""
     if not block.releasable or not block.places:
         return False
     for rule in policy.rules:
-        if rule.decision is Decision.ALLOW and rule.path and rule.command and rule.host is None and rule.tool in (None, "terminal"):
-            root = _root(rule.path, policy, workspace)
-            if _is_prefix(rule.command, block.argv) and all(under(place, root) for place in block.places):
+        plain = rule.host is None and rule.power is None and rule.tool in (None, "terminal", *action.spec.aliases)
+        if rule.decision is Decision.ALLOW and rule.path and rule.command and plain and holds(rule, action):
+            root = _root(rule.path, policy, action.workspace)
+            if is_prefix(rule.command, block.argv) and all(under(place, root) for place in block.places):
                 return True
     return False
 
@@ -30,12 +32,12 @@ def apply(findings: Findings, action: Action, policy: Policy, analysis: Analysis
     """Add the owner's rules that match; with `of_hosts` only those that name a host. An `allow` answers asks of risk, tier and list, when it covers the whole
     call."""
     for rule in policy.rules:
-        if not (rule.host if of_hosts else rule.tool or rule.command or rule.path or rule.host):
+        if of_hosts and not rule.host:
             continue
         root = None if rule.path is None else _root(rule.path, policy, action.workspace)
-        if not _matches(rule, root, action, analysis, sheet):
+        if not holds(rule, action) or not _has_power(rule, findings) or not _matches(rule, root, action, analysis, sheet):
             continue
-        findings.match(f"owner.{rule.id}", rule.decision, rule.reason or f"the owner's rule {rule.id} says {rule.decision}")
+        findings.match(f"owner.{rule.id}", rule.decision, rule.reason or f"the owner's rule {rule.id} says {rule.decision}", rule.alternative)
         if rule.decision is Decision.ALLOW and findings.understood:
             findings.answered = True
 
@@ -52,14 +54,10 @@ def _matches(rule: OwnerRule, root: str | None, action: Action, analysis: Analys
     if rule.tool is not None and rule.tool not in (action.spec.name, *action.spec.aliases):
         return False
     test = all if everything else any
-    if rule.command is not None:
-        commands = _weighty(analysis) if everything else _commands(analysis)
-        if not commands or not test(_is_prefix(rule.command, c.argv) for c in commands):
-            return False
-    if root is not None:
-        paths = _places(analysis, sheet, everything=everything)
-        if not paths or not test(under(p, root) for p in paths):
-            return False
+    if rule.command is not None and not _runs(rule.command, analysis, everything=everything):
+        return False
+    if root is not None and not (_all_below(root, analysis, sheet) if everything else reaches(root, action, analysis, sheet)):
+        return False
     if rule.host is not None:
         named, hosts = named_host(rule.host).host, _hosts(analysis, everything=everything)
         if not hosts or not test(h == named or h.endswith("." + named) for h in hosts):
@@ -83,18 +81,25 @@ def _weighty(analysis: Analysis) -> tuple[SimpleCommand, ...]:
     return tuple(c for c in commands if not c.only_reads) or commands
 
 
-def _places(analysis: Analysis, sheet: FactSheet, *, everything: bool) -> list[str]:
-    """Where the call goes. A rule that allows counts where links lead, and of a command line what it changes; any other also the links themselves."""
+def _runs(command: str, analysis: Analysis, *, everything: bool) -> bool:
+    """Whether a command of the line is the one that the rule names, also under a wrapper; or all that matter are, where it allows."""
     if everything:
-        if analysis.line is None:
-            return [f.resolved for f in sheet.paths]
-        return ["" if steps_through(f.path) else f.resolved for f in sheet.paths if f.op in ("write", "delete")]
-    return [place for f in sheet.paths for place in (f.resolved, f.path)]
+        commands = _weighty(analysis)
+        return bool(commands) and all(is_prefix(command, c.argv) for c in commands)
+    return any(names(command, c.argv) or any(names(command, (wrapper,)) for wrapper in c.via) for c in _commands(analysis))
 
 
-def _is_prefix(command: str, argv: Sequence[str]) -> bool:
-    words = command.split()
-    if not words or not argv:
-        return False
-    first = argv[0].rsplit("/", 1)[-1] if "/" not in words[0] else argv[0]
-    return [first, *argv[1 : len(words)]] == words
+def _has_power(rule: OwnerRule, findings: Findings) -> bool:
+    """Whether the call has the power that the rule names; no other one, where it allows."""
+    if rule.power is None:
+        return True
+    return findings.powers == {rule.power} if rule.decision is Decision.ALLOW else rule.power in findings.powers
+
+
+def _all_below(root: str, analysis: Analysis, sheet: FactSheet) -> bool:
+    """Whether all places of the call lie in `root`, links followed; of a command line those that it changes."""
+    if analysis.line is None:
+        places = [f.resolved for f in sheet.paths]
+    else:
+        places = ["" if steps_through(f.path) else f.resolved for f in sheet.paths if f.op in ("write", "delete")]
+    return bool(places) and all(under(place, root) for place in places)

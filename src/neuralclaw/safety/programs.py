@@ -1,4 +1,4 @@
-"""What programs do: the table `tables/programs.json`. A program is a reader only as far as its options are understood not to write or to run anything."""
+"""What programs do that may do more than read: the table `tables/programs.json`; those that only read are in `reading_programs`."""
 
 from typing import Literal
 
@@ -7,24 +7,9 @@ import msgspec
 from ..types.datafile import by_name, read_data_file
 from ..types.risk import Power, Risk
 from .nameset import Examples, NameSet, NonEmptyNames
+from .reading_programs import READERS
 
 FILE = "safety/tables/programs.json"
-
-
-class Reader(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Programs that only read, unless one of `bad` options is given.
-
-    `bad`: short letters that write or execute; `bad_long`: long names (prefixes count); `valued`: short letters whose value
-    follows; `operands`: `paths` (all are files), `text` (none is), `pattern` (the first is a pattern, the rest files), `one`
-    (a single file; a second operand would be written).
-    """
-
-    names: NonEmptyNames
-    examples: Examples
-    operands: Literal["paths", "text", "pattern", "one"] = "paths"
-    bad: str = ""
-    bad_long: tuple[str, ...] = ()
-    valued: str = ""
 
 
 class Act(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -69,7 +54,6 @@ class SystemReads(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Programs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The file."""
 
-    readers: tuple[Reader, ...]
     acts: tuple[Act, ...]
     subcommands: tuple[Subcommands, ...]
     system_changes: NameSet
@@ -94,7 +78,6 @@ class Programs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 TABLE = read_data_file(FILE, Programs)
 
-READERS = by_name(FILE, TABLE.readers, lambda row: row.names)
 ACTS = by_name(FILE, TABLE.acts, lambda row: row.names)
 SUBCOMMANDS = {
     name: by_name(FILE, program.subcommands, lambda row: row.names) for name, program in by_name(FILE, TABLE.subcommands, lambda row: row.names).items()

@@ -12,18 +12,24 @@ from .analysis_state import AnalysisState, ExpandedCommand, environment, positio
 from .assignments import Assignments
 from .bounds import MAX_TEXT, AnalysisBounds, Exceeded
 from .command_analysis import MAX_DEPTH, TOO_DEEP, plain, run
-from .command_line import CommandLine
+from .command_line import CommandLine, SimpleCommand
+from .control_flow import ControlFlow
 from .expansion import CommandOutput, Expander, ShellScope
+from .lazy_regex import lazy_pattern
 from .paths import HARMLESS_DEVICES, absolute, person_home
 from .redirects import Redirects
 from .shell_words import ShellWord, text_of
 from .syntax import FOLLOW, ODD, WALKED, WORDS, called, continued, hides_blank, parse, side_by_side, side_by_side_words
 from .text_scan import crude
+from .walked import WalkedNodes
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-MAX_LOOP = 16
+PLAIN = lazy_pattern(r"""(?:[^|&;<>()$`\\*?\[\]{}!#~'"\x00-\x08\x0a-\x1f]|'[^']*'|"[^"$`\\!]*")*""")
+"""A line in which a shell would do nothing but split words and take off quotes."""
+WITHOUT_SHELL = frozenset({("echo",), ("printf",), ("pwd",), ("test",), ("true",), ("false",)})
+"""Builtins that are run as programs where they stand alone."""
 
 
 def analyse(text: str, *, cwd: str, workspace: str, policy: Policy, env: Mapping[str, str | None], bounds: AnalysisBounds | None = None) -> CommandLine:
@@ -55,11 +61,17 @@ def analyse(text: str, *, cwd: str, workspace: str, policy: Policy, env: Mapping
         broken=state.broken,
         alters=state.alters,
         simple=walk.plain and len(state.commands) <= 1 and not exceeded,
+        by_argv=walk.plain and len(state.commands) == 1 and not exceeded and _has_an_argv(state.commands[0], text),
         exceeded=exceeded,
     )
 
 
-class _CommandLineWalk:
+def _has_an_argv(command: SimpleCommand, text: str) -> bool:
+    """Whether the program is started with its words as they stand, without a shell."""
+    return bool((command.program or command.argv[:1] in WITHOUT_SHELL) and not command.via and PLAIN.fullmatch(text))
+
+
+class _CommandLineWalk(ControlFlow):
     """One walk over a command line. `plain` stays true while it is one program without operators."""
 
     def __init__(self, policy: Policy, workspace: str, bounds: AnalysisBounds) -> None:
@@ -73,6 +85,7 @@ class _CommandLineWalk:
         self._assigned = Assignments(self.state, self._joined, self._one, self._all)
         self._expander = Expander(self._substitution, bounds, self._evaluated)
         self._defined: dict[str, tuple[set[str], bool]] = {}
+        self._walked = WalkedNodes(bounds)
 
     def text(self, text: str, simple: ExpandedCommand, via: str) -> CommandOutput:
         """Analyse shell code that runs under `via`."""
@@ -89,6 +102,7 @@ class _CommandLineWalk:
         if root.has_error:
             self.state.broken = True
             crude(self.state, joined, simple)
+        self._walked.begin(root)
         inside = msgspec.structs.replace(simple, words=(), via=(*simple.via, via) if via else simple.via, depth=simple.depth + 1)
         return self._walk(root, inside)
 
@@ -111,11 +125,13 @@ class _CommandLineWalk:
             elif name in reached:
                 self.state.understood = False
         evaluated.finish(self.state)
+        self.state.understood &= self.state.broken or self._walked.all()
 
     # -- statements
 
     def _walk(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
         self.bounds.enter()
+        self._walked.see(node)
         result = self._statement(node, at)
         self.bounds.leave()
         return result
@@ -162,12 +178,14 @@ class _CommandLineWalk:
     def _substitution(self, node: "Node") -> CommandOutput:
         """Code inside `$(…)`, backquotes or `<(…)`, run in a scene of its own."""
         self.plain = False
+        self._walked.see(node)
         at = self._current
         inside = msgspec.structs.replace(at, scene=self._copy(at.scene), stdin=None, fed=False, spread=False, depth=at.depth + 1)
         source = text_of(node).strip()
         if source.startswith("$(("):
             self._evaluated("arithmetic", source[3:-2])
         if source.startswith("`") and ("\\" in source or "`" in source[1:-1]):
+            self._walked.see(node, whole=True)
             parts = re.split(r"(?<!\\)`", source[1:-1])
             self.state.understood &= len(parts) == 1
             flows = [self.text(re.sub(r"\\([`\\$])", r"\1", part), inside, "") for part in parts]
@@ -177,36 +195,6 @@ class _CommandLineWalk:
     def _copy(self, scene: ShellScope) -> ShellScope:
         self.bounds.step(len(scene.variables))
         return scene.copy()
-
-    def _on_list(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
-        self.plain = False
-        result = CommandOutput("")
-        unsure = False
-        for child in node.children:
-            if child.type == "||":
-                unsure = True
-            elif child.is_named:
-                result = result.then(self._maybe(child, at) if unsure else self._walk(child, at))
-        return result
-
-    def _maybe(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
-        """Code that may or may not run: what it changes is unsure afterwards."""
-        scene = at.scene
-        self.bounds.step(3 * len(scene.variables))
-        cwd, before = scene.cwd, dict(scene.variables)
-        result = self._all(node, at) if node.type in WALKED else self._walk(node, at)
-        if scene.cwd != cwd:
-            scene.cwd = None
-        for name, value in scene.variables.items():
-            if before.get(name) != value:
-                scene.variables[name] = (value[0], False)
-        return CommandOutput(None, result.fetched, result.decoded)
-
-    def _on_if_statement(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
-        self.plain = False
-        return self._maybe(node, at)
-
-    _on_while_statement = _on_case_statement = _on_if_statement
 
     def _on_subshell(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
         self.plain = False
@@ -228,27 +216,6 @@ class _CommandLineWalk:
                 result = self._walk(child, stage)
         return result or CommandOutput()
 
-    def _on_for_statement(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
-        """A loop over plain words is walked once for each."""
-        self.plain = False
-        variable = node.child_by_field_name("variable")
-        body = node.child_by_field_name("body")
-        values = [w for c in node.children_by_field_name("value") for w in self._words(c, at)]
-        name = text_of(variable) if variable is not None else ""
-        if body is None:
-            self.state.understood = False
-            return CommandOutput()
-        result = CommandOutput("")
-        evaluated.lasting(self.state, at, name)
-        sure = bool(values) and len(values) <= MAX_LOOP and all(w.known and not w.glob for w in values)
-        for value in values if sure else [ShellWord("", known=False)]:
-            at.scene.variables[name] = (value.text, sure)
-            evaluated.assign(self.state, name, source=value.text if sure and value.text else "$")
-            result = result.then(self._maybe(body, at) if not sure else self._all(body, at))
-        at.scene.variables[name] = ("", False)
-        fetched = any(w.fetched for w in values)
-        return CommandOutput(result.output, result.fetched or fetched, result.decoded)
-
     def _on_function_definition(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
         self.plain = False
         name = text_of(node.child_by_field_name("name") or node)
@@ -263,6 +230,7 @@ class _CommandLineWalk:
             return self._call(name, body, simple)
 
         self.state.functions[name] = call
+        at.scene.functions |= {name}
         return CommandOutput("")
 
     def _call(self, name: str, body: "Node", simple: ExpandedCommand) -> CommandOutput:
@@ -315,16 +283,6 @@ class _CommandLineWalk:
             return self._assigned.arithmetic(text[2:-2], node, at)
         return self._all(node, at)
 
-    def _on_c_style_for_statement(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
-        """Its head is arithmetic, in three parts; the body may run or not."""
-        self.plain = False
-        body = node.child_by_field_name("body")
-        if body is None:
-            self.state.understood = False
-            return CommandOutput()
-        self._assigned.head(node, body, at)
-        return self._maybe(body, at)
-
     def _evaluated(self, kind: str, text: str) -> None:
         """An expansion that evaluates text once more."""
         check = evaluated.expansion if kind == "expansion" else evaluated.arithmetic
@@ -336,6 +294,7 @@ class _CommandLineWalk:
         return self._command(node, at, [])
 
     def _command(self, node: "Node", at: ExpandedCommand, more: list[ShellWord]) -> CommandOutput:
+        self._walked.see(node)
         words: list[ShellWord] = []
         assigned: list[str] = []
         redirected = at
@@ -347,16 +306,25 @@ class _CommandLineWalk:
                 assigned.append(self._assigned.assign(child, msgspec.structs.replace(at, scene=scene)))
                 self.plain = False
             elif child.type in ("file_redirect", "heredoc_redirect", "herestring_redirect"):
-                redirected, extra = self._redirects.redirect(child, redirected)
+                redirected, extra = self._redirect(child, redirected)
                 words += extra
             elif child.type != "comment":
                 words += self._joined(group, at)
         words += more
         for name in assigned:
             environment(self.state, at, name)
+            if name in at.scene.variables:  # a function, or text that is evaluated, sees the new value
+                at.scene.variables[name] = ("", False)
         if not words:
             return CommandOutput("")
         return run(self.state, msgspec.structs.replace(redirected, words=tuple(words)))
+
+    def _redirect(self, node: "Node", at: ExpandedCommand) -> tuple[ExpandedCommand, list[ShellWord]]:
+        self._walked.see(node)
+        for child in node.named_children if node.type == "heredoc_redirect" else ():
+            if child.type == "file_redirect":
+                self._walked.see(child)
+        return self._redirects.redirect(node, at)
 
     def _on_redirected_statement(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
         """Redirections are judged first, then the statement reads what they feed it; a here-document's line may continue behind its mark."""
@@ -365,7 +333,7 @@ class _CommandLineWalk:
         redirects = node.children_by_field_name("redirect")
         redirected, more = at, []
         for child in redirects:
-            redirected, extra = self._redirects.redirect(child, redirected)
+            redirected, extra = self._redirect(child, redirected)
             more += extra
         if body is None:
             result = run(self.state, msgspec.structs.replace(redirected, words=tuple(more)))

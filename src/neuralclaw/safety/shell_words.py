@@ -42,6 +42,8 @@ class ShellWord(msgspec.Struct, frozen=True):
     glob: bool = False
     fetched: bool = False
     decoded: bool = False
+    wild: bool = False
+    """It is not known, but it is one word that the wildcards in `text` match: a loop over names of files gave it."""
 
     @property
     def shown(self) -> str:
@@ -55,9 +57,12 @@ class WordPiece(msgspec.Struct):
     known: bool = True
     fetched: bool = False
     decoded: bool = False
+    wild: bool = False
+    """What is not known of it is what the wildcards in it match."""
 
     def add(self, other: "WordPiece") -> None:
         self.text += other.text
+        self.wild = (self.known or self.wild) and (other.known or other.wild) and (self.wild or other.wild)
         self.known &= other.known
         self.fetched |= other.fetched
         self.decoded |= other.decoded
@@ -162,9 +167,9 @@ def finish(piece: WordPiece, raw: str, tilde: Callable[[str], str | None], bound
                 head, slash, rest = part.partition("/")
                 home = tilde(plain(head))
                 part, known = (quoted(home) + slash + rest, known) if home is not None else (part, False)
-            glob = any(c in part for c in "*?[")
+            glob = piece.wild or any(c in part for c in "*?[")
             bounds.step()
-            words.append(ShellWord(plain(part), known, raw, glob, piece.fetched, piece.decoded))
+            words.append(ShellWord(plain(part), known, raw, glob, piece.fetched, piece.decoded, piece.wild))
     if not words and not piece.known:
         words.append(ShellWord("", False, raw, False, piece.fetched, piece.decoded))
     return words

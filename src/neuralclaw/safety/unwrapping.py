@@ -27,6 +27,8 @@ def wrapper(state: AnalysisState, simple: ExpandedCommand, name: str) -> Command
 
 
 def _wrapped(state: AnalysisState, simple: ExpandedCommand, name: str, found: InnerCommand) -> CommandOutput:
+    simple = simple if name in ("time", "coproc") else msgspec.structs.replace(simple, scene=simple.scene.outside())
+    state.understood &= WRAPPERS[name].plain
     for blocked in blocks.check(call_of(state, simple, name)):
         state.block(blocked)
     if not found.sure:
@@ -48,8 +50,9 @@ def _wrapped(state: AnalysisState, simple: ExpandedCommand, name: str, found: In
 
 def _elsewhere(scene: ShellScope, directory: ShellWord) -> ShellScope:
     """The scene in another directory, which is not known where the word is not."""
-    known = directory.known and not directory.glob
-    return ShellScope(directory_in(directory.text, scene.cwd) if known else None, scene.home, dict(scene.variables))
+    there = scene.outside()
+    there.cwd = directory_in(directory.text, scene.cwd) if directory.known and not directory.glob else None
+    return there
 
 
 def _suffixes(state: AnalysisState, simple: ExpandedCommand) -> None:
@@ -92,7 +95,7 @@ def _shell(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandO
         state.block(blocks.block("block.download_run", what=name))
     if not script.known or simple.fed:
         unresolved(state, simple, name)
-    scene = ShellScope(simple.scene.cwd, simple.scene.home, dict(simple.scene.variables))
+    scene = simple.scene.outside(variables=False)
     positional(scene, args[place + 1 :])
     return state.parse(script.text, msgspec.structs.replace(simple, scene=scene), f"{name} -c")
 
@@ -112,6 +115,7 @@ def _eval(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandOu
 def _xargs(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandOutput | None:
     """The inner command gets further arguments from standard input: known ones when a plain `echo` feeds it."""
     found = inner(simple.words, WRAPPERS["xargs"])
+    simple = msgspec.structs.replace(simple, scene=simple.scene.outside())
     if not found.sure:
         state.understood = False
         _suffixes(state, simple)
@@ -160,6 +164,7 @@ def _find(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandOu
             words: list[ShellWord] = []
             for word in args[place + 1 : end]:
                 words += starts if word.text == "{}" else [word]
+            simple = msgspec.structs.replace(simple, scene=simple.scene.outside())
             spread = any(w.text == "{}" for w in args[place + 1 : end])
             state.run(state, simple.inside(words or [ShellWord("", known=False)], f"find {args[place].text}", spread=spread, stdin=None))
             place = end
@@ -172,7 +177,7 @@ def _env(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandOut
     found = inner(simple.words, WRAPPERS["env"], assignments=True)
     if found.directory is not None:
         simple = msgspec.structs.replace(simple, scene=_elsewhere(simple.scene, found.directory))
-    for place, word in enumerate(simple.words[1:], 1):
+    for place, word in enumerate(simple.words[1 : found.start], 1):
         text = word.text
         if text in ("-S", "--split-string", "-vS") and place + 1 < len(simple.words):
             return state.parse(" ".join(w.text for w in simple.words[place + 1 :]), simple, "env -S")
@@ -210,6 +215,7 @@ def _command(state: AnalysisState, simple: ExpandedCommand, name: str) -> Comman
 def _flock(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandOutput | None:
     for place, word in enumerate(simple.words[:-1]):
         if word.text in ("-c", "--command"):
+            state.understood = False
             state.judge(state, msgspec.structs.replace(simple, words=simple.words[:place]), name)
             return state.parse(simple.words[place + 1].text, simple, name)
     return wrapper(state, simple, name) if name != "script" else None

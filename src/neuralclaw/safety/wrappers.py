@@ -25,6 +25,8 @@ class Wrapper(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     long_valued: tuple[str, ...] = ()
     skip: int = 0
     joined: bool = False
+    plain: bool = False
+    """It does nothing of its own: the line reads where the inner command does."""
     directory: str = ""
     """The option that names where the inner command runs: its letter."""
 
@@ -57,7 +59,6 @@ def inner(words: Sequence[ShellWord], wrapper: Wrapper, *, assignments: bool = F
     ended = False
     while i < len(words):
         text = words[i].text
-        sure &= words[i].known or skip == 0
         if text == "--" and not ended:
             ended, step = True, 1
         elif text.startswith("--") and not ended:
@@ -74,6 +75,7 @@ def inner(words: Sequence[ShellWord], wrapper: Wrapper, *, assignments: bool = F
             skip, step = skip - 1, 1
         else:
             break
+        sure &= all(word.known and not word.glob for word in words[i : i + step])
         options += words[i : i + step]
         i += step
     return InnerCommand(min(i, len(words)), sure, tuple(options), directory)

@@ -1,10 +1,12 @@
 """The files that a path with wildcards means, as a shell would find them."""
 
+import fnmatch
 import os
 import re
 import stat
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from itertools import islice
 
 WILD = frozenset("*?[")
 MOST = 2_000
@@ -26,7 +28,8 @@ def expanded(path: str) -> list[str]:
     for number, part in enumerate(parts):
         last = number == len(parts) - 1
         if is_wild(part):
-            found = [f"{place}/{name}" for place in found for name in _names(place or "/", part, directories=not last)]
+            names = (f"{place}/{name}" for place in found for name in _names(place or "/", part, directories=not last))
+            found = list(islice(names, MOST + 1))
         else:
             found = [f"{place}/{part}" for place in found]
         if len(found) > MOST:
@@ -36,14 +39,11 @@ def expanded(path: str) -> list[str]:
 
 def _names(directory: str, pattern: str, *, directories: bool) -> Iterator[str]:
     """Names in the directory that fit; a name that begins with a point only where the pattern does."""
-    fits, count = _fitting(pattern), 0
+    fits = _fitting(pattern)
     try:
         with os.scandir(directory) as entries:
             for entry in entries:
                 if fits(entry.name) and (pattern[0] == "." or entry.name[0] != ".") and not (directories and not _may_hold(entry)):
-                    count += 1
-                    if count > MOST:
-                        raise TooManyFound(directory)
                     yield entry.name
     except OSError:
         return
@@ -59,8 +59,6 @@ def _may_hold(entry: "os.DirEntry[str]") -> bool:
 @lru_cache(maxsize=64)
 def _fitting(pattern: str) -> Callable[[str], object]:
     """Whether a name fits one part of a path."""
-    text = "".join(
-        ".*" if token[0] == "*" else "." if token == "?" or (token[0] == "[" and len(token) > 1) else re.escape(token)
-        for token in re.findall(r"\*+|\?|\[[!^]?\]?[^\]]*\]|.", pattern, re.DOTALL)
-    )
-    return re.compile(text, re.DOTALL).fullmatch
+    tokens = re.findall(r"\*+|\?|\[[!^]?\]?[^\]]*\]|.", pattern, re.DOTALL)
+    plain = "".join("*" if token[0] == "*" else "?" if token[0] == "[" and len(token) > 1 else "[[]" if token == "[" else token for token in tokens)
+    return re.compile(fnmatch.translate(plain)).match

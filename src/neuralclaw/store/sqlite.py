@@ -25,6 +25,7 @@ from .connection import check_home, make_home, open_writer, store_error
 from .derived_tables import DerivedTables
 from .entry_writer import Prepared, prepare
 from .folding import Attach, append_job, unattached
+from .given_grants import job_of
 from .leases import Acquire, Presence, Release, alive, shown
 from .memory_tables import MemoryTables
 from .mending import MendState
@@ -148,7 +149,8 @@ class SqliteStore:
         check_text("the name of a session", session)
         heavy = sum(len(blob) for draft in drafts for blob in draft.blobs) > _HEAVY
         prepared = await anyio.to_thread.run_sync(self._prepare, drafts) if heavy else self._prepare(drafts)
-        job = append_job(self._derived, [p.kind for p in prepared])
+        kinds = [p.kind for p in prepared]
+        job = job_of(append_job(self._derived, kinds), kinds)
         entries: list[Entry] = await self._write(job(session, prepared, lease, rows, self._clock.now))
         return entries
 

@@ -5,6 +5,7 @@ import sqlite3
 from ..types.entries import Entry, rfc3339
 from ..types.events import ApprovalRequested, ApprovalResolved, GrantRevoked
 from ..types.grants import Scope, StandingGrant
+from .given_grants import given_grants
 from .verified import entries_of, entry_at
 
 _STANDING = "SELECT q.id, q.record, s.record FROM scopes s JOIN questions q ON q.session = s.session AND q.answer = s.record WHERE s.place = 0"
@@ -26,7 +27,8 @@ def grant_rows(c: sqlite3.Connection, session: str | None, workspace: str | None
             revoked[grant.session] = entries_of(c, grant.session, ("grant.revoked",))
         if not _taken_back(revoked[grant.session], name, answered):
             found.append(grant)
-    return found
+    given = given_grants(c).values()
+    return found + [g for g in given if (g.lasts == "always" or session in (None, g.session)) and workspace in (None, g.workspace)]
 
 
 def _taken_back(entries: list[Entry] | None, name: str, answered: int) -> bool:

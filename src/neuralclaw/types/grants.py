@@ -18,16 +18,23 @@ class Scope(msgspec.Struct, frozen=True):
     """One part of what a `session` or `always` answer covers: a command, a directory, a host with its port, or a tool's arguments.
 
     A scope covers what has the same `value` and nothing else. `value`: of a directory its real path, of a host `HOST:PORT`, of a command and of
-    arguments all that makes it the same one, as JSON (`safety.scopes`).
+    arguments all that makes it the same one, as JSON (`safety.scopes`). One of kind `below` covers what its `tool`, here a `PlaceOp`, does below the real
+    path `value`.
 
     `definition`: the digest of the tool (`ToolSpec.digest`), so that another tool of its name is not covered. "" for a built-in tool, which its name
     identifies, and for arguments, whose value holds the digest. Scopes of earlier versions have none: they cover built-in tools alone.
     """
 
-    kind: Literal["program", "directory", "host", "tool"]
+    kind: Literal["program", "directory", "host", "tool", "below"]
     value: str
     tool: str
     definition: str = ""
+
+    def within(self, other: "Scope") -> bool:
+        """Whether it covers no more than the other one."""
+        if self.kind != "below" or other.kind != "below":
+            return self == other
+        return self.tool == other.tool and (self.value == other.value or self.value.startswith(other.value.rstrip("/") + "/"))
 
     @property
     def tool_digest(self) -> str:
@@ -38,8 +45,16 @@ class Scope(msgspec.Struct, frozen=True):
         return str(digest[0]) if digest else ""  # those of earlier versions have none
 
 
+PlaceOp = Literal["read", "write", "delete"]
+"""What a grant for a place lets calls do there."""
+
+
 class StandingGrant(msgspec.Struct, frozen=True, kw_only=True):
-    """A `session` or `always` answer that is in force. `grant_id` is the id of its question, `covers` what the person read there."""
+    """A `session` or `always` answer that is in force, or a grant that was given before any question. `grant_id` is the id of its question, `covers` what
+    the person read there.
+
+    `until` in epoch seconds, `uses` calls at most; None: without such an end. `used`: the uses so far (`GrantUsed.use`). `given`: there was no question.
+    """
 
     grant_id: str
     lasts: Literal["session", "always"]
@@ -52,6 +67,38 @@ class StandingGrant(msgspec.Struct, frozen=True, kw_only=True):
     since: str
     """RFC 3339, UTC."""
     scopes: tuple[Scope, ...] = ()
+    until: float | None = None
+    uses: int | None = None
+    used: tuple[str, ...] = ()
+    given: bool = False
+    parent: str = ""
+
+    def holds(self, now: float) -> bool:
+        """Whether it counts at this moment (epoch seconds) for one more call."""
+        return (self.until is None or now < self.until) and (self.uses is None or len(self.used) < self.uses)
+
+    def without(self, use: str) -> "StandingGrant":
+        """As it was before this use of it: what it counts for the call that has the use."""
+        return msgspec.structs.replace(self, used=tuple(one for one in self.used if one != use)) if use in self.used else self
+
+    def narrowed(self, name: str, session: str, *, scopes: tuple[Scope, ...] = (), until: float | None = None, uses: int | None = None) -> "StandingGrant":
+        """What a session that this one starts may be given of it: some of its scopes or places below them, no longer and no more often, for that session
+        alone. Raises `ValueError` for what would be wider."""
+        scopes = scopes or self.scopes
+        if wider := [scope for scope in scopes if not any(scope.within(mine) for mine in self.scopes)]:
+            raise ValueError(f"the grant {self.grant_id} does not cover {wider[0].value}")
+        left = None if self.uses is None else max(0, self.uses - len(self.used))
+        return msgspec.structs.replace(
+            self,
+            grant_id=name,
+            session=session,
+            lasts="session",
+            scopes=scopes,
+            until=min((end for end in (self.until, until) if end is not None), default=None),
+            uses=min((count for count in (left, uses) if count is not None), default=None),
+            used=(),
+            parent=self.grant_id,
+        )
 
     @property
     def definition(self) -> str:

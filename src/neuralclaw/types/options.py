@@ -4,8 +4,8 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from .actions import Origin
-from .risk import Decision, Risk, Tier, Trust
+from .actions import Origin, Who
+from .risk import Decision, Power, Risk, Tier, Trust
 
 ApprovalsMode = Literal["ask", "none", "park", "auto"]
 Positive = Annotated[int, msgspec.Meta(ge=1)]
@@ -62,18 +62,28 @@ class StartOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OwnerRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A rule of the owner (`safety.rules`). Every condition that is set must match; a later issue adds conditions.
+    """A rule of the owner (`safety.rules`). Every condition that is set must match.
 
-    `command` is a prefix of an argv (`git push`), `path` a directory or file, `host` a host name, `tool` a tool's name.
+    `command` is a program with its subcommand and options (`git push`), `path` a directory or file, `host` a host name, `tool` a tool's name, `power` one that
+    the call has. `label` is a label of what was read, or the beginning of one (`external`, `external:web`); `soul`, `who`, `present` and `channel` are those of
+    the session.
     """
 
     id: str
     decision: Decision
     reason: str = ""
+    alternative: str | None = None
+    """What to do instead, told with a refusal or a question."""
     tool: str | None = None
     command: str | None = None
     path: str | None = None
     host: str | None = None
+    power: Power | None = None
+    label: str | None = None
+    soul: str | None = None
+    who: Who | None = None
+    present: bool | None = None
+    channel: str | None = None
     inside: bool = False
     """With `allow` and `host`: the host, as it is written there, may lie into a private network or to this machine. A network address, and a name such as
     `localhost` or `nas.local`, can mean nothing else and needs no word; any other name needs this one, as its owner could lead it inside."""

@@ -65,8 +65,10 @@ def sentence(body: e.Body, kinds: Mapping[str, Sentence] = NO_KINDS) -> str:
 def summary(body: e.AnyBody) -> EventSummary:
     """What an event of a built-in kind says."""
     match body:
-        case e.Inbound() | e.Cancel() | e.Erased() | e.GrantRevoked() | e.ApprovalRequested() | e.ApprovalResolved():
+        case e.Inbound() | e.Cancel() | e.Erased() | e.ApprovalRequested() | e.ApprovalResolved():
             return _of_people(body)
+        case e.GrantGiven() | e.GrantUsed() | e.GrantRevoked():
+            return _of_grants(body)
         case e.TurnStarted() | e.Message() | e.Nudge() | e.RetryEvent() | e.LimitHit() | e.TurnFinished():
             return _of_turn(body)
         case e.DecisionMade() | e.ToolStarted() | e.ToolFinished():
@@ -84,7 +86,20 @@ def summary(body: e.AnyBody) -> EventSummary:
             assert_never(body)
 
 
-def _of_people(body: e.Inbound | e.Cancel | e.Erased | e.GrantRevoked | e.ApprovalRequested | e.ApprovalResolved) -> EventSummary:
+def _of_grants(body: e.GrantGiven | e.GrantUsed | e.GrantRevoked) -> EventSummary:
+    """What becomes of a grant."""
+    match body:
+        case e.GrantGiven(grant_id=grant, by=by, covers=covers):
+            return EventSummary(f"{_who(by)} gives the grant {grant}", covers)
+        case e.GrantUsed(grant_id=grant, session=session, call_id=call_id):
+            return EventSummary(f"the grant {grant} is used in {session}", facts={"call_id": call_id})
+        case e.GrantRevoked(grant_id=grant, by=by):
+            return EventSummary(f"{_who(by)} takes back the grant {grant}")
+        case _:
+            assert_never(body)
+
+
+def _of_people(body: e.Inbound | e.Cancel | e.Erased | e.ApprovalRequested | e.ApprovalResolved) -> EventSummary:
     """What a person or a program said to the agent, and what it asked them."""
     match body:
         case e.Inbound(text=text, by=by, queued=queued, images=images):
@@ -95,8 +110,6 @@ def _of_people(body: e.Inbound | e.Cancel | e.Erased | e.GrantRevoked | e.Approv
             return EventSummary(f"{_who(by)} {done}", facts={"by": by})
         case e.Erased(entries=entries, by=by):
             return EventSummary(f"{_who(by)} erased {'entry' if len(entries) == 1 else 'entries'} {', '.join(map(str, entries))}")
-        case e.GrantRevoked(grant_id=grant, by=by):
-            return EventSummary(f"{_who(by)} takes back the grant {grant}")
         case e.ApprovalRequested(approval_id=question, action=action, summary=asked, choices=choices, call_id=call_id, risk=risk):
             text = f"{asked or f'{action.tool} wants to run: {action.show}'} ({', '.join(choices)})"
             return EventSummary(f"question {question} is asked", text, facts={"call_id": call_id, "approval_id": question, "risk": str(risk)})

@@ -8,6 +8,7 @@ import msgspec
 from ...capability import Capability, Verb
 from ...plugins import load
 from ...runtime.record_verbs import RecordQueries
+from ...types.grants import PlaceOp
 from ..capability_context import BuiltInContext
 from ..option_checks import RESERVED
 
@@ -78,6 +79,21 @@ async def answer_approval(context: BuiltInContext, approval_id: str, decision: S
 async def list_grants(context: BuiltInContext) -> list[dict[str, Any]]:
     """The answers for a session or for ever that are in force, oldest first."""
     return await queries_of(context).grants()
+
+
+async def add_grant(
+    context: BuiltInContext,
+    op: PlaceOp,
+    path: str,
+    *,
+    lasting: str = "1h",
+    uses: Annotated[int, msgspec.Meta(ge=1)] | None = None,
+    session: str = "",
+) -> dict[str, Any]:
+    """Let calls of this workspace do something below a directory, for a time and a number of calls, without a question. Raises `UsageError`."""
+    giving = load("record.giving")(context.store, context.clock, context.home.policy, context.notify, context.who)
+    done: dict[str, Any] = await giving.add(op=op, path=path, workspace=context.workspace, lasting=lasting, uses=uses, session=session)
+    return done
 
 
 async def revoke_grant(context: BuiltInContext, grant_id: str) -> dict[str, Any]:
@@ -195,6 +211,22 @@ GRANTS = Capability(
             empty="no answer holds for a session or for ever",
             reads=True,
             needs="record",
+        ),
+        Verb(
+            name="grants.add",
+            summary="Let calls of this workspace read, write or delete below a directory, for a time and a number of calls, without a question.",
+            run=add_grant,
+            example="neuralclaw grants add write ~/docs --for 1h --uses 20",
+            help={
+                "op": "what they may do there",
+                "path": "the directory; what lies below it is covered",
+                "lasting": "how long it holds: 90s, 20m, 1h, 2d; 30d at most",
+                "uses": "how many calls it lets run; else any number",
+                "session": "only for calls of this session",
+            },
+            spelled={"op": "read|write|delete", "path": "DIR", "lasting": "--for TIME", "uses": "--uses N", "session": "--session ID"},
+            render=_text("given"),
+            begins_no_turn=True,
         ),
         Verb(
             name="grants.revoke",

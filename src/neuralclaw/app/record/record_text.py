@@ -75,9 +75,16 @@ def grant_lines(rows: list[dict[str, Any]]) -> Lines:
     for row in rows:
         lines.append((exact(f"{row['grant_id']}  {row['covers']}"), "bold"))
         lines.append((exact(f"            {row['lasts']}, session {row['session']}, workspace {row['workspace']}, by {row['by']}, {row['since']}"), ""))
+        if row["uses"] is not None:
+            lines.append((f"            used {row['used']} of {row['uses']}", ""))
         if row["definition"]:
             lines.append((typed(f"            for the definition {row['definition']} of {row['tool']}; now: neuralclaw tools show {row['tool']}"), ""))
     return lines
+
+
+def given_lines(grant: Mapping[str, Any]) -> Lines:
+    """What was given, and how it is taken back."""
+    return [(exact(f"gave {grant['grant_id']}: {grant['covers']}"), ""), (typed(f"take it back with: neuralclaw grants revoke {grant['grant_id']}"), "")]
 
 
 def revoked_lines(grant: Mapping[str, Any]) -> Lines:

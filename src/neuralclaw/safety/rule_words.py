@@ -1,0 +1,100 @@
+"""Whether a command is one that an owner's rule names: program and subcommand, whatever options stand before and between them."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import msgspec
+
+from ..types.datafile import by_name, read_data_file
+from .nameset import NonEmptyNames, NonEmptyText
+
+FILE = "safety/tables/global_options.json"
+SYSTEM_PROGRAMS = ("/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/")
+"""Where a program by its path is the one that its name says, so that a rule which allows the name allows it."""
+
+
+class GlobalOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Options of programs that stand before the subcommand: those that take the next word as their value, and those that do not."""
+
+    names: NonEmptyNames
+    valued: tuple[NonEmptyText, ...]
+    flags: tuple[NonEmptyText, ...]
+    examples: Annotated[dict[NonEmptyText, str], msgspec.Meta(min_length=1)]
+    """Commands with their subcommand."""
+
+
+class GlobalOptionsTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The file."""
+
+    programs: tuple[GlobalOptions, ...]
+
+
+TABLE = read_data_file(FILE, GlobalOptionsTable)
+OPTIONS = by_name(FILE, TABLE.programs, lambda row: row.names)
+
+
+def is_prefix(command: str, argv: Sequence[str]) -> bool:
+    """Whether the command begins with the words of the rule as they are written: what a rule that allows needs. A program by its path counts where the
+    system keeps its programs."""
+    words = command.split()
+    if not words or not argv:
+        return False
+    first = argv[0]
+    if "/" not in words[0]:
+        first = next((first[len(place) :] for place in SYSTEM_PROGRAMS if first.startswith(place)), first)
+    return [first, *argv[1 : len(words)]] == words
+
+
+def names(command: str, argv: Sequence[str]) -> bool:
+    """Whether the command is the one that the rule names, in any spelling: the program by any path, its subcommand after options, options anywhere. A word
+    after an option that the table does not have is read both as its value and as the next word."""
+    words = command.split()
+    if not words or not argv or _base(words[0]) != _base(argv[0]):
+        return False
+    return all(_has(option, argv[1:]) for option in words[1:] if _is_option(option)) and _in_order(
+        [word for word in words[1:] if not _is_option(word)], argv[1:], OPTIONS.get(_base(argv[0]))
+    )
+
+
+def _base(program: str) -> str:
+    return program.rsplit("/", 1)[-1]
+
+
+def _is_option(word: str) -> bool:
+    return len(word) > 1 and word.startswith("-")
+
+
+def _has(option: str, args: Sequence[str]) -> bool:
+    """Whether the option stands among the arguments: whole, with a value, or its letters in any bundle of letters."""
+    if any(arg == option or arg.startswith(f"{option}=") for arg in args):
+        return True
+    if option.startswith("--") or not option[1:].isalpha():
+        return False
+    letters = {letter for arg in args if arg.startswith("-") and not arg.startswith("--") for letter in arg[1:]}
+    return set(option[1:]) <= letters
+
+
+def _in_order(words: Sequence[str], args: Sequence[str], options: GlobalOptions | None) -> bool:
+    """Whether the words come one after the other with nothing but options between them. A reading is how many words it has found, and whether the next
+    argument is the value of an option."""
+    readings = {(0, False)}
+    for arg in args:
+        if any(found == len(words) for found, _ in readings):
+            return True
+        later = set[tuple[int, bool]]()
+        for found, is_value in readings:
+            if is_value:
+                later.add((found, False))
+            elif words[found] == arg:
+                later.add((found + 1, False))
+            elif _is_option(arg):
+                later.update((found, one) for one in _values_after(arg, options))
+        readings = later
+    return any(found == len(words) for found, _ in readings)
+
+
+def _values_after(option: str, options: GlobalOptions | None) -> tuple[bool, ...]:
+    """Whether the argument after the option is its value; both where that is not known."""
+    if "=" in option or (options is not None and option in options.flags):
+        return (False,)
+    return (True,) if options is not None and option in options.valued else (False, True)
