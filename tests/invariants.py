@@ -33,6 +33,7 @@ STANDING = {
     "secrets.nowhere": "No configured secret in a prompt, log, event or journal, also when it is split over deltas.",
     "later_run.put-back": "What a command changes unasked in a known place that code is later run from is put back, also after a cancel or a kill.",
     "undo.nothing-lost": "Undo and redo overwrite no later edit, and remove nothing that they cannot bring back.",
+    "claims.marked": "An answer that says something was done which no finished call of its turn backs is marked in its end.",
     "sessions.one-turn": "One turn at a time per session.",
     "sessions.no-delay": "A slow session or subscriber never delays another.",
 }

@@ -16,13 +16,14 @@ from ..types.labels import AGENT, Labels, join
 from ..types.messages import Failure, Finished, ModelReply, Notice, ReasoningPart, Request, Retrying, TextPart, ToolCall, Usage
 from ..types.signals import Parked
 from . import circuit_breakers
+from .claim_evidence import find_unbacked
 from .context import images_of, with_pictures
 from .prompt import GO_ON, promises_work
 from .redaction import SafeDeltas, safe_beginning, safe_ends
 from .sources import read_sources
 from .toolcalls import run_calls
 from .turn import Turn
-from .turn_end import end_cancelled, end_late, finish, stop_late_calls, time_limit
+from .turn_end import answer, end_cancelled, end_late, finish, stop_late_calls, time_limit
 
 log = logging.getLogger(__name__)
 
@@ -68,12 +69,13 @@ async def go_on(turn: Turn) -> None:
             await finish(turn.record, "failed", kept, error=ErrorInfo(state.error.kind, state.error.text))
         elif (limit := circuit_breakers.fired(state, turn.record.options.limits)) is not None:
             await turn.record.journal.append(limit)
-        elif (answer := state.answer) is None:
+        elif (reply := state.answer) is None:
             await think(turn)
-        elif not state.nudged and promises_work(answer.text) and turn.equipment.definitions and turn.equipment.model.info.language:
+        elif not state.nudged and promises_work(reply.text) and turn.equipment.definitions and turn.equipment.model.info.language:
             await turn.record.journal.append(Nudge(text=GO_ON))
         else:
-            await finish(turn.record, "done", answer.text)
+            unbacked = find_unbacked(reply.text, state.calls) if turn.equipment.model.info.language else ()
+            await answer(turn.record, reply.text, unbacked=unbacked)
 
 
 async def think(turn: Turn) -> None:

@@ -2,6 +2,9 @@
 
 from collections.abc import Sequence
 
+import msgspec
+
+from ..types.claims import AnswerClaim
 from ..types.events import Durable, ErrorInfo, LimitHit, TurnFinished, TurnStatus
 from ..types.labels import Labels
 from ..types.records import OutboxItem
@@ -35,6 +38,11 @@ async def stop_late_calls(turn: TurnRecord) -> None:
 def time_limit(turn: TurnRecord) -> LimitHit:
     """What says that the turn's time is up."""
     return circuit_breakers.out_of_time(turn.state, turn.options.limits)
+
+
+async def answer(turn: TurnRecord, text: str, *, unbacked: tuple[AnswerClaim, ...]) -> None:
+    """End the turn with the model's answer. `unbacked`: what it claims and no call backs."""
+    await record_end(turn, msgspec.structs.replace(ending(turn, "done", text), unbacked=unbacked))
 
 
 async def finish(turn: TurnRecord, status: TurnStatus, text: str, *, waiting: tuple[str, ...] = (), error: ErrorInfo | None = None) -> None:

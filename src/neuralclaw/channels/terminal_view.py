@@ -34,7 +34,7 @@ from ..types.events import (
     TurnStarted,
     Unreadable,
 )
-from ..types.sentences import says_itself, sentence
+from ..types.sentences import says_itself, sentence, unbacked_sentence
 from .command_hints import answer_command, typed
 from .question_prompts import outcome
 from .screen import Screen, exact
@@ -223,6 +223,8 @@ class TerminalView:
         elif body.text and self._answer and not shown:
             self.out.line(body.text.removesuffix("\n"))
         self._streamed = self._limit = self._retried = ""
+        if unbacked := unbacked_sentence(body):
+            self.err.line(exact(unbacked), "yellow")
         for question in body.waiting:
             self.err.line(answer_command(question, self._choices.get(question, ("once", "no"))), "yellow")
         if body.waiting:

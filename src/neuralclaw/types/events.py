@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from .claims import AnswerClaim
 from .messages import ContentPart, Image, ReasoningState, StopReason, ToolCall, Usage
 from .options import TurnOptions
 from .questions import AnswerDecision, Covers, Shown
@@ -295,6 +296,8 @@ class TurnFinished(Body, frozen=True, kw_only=True, tag="turn.finished"):
     refused: tuple[Refusal, ...] = ()
     waiting: tuple[str, ...] = ()
     error: ErrorInfo | None = None
+    unbacked: tuple[AnswerClaim, ...] = ()
+    """What the answer says was done and no finished call of the turn backs."""
 
 
 class TextDelta(Body, frozen=True, kw_only=True, tag="text.delta"):

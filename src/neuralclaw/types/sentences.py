@@ -171,6 +171,15 @@ def _of_call(body: e.DecisionMade | e.ToolStarted | e.ToolFinished) -> EventSumm
             assert_never(body)
 
 
+def unbacked_sentence(body: e.TurnFinished) -> str:
+    """What is said behind an answer that claims what no call did; "" where it claims no such thing."""
+    if not body.unbacked:
+        return ""
+    texts = list(dict.fromkeys(claim.text for claim in body.unbacked))
+    more = f" and {len(texts) - 1} more" if len(texts) > 1 else ""
+    return f"No finished call of this turn backs this statement: “{texts[0]}”{more}"
+
+
 def says_itself(body: e.ToolFinished) -> bool:
     """Whether the text of a call that gave nothing back says by itself that it was stopped, or that a person said no to it."""
     return bool(body.metadata.keys() & {"stopped", "no_by"})

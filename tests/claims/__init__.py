@@ -1,0 +1,1 @@
+"""The claims of an answer, held against the calls of its turn."""
