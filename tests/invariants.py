@@ -12,6 +12,8 @@ STANDING = {
     "gate.nobody-refuses": "A missing approver refuses.",
     "gate.expired-refuses": "An expired approval refuses.",
     "gate.bounded": "No analysis that stopped at a bound is allowed.",
+    "gate.low-earned": "A command line is LOW only where all of it was walked and each option is on its program's list of reading options.",
+    "gate.unconfined-asks": "Without a sandbox only one reading program, without a shell, runs unasked.",
     "gate.covers": "A standing answer allows what its words say and nothing wider, and an `always` only in its workspace.",
     "journal.started-first": "An effect's `started` is durable before it runs.",
     "journal.finished-once": "A finished effect never runs twice.",

@@ -48,8 +48,10 @@ class FakeFacts:
         addresses: dict[str, tuple[str, ...]] | None = None,
         allowed: tuple[str, ...] = (),
         scripts: dict[str, str] | None = None,
+        undo_covers: bool = False,
+        unconfined: bool = False,
     ) -> None:
-        self.scripts = scripts
+        self.scripts, self.undo_covers, self.unconfined = scripts, undo_covers, unconfined
         self.links, self.digests, self.programs = links or {}, digests or {}, programs or {}
         self.addresses, self.allowed, self.looks = addresses or {}, allowed, 0
 
@@ -73,7 +75,7 @@ class FakeFacts:
         programs = {name: self.programs.get(name, f"/usr/bin/{name}" if "/" not in name else normpath(name)) for name in wants.programs}
         addresses = {h: self.addresses.get(h, ()) for h in wants.hosts}
         scripts = dict.fromkeys(wants.scripts, "5" * 64) if self.scripts is None else {s: self.scripts[s] for s in wants.scripts if s in self.scripts}
-        return FactSheet(paths=tuple(paths), programs=programs, addresses=addresses, scripts=scripts)
+        return FactSheet(paths=tuple(paths), programs=programs, addresses=addresses, scripts=scripts, undo_covers=self.undo_covers, unconfined=self.unconfined)
 
     def _resolve(self, path: str) -> str:
         for link, target in self.links.items():

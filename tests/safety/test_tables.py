@@ -11,7 +11,7 @@ import pytest
 
 from neuralclaw import safety
 from neuralclaw.errors import ConfigError
-from neuralclaw.safety import blocks, git, interpreters, network, programs, readers, wrappers
+from neuralclaw.safety import blocks, git, interpreters, network, programs, reading_programs, wrappers
 from neuralclaw.types.datafile import by_name, decode_table, read_data_file
 from neuralclaw.types.risk import Risk
 
@@ -26,7 +26,7 @@ KINDS: dict[str, Any] = {
     "interpreters.json": interpreters.NameSet,
     "network.json": network.NetworkTable,
     "programs.json": programs.Programs,
-    "readers.json": readers.ReaderTable,
+    "readers.json": reading_programs.ReaderTable,
     "wrappers.json": wrappers.Wrappers,
 }
 
@@ -45,7 +45,7 @@ def rows(table: Any, *path: str) -> Iterator[tuple[str, Any]]:
 
 RISKS = [
     (place, text, risk)
-    for table in (programs.TABLE, readers.TABLE, interpreters.TABLE, git.TABLE, network.TABLE, blocks.CONTENT)
+    for table in (programs.TABLE, reading_programs.TABLE, interpreters.TABLE, git.TABLE, network.TABLE, blocks.CONTENT)
     for place, row in rows(table, type(table).__name__)
     for text, risk in row.examples.items()
 ]
@@ -70,7 +70,7 @@ async def test_a_wrapper_is_taken_off_and_leaves_its_inner_command(names: tuple[
     assert any(via.split()[0] in names for via in found[0].via)
 
 
-@pytest.mark.parametrize("table", [programs.TABLE, readers.TABLE, interpreters.TABLE, git.TABLE, wrappers.TABLE])
+@pytest.mark.parametrize("table", [programs.TABLE, reading_programs.TABLE, interpreters.TABLE, git.TABLE, wrappers.TABLE])
 def test_an_example_uses_what_its_row_is_about(table: Any) -> None:
     beginnings = programs.DANGEROUS_BEGINNINGS
     for place, row in rows(table):

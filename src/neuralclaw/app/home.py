@@ -88,7 +88,7 @@ class Home:
         self.policy: Policy = config.policy(settings, own_data=own, person_home=env.get("HOME", ""), secrets=given, own=own_places())
         self.sandbox = LazySandbox(lambda: sandbox_of(loaded, making=own))
         formats = FileFormats(capabilities_of(loaded).formats(), LazyConverter(lambda: load("converter")()))
-        facts = SystemFacts(self.policy, env.get("PATH", ""), documents=formats, undo_lacks=self._undo_lacks)
+        facts = SystemFacts(self.policy, env.get("PATH", ""), documents=formats, undo_lacks=self._undo_lacks, unconfined=self._unconfined)
         self.gate = PolicyGate(self.policy, facts, clock, read_command, beside=beside)
         self.models = ModelResolver(loaded, self.gate, clock, given=provider)
         self.files = ConfinedFiles(os.path.join(loaded.home, "preimages"))  # noqa: PTH118
@@ -197,6 +197,10 @@ class Home:
             return lacks
         name = self.sandbox.known or await anyio.to_thread.run_sync(lambda: self.sandbox.name)
         return "" if name == "process" else await self.changes.lacks(workspace, copy=runs)
+
+    async def _unconfined(self) -> bool:
+        name: str = self.sandbox.known or await anyio.to_thread.run_sync(lambda: self.sandbox.name)
+        return name == "process"
 
     def _base_prompt(self, workspace: str) -> str:
         return self.redactor.redact(system_prompt(self.loaded.settings.agent.name, workspace))

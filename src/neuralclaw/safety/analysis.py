@@ -130,8 +130,9 @@ def _wants(paths: list[PathWant], hosts: tuple[str, ...], line: CommandLine | No
         programs = tuple(dict.fromkeys(c.program for c in line.commands if c.program))
         scripts = tuple(dict.fromkeys(c.script for c in line.commands if c.script))
     undo = line is not None and not line.only_reads and not line.blocks
+    shell = line is not None and not (line.by_argv and line.only_reads)
     if not wanted and not programs and not hosts:
-        return None if line is None else Wants(cwd=cwd, undo=undo)
+        return None if line is None else Wants(cwd=cwd, undo=undo, shell=shell)
     if len(paths) + len(hosts) > MAX_WANTS:
         raise Exceeded(MANY_PLACES)
-    return Wants(paths=tuple(dict.fromkeys(wanted)), programs=programs, hosts=hosts, scripts=scripts, cwd=cwd, undo=undo)
+    return Wants(paths=tuple(dict.fromkeys(wanted)), programs=programs, hosts=hosts, scripts=scripts, cwd=cwd, undo=undo, shell=shell)

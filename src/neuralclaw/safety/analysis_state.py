@@ -97,7 +97,9 @@ def unresolved(state: AnalysisState, simple: ExpandedCommand, name: str) -> Comm
         state.block(found)
     argv = tuple(w.shown for w in simple.words)
     why = "which program it runs cannot be resolved before it runs"
-    state.add(SimpleCommand(argv=argv, via=simple.via, powers=frozenset({Power.EXECUTE}), risk=Risk.HIGH, only_reads=False, reason=why, program=""))
+    state.add(
+        SimpleCommand(argv=argv, via=simple.via, powers=frozenset({Power.EXECUTE}), risk=Risk.HIGH, only_reads=False, reason=why, program="", unresolved=True)
+    )
     return CommandOutput(None, any(w.fetched for w in simple.words), True)
 
 

@@ -30,6 +30,7 @@ OTHERS = (
     ("shell.strict", "forbid", "with tools.terminal.shell strict: one program, no operators"),
     ("shell.bounds", "ask", "the command is too long, too deep or grows too much to work out what it does; one of more than 256,000 characters is forbidden"),
     ("shell.syntax", "ask", "the command cannot be read as shell code"),
+    ("shell.unconfined", "ask", "no sandbox holds commands, and it is more than one program that reads, run without a shell"),
     ("program.unlisted", "ask", "the program is not on the list, and the command does not only read; forbid with safety.unlisted_commands"),
     ("tool.confirmation", "ask", "the tool is configured to ask every time"),
     ("risk.low", "ask", "its risk is in safety.require_confirmation_for"),

@@ -136,7 +136,7 @@ def _downloaded(state: AnalysisState, simple: ExpandedCommand, name: str) -> Non
     """A program or script that the same line downloaded or wrote."""
     if not state.fetched and not state.contents:
         return
-    words = simple.words if name in INTERPRETERS or name in ("source", ".") else simple.words[:1]
+    words = (simple.words[0], *scripts.program_of(simple.words[1:])) if name in INTERPRETERS or name in ("source", ".") else simple.words[:1]
     for word in words:
         if word.text and not word.text.startswith("-") and ("/" in word.text or word is not simple.words[0]):
             if absolute(word.text, simple.scene.cwd or "/") in state.fetched:
@@ -152,7 +152,7 @@ def _downloaded(state: AnalysisState, simple: ExpandedCommand, name: str) -> Non
 def _interpreter(state: AnalysisState, simple: ExpandedCommand, name: str) -> None:
     """Code on the line or from standard input."""
     args = simple.words[1:]
-    if any(w.fetched or w.decoded for w in args):
+    if any(w.fetched or w.decoded for w in scripts.program_of(args)):
         state.block(blocks.block("block.download_run", what=name))
     for word in scripts.code_of(name, args):
         for found in scripts.code_blocks(word.text):

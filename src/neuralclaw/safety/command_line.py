@@ -29,6 +29,8 @@ class SimpleCommand(msgspec.Struct, frozen=True, kw_only=True):
     powers: frozenset[Power] = frozenset()
     risk: Risk = Risk.LOW
     only_reads: bool = True
+    unresolved: bool = False
+    """It is no more than not known what it does: its risk is what it could do where nothing holds it."""
     critical: bool = False
     """Changes the system itself."""
     reason: str = ""
@@ -63,6 +65,8 @@ class CommandLine(msgspec.Struct, frozen=True, kw_only=True):
     simple: bool = True
     alters: bool = False
     """It sets variables, defines functions or changes the shell: its commands need not do what the same words do elsewhere."""
+    by_argv: bool = False
+    """It is one program with plain words, which is run without a shell."""
     exceeded: str = ""
     """The bound at which the analysis stopped, as the end of a sentence; "": it came to its end. What came after is not known."""
     unread: bool = False

@@ -19,11 +19,13 @@ from .outbound_places import OPEN_PLACE, why_never
 from .path_rules import guard, instructions, later_run, own_code, roots, too_much, whole_home
 from .paths import HARMLESS_DEVICES, SCRATCH, in_data_home, instructs, is_device, is_public, is_startup, is_system, under
 from .programs import SHELLS, WORKSPACE_PROGRAMS
-from .readers import READERS
+from .reading_programs import READERS
 from .run_later import runs_later
 
 COVERED = "undo.covers"
 """The rule by which a command counts as reading: what it writes stays in the workspace and can be undone, and it has no network."""
+UNCONFINED = "shell.unconfined"
+"""The rule by which lines for a shell, and programs that do more than read, ask where no sandbox holds them."""
 REFUSED_PLACE = "network.refused"
 """The rule by which a command is refused that needs a place to which the outbound proxy never leads."""
 EXACT = frozenset("chgrp chmod chown cp ln mkdir mv rm rmdir sed shred tee touch truncate unlink".split())
@@ -46,12 +48,17 @@ def judge(findings: Findings, action: Action, policy: Policy, analysis: Analysis
     _blocks(findings, action, policy, line)
     strays = {c.program for c in line.commands if c.program and stray(c.program, action, policy, sheet)}
     only_reads = line.only_reads and not strays
-    _form(findings, policy, line)
+    held = sheet.undo_covers and not any(c.critical or Power.NETWORK in c.powers for c in line.commands)
+    _form(findings, policy, line, held=held)
+    if sheet.unconfined and not (line.by_argv and only_reads):
+        findings.ask(UNCONFINED, "no sandbox holds commands here, so only one program that reads, without a shell, runs without a question")
     facts = {(fact.path, fact.op): fact for fact in sheet.paths}
     company: Company = (
         "exact" if exact_changes(line) and not strays else "none" if len(line.commands) == 1 and Power.EXECUTE not in line.commands[0].powers else "others"
     )
     for command in line.commands:
+        if command.unresolved and held:  # what it may be, the sandbox and undo make harmless
+            command = msgspec.structs.replace(command, risk=min(command.risk, Risk.MEDIUM))
         _command(findings, action, policy, command, facts, company)
     if not only_reads:
         covered = sheet.undo_covers and not findings.network and not findings.write and not any(c.critical for c in line.commands)
@@ -88,7 +95,8 @@ def _blocks(findings: Findings, action: Action, policy: Policy, line: CommandLin
         findings.forbid(block.rule, block.reason, block.alternative)
 
 
-def _form(findings: Findings, policy: Policy, line: CommandLine) -> None:
+def _form(findings: Findings, policy: Policy, line: CommandLine, *, held: bool) -> None:
+    """What the line is as a whole. `held`: what is not understood of it stays in the sandbox, without network and under undo."""
     if policy.shell == "strict" and not line.simple:
         findings.forbid(
             "shell.strict", "the shell is set to strict: one program, no operators, redirections or substitutions", "one program with its arguments"
@@ -97,10 +105,10 @@ def _form(findings: Findings, policy: Policy, line: CommandLine) -> None:
         findings.raise_risk(Risk.HIGH)
         too_much = findings.forbid if line.unread else findings.ask
         too_much("shell.bounds", f"what the command does cannot be worked out: {line.exceeded}", "a shorter, plainer command, or a script in a file")
-    if line.broken:
+    if line.broken and not held:
         findings.raise_risk(Risk.HIGH)
         findings.ask("shell.syntax", "the command cannot be read as shell code, so what it does is unknown", "the same command in plain, complete shell syntax")
-    elif not line.understood:
+    elif line.broken or not line.understood:
         findings.raise_risk(Risk.MEDIUM)
 
 

@@ -22,7 +22,7 @@ from .programs import (
     VERSIONED,
     Act,
 )
-from .readers import READERS, GivenOptions, Reader
+from .reading_programs import READERS, GivenOptions, Reader
 from .shell_words import ShellWord
 
 DECLARING = frozenset({"declare", "typeset", "export"})

@@ -38,7 +38,7 @@ def again(state: AnalysisState, simple: ExpandedCommand, shown: str) -> None:
     """This text is evaluated once more, and what that runs is not known."""
     state.understood = False
     state.alters = True
-    found = SimpleCommand(argv=(shown,), via=simple.via, powers=frozenset({Power.EXECUTE}), risk=Risk.HIGH, only_reads=False, reason=WHY)
+    found = SimpleCommand(argv=(shown,), via=simple.via, powers=frozenset({Power.EXECUTE}), risk=Risk.HIGH, only_reads=False, reason=WHY, unresolved=True)
     if found not in state.commands[-20:]:
         state.add(found)
 

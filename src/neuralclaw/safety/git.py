@@ -9,7 +9,7 @@ from ..types.risk import Power, Risk
 from .command_effects import CommandEffects
 from .nameset import Examples, NameSet, NonEmptyNames
 from .network import named_places
-from .readers import Reader, checked
+from .reading_programs import Reader, checked
 from .shell_words import ShellWord
 
 FILE = "safety/tables/git.json"

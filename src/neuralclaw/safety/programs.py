@@ -1,4 +1,4 @@
-"""What programs do that may do more than read: the table `tables/programs.json`; those that only read are in `readers`."""
+"""What programs do that may do more than read: the table `tables/programs.json`; those that only read are in `reading_programs`."""
 
 from typing import Literal
 
@@ -7,7 +7,7 @@ import msgspec
 from ..types.datafile import by_name, read_data_file
 from ..types.risk import Power, Risk
 from .nameset import Examples, NameSet, NonEmptyNames
-from .readers import READERS
+from .reading_programs import READERS
 
 FILE = "safety/tables/programs.json"
 

@@ -213,6 +213,8 @@ def interpreter(found: CommandEffects) -> None:
         found.unclear()
 
 
+PLAIN_FLAGS = frozenset({"-u", "-B", "-s", "-q", "-x"})
+"""Options of interpreters that take no value, whatever the interpreter is."""
 CODE_FLAGS = frozenset({"-c", "-e", "-E", "--eval", "-p", "--print", "-r", "-m", "-ne", "-pe", "-ane", "-lane", "-nle", "-le", "-we"})
 _CALLS = lazy_pattern(
     r"(?:system|popen|run|call|Popen|check_output|check_call|exec\w{0,20}|spawn\w{0,20}|getoutput|passthru)\s*(?:\(\s*)?(?:\[\s*)?([\"'])(.*?)\1", re.DOTALL
@@ -241,6 +243,17 @@ def takes_stdin(name: str, args: tuple[ShellWord, ...]) -> bool:
 def code_of(name: str, args: tuple[ShellWord, ...]) -> list[ShellWord]:
     """Program text that is on an interpreter's command line."""
     return [args[i + 1] for i, w in enumerate(args[:-1]) if w.text in CODE_FLAGS - {"-m"} or (name in ("perl", "ruby") and re.fullmatch(r"-\w*[eE]", w.text))]
+
+
+def program_of(args: tuple[ShellWord, ...]) -> tuple[ShellWord, ...]:
+    """The words that are, or may name, what an interpreter runs: up to its script. What follows a script is data; code on the line may run any of them."""
+    for place, word in enumerate(args):
+        if word.text in PLAIN_FLAGS:
+            continue
+        if word.text == "-m" and [w.text for w in args[place + 1 : place + 2]] == ["json.tool"]:
+            return args[: place + 2]
+        return args if not word.known or not word.text or word.text.startswith(("-", "+")) else args[: place + 1]
+    return args
 
 
 def shell_calls(code: str) -> list[str]:

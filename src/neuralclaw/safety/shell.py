@@ -12,8 +12,10 @@ from .analysis_state import AnalysisState, ExpandedCommand, environment, positio
 from .assignments import Assignments
 from .bounds import MAX_TEXT, AnalysisBounds, Exceeded
 from .command_analysis import MAX_DEPTH, TOO_DEEP, plain, run
-from .command_line import CommandLine
+from .command_line import CommandLine, SimpleCommand
+from .control_flow import ControlFlow
 from .expansion import CommandOutput, Expander, ShellScope
+from .lazy_regex import lazy_pattern
 from .paths import HARMLESS_DEVICES, absolute, person_home
 from .redirects import Redirects
 from .shell_words import ShellWord, text_of
@@ -24,7 +26,10 @@ from .walked import WalkedNodes
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-MAX_LOOP = 16
+PLAIN = lazy_pattern(r"""(?:[^|&;<>()$`\\*?\[\]{}!#~'"\x00-\x08\x0a-\x1f]|'[^']*'|"[^"$`\\!]*")*""")
+"""A line in which a shell would do nothing but split words and take off quotes."""
+WITHOUT_SHELL = frozenset({("echo",), ("printf",), ("pwd",), ("test",), ("true",), ("false",)})
+"""Builtins that are run as programs where they stand alone."""
 
 
 def analyse(text: str, *, cwd: str, workspace: str, policy: Policy, env: Mapping[str, str | None], bounds: AnalysisBounds | None = None) -> CommandLine:
@@ -56,11 +61,17 @@ def analyse(text: str, *, cwd: str, workspace: str, policy: Policy, env: Mapping
         broken=state.broken,
         alters=state.alters,
         simple=walk.plain and len(state.commands) <= 1 and not exceeded,
+        by_argv=walk.plain and len(state.commands) == 1 and not exceeded and _has_an_argv(state.commands[0], text),
         exceeded=exceeded,
     )
 
 
-class _CommandLineWalk:
+def _has_an_argv(command: SimpleCommand, text: str) -> bool:
+    """Whether the program is started with its words as they stand, without a shell."""
+    return bool((command.program or command.argv[:1] in WITHOUT_SHELL) and not command.via and PLAIN.fullmatch(text))
+
+
+class _CommandLineWalk(ControlFlow):
     """One walk over a command line. `plain` stays true while it is one program without operators."""
 
     def __init__(self, policy: Policy, workspace: str, bounds: AnalysisBounds) -> None:
@@ -185,80 +196,6 @@ class _CommandLineWalk:
         self.bounds.step(len(scene.variables))
         return scene.copy()
 
-    def _on_list(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
-        """What is behind `&&` sees all that is before it; what it changes is unsure behind the list, and what is behind `||` at once."""
-        self.plain = False
-        result, unsure = CommandOutput(""), False
-        before: tuple[str | None, dict[str, tuple[str, bool]], frozenset[str]] | None = None
-        for operator, part in self._chain(node):
-            unsure |= operator == "||"
-            result = result.then(self._maybe(part, at) if unsure else self._walk(part, at))
-            before = before or self._snapshot(at.scene)
-        if before is not None:
-            self._unsure(at.scene, before)
-        return result
-
-    def _chain(self, node: "Node") -> "list[tuple[str, Node]]":
-        """The parts of a list, each with the operator before it."""
-        found: list[tuple[str, Node]] = []
-        todo, operator = [node], ""
-        while todo:
-            current = todo.pop()
-            self.bounds.step()
-            if current.type == "list":
-                self._walked.see(current)
-                todo += reversed(current.children)
-            elif current.is_named:
-                found.append((operator, current))
-            else:
-                operator = current.type
-        return found
-
-    def _snapshot(self, scene: ShellScope) -> tuple[str | None, dict[str, tuple[str, bool]], frozenset[str]]:
-        self.bounds.step(3 * len(scene.variables))
-        return scene.cwd, dict(scene.variables), scene.functions
-
-    def _unsure(self, scene: ShellScope, before: tuple[str | None, dict[str, tuple[str, bool]], frozenset[str]]) -> bool:
-        """What differs from before is not known afterwards. Whether that is anything that was known."""
-        cwd, variables, functions = before
-        changed = scene.cwd != cwd and cwd is not None
-        if scene.cwd != cwd:
-            scene.cwd = None
-        for name, value in scene.variables.items():
-            if variables.get(name) != value:
-                changed |= variables.get(name, ("", False))[1] or name in scene.patterns
-                scene.variables[name] = (value[0], False)
-                scene.patterns.pop(name, None)
-        scene.functions &= functions
-        return changed
-
-    def _maybe(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
-        """Code that may or may not run: what it changes is unsure afterwards."""
-        before = self._snapshot(at.scene)
-        result = self._all(node, at) if node.type in WALKED else self._walk(node, at)
-        self._unsure(at.scene, before)
-        return CommandOutput(None, result.fetched, result.decoded)
-
-    def _repeated(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
-        """Code that runs any number of times: where it changes what was known, it is walked again with that unknown."""
-        before, place = self._snapshot(at.scene), len(self.state.commands)
-        result = self._all(node, at)
-        if self._unsure(at.scene, before):
-            result = result.then(self._all(node, at))
-            self._unsure(at.scene, before)
-            self.state.commands[place:] = dict.fromkeys(self.state.commands[place:])
-        return CommandOutput(None, result.fetched, result.decoded)
-
-    def _on_if_statement(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
-        self.plain = False
-        return self._maybe(node, at)
-
-    _on_case_statement = _on_if_statement
-
-    def _on_while_statement(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
-        self.plain = False
-        return self._repeated(node, at)
-
     def _on_subshell(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
         self.plain = False
         text = text_of(node)
@@ -278,32 +215,6 @@ class _CommandLineWalk:
                 stage = msgspec.structs.replace(at, stdin=result, scene=self._copy(at.scene))
                 result = self._walk(child, stage)
         return result or CommandOutput()
-
-    def _on_for_statement(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
-        """A loop over plain words is walked once for each."""
-        self.plain = False
-        variable = node.child_by_field_name("variable")
-        body = node.child_by_field_name("body")
-        values = [w for c in node.children_by_field_name("value") for w in self._words(c, at)]
-        name = text_of(variable) if variable is not None else ""
-        if body is None:
-            self.state.understood = False
-            return CommandOutput()
-        result = CommandOutput("")
-        evaluated.lasting(self.state, at, name)
-        listed = bool(values) and len(values) <= MAX_LOOP and all(w.known for w in values) and text_of(node).startswith("for")
-        for value in values if listed else [ShellWord("", known=False)]:
-            sure = listed and not value.glob
-            at.scene.patterns.pop(name, None)
-            if listed and value.glob:
-                at.scene.patterns[name] = value.text
-            at.scene.variables[name] = (value.text, sure)
-            evaluated.assign(self.state, name, source=value.text if sure and value.text else "$")
-            result = result.then(self._all(body, at) if sure else self._repeated(body, at))
-        at.scene.variables[name] = ("", False)
-        at.scene.patterns.pop(name, None)
-        fetched = any(w.fetched for w in values)
-        return CommandOutput(result.output, result.fetched or fetched, result.decoded)
 
     def _on_function_definition(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
         self.plain = False
@@ -371,16 +282,6 @@ class _CommandLineWalk:
             self.plain = False
             return self._assigned.arithmetic(text[2:-2], node, at)
         return self._all(node, at)
-
-    def _on_c_style_for_statement(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
-        """Its head is arithmetic, in three parts; the body may run or not."""
-        self.plain = False
-        body = node.child_by_field_name("body")
-        if body is None:
-            self.state.understood = False
-            return CommandOutput()
-        self._assigned.head(node, body, at)
-        return self._repeated(body, at)
 
     def _evaluated(self, kind: str, text: str) -> None:
         """An expansion that evaluates text once more."""

@@ -55,6 +55,7 @@ class SystemFacts:
     `path_env`: where programs are looked for; commands must run with the same. `resolver` replaces DNS.
     `documents` takes the text out of a document that would be replaced. `undo_lacks` says what undo does not bring back of what a command may write
     in a workspace: None where it covers all of it, "" where it covers nothing; with False nothing is copied for it.
+    `unconfined` says whether no sandbox holds commands.
     """
 
     def __init__(
@@ -65,9 +66,10 @@ class SystemFacts:
         *,
         documents: DocumentTexts | None = None,
         undo_lacks: Callable[[str, bool], Awaitable[str | None]] | None = None,
+        unconfined: Callable[[], Awaitable[bool]] | None = None,
     ) -> None:
         self._policy, self._path, self._resolve, self._documents = policy, path_env, resolver or resolve, documents
-        self._undo_lacks = undo_lacks
+        self._undo_lacks, self._unconfined = undo_lacks, unconfined
         self._nat64: tuple[float, tuple[str, ...]] | None = None
 
     async def look(self, action: Action, wants: Wants) -> FactSheet:
@@ -93,6 +95,7 @@ class SystemFacts:
             lookup_seconds=looked,
             scripts=scripts,
             undo_covers=lacks is None,
+            unconfined=await self._unconfined() if wants.shell and self._unconfined is not None else False,
             undo_lacks=lacks or "",
         )
 

@@ -27,6 +27,8 @@ class Wants(msgspec.Struct, frozen=True, kw_only=True):
     cwd: str = ""
     undo: bool = False
     """Whether undo covers what a command may write is looked up."""
+    shell: bool = False
+    """Whether any sandbox holds commands is looked up: it is more than one program that reads."""
 
 
 class PathFact(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,5 +64,7 @@ class FactSheet(msgspec.Struct, frozen=True, kw_only=True):
     """SHA-256 of each file that an interpreter would run, where it could be read."""
     undo_covers: bool = False
     """The sandbox in use keeps what a command writes in the workspace and the allowed paths, and undo brings back all that is there."""
+    unconfined: bool = False
+    """No sandbox holds what a command does: it could do all that the person can."""
     undo_lacks: str = ""
     """Where undo alone keeps it from being covered: what it does not bring back, in words."""
