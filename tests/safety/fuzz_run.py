@@ -42,15 +42,18 @@ class FuzzReport(NamedTuple):
 
 
 class LineJudge:
-    """The gate as `policy explain` has it, for commands in one workspace."""
+    """The gate as `policy explain` has it, for commands in one workspace. `undo`: it covers all; `confined`: a sandbox holds commands."""
 
-    def __init__(self, workspace: Path, *, undo: bool = False) -> None:
+    def __init__(self, workspace: Path, *, undo: bool = False, confined: bool = True) -> None:
         policy = config.policy(config.Settings(), own_data=[f"{workspace}/../home"], person_home="")
 
         async def lacks(_: str, __: bool) -> str | None:
             return None if undo else ""
 
-        facts = SystemFacts(policy, SYSTEM_PATH, undo_lacks=lacks)
+        async def unconfined() -> bool:
+            return not confined
+
+        facts = SystemFacts(policy, SYSTEM_PATH, undo_lacks=lacks, unconfined=unconfined)
         self._gate = PolicyGate(policy, facts, SystemClock(), analyse)
         self._workspace = str(workspace)
 
@@ -115,6 +118,7 @@ async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--lines", type=int, default=5000)
+    parser.add_argument("--known", action="store_true", help="also the kinds of lines that are known to be called LOW wrongly")
     parser.add_argument("--minimise", type=int, default=0, metavar="N", help="shorten the first N wrong lines of each kind")
     options = parser.parse_args()
     logging.disable(logging.WARNING)
@@ -122,7 +126,7 @@ async def main() -> None:
     with tempfile.TemporaryDirectory(dir="/var/tmp") as directory:
         place = Path(directory)
         prepare(place)
-        made = lines(options.seed, options.lines)
+        made = lines(options.seed, options.lines, known=options.known)
         while batch := list(islice(made, BATCH)):
             report = await fuzz(place, batch)
             counted, ran = counted + report.judged, ran + report.ran
@@ -133,7 +137,7 @@ async def main() -> None:
         for line in wrong:
             shown[line.kind] += 1
             if shown[line.kind] <= options.minimise:
-                line = FuzzLine(line.kind, await minimised(place, line.text))
+                line = line._replace(text=await minimised(place, line.text))
             print(f"{line.kind}: {line.text!r}")  # noqa: T201
         for text in crashed:
             print(f"crashed: {text!r}")  # noqa: T201

@@ -5,10 +5,12 @@ This file is also what bubblewrap starts: without network, on a machine that is 
 
 import json
 import os
+import select
 import shutil
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 FILES = {
@@ -90,17 +92,15 @@ def _listing(work: Path) -> dict[str, tuple[int, int]]:
 
 
 def _run(text: str, work: Path) -> None:
+    """Run a line until the last of its processes has ended: each has the end of a pipe that is closed with it."""
     quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(["bash", "-c", text], cwd=work, start_new_session=True, **quiet) as process:
-        try:
-            process.wait(SECONDS)
-        except subprocess.TimeoutExpired:
-            pass
-        finally:
-            try:
-                os.killpg(process.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
+    running, held = os.pipe()
+    with subprocess.Popen(["bash", "-c", text], cwd=work, start_new_session=True, pass_fds=(held,), **quiet) as process:
+        os.close(held)
+        select.select([running], [], [], SECONDS)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    os.close(running)
 
 
 def changes_of(place: Path, found: list[str]) -> list[list[str]]:
