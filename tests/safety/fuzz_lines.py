@@ -17,12 +17,13 @@ class FuzzLine(NamedTuple):
 
 
 def lines(seed: int, count: int, *, known: bool = False) -> Iterator[FuzzLine]:
-    """So many lines of this seed. `known`: also those of the kinds in `KNOWN`, which the gate calls LOW wrongly."""
+    """So many lines of this seed. `known`: also those that the gate is known to call LOW wrongly: rows in `KNOWN`, and a function
+    that defines itself anew."""
     choice = random.Random(seed)
     made = 0
     while made < count:
         line = _line(choice)
-        if known or line.source not in grammar.KNOWN:
+        if known or (line.source not in grammar.KNOWN and line.text.count("f() ") < 2):
             made += 1
             yield line
 
