@@ -124,6 +124,15 @@ begin for 10 s fails.
 Every call has one result, every effect happened once, every turn is done, and the record verifies; the script fails where that is not so.
 """
 
+GATE = """\
+`python benchmarks/gate.py`: the decision about a command, with the look-ups of files and programs that it needs, over 500 everyday commands
+(`tests/safety`), each five times, in one process.
+
+| | ms | wanted |
+|---|---:|---:|
+{gate}
+"""
+
 BEGINNING = """\
 What a service caches is the beginning of a request. Of every 20 requests in a row of one session, at least 19 begin the next one byte for byte, up to
 the snapshot of the machine at their end: the window of 20 turns gives up its older half at once, and keeps what is left for ten turns. System prompt
@@ -249,6 +258,11 @@ def processes() -> str:
     )
 
 
+def gate() -> str:
+    found = figures("gate.py")
+    return GATE.format(gate=table((("median", f"{found['median_ms']:.2f}", "under 1"), ("95th percentile", f"{found['p95_ms']:.2f}", ""))))
+
+
 def beginning() -> str:
     return BEGINNING
 
@@ -265,6 +279,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "A large home": large,
     "Questions": questions,
     "Many processes": processes,
+    "The gate": gate,
     "The beginning of a request": beginning,
     "Parts": parts,
 }
