@@ -686,11 +686,3 @@ WRAPPINGS = (
         "time { @L\n}",
     ),
 )
-
-KNOWN = frozenset(
-    (
-        *("bash --rcfile x.sh -i -c :", "bash --init-file x.sh -ic :", "env -vS'@Q'", "git --git-dir=evil.git status"),
-        *("set -- -o HIT; sort a.txt $@", 'cd opt; set -- *; sort "$@"', "x=ls; f() { x=touch; }; f; $x HIT"),
-    )
-)
-"""Rows of lines that the gate called LOW wrongly when this was written; a row leaves when it is mended."""

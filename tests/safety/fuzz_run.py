@@ -118,7 +118,6 @@ async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--lines", type=int, default=5000)
-    parser.add_argument("--known", action="store_true", help="also the kinds of lines that are known to be called LOW wrongly")
     parser.add_argument("--minimise", type=int, default=0, metavar="N", help="shorten the first N wrong lines of each kind")
     options = parser.parse_args()
     logging.disable(logging.WARNING)
@@ -126,7 +125,7 @@ async def main() -> None:
     with tempfile.TemporaryDirectory(dir="/var/tmp") as directory:
         place = Path(directory)
         prepare(place)
-        made = lines(options.seed, options.lines, known=options.known)
+        made = lines(options.seed, options.lines)
         while batch := list(islice(made, BATCH)):
             report = await fuzz(place, batch)
             counted, ran = counted + report.judged, ran + report.ran

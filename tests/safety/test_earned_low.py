@@ -85,6 +85,16 @@ env BASH_ENV=x ls
 IFS=x read a
 : ${PATH:=.}
 ((IFS=1))
+bash --rcfile x.sh -i -c :
+bash --init-file x.sh -ic :
+env -vS'sh x.sh'
+env -iS'sh x.sh'
+git --git-dir=evil.git status
+git --git-dir evil.git status
+git --work-tree=.. status
+set -- -o HIT; sort a.txt $@
+cd opt; set -- *; sort "$@"
+f() { x=ls; f() { x=touch; }; f; $x HIT; }; f
 """.strip().split("\n")
 
 LOW = r"""

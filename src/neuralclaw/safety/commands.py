@@ -58,6 +58,8 @@ def judge(call: BlockedCall) -> CommandEffects:
         found.act(Risk.MEDIUM, "what it does is not known", Power.EXECUTE)
     if name not in READERS and name not in AWKS and found.only_reads and _wild_options(call.args):
         found.act(Risk.MEDIUM, "a name of a file may be an option of it", Power.WRITE, Power.EXECUTE)
+    if name == "set" and positionals(call.args, "o"):  # what `$@` and `$1` are from then on
+        found.unclear()
     _named(found)
     if name in PRIVILEGED and not found.only_reads:
         found.act(Risk.HIGH, "it acts with other rights", Power.PRIVILEGE)

@@ -52,6 +52,7 @@ READS, WRITES, DELETES = frozenset(TABLE.reads.names), frozenset(TABLE.writes.na
 NETWORK = {name: row.risk for name, row in by_name(FILE, TABLE.network, lambda row: row.names).items()}
 LISTS = by_name(FILE, TABLE.lists, lambda row: row.names)
 GLOBAL_FLAGS = frozenset(TABLE.global_flags.names)
+OTHER_REPOSITORY = "{} names a repository whose settings can make git run other programs"
 OPTIONS = checked(FILE, "options", TABLE.options, "git ")
 """The options with which a subcommand only reads."""
 
@@ -85,10 +86,15 @@ def _globals(found: CommandEffects) -> int | None:
         if text in ("-C", "--git-dir", "--work-tree", "--namespace"):
             if place + 1 < len(args):
                 found.read(args[place + 1])
-                if text == "-C":
+                if text != "-C":
+                    found.act(Risk.MEDIUM, OTHER_REPOSITORY.format(text), Power.EXECUTE)
+                else:
                     found.call = msgspec.structs.replace(found.call, cwd=_directory(args[place + 1], found.call.cwd))
             place += 2
-        elif text.startswith(("--git-dir=", "--work-tree=")) or text in GLOBAL_FLAGS:
+        elif text.startswith(("--git-dir=", "--work-tree=", "--namespace=")):
+            found.act(Risk.MEDIUM, OTHER_REPOSITORY.format(text), Power.EXECUTE)
+            place += 1
+        elif text in GLOBAL_FLAGS:
             place += 1
         elif text.startswith("-"):
             found.act(Risk.HIGH, f"{text} can make git run other programs", Power.EXECUTE)

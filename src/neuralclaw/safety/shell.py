@@ -224,6 +224,8 @@ class _CommandLineWalk(ControlFlow):
             self.state.understood = False
             return CommandOutput("")
         self.state.alters = True
+        if self._active or name in self.state.functions:  # which of them a later call means is not known
+            self.state.understood = False
         self._defined[name] = (called(body, self.bounds), side_by_side(body, self.bounds))
 
         def call(simple: ExpandedCommand) -> CommandOutput:

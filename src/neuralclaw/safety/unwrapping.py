@@ -1,5 +1,6 @@
 """Programs that run other programs: how each is taken off, and what it then runs."""
 
+import re
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 
@@ -80,6 +81,8 @@ def _shell(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandO
     while place < len(args):
         text = args[place].text
         if text in ("-o", "+o", "-O", "+O", "--rcfile", "--init-file"):
+            if text.startswith("--"):  # it runs that file first
+                state.understood = False
             place += 2
             continue
         if not text.startswith(("-", "+")) or text in ("-", "--"):
@@ -179,10 +182,10 @@ def _env(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandOut
         simple = msgspec.structs.replace(simple, scene=_elsewhere(simple.scene, found.directory))
     for place, word in enumerate(simple.words[1 : found.start], 1):
         text = word.text
-        if text in ("-S", "--split-string", "-vS") and place + 1 < len(simple.words):
+        if text == "--split-string" and place + 1 < len(simple.words):
             return state.parse(" ".join(w.text for w in simple.words[place + 1 :]), simple, "env -S")
-        if text.startswith(("-S", "--split-string=")):
-            start = text.partition("=")[2] if text.startswith("--") else text[2:]
+        if text.startswith("--split-string=") or re.match("-[0iv]*S", text):
+            start = text.partition("=" if text.startswith("--") else "S")[2]
             return state.parse(" ".join([start, *(w.text for w in simple.words[place + 1 :])]), simple, "env -S")
     if found.start >= len(simple.words):
         state.add(
