@@ -23,6 +23,8 @@ FREE_TEXT = frozenset(
     "body caption comment content description html markdown message note notes reason subject summary text title".split(),
 )
 """Arguments that hold what is said, and not to whom or where; of these only the addresses in them matter."""
+TITLES = ("title", "subject", "summary")
+"""Free text that names the whole; it decides where no other argument does, as in an event of the owner's calendar that nobody is invited to."""
 NAMED = 3
 """Sources and values that are named in a reason."""
 _DATE = lazy_pattern(r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?|\d\d?:\d\d(?::\d\d)?")
@@ -46,8 +48,8 @@ def judge(findings: Findings, action: Action, analysis: Analysis, sheet: FactShe
     if not sinks:
         return
     words = OwnerWords(action.said)
-    matters = list(_matters(action, analysis))
-    loose = [(name, value) for name, value in matters if not words.name(value)]
+    matters = list(_matters(action, analysis)) or list(_titles(action))
+    loose = _loose(matters, words)
     if matters and not loose and Sink.SELF not in sinks:
         return
     named = ", ".join(f"{name} {str(value)[:80]!r}" for name, value in loose[:NAMED])
@@ -66,12 +68,39 @@ def _sinks(findings: Findings, analysis: Analysis, sheet: FactSheet) -> tuple[Si
     return tuple(sink for sink in _DOES if sink in found)
 
 
+def _loose(matters: list[tuple[str, _Scalar]], words: OwnerWords) -> list[tuple[str, _Scalar]]:
+    """Those that the owner's words do not fix. What an id stands for is known to the tool alone: it fixes nothing, and beside addresses that the owner
+    typed it needs no word of its own."""
+    loose = [(name, value) for name, value in matters if not _named(name, value, words)]
+    reached = any(not _is_id(name) and any(addresses(str(value))) for name, value in matters)
+    return [] if reached and all(_is_id(name) for name, _ in loose) else loose
+
+
+def _named(name: str, value: _Scalar, words: OwnerWords) -> bool:
+    """Whether the owner's words name the value as what it is: a number as that of this thing, a title of several words, or the same value."""
+    text = str(value)
+    if _is_id(name) and text.isdecimal():
+        return words.number_of(name.lower().removesuffix("id").strip("_"), text)
+    if name in TITLES and not any(addresses(text)):
+        return " " in text.strip() and (words.name(text) or words.fits_template(text))
+    return words.name(value)
+
+
+def _is_id(name: str) -> bool:
+    return name.lower() == "id" or name.lower().endswith("_id")
+
+
+def _titles(action: Action) -> Iterator[tuple[str, _Scalar]]:
+    yield from ((name, str(action.arguments[name])) for name in TITLES if action.arguments.get(name))
+
+
 def _matters(action: Action, analysis: Analysis) -> Iterator[tuple[str, _Scalar]]:
     """What of a call decides what it does and to whom: a command as a whole; else every argument but free text, of which the addresses count, dates and
     choices."""
     commands = {touch.argument for touch in action.spec.touches if touch.kind == "command"}
     contents = {name for touch in action.spec.touches for name in (touch.content, *(touch.replaces or ())) if name}
     schemas = action.spec.input_schema.get("properties", {})
+    dated = any(name.lower().startswith("start") for name in action.arguments)
     for name, value in action.arguments.items():
         schema = schemas.get(name) if isinstance(schemas, dict) else None
         if commands and name not in commands:
@@ -79,10 +108,15 @@ def _matters(action: Action, analysis: Analysis) -> Iterator[tuple[str, _Scalar]
         if name in contents or (isinstance(schema, dict) and ("enum" in schema or schema.get("default", _NONE) == value)):
             continue
         for leaf in _leaves(value):
-            if name.lower() in FREE_TEXT and isinstance(leaf, str):
+            if isinstance(leaf, str) and (name.lower() in FREE_TEXT or (dated and _tells_place(name, leaf))):
                 yield from ((name, address) for address in addresses(leaf))
             elif not (isinstance(leaf, str) and _DATE.fullmatch(leaf.strip())):
                 yield name, leaf
+
+
+def _tells_place(name: str, value: str) -> bool:
+    """Whether the argument says, in words, where an event takes place: nothing is sent there."""
+    return name.lower() in ("location", "place", "venue") and " " in value.strip() and not set(value) & set("/\\~@")
 
 
 _NONE = object()

@@ -16,8 +16,10 @@ _FENCED = lazy_pattern(r"(```|~~~).*?(?:\1|\Z)", re.DOTALL)
 _CITED = lazy_pattern(r"(?m)^[ \t]*>.*$")
 _QUOTED = lazy_pattern(r"[\"“„«]([^\"“”„«»]*)[\"”“»]")
 _AMOUNT = r"\d[\d,.' ]*\d|\d"
-_NUMBERS = lazy_pattern(rf"(?<![\w.,])(?:{_AMOUNT})(?![\w]|[.,]\d)")
+_NUMBERS = lazy_pattern(rf"(?<![\w.,:/])(?<!\d[-–])(?:{_AMOUNT})(?![\w]|[.,:/–-]\d)")
+"""Amounts and counts. What stands in a date, a time or a version is none."""
 _GROUPED = lazy_pattern(r"\d{1,3}([,.' ])\d{3}(?:\1\d{3})*(?:[.,]\d+)?")
+_TEMPLATE = lazy_pattern(r"[\"'“]((?=[^{]*\w[^{]*\{)[^\"'“”]*\{\w+\}[^\"'“”]*)[\"'”]")
 _CURRENCY = "$€£¥ "
 _ADDRESS = lazy_pattern(
     r"[a-z][a-z0-9+.-]*://[^\s<>\"'()\[\]]+"  # an address of the web
@@ -48,6 +50,22 @@ class OwnerWords:
         if number is not None:
             return number in self._numbers
         return _bare(text) in self._addresses or re.search(rf"(?<!\w@)(?<![\w.+/%-]){re.escape(text)}(?![\w@/%+-]|[.:]\w)", self._text) is not None
+
+    def number_of(self, noun: str, number: str) -> bool:
+        """Whether the owner named this number as that of a thing: `file 3`, `files 2 and 3`, `id 3`, `#3`. A number that was typed for something else is
+        none of these."""
+        nouns = "|".join(["ids?", "no", "nr", "numbers?", *([re.escape(noun.replace("_", " ")) + "s?"] if noun else [])])
+        before = r"(?:[\"']?\d+[\"']?\s*(?:,|and|&)\s*)*"
+        return re.search(rf"(?:(?<!\w)(?:{nouns})\.?\s*[:=#]?|#)\s*{before}[\"']?0*{re.escape(number)}(?!\w|[.,:/-]\d)", self._text) is not None
+
+    def fits_template(self, value: str) -> bool:
+        """Whether a text is one that the owner typed with names in braces for what was not known yet: 'Dinner at {restaurant}'."""
+        return any(re.fullmatch(_as_pattern(template), normal(value)) for template in _TEMPLATE.findall(self._text))
+
+
+def _as_pattern(template: str) -> str:
+    """A template as an expression: what is in braces stands for any words."""
+    return r"[^@/\\{}]{1,80}".join(re.escape(part) for part in re.split(r"\{\w+\}", template))
 
 
 def typed(message: str) -> str:
