@@ -34,14 +34,14 @@ STANDING = {
     "later_run.put-back": "What a command changes unasked in a known place that code is later run from is put back, also after a cancel or a kill.",
     "undo.nothing-lost": "Undo and redo overwrite no later edit, and remove nothing that they cannot bring back.",
     "claims.marked": "An answer that says something was done which no finished call of its turn backs is marked in its end.",
+    "flow.no-widening": "Content of external origin never widens what is allowed without the user's word.",
+    "flow.labels-join": "Labels join, never drop, also through files.",
     "sessions.one-turn": "One turn at a time per session.",
     "sessions.no-delay": "A slow session or subscriber never delays another.",
 }
 
 # What is not available yet: the sentence, and the work it comes with.
 LATER = {
-    "flow.no-widening": ("Content of external origin never widens what is allowed without the user's word.", "trust"),
-    "flow.labels-join": ("Labels join, never drop, also through memory and files.", "trust"),
     "budget.never-passed": ("The sum of settled and reserved cost never passes a cap, over all processes of a home.", "budgets"),
     "budget.no-price-refused": ("With a cap and no known price the model is refused.", "budgets"),
 }

@@ -179,6 +179,7 @@ CAPABILITIES: dict[str, BuiltInCapability] = {
         verbs=("undo", "redo", "diff"),
         parts=frozenset({"events"}),
     ),
+    "flow": BuiltInCapability("neuralclaw.app.flow.labelled_files:FLOW", parts=frozenset({"tables"})),
     "later_run": BuiltInCapability("neuralclaw.app.later_run.later_run_events:LATER_RUN", parts=frozenset({"events"})),
     "secrets": _commands(
         "neuralclaw.app.secret_store.secrets_capability:SECRETS",

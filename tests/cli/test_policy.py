@@ -70,6 +70,7 @@ async def test_a_recorded_call_is_judged_as_its_turn_was_unless_told_otherwise(c
         (["--command", "ls", "--args", "{}"], "--args goes with --tool"),
         (["--command", "ls", "--op", "read"], "--op goes with --path"),
         (["--command", "ls", "--resolve", "x=1.2.3.4"], "--resolve goes with --url"),
+        (["--command", "ls", "--label", "extern"], "'extern' is not a label"),
         (["--command", "ls", "--origin", "nobody"], "nobody"),
         (["--batch", "file"], "--batch -"),
     ],
@@ -103,7 +104,7 @@ async def test_a_line_of_a_batch_may_carry_every_option_and_the_command_line_giv
         {"id": 1, "command": "python3 x.py"},
         {"id": 2, "command": "python3 x.py", "trust": "low"},
         {"id": 3, "path": "x", "op": "read", "workspace": str(tmp_path / "other"), "origin": "program"},
-        {"id": 4, "command": "ls", "label": ["external:web"]},
+        {"id": 4, "command": "ls", "label": ["external:web/a.example"]},
         {"id": 5, "url": "http://x.example", "resolve": {"host": [["127.0.0.1"]]}},
         {"id": 6, "path": "x"},
         {"id": 7, "tool": "nothing", "args": {}},
@@ -115,6 +116,15 @@ async def test_a_line_of_a_batch_may_carry_every_option_and_the_command_line_giv
     ]  # fmt: skip
     assert ran.lines[2]["resolved"] == str(tmp_path / "other" / "x")
     assert ["error" in line for line in ran.lines] == [False, False, False, False, False, True, True]
+
+
+async def test_a_label_shows_what_content_from_outside_asks_for(claw: Claw) -> None:
+    (claw.home / "config.yaml").write_text("tools: {terminal: {sandbox: process}}\n")
+    command = ("--command", "python3 x.py", "--trust", "high", "--json")
+    plain, outside = [(await claw(*EXPLAIN, *command, *label)).json for label in ((), ("--label", "external:web/a.example"))]
+    assert "flow.external" not in [rule["id"] for rule in plain["rules"]]
+    (reason,) = [rule["reason"] for rule in outside["rules"] if (rule["id"], rule["decision"]) == ("flow.external", "ask")]
+    assert "content from the web page a.example is in play" in reason
 
 
 async def test_people_get_words_also_over_a_pipe(claw: Claw) -> None:

@@ -5,9 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from ..ports import Toolset
 from ..types.entries import Entry
 from ..types.events import Cancel, Inbound, Message, Nudge, ToolFinished, TurnStarted
 from ..types.messages import AssistantMessage, ChatMessage, Image, ImageContent, ToolCall, ToolMessage, UserMessage
+from ..types.tools import ToolSpec
 
 NOT_FINISHED = "ERROR: no result was recorded for this call"
 CUT_OFF = {
@@ -87,6 +89,10 @@ class Conversation:
         """The texts of the messages that the model sees of whom the session speaks for, without the loop's own words."""
         return tuple(m.text for m in self.messages() if isinstance(m, UserMessage) and m.kind in ("task", "steering"))
 
+    def results(self) -> tuple[ToolMessage, ...]:
+        """The results that the model sees."""
+        return tuple(m for m in self.messages() if isinstance(m, ToolMessage))
+
     def _begin(self, turn: int, body: TurnStarted) -> None:
         """A turn begins; what its window does not hold any more leaves."""
         self._settle()
@@ -122,6 +128,17 @@ class Conversation:
             return self._tail
         notice = [UserMessage(CUT_OFF[reply.stop], "notice")] if reply.stop in CUT_OFF else []
         return [AssistantMessage(reply.text, reply.tool_calls, reply.reasoning, reply.state), *results, *notice, *self._tail]
+
+
+def read_texts(conversation: Conversation, tools: Toolset, spec: ToolSpec) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """For a call that names a web address, the texts of results that are private, and of those that are not: of tools that read web pages."""
+    found: tuple[list[str], list[str]] = [], []
+    if any(touch.kind == "url" for touch in spec.touches):
+        for message in conversation.results():
+            tool = tools.find(message.name)
+            page = tool is not None and (any(touch.kind == "url" for touch in tool.touches) or (tool.built_in and not tool.touches))
+            found[page].append(message.content)
+    return tuple(found[False]), tuple(found[True])
 
 
 def result_of(call: ToolCall, finished: ToolFinished | None) -> ToolMessage:

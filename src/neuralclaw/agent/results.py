@@ -50,6 +50,8 @@ class Outcome(msgspec.Struct, frozen=True):
     spec: ToolSpec
     result: ToolResult
     ms: int = 0
+    labels: Labels = NONE
+    """What its grant adds to the labels of the result."""
 
 
 class CallEnd(msgspec.Struct, frozen=True):
@@ -97,7 +99,7 @@ def finished(outcome: Outcome, frame: ResultFrame) -> CallEnd:
         line_count=fitting.line_count,
     )
     rows = (StoredResult(outcome.call.call.id, whole),) if body.truncated else ()
-    return CallEnd((body,), labels_of(result, spec), rows, (*pictures, *([left_out] if left_out else [])))
+    return CallEnd((body,), join(labels_of(result, spec), outcome.labels), rows, (*pictures, *([left_out] if left_out else [])))
 
 
 def model_text(result: ToolResult) -> str:

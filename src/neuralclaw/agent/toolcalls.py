@@ -20,7 +20,7 @@ from ..types.actions import Action
 from ..types.entries import HOME, Draft
 from ..types.events import ApprovalResolved, DecisionMade, GrantUsed, ToolOutput, ToolStarted
 from ..types.grants import Grant, StandingGrant
-from ..types.labels import AGENT, is_external, join
+from ..types.labels import AGENT, join
 from ..types.logcontext import about
 from ..types.options import ApprovalsMode
 from ..types.questions import Answer, Question
@@ -31,6 +31,7 @@ from ..types.tools import Show, ToolContext, ToolResult, ToolSpec, unseen
 from ..types.verdicts import Verdict
 from . import call_questions, circuit_breakers, results
 from .call_conflicts import conflict
+from .context import read_texts
 from .live_output import LiveOutput
 from .results import CallEnd, Outcome
 from .state import CallState
@@ -151,7 +152,8 @@ def prepare(turn: Turn, call: CallState) -> Action | CallEnd:
     mark = redaction_mark(arguments) if spec.effect is not Effect.PURE or Power.NETWORK in spec.powers else ""
     if mark:
         return results.failed(call, results.HOLDS_A_MARK.format(mark))
-    labels = turn.record.journal.labels
+    conversation = turn.record.journal.conversation
+    private, pages = read_texts(conversation, turn.equipment.tools, spec)
     return Action(
         session=turn.session,
         turn=turn.record.state.number,
@@ -162,8 +164,10 @@ def prepare(turn: Turn, call: CallState) -> Action | CallEnd:
         trust=options.trust,
         origin=options.origin,
         soul=options.soul,
-        labels=labels,
-        said=turn.record.journal.conversation.said() if is_external(labels) and options.origin.who != "agent" else (),
+        labels=turn.record.journal.labels,
+        said=conversation.said() if options.origin.who != "agent" else (),
+        private_results=private,
+        page_texts=pages,
     )
 
 
@@ -377,7 +381,7 @@ async def run_tool(turn: Turn, allowed: AllowedCall) -> Outcome:
     finally:
         allowed.grant.close()
         live.end()
-    return Outcome(allowed.call, allowed.spec, result, round((turn.clock.monotonic() - begun) * 1000))
+    return Outcome(allowed.call, allowed.spec, result, round((turn.clock.monotonic() - begun) * 1000), allowed.grant.labels)
 
 
 def end_of(turn: Turn, outcome: Outcome) -> CallEnd:

@@ -1,5 +1,6 @@
 """`policy explain`: what the gate would decide about a command, an address, a path, or a call, proposed or recorded. Runs nothing."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ from ..types.options import TurnOptions
 from ..types.risk import Trust
 from ..types.tools import ToolSpec
 from ..types.verdicts import Verdict
+from .flow.labelled_facts import LabelledFacts
 from .home import Home, beside, read_command
 from .option_checks import real_directory
 
@@ -58,6 +60,8 @@ class CallCircumstances(msgspec.Struct, frozen=True, kw_only=True):
     labels: Labels = NONE
     soul: str = ""
     channel: str = ""
+    said: tuple[str, ...] = ()
+    """The owner's messages of a recorded call's session."""
 
 
 class GivenResolver:
@@ -87,7 +91,8 @@ async def explain(home: Home, asked: Mapping[str, Any], *, workspace: str, trust
     standing = await home.store.grants(session, action.workspace)
     if question.resolve is None:
         return await home.gate.judge(action, standing)
-    facts = SystemFacts(home.policy, home.loaded.env.get("PATH", ""), GivenResolver(question.resolve))
+    looked = SystemFacts(home.policy, home.loaded.env.get("PATH", ""), GivenResolver(question.resolve))
+    facts = LabelledFacts(looked, home.store, home.policy.allowed_paths)
     return await PolicyGate(home.policy, facts, home.clock, read_command, beside=beside).judge(action, standing)
 
 
@@ -137,10 +142,20 @@ def _given(asked: ExplainRequest, around: CallCircumstances) -> CallCircumstance
         workspace=around.workspace if asked.workspace is None else real_directory(asked.workspace),
         trust=asked.trust or around.trust,
         who=around.who if asked.origin is None else asked.origin,
-        labels=around.labels if asked.label is None else join(around.labels, asked.label),
+        labels=around.labels if asked.label is None else join(around.labels, _labels(asked.label)),
         soul=around.soul if asked.soul is None else asked.soul,
         channel=around.channel if asked.channel is None else asked.channel,
+        said=around.said,
     )
+
+
+def _labels(given: Sequence[str]) -> Labels:
+    """Labels that a question names. Raises `UsageError` for one that no content has."""
+    known = ("owner", "agent", "public", "private", "secret", "external")
+    for label in given:
+        if label not in known and not re.fullmatch(r"external:[a-z]+(/.+)?", label):
+            raise UsageError(f"{label!r} is not a label", hint=f"{', '.join(known)}, external:web/HOST, external:mcp/NAME or external:tool/NAME")
+    return frozenset(given)
 
 
 def _tool(tools: Toolset, name: str) -> ToolSpec:
@@ -162,6 +177,7 @@ def _made(spec: ToolSpec, arguments: dict[str, Any], around: CallCircumstances) 
         origin=Origin(who=around.who, channel=around.channel),
         soul=around.soul,
         labels=around.labels,
+        said=around.said,
     )
 
 
@@ -194,19 +210,22 @@ def _call(entries: Sequence[Entry], call_id: str) -> RecordedCall | None:
     around: CallCircumstances | None = None
     options: TurnOptions | None = None
     found: RecordedCall | None = None
+    said: tuple[str, ...] = ()
     for entry in entries:
         body = entry.body
         if isinstance(body, TurnStarted):
             options = body.options
+            said = (*said, body.text)
             around = CallCircumstances(
                 workspace=options.workspace,
                 trust=options.trust,
                 who=options.origin.who,
-                labels=frozenset(entry.header.labels),
                 soul=options.soul,
                 channel=options.origin.channel,
+                said=said,
             )
-        elif isinstance(body, ToolStarted) and body.call_id == call_id:
+        around = around and msgspec.structs.replace(around, labels=frozenset(entry.header.labels))
+        if isinstance(body, ToolStarted) and body.call_id == call_id:
             found = RecordedCall(ToolCall(call_id, body.name, body.arguments), around, options)
         for call in getattr(body, "tool_calls", ()):
             found = RecordedCall(call, around, options) if call.id == call_id and found is None else found

@@ -44,6 +44,8 @@ from .capability_parts import NOTHING, CapabilityParts
 from .capability_tools import BroughtTools, ToolProblem, builtin_names, registry_with
 from .clock import SystemClock
 from .eventlog import open_log
+from .flow.labelled_facts import LabelledFacts
+from .flow.labelled_files import TABLE
 from .lazy_parts import LazyConverter, LazySandbox, LazyWeb
 from .models.model_resolver import ModelResolver
 from .record.anchor_keeper import AnchorKeeper
@@ -89,7 +91,8 @@ class Home:
         self.sandbox = LazySandbox(lambda: sandbox_of(loaded, making=own))
         formats = FileFormats(capabilities_of(loaded).formats(), LazyConverter(lambda: load("converter")()))
         facts = SystemFacts(self.policy, env.get("PATH", ""), documents=formats, undo_lacks=self._undo_lacks, unconfined=self._unconfined)
-        self.gate = PolicyGate(self.policy, facts, clock, read_command, beside=beside)
+        labelled = LabelledFacts(facts, store, self.policy.allowed_paths) if store.derives(TABLE) else facts
+        self.gate = PolicyGate(self.policy, labelled, clock, read_command, beside=beside)
         self.models = ModelResolver(loaded, self.gate, clock, given=provider)
         self.files = ConfinedFiles(os.path.join(loaded.home, "preimages"), hidden=own)  # noqa: PTH118
         terminal = settings.tools.terminal

@@ -46,6 +46,11 @@ OTHERS = (
         "ask",
         "content from outside is in play, the call sends, writes outside or runs code, and the owner's own words do not fix recipient, path, address or amount",
     ),
+    (
+        "flow.private",
+        "ask",
+        "a web address was composed after private data was read: with content from outside in play, or with a piece of that data in it",
+    ),
     ("tool.confirmation", "ask", "the tool is configured to ask every time"),
     ("risk.low", "ask", "its risk is in safety.require_confirmation_for"),
     ("risk.medium", "ask", "its risk is in safety.require_confirmation_for"),

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..types.actions import Action
+from ..types.entries import CALLS
 from ..types.facts import FactSheet
-from ..types.labels import external_sources
+from ..types.labels import external_sources, join
 from ..types.risk import Sink, Tier
+from . import flow_private, flow_reads
 from .analysis import Analysis
 from .findings import Findings
 from .lazy_regex import lazy_pattern
@@ -39,7 +41,9 @@ _Scalar = str | int | float
 def judge(findings: Findings, action: Action, analysis: Analysis, sheet: FactSheet) -> None:
     """Ask about an action with a sink where content from outside is in play and the owner did not fix what matters. To be applied when tier and sinks of the
     call are known."""
-    sources = external_sources(action.labels)
+    read = flow_reads.labels_read(analysis, sheet)
+    sources = () if action.session == CALLS else external_sources(join(action.labels, read))
+    flow_private.judge(findings, action, analysis, flow_private.sources_of(action))
     sinks = _sinks(findings, analysis, sheet) if sources else ()
     if not sinks:
         return

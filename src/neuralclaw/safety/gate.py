@@ -21,7 +21,7 @@ from ..types.signals import Denied, Parked
 from ..types.tools import ToolSpec
 from ..types.urls import parse
 from ..types.verdicts import RuleMatch, Verdict
-from . import host_rules, place_grants, question_wording, scopes
+from . import flow_reads, host_rules, place_grants, question_wording, scopes
 from .analysis import Analysis, UnfitArgument, analyse
 from .bounds import QUICK_TEXT, AnalysisBounds, Exceeded
 from .call_sentences import sentence
@@ -95,6 +95,7 @@ class PolicyGate:
             judge_place=self._places(action, judged) if judged.envelope.network else None,
             within=chain.within,
             lookup_seconds=judged.sheet.lookup_seconds,
+            labels=flow_reads.labels_of_result(judged.analysis, judged.sheet, judged.envelope),
         )
 
     def _places(self, action: Action, judged: JudgedAction) -> Callable[[str, int], Awaitable[tuple[str, ...]]]:

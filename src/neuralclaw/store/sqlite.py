@@ -247,6 +247,10 @@ class SqliteStore:
             found = await anyio.to_thread.run_sync(self._memory.rows, self._derived.tables[table], query)
         return found
 
+    def derives(self, table: str) -> bool:
+        """Whether it was opened with a capability's table of that name."""
+        return table in self._derived.tables
+
     def changes(self, after: int | None = None) -> EntrySubscription:
         """See `ports.Store`. The subscription begins with this call; its `aclose` ends it. Raises `StoreError` and `UsageError`."""
         if after is not None:

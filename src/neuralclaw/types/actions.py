@@ -39,7 +39,10 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     labels: Labels = NONE
     """Joined labels of what the model had read when it proposed the call."""
     said: tuple[str, ...] = ()
-    """The owner's messages of the session that the model still sees; given where `labels` name a source outside."""
+    """The owner's messages of the session that the model still sees."""
+    private_results: tuple[str, ...] = ()
+    """Of a call that names a web address: the texts of results that are private and that the model still sees. `page_texts`: of those that are not."""
+    page_texts: tuple[str, ...] = ()
 
 
 def action_hash(action: Action, envelope: Envelope) -> str:

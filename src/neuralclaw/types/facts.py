@@ -82,6 +82,8 @@ class FactSheet(msgspec.Struct, frozen=True, kw_only=True):
     """SHA-256 of each file that an interpreter would run, where it could be read."""
     code: dict[str, str] = msgspec.field(default_factory=dict)
     """SHA-256 of each file that the command runs as code: of `Wants.ran` and `Wants.named`, and of its programs that lie where calls write."""
+    reach: Labels = NONE
+    """Joined labels of all files in the workspace and the allowed paths: what a command may read whose reads are not known."""
     undo_covers: bool = False
     """The sandbox in use keeps what a command writes in the workspace and the allowed paths, and undo brings back all that is there."""
     unconfined: bool = False

@@ -6,6 +6,7 @@ from typing import Any, Literal
 import msgspec
 
 from ..errors import PermissionDeniedError
+from .labels import NONE, Labels
 from .verdicts import Verdict
 
 
@@ -159,6 +160,7 @@ class Grant:
 
     `judge` has the gate judge another address of the same call, `judge_place` a host and port that its command wants to reach; `within` is the grant whose
     end is this one's end too. `lookup_seconds`: how long its hosts were looked up before it was made, which is time of the call too.
+    `labels` join those of its result: of the files that it was judged to read, and of where its command connects to.
     """
 
     __slots__ = (
@@ -170,6 +172,7 @@ class Grant:
         "call_id",
         "envelope",
         "hash",
+        "labels",
         "lookup_seconds",
         "session",
         "tool",
@@ -192,11 +195,12 @@ class Grant:
         judge_place: "Callable[[str, int], Awaitable[tuple[str, ...]]] | None" = None,
         within: "Grant | None" = None,
         lookup_seconds: float = 0.0,
+        labels: Labels = NONE,
     ) -> None:
         self.session, self.call_id, self.tool, self.arguments, self.verdict = session, call_id, tool, arguments, verdict
         self.workspace, self.hash, self.envelope = workspace, hash, envelope
         self._judge, self._judge_place, self._within = judge, judge_place, within
-        self.lookup_seconds = lookup_seconds
+        self.lookup_seconds, self.labels = lookup_seconds, labels
         self._open = True
 
     @property

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 Labels = frozenset[str]
 
 NONE: Labels = frozenset()
+PRIVATE, SECRET = "private", "secret"
 OWNER: Labels = frozenset({"owner", "private"})
 """What the owner says."""
 AGENT: Labels = frozenset({"agent"})

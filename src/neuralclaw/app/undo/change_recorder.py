@@ -348,6 +348,7 @@ class ChangeRecorder:
             not_kept_count=len(lost),
             interrupted=interrupted,
             unseen=tuple((shown_path(one.path), one.why) for one in unseen[:SHOWN]),
+            top=shown_path(os.path.commonpath([os.path.dirname(change.path) for change in changes])) if changes else "",  # noqa: PTH120
         )
         row = await lookups.session(self._store, call.session)
         if row is None:

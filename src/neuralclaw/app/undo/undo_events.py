@@ -52,6 +52,8 @@ class ChangesSaved(Body, frozen=True, kw_only=True, tag="undo.saved"):
     not_kept_count: int = 0
     interrupted: bool = False
     unseen: tuple[tuple[str, str], ...] = ()
+    top: str = ""
+    """The deepest directory that holds all that was changed."""
 
 
 class UndoBegun(Body, frozen=True, kw_only=True, tag="undo.begun"):

@@ -1,0 +1,83 @@
+"""`FLOW`: the capability that brings the table of files that hold content from outside, derived from what calls changed.
+
+A file is labelled with what was in play when a call wrote it, the call's own result included. A label goes when a file tool deletes the file, and with
+nothing else: what a command deletes or moves away keeps its row, under its name.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from ...capability import Capability, Table
+from ...ports import Rows
+from ...types.entries import Entry
+from ...types.events import ToolFinished
+from ...types.labels import PRIVATE, SECRET, is_external
+from ..undo.undo_events import ChangesSaved
+
+TABLE = "flow_files"
+BELOW = "/**"
+"""At the end of a path: the labels hold for all that is below this directory."""
+NEWEST = "newest"
+"""Key of the row whose record is that of the newest change of the table."""
+_WAITS = "call:"
+"""Begins the key of a row with the paths of a call whose end is not on record yet: their labels are those of its end."""
+
+
+def kept_labels(labels: Sequence[str]) -> tuple[str, ...]:
+    """What of an entry's labels stays with a file: the sources outside, and that it is not public."""
+    return tuple(label for label in labels if is_external((label,)) or label in (PRIVATE, SECRET))
+
+
+def fold(entry: Entry, rows: Rows) -> None:
+    """Take what a call changed into the table."""
+    body, header = entry.body, entry.header
+    external = is_external(header.labels)
+    if isinstance(body, ChangesSaved):
+        if external:
+            _mark(rows, _paths(body), header.labels, header.record)
+        elif body.paths:  # what the call itself read or fetched is told by its end
+            rows.put(path=f"{_WAITS}{header.session}/{body.call_id}", labels=msgspec.json.encode(_paths(body)).decode(), record=header.record)
+    elif isinstance(body, ToolFinished):
+        waiting = f"{_WAITS}{header.session}/{body.call_id}"
+        row = rows.get(path=waiting)
+        if row is not None:
+            rows.delete(path=waiting)
+            if external:
+                _mark(rows, msgspec.json.decode(row["labels"], type=list[str]), header.labels, header.record)
+        for change in body.changes:
+            if change.after is None:
+                if rows.get(path=change.path) is not None:
+                    rows.delete(path=change.path)
+                    rows.put(path=NEWEST, labels="[]", record=header.record)
+            elif external:
+                _mark(rows, (change.path,), header.labels, header.record)
+
+
+def _paths(body: ChangesSaved) -> list[str]:
+    """What changed; where not all of it is named, all below the directory that holds it."""
+    every = len(body.paths) >= body.created + body.changed + body.deleted
+    return list(body.paths) if every else [*body.paths, body.top.rstrip("/") + BELOW]
+
+
+def _mark(rows: Rows, paths: Sequence[str], labels: Sequence[str], record: int) -> None:
+    rows.put(path=NEWEST, labels="[]", record=record)
+    for path in paths:
+        known = rows.get(path=path)
+        before = msgspec.json.decode(known["labels"], type=list[str]) if known is not None else []
+        rows.put(path=path, labels=msgspec.json.encode(sorted({*before, *kept_labels(labels)})).decode(), record=record)
+
+
+FLOW = Capability(
+    name="flow",
+    summary="files that hold content from outside",
+    tables=(
+        Table(
+            name=TABLE,
+            columns={"path": "text", "labels": "text", "record": "integer"},
+            key=("path",),
+            kinds=("tool.finished", "undo.saved"),
+            fold=fold,
+        ),
+    ),
+)

@@ -1,0 +1,67 @@
+"""Private data goes to no new address outside unasked: a web address can carry away what its writer has read (row P5).
+
+An address is fetched unasked where the owner named it or its host, and where it stood whole in a message or a result: nothing that was read later can be
+in it. Any other one was composed. It asks where results that are private and content from outside are both in play, since that content could have said how
+to compose it; and where a piece of a private result stands in it. A session that reads web pages alone is asked nothing.
+"""
+
+from urllib.parse import unquote_plus
+
+from ..types.actions import Action
+from ..types.labels import external_sources
+from ..types.urls import Url
+from .analysis import Analysis
+from .findings import Findings
+from .lazy_regex import lazy_pattern
+from .owner_words import OwnerWords, normal
+
+RULE = "flow.private"
+LONGEST = 200
+PIECE = 16
+"""Characters of a piece of an address that are looked for in private results; shorter ones are words that any text holds."""
+_LINK = lazy_pattern(r"https?://[^\s<>\"'`|\\^{}\[\]]+")
+_PARTS = lazy_pattern(r"[/?&=#;,]+")
+_BEHIND = ".,;:!?*_)"
+
+
+def judge(findings: Findings, action: Action, analysis: Analysis, sources: tuple[str, ...]) -> None:
+    """Ask about an address that was composed after private results were read. `sources`: those of the content from outside that is in play."""
+    if not action.private_results or not analysis.urls:
+        return
+    words = OwnerWords(action.said)
+    known = links_in((*action.said, *action.private_results, *action.page_texts))
+    for url in analysis.urls:
+        if url.problem is not None or plain_link(url.text) in known or words.name(url.host) or plain_link(url.text) in links_in(action.said):
+            continue
+        if any(link.startswith((f"http://{url.host}/", f"https://{url.host}/")) for link in links_in(action.said)):
+            continue
+        shown = url.text if len(url.text) <= LONGEST else f"{url.text[:LONGEST]}…"
+        if sources:
+            reason = f"{shown} was composed after private data was read, with content from outside in play, and neither you nor a result named it"
+            findings.ask(RULE, reason, "an address that stands whole in what was read, or one that you name")
+        elif piece := carried(url, action.private_results):
+            findings.ask(RULE, f"{shown} carries {piece[:80]!r}, which stands in private data that was read", "an address without it")
+
+
+def sources_of(action: Action) -> tuple[str, ...]:
+    """The sources outside that are in play for an address: those of the instructions in the workspace say nothing new."""
+    return tuple(source for source in external_sources(action.labels) if source != "workspace")
+
+
+def carried(url: Url, texts: tuple[str, ...]) -> str:
+    """A piece of the address that stands in one of these texts; "" for none."""
+    joined = [normal(text) for text in texts]
+    pieces = [normal(unquote_plus(piece)) for piece in (*_PARTS.split(url.target), *url.host.split("."))]
+    return next((piece for piece in pieces if len(piece) >= PIECE and any(piece in text for text in joined)), "")
+
+
+def links_in(texts: tuple[str, ...]) -> frozenset[str]:
+    """The web addresses that stand whole in these texts."""
+    return frozenset(plain_link(found) for text in texts if "://" in text for found in _LINK.findall(text))
+
+
+def plain_link(url: str) -> str:
+    """An address as it is compared: without a fragment and the marks of the sentence around it, scheme and host in small letters."""
+    scheme, _, rest = url.partition("#")[0].rstrip(_BEHIND).partition("://")
+    place, slash, path = rest.partition("/")
+    return f"{scheme.lower()}://{place.lower()}{slash or '/'}{path}"
