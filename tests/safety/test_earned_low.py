@@ -70,6 +70,16 @@ nice -n $X ls
 test $x
 [ "$a" "$b" ]
 less f
+bash --rcfile x.sh -i -c :
+bash --init-file x.sh -ic :
+env -vS'sh x.sh'
+env -iS'sh x.sh'
+git --git-dir=evil.git status
+git --git-dir evil.git status
+git --work-tree=.. status
+set -- -o HIT; sort a.txt $@
+cd opt; set -- *; sort "$@"
+f() { x=ls; f() { x=touch; }; f; $x HIT; }; f
 """.strip().split("\n")
 
 GREAT = r"""
@@ -85,16 +95,6 @@ env BASH_ENV=x ls
 IFS=x read a
 : ${PATH:=.}
 ((IFS=1))
-bash --rcfile x.sh -i -c :
-bash --init-file x.sh -ic :
-env -vS'sh x.sh'
-env -iS'sh x.sh'
-git --git-dir=evil.git status
-git --git-dir evil.git status
-git --work-tree=.. status
-set -- -o HIT; sort a.txt $@
-cd opt; set -- *; sort "$@"
-f() { x=ls; f() { x=touch; }; f; $x HIT; }; f
 """.strip().split("\n")
 
 LOW = r"""
