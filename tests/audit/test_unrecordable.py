@@ -138,6 +138,7 @@ async def act(agent: Agent, place: str, question: str) -> None:
         arguments: dict[str, dict[str, Any]] = {
             "tools.call": {"name": "send_parcel", "arguments": {"to": "me"}},
             "grants.revoke": {"grant_id": (await agent.do("grants.list"))[0]["grant_id"]} if place == "grants.revoke" else {},
+            "grants.add": {"op": "read", "path": "/srv", "lasting": "1h"},
             "undo": {"session": "s"},
             "redo": {"session": "s"},
             "sessions.cancel": {"session": "p"},
@@ -149,7 +150,7 @@ async def act(agent: Agent, place: str, question: str) -> None:
 VERBS = {
     "sessions.send": "a steered session",
     "approvals.answer": "an answered question",
-    **{name: name for name in ("tools.call", "grants.revoke", "undo", "redo", "sessions.cancel", "audit.anchor")},
+    **{name: name for name in ("tools.call", "grants.add", "grants.revoke", "undo", "redo", "sessions.cancel", "audit.anchor")},
 }
 """Verbs that write the record: the place that tries each."""
 OF_THE_OWNER = {

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from neuralclaw.app.capabilities import Capabilities, LoadedCapability
@@ -15,6 +16,7 @@ from neuralclaw.capability import Capability, CapabilityContext, Verb
 from neuralclaw.cli import capability_rows, verb_rows
 from neuralclaw.cli.parsing import arguments_of
 from neuralclaw.errors import AgentError, UsageError
+from neuralclaw.store.derived_tables import DerivedTables
 
 from ..cli.program import Claw
 from .shelf import install
@@ -95,8 +97,11 @@ def test_a_row_that_does_not_fit_its_function_is_told_when_it_is_loaded(parts: d
 
 
 def test_no_built_in_row_contradicts_itself() -> None:
-    for value in Capabilities.load():
-        assert problem_of(value, value.name, NoNames()) == ""
+    loaded = Capabilities.load()
+    for value in loaded:
+        assert problem_of(msgspec.structs.replace(value, tables=()), value.name, NoNames()) == ""
+        assert all(table.name.startswith(value.name) for table in value.tables)
+    DerivedTables(loaded.codec, loaded.tables())  # one may be derived from kinds of another capability
 
 
 class NoNames(TakenNames):

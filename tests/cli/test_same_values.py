@@ -66,6 +66,7 @@ CASES: dict[str, Case | str] = {
     "models show": Case(("offline",), {"model": "offline"}),
     "models try": "calls models: its own tests compare it",
     "grants list": Case(),
+    "grants add": CHANGES,
     "grants revoke": CHANGES,
     "secrets list": Case(),
     "secrets set": "reads standard input: its own tests compare it",
@@ -82,6 +83,7 @@ CHANGING = {
     "sessions cancel": Case(("p",), {"session": "p"}),
     "config set": Case(("llm.temperature", "0.3"), {"key": "llm.temperature", "value": "0.3"}),
     "audit anchor": Case(("--accept",), {"accept": True}, r'"(head|place)": "[^"]*"'),
+    "grants add": Case(("read", "/srv", "--for", "1h"), {"op": "read", "path": "/srv", "lasting": "1h"}, r'"(grant_id|since|until|covers)": "[^"]*"'),
     "grants revoke": Case(("GRANT",), {"grant_id": "GRANT"}, TIMES),
 }
 
