@@ -148,6 +148,9 @@ def _change(found: CommandEffects, sub: str, rest: list[str]) -> None:
     elif (sub == "remote" and rest[:1] and rest[0] in ("show", "update", "prune")) or (sub == "archive" and any(t.startswith("--r") for t in rest)):
         found.act(Risk.MEDIUM, "it uses the network", Power.NETWORK)
         found.sends = True
+    elif sub == "rm" and not _forces(rest):
+        found.act(Risk.MEDIUM, "it deletes files that git keeps", Power.DELETE, Power.WRITE)
+        _paths(found, sub, rest)
     elif sub in DELETES or _discards(sub, rest):
         found.act(Risk.HIGH, "it deletes work that git does not keep", Power.DELETE, Power.WRITE)
         _paths(found, sub, rest)
@@ -189,6 +192,12 @@ def _only_tells(rest: list[str]) -> bool:
     return known and any(t == "--dry-run" or (not t.startswith("--") and "n" in t) for t in options)
 
 
+def _forces(rest: list[str]) -> bool:
+    """Whether an option overrides what git refuses by itself: `rm` of a changed file, `branch -d` of work that is not merged."""
+    options = [t for t in rest[: rest.index("--") if "--" in rest else None] if t.startswith("-")]
+    return any("--force".startswith(t) and len(t) > 2 if t.startswith("--") else "f" in t for t in options)
+
+
 def _discards(sub: str, rest: list[str]) -> bool:
     if sub == "reset":
         return any(t in ("--hard", "--merge") for t in rest)
@@ -196,6 +205,9 @@ def _discards(sub: str, rest: list[str]) -> bool:
         return any(t in ("-f", "--force", "--", ".") for t in rest)
     if sub == "restore":
         return "--staged" not in rest and "-S" not in rest
-    if sub in ("branch", "tag"):
-        return any(t in ("-D", "-d", "--delete") for t in rest)
+    if sub == "branch":  # `-d` alone refuses a branch that is not merged
+        letters = {letter for t in rest if t.startswith("-") and not t.startswith("--") for letter in t}
+        return "D" in letters or (("d" in letters or any(len(t) > 3 and "--delete".startswith(t) for t in rest)) and _forces(rest))
+    if sub == "tag":
+        return any(t in ("-d", "--delete") for t in rest)
     return (sub == "stash" and rest[:1] in (["drop"], ["clear"])) or (sub == "worktree" and rest[:1] == ["remove"]) or sub == "prune"
