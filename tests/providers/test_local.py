@@ -168,6 +168,7 @@ def test_the_program_does_a_task_with_it_and_no_network(home: Path, tmp_path: Pa
         with claw.started("run", *options, "Read the file notes.txt") as run:
             lines = list(run.events())  # nothing but events stands on standard output
             ended = run.process.wait(30), run.err.read().decode()
+        assert ended in ((0, ""), (4, "")), "a file that is not there, asked for again, is a limit; nothing else ends it otherwise"
         if ended[0] == 0:
             break
     assert ended == (0, "")
