@@ -148,25 +148,16 @@ class _Rows(msgspec.Struct, frozen=True):
 
 
 def _rows_of(home: str) -> _Rows:
-    if not home:
-        return _Rows()
-    by_first = _by_first_part()
     try:
-        held = [by_first[name] for name in os.listdir(home) if name in by_first]
+        held = frozenset(os.listdir(home)) if home else frozenset()
     except OSError:  # one that may be entered and not listed
-        held = list(by_first.values())
-    return _Rows(tuple(name for rows in held for name in rows.seen), tuple(pattern for rows in held for pattern in rows.settings))
+        held = None
 
+    def there(names: Iterable[str]) -> Iterator[str]:
+        return (name for name in names if held is None or name.partition("/")[0] in held)
 
-@cache
-def _by_first_part() -> dict[str, _Rows]:
-    found: dict[str, _Rows] = {}
-    for toolchain in toolchains().values():
-        for first in dict.fromkeys(name.partition("/")[0] for name in (*toolchain.seen, *toolchain.settings)):
-            before = found.get(first, _Rows())
-            seen, settings = (tuple(name for name in names if name.partition("/")[0] == first) for names in (toolchain.seen, toolchain.settings))
-            found[first] = _Rows((*before.seen, *seen), (*before.settings, *settings))
-    return found
+    rows = toolchains().values()
+    return _Rows(tuple(name for row in rows for name in there(row.seen)), tuple(pattern for row in rows for pattern in there(row.settings)))
 
 
 def _toolchains_of(home: str, known: _Rows) -> Iterator[str]:
