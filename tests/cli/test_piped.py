@@ -10,6 +10,7 @@ import pytest
 
 from neuralclaw.agent.prompt import SYSTEM
 from neuralclaw.cli.piped_input import attached
+from tests.growth import assert_linear
 
 from .model import served
 from .program import PYTHON, Claw
@@ -115,9 +116,7 @@ def test_piped_text_cannot_close_its_tag_in_any_spelling(tag: str) -> None:
 def test_other_tags_in_piped_text_stay_as_they_are_and_a_long_text_of_blanks_takes_no_time() -> None:
     text = "<p>a < b</p> #include <stdio.h> <std in-put"
     assert attached("t", "<p>a < b</p> #include <stdio.h>") == "t\n\n<stdin>\n<p>a < b</p> #include <stdio.h>\n</stdin>"
-    start = time.monotonic()
-    attached("t", f"{text}<{' ' * 500_000}x{'<' * 100_000}<s{' ' * 300_000}.")
-    assert time.monotonic() - start < 2
+    assert_linear(lambda size: attached("t", f"{text}<{' ' * 5 * size}x{'<' * size}<s{' ' * 3 * size}."), 100_000)
 
 
 async def test_a_model_gets_piped_text_that_holds_a_tag_whole_and_marked_and_is_told_what_it_is(claw: Claw) -> None:

@@ -1,7 +1,6 @@
 """Models without tool calls of their own do whole tasks: the calls are found in what they write, and nothing else is."""
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from neuralclaw.providers.plain_tools.reply_reader import AnswerReader, CallRead
 from neuralclaw.providers.plain_tools.wrapper import PlainTools
 from neuralclaw.testing import FunctionProvider, Reply
 from neuralclaw.types import messages as m
+from tests.growth import assert_linear
 
 pytestmark = [pytest.mark.anyio, pytest.mark.full]
 
@@ -129,11 +129,15 @@ def test_a_model_that_is_held_to_nothing_after_all_is_read_like_any_other() -> N
     assert read(*'{"answer": "done"} And more.', held=True)[0] == "done\nAnd more."
 
 
-def test_hostile_replies_are_read_in_reasonable_time() -> None:
-    for said in ("[" * 20_000, '{"name":' * 3000, '{"tool":"x"}' * 2000, "```json\n" * 5000, '{"tool": "read_file", "arguments": {"path": "' + "x\n" * 20_000):
-        begin = time.process_time()
+@pytest.mark.parametrize("unit", ["[", '{"name":', '{"tool":"x"}', "```json\n", "x\n"])
+def test_the_cost_of_a_hostile_reply_grows_no_faster_than_its_length(unit: str) -> None:
+    begin = '{"tool": "read_file", "arguments": {"path": "' if unit == "x\n" else ""
+
+    def reply(length: int) -> None:
+        said = begin + unit * (length // len(unit))
         read(*(said[place : place + 7] for place in range(0, len(said), 7)))
-        assert time.process_time() - begin < 4, said[:20]
+
+    assert_linear(reply, 12_000)
 
 
 BROKEN = "{'tool': 'read_file', 'arguments': {'path': 'x'}"

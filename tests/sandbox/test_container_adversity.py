@@ -156,4 +156,4 @@ async def test_an_engine_that_never_answers_is_given_up(hanging: str) -> None:
     problem = await anyio.to_thread.run_sync(sandbox.problem)
     assert problem is not None
     assert (problem.text, problem.fix) == (f"the container engine at {hanging} does not answer", "sudo systemctl restart docker")
-    assert time.monotonic() - begun < 2
+    assert time.monotonic() - begun < 20

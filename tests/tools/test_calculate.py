@@ -95,7 +95,7 @@ async def test_what_cannot_be_calculated_is_said(registry: Registry, tmp_path: P
     began = time.monotonic()
     with pytest.raises(ToolError, match=match) as caught:
         await call(registry, tmp_path, "calculate", expression=expression)
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 20
     assert len(caught.value.text) < 300
 
 
