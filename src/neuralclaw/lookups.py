@@ -57,8 +57,8 @@ async def newest(store: Store, workspace: str, *, left_out: Sequence[str] = ()) 
 
 
 async def newest_sessions(store: Store, workspace: str, *, limit: int, left_out: Sequence[str] = ()) -> list[str]:
-    """The `limit` sessions of that workspace that changed last, the newest first, those of `left_out` never."""
-    rows = await store.rows("sessions", {"workspace": workspace}, order=("front", "session"), descending=True, limit=len(left_out) + limit)
+    """The `limit` sessions of that workspace that changed last, the newest first, those of `left_out` and those that did the work of a call never."""
+    rows = await store.rows("sessions", {"workspace": workspace, "parent": ""}, order=("front", "session"), descending=True, limit=len(left_out) + limit)
     return [row["session"] for row in rows if row["session"] not in left_out][:limit]
 
 

@@ -95,7 +95,7 @@ class SessionDesk:
         if start is not None:
             return inbound, RunStart(options=start)
         start = StartOptions(approvals=options.approvals, present=options.origin.present) if options is not None else self._start
-        return inbound, RunStart(options=start, bound=True)
+        return inbound, RunStart(options=start, bound=True, within=options is not None and bool(options.origin.parent))
 
     async def _send(self, session: str, inbound: Inbound, wanted: RunStart) -> Accepted:
         """Record a message as a turn of its own and see to it that it is taken up, at once or when those before it have ended."""
