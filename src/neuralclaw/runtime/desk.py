@@ -153,8 +153,11 @@ class SessionDesk:
     async def _take_up(self, session: str, start: StartOptions) -> SessionRow:
         """Go on with what is unfinished or waits in the session; the session as it was then, with nothing begun where there was nothing to do.
 
-        Raises `SessionBusy` when its turn runs in another process.
+        What nobody waits for any more is cancelled first. Raises `SessionBusy` when its turn runs in another process.
         """
+        known = await lookups.session(self._store, session)
+        if known is not None and (known.open_turn or known.pending) and await lookups.outlived_its_call(self._store, known):
+            await self.cancel(session, by="agent")
         if start.present:
             self._asker.arrive(session)
         lease = await self._sessions.claim(session)
