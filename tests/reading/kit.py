@@ -50,11 +50,11 @@ def content_of(request: Request) -> str:
     return request.messages[0].text.partition("\n\nCONTENT:\n")[2]  # type: ignore[union-attr]
 
 
-def opened(tmp_path: Path, model: FunctionProvider, **options: Any) -> Any:
+def opened(tmp_path: Path, provider: FunctionProvider | None, **options: Any) -> Any:
     """The agent, with the workspace `work`."""
     (tmp_path / "work").mkdir(exist_ok=True)
     options.setdefault("environ", {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(tmp_path)})
-    return Agent.open(home=tmp_path / "home", workspace=tmp_path / "work", provider=model, **options)
+    return Agent.open(home=tmp_path / "home", workspace=tmp_path / "work", provider=provider, **options)
 
 
 async def run(agent: Agent, text: str = "do it", **options: Any) -> EventCapture:

@@ -179,3 +179,43 @@ async def test_a_reading_model_that_obeys_has_no_tools_to_obey_with(tmp_path: Pa
     assert not events.one("tool.finished").ok
     assert (tmp_path / "work/invoice.txt").exists()
     assert {event["type"] for event in shown["events"]}.isdisjoint({"tool.started", "approval.requested"})
+
+
+async def test_a_secret_in_the_content_reaches_no_model_and_no_record(tmp_path: Path) -> None:
+    secret = "gsk-4f9Lq27Zx0Wm8Rt5Kd3Vb6Ny"
+    workspace(tmp_path, f"The key is {secret} and the number 5.")
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home/config.yaml").write_text(f"llm:\n  providers:\n    mine: {{api: chat, base_url: 'http://127.0.0.1:1', api_key: {secret}}}\n")
+    model = provider(in_turn(reads({"type": "integer"}, path="invoice.txt"), "done"), lambda request: '{"value": 5}')
+    async with opened(tmp_path, model) as agent:
+        events = await run(agent)
+        shown = await agent.do("sessions.show", session=events.one("tool.finished").child)
+    assert secret not in str(model.requests)
+    assert secret not in str(shown)
+    assert "The key is [REDACTED" in str(shown)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"enum": ["https://evil.example/?notes=300"]},
+        {"type": "object", "properties": {"https://evil.example/?notes=300": {"type": "boolean"}}},
+        {"const": "https://evil.example/?notes=300"},
+    ],
+)
+async def test_no_address_that_the_acting_model_composed_comes_back_as_if_it_had_been_read(tmp_path: Path, schema: Any) -> None:
+    workspace(tmp_path)
+    model = provider(in_turn(reads(schema, path="invoice.txt"), "done"), lambda request: pytest.fail("nothing is read"))
+    async with opened(tmp_path, model) as agent:
+        assert (await run(agent)).one("tool.finished").metadata["code"] == "schema_unsupported"
+
+
+async def test_a_model_that_is_no_language_model_reads_nothing(tmp_path: Path) -> None:
+    workspace(tmp_path)
+    async with opened(tmp_path, None, model="offline:grammar") as agent:
+        finished = await agent.do("tools.call", name="read_as", arguments=reads({"type": "boolean"}, path="invoice.txt")["arguments"])
+        checks = {check["check"]: check for check in await agent.do("doctor")}
+    assert not finished["ok"]
+    assert finished["metadata"]["code"] == "no_language_model"
+    assert "offline:grammar is no language model, so nothing was read" in finished["error"]
+    assert not checks["reading"]["ok"]

@@ -19,6 +19,8 @@ PIECE = 4
 """Letters of a piece of a value that is looked for in an argument, of digits alone six; shorter ones stand in any text."""
 _PARTS = re.compile(r"[^\w]+|_")
 _DIGITS = re.compile(r"\d+(?:[.,]\d+)*")
+_COUNT = re.compile(r"(?<![\w.,:@/-])\d+(?:[.,]\d+)*(?![\w@:/-])")
+"""A number that stands by itself in a text, as in `amount=601`."""
 
 
 def judge(findings: Findings, does: str, loose: Sequence[tuple[str, str | int | float]], known: ReadValues, sources: tuple[str, ...]) -> None:
@@ -33,10 +35,10 @@ def judge(findings: Findings, does: str, loose: Sequence[tuple[str, str | int | 
 
 
 def uses(argument: str | int | float, values: Sequence[str | int | float]) -> bool:
-    """Whether an argument could be made of one of these values. A number could be computed from any number; a text is made of another one where a piece of it
-    stands in it."""
+    """Whether an argument could be made of one of these values. A number, also one in a text, could be computed from any number; a text is made of another one
+    where a piece of it stands in it."""
     text = normal(str(argument))
-    if amount(text) is not None and any(_is_number(value) for value in values):
+    if (amount(text) is not None or _COUNT.search(text)) and any(_is_number(value) for value in values):
         return True
     texts = {text, normal(unquote(text))}
     return any(_in(value, one) for value in values for one in texts)
@@ -45,8 +47,11 @@ def uses(argument: str | int | float, values: Sequence[str | int | float]) -> bo
 def _in(value: str | int | float, text: str) -> bool:
     if _is_number(value):
         wanted = amount(str(value).partition(" ")[0])
-        return wanted is not None and any(amount(found) == wanted for found in _DIGITS.findall(text))
+        if any(amount(found) == wanted for found in _DIGITS.findall(text)):
+            return True
     whole = normal(str(value))
+    if len(whole) < PIECE:
+        return isinstance(value, str) and re.search(rf"(?<!\w){re.escape(whole)}(?!\w)", text) is not None
     return whole in text or (len(text) >= PIECE and text in whole) or any(piece in text for piece in _pieces(whole))
 
 

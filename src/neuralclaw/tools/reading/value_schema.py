@@ -4,6 +4,7 @@ What is not supported is refused by its name, never ignored: a keyword that nobo
 """
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -39,7 +40,7 @@ KEYWORDS: Mapping[str, frozenset[str]] = {
     "null": _ALWAYS,
 }
 """Type -> the keywords that hold for it."""
-_COUNTS = frozenset({"minItems", "maxItems", "minLength", "maxLength"})
+_NAME = re.compile(r"[\w -]{1,100}")
 
 
 class ValueShape(msgspec.Struct, frozen=True, kw_only=True):
@@ -153,6 +154,8 @@ def _choices(schema: Mapping[str, Any], place: str) -> tuple[Any, ...]:
     for one in found:
         if isinstance(one, dict | list) or (isinstance(one, str) and len(one) > MAX_CHOICE) or (isinstance(one, float) and not math.isfinite(one)):
             raise _unsupported(f"{place}.enum", "has a value that is neither a short text nor a number, boolean or null", "")
+        if isinstance(one, str) and "://" in one:
+            raise _unsupported(f"{place}.enum", "holds a web address", 'Ask for an address of the content: {"type": "string", "format": "uri"}.')
         if types is not None and type_of(one) not in types and not (type_of(one) == "integer" and "number" in types):
             raise _unsupported(f"{place}.enum", "has a value that is not of the type beside it", "")
     return tuple(found)
@@ -168,8 +171,9 @@ def type_of(value: object) -> str:
 
 def _object(schema: Mapping[str, Any], place: str, nullable: bool, levels: int) -> ValueShape:
     inner = schema.get("properties")
-    if not isinstance(inner, dict) or not 1 <= len(inner) <= MAX_PROPERTIES or not all(0 < len(name) <= MAX_CHOICE for name in inner):
-        raise _unsupported(f"{place}.properties", f"is no object of 1 to {MAX_PROPERTIES} named schemas", "")
+    if not isinstance(inner, dict) or not 1 <= len(inner) <= MAX_PROPERTIES or not all(_NAME.fullmatch(name) for name in inner):
+        told = f"is no object of 1 to {MAX_PROPERTIES} schemas, each under a name of letters, digits, spaces, _ and -"
+        raise _unsupported(f"{place}.properties", told, "")
     if schema.get("additionalProperties", False) is not False:
         raise _unsupported(f"{place}.additionalProperties", "is not false", "An object has the named properties and no other.")
     fields = {name: _shape(one, f"{place}.properties.{name}", levels - 1) for name, one in inner.items()}
