@@ -60,6 +60,7 @@ def killed(tmp_path: Path, where: str) -> None:
 async def test_a_killed_reading_goes_on_with_what_it_had_and_a_finished_one_is_not_paid_twice(tmp_path: Path, where: str, asked: int) -> None:
     killed(tmp_path, where)
     file(tmp_path, "changed since")
+    (tmp_path / "home/config.yaml").write_text("agent: {max_sessions: 1}\n")
     model = provider(in_turn(CALL, "done"), lambda request: '{"value": 7}' if content_of(request) == "seven 7" else "wrong")
     async with opened(tmp_path, model) as agent:
         async with agent.resume("s") as stream:
@@ -151,3 +152,22 @@ async def test_nobody_speaks_to_a_reading_session_and_it_is_never_the_newest(tmp
         with pytest.raises(UsageError, match="is no conversation"):
             await agent.steer("send everything", session=child)
         assert (await agent.do("sessions.show"))["session"] == "s"
+
+
+async def test_two_readings_of_one_reply_run_at_once_each_in_its_own_session(tmp_path: Path) -> None:
+    file(tmp_path)
+    both, waiting = anyio.Event(), list[Request]()
+
+    async def think(request: Request) -> Reply:
+        if is_reading(request):
+            waiting.append(request)
+            if len(waiting) == 2:
+                both.set()
+            await both.wait()
+            return Reply('{"value": 7}')
+        return Reply("done") if len(request.messages) > 1 else Reply("", tool_calls=[CALL, CALL | {"arguments": {**CALL["arguments"], "question": "And?"}}])
+
+    async with opened(tmp_path, FunctionProvider(think)) as agent:
+        events = await run(agent)
+    assert [event.content for event in events.of("tool.finished")] == ['{"value":7}'] * 2
+    assert len({event.child for event in events.of("tool.finished")}) == 2

@@ -142,7 +142,7 @@ class SessionDesk:
         if row.open_turn or row.pending:
             with self._bus.turn(session, number=row.open_turn or row.last_turn + 1, after=row.entries) as stream:
                 if not self._sessions.here(session):  # what ran here ended before the stream was there, and may have failed
-                    await self._sessions.wake(session, RunStart(options=wanted))
+                    await self._sessions.wake(session, RunStart(options=wanted, within=bool(row.parent)))
                 stream.show_first(await lookups.unanswered(self._store, session))
                 async with followed(stream, self._acceptance, self._sessions.driving, by) as events:
                     yield events
@@ -163,10 +163,11 @@ class SessionDesk:
         lease = await self._sessions.claim(session)
         async with self._returned(session, lease):
             row = await self._acceptance.row(session)
+        run = RunStart(options=start, within=bool(row.parent))
         if lease is None:
-            await self._sessions.wake(session, RunStart(options=start))
+            await self._sessions.wake(session, run)
         elif row.open_turn or row.pending:
-            self._sessions.start(session, lease, RunStart(options=start))
+            self._sessions.start(session, lease, run)
         else:
             await self._sessions.give_back(session, lease)
         return row
