@@ -1,12 +1,9 @@
 """Whether an answer is a value that fits. What is wrong is told by its place in the schema alone: nothing of the answer is repeated."""
 
 import json
-import math
 import re
 from collections.abc import Iterator
 from typing import Any
-
-import msgspec
 
 from .value_kinds import KINDS, is_plain_text, stands_in
 from .value_schema import LARGEST, ValueShape, type_of
@@ -35,7 +32,7 @@ def read_answer(text: str, shape: ValueShape, content: str) -> tuple[Any, str]:
     value = found["value"]
     if value is None:
         return None, ""
-    if len(msgspec.json.encode(value)) > MAX_CHARS or _count(value) > MAX_VALUES:
+    if len(json.dumps(value)) > MAX_CHARS or _count(value) > MAX_VALUES:
         return None, f"the value has more than {MAX_CHARS:,} characters or {MAX_VALUES} parts"
     problem = next(_problems(value, shape, "value", content), "")
     return (None, problem) if problem else (value, "")
@@ -106,7 +103,7 @@ def _scalar_problem(value: Any, shape: ValueShape) -> str:
     kind = type_of(value) if not isinstance(value, dict | list) else ""
     if shape.kind in ("boolean", "null"):
         return "" if kind == shape.kind else f"is no {shape.kind}"
-    if kind not in ("integer", "number") or not math.isfinite(value):
+    if kind not in ("integer", "number"):
         return f"is no {shape.kind}"
     if shape.kind == "integer" and kind != "integer":
         return "is no integer"

@@ -3,7 +3,6 @@
 What is not supported is refused by its name, never ignored: a keyword that nobody holds the value to would promise what is not kept.
 """
 
-import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -85,7 +84,11 @@ def checked_shape(schema: object) -> ValueShape:
     """The schema as a shape. Raises `ToolValidationError` that names the first thing in it that is not supported, and what is."""
     if not isinstance(schema, dict):
         raise _unsupported("", "is no JSON object", 'A schema is an object, such as {"type": "boolean"}.')
-    if len(msgspec.json.encode(schema)) > MAX_SCHEMA:
+    try:
+        size = len(msgspec.json.encode(schema))
+    except (UnicodeEncodeError, OverflowError, TypeError, ValueError, RecursionError) as error:
+        raise _unsupported("", f"cannot be written as JSON: {error}", "") from None
+    if size > MAX_SCHEMA:
         raise _unsupported("", f"has more than {MAX_SCHEMA:,} characters", "Ask for less in one call.")
     return _shape(schema, "", MAX_DEPTH)
 
@@ -152,13 +155,17 @@ def _choices(schema: Mapping[str, Any], place: str) -> tuple[Any, ...]:
     given = schema.get("type")
     types = [given] if isinstance(given, str) else given
     for one in found:
-        if isinstance(one, dict | list) or (isinstance(one, str) and len(one) > MAX_CHOICE) or (isinstance(one, float) and not math.isfinite(one)):
+        if isinstance(one, dict | list) or (isinstance(one, str) and len(one) > MAX_CHOICE) or _too_large(one):
             raise _unsupported(f"{place}.enum", "has a value that is neither a short text nor a number, boolean or null", "")
         if isinstance(one, str) and "://" in one:
             raise _unsupported(f"{place}.enum", "holds a web address", 'Ask for an address of the content: {"type": "string", "format": "uri"}.')
         if types is not None and type_of(one) not in types and not (type_of(one) == "integer" and "number" in types):
             raise _unsupported(f"{place}.enum", "has a value that is not of the type beside it", "")
     return tuple(found)
+
+
+def _too_large(value: object) -> bool:
+    return isinstance(value, int | float) and not abs(value) <= LARGEST
 
 
 def type_of(value: object) -> str:
