@@ -36,6 +36,7 @@ STANDING = {
     "claims.marked": "An answer that says something was done which no finished call of its turn backs is marked in its end.",
     "flow.no-widening": "Content of external origin never widens what is allowed without the user's word.",
     "flow.labels-join": "Labels join, never drop, also through files.",
+    "flow.values-ask": "A value that reading mode took from outside is sent, and decides where something is sent, only with the owner's word.",
     "sessions.one-turn": "One turn at a time per session.",
     "sessions.no-delay": "A slow session or subscriber never delays another.",
 }

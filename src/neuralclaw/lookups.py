@@ -9,7 +9,7 @@ from .errors import AgentError, SessionNotFound, StoreError, UsageError
 from .ports import Store
 from .types.chain import body_digest
 from .types.entries import HOME, Entry, blob_digest, rfc3339
-from .types.events import ApprovalRequested, TurnFinished
+from .types.events import ApprovalRequested, Inbound, ToolFinished, TurnFinished
 from .types.records import DeliveryAttempt, Lease, OpenQuestion, OutboxRow, Prefix, Record, SessionRow, TurnAttempt
 
 _LISTED = "neuralclaw sessions list"
@@ -57,9 +57,19 @@ async def newest(store: Store, workspace: str, *, left_out: Sequence[str] = ()) 
 
 
 async def newest_sessions(store: Store, workspace: str, *, limit: int, left_out: Sequence[str] = ()) -> list[str]:
-    """The `limit` sessions of that workspace that changed last, the newest first, those of `left_out` never."""
-    rows = await store.rows("sessions", {"workspace": workspace}, order=("front", "session"), descending=True, limit=len(left_out) + limit)
+    """The `limit` sessions of that workspace that changed last, the newest first, those of `left_out` and those that did the work of a call never."""
+    rows = await store.rows("sessions", {"workspace": workspace, "parent": ""}, order=("front", "session"), descending=True, limit=len(left_out) + limit)
     return [row["session"] for row in rows if row["session"] not in left_out][:limit]
+
+
+async def outlived_its_call(store: Store, row: SessionRow) -> bool:
+    """Whether the session does the work of a call that has ended: nobody waits for it any more."""
+    if not row.parent:
+        return False
+    said = await store.read(row.session, kinds=("inbound",))
+    call = next((e.body.options.origin.call for e in said if isinstance(e.body, Inbound) and e.body.options is not None), "")
+    ended = await store.read(row.parent, kinds=("tool.finished",))
+    return not call or await session(store, row.parent) is None or any(isinstance(e.body, ToolFinished) and e.body.call_id == call for e in ended)
 
 
 async def question(store: Store, approval_id: str) -> OpenQuestion | None:

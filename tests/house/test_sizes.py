@@ -5,8 +5,8 @@ from .source import Function, functions, modules
 # A longer file needs its reason here: {"room/file.py": "why"}.
 LONG_FILES: dict[str, str] = {}
 # The last is the one mutable value: its parameters are its fields.
-# A `try_models` among them: the parameters of a verb are the arguments of its command. `terminal.terminal` too: those of a tool.
-MANY_PARAMETERS = {"terminal.terminal", "Agent.open", "tool", "Grant.__init__", "try_models", "call_tool"}
+# A `try_models` among them: the parameters of a verb are the arguments of its command. `terminal.terminal` and `read_as.read_as` too: those of a tool.
+MANY_PARAMETERS = {"terminal.terminal", "read_as.read_as", "Agent.open", "tool", "Grant.__init__", "try_models", "call_tool"}
 
 
 def every_function() -> list[tuple[str, str, Function]]:

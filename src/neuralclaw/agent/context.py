@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from ..ports import Toolset
+from ..types.actions import ReadValues
+from ..types.content import scalars
 from ..types.entries import Entry
 from ..types.events import Cancel, Inbound, Message, Nudge, ToolFinished, TurnStarted
 from ..types.messages import AssistantMessage, ChatMessage, Image, ImageContent, ToolCall, ToolMessage, UserMessage
@@ -48,6 +50,8 @@ class Conversation:
         self._tail: list[ChatMessage] = []  # nudges after the last reply
         self._turn = 0
         self._withdrawn: set[int] = set()  # messages that no turn began with, by entry
+        self.read_values = ReadValues()
+        """What reading mode gave in the session; not all of it where turns have left the window."""
 
     @classmethod
     def of(cls, entries: Iterable[Entry]) -> "Conversation":
@@ -72,6 +76,8 @@ class Conversation:
             self._reply = body
         elif isinstance(body, ToolFinished):
             self._results[body.call_id] = body
+            if body.values_from:
+                self.read_values = with_values(self.read_values, body)
         elif isinstance(body, Nudge):
             self._tail.append(UserMessage(body.text, "nudge"))
 
@@ -99,6 +105,8 @@ class Conversation:
         self._turn = turn
         self._waiting = [w for w in self._waiting if w[0] > body.inbound]
         first = first_turn(turn, body.options.limits.window_turns)
+        if first > 1 and self.read_values.whole:
+            self.read_values = msgspec.structs.replace(self.read_values, whole=False)
         while self._done and self._done[0][0] < first:
             self._done.popleft()
         if body.inbound not in self._withdrawn:
@@ -136,9 +144,18 @@ def read_texts(conversation: Conversation, tools: Toolset, spec: ToolSpec) -> tu
     if any(touch.kind == "url" for touch in spec.touches):
         for message in conversation.results():
             tool = tools.find(message.name)
-            page = tool is not None and (any(touch.kind == "url" for touch in tool.touches) or (tool.built_in and not tool.touches))
+            page = tool is not None and not tool.gives_values and (any(touch.kind == "url" for touch in tool.touches) or (tool.built_in and not tool.touches))
             found[page].append(message.content)
     return tuple(found[False]), tuple(found[True])
+
+
+def with_values(known: ReadValues, finished: ToolFinished) -> ReadValues:
+    """The values of a session with those of one more result."""
+    try:
+        found = tuple(scalars(msgspec.json.decode(finished.content)))
+    except (ValueError, RecursionError):  # it was cut, or changed by redaction
+        return msgspec.structs.replace(known, whole=False)
+    return ReadValues(values=(*known.values, *found), sources=known.sources.union(finished.values_from), whole=known.whole)
 
 
 def result_of(call: ToolCall, finished: ToolFinished | None) -> ToolMessage:

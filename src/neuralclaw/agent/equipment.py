@@ -1,6 +1,7 @@
 """What a run of a turn works with."""
 
 from collections.abc import Sequence
+from typing import Any, Protocol
 
 import msgspec
 
@@ -40,6 +41,19 @@ class StartRecord(msgspec.Struct, frozen=True, kw_only=True):
     blobs: tuple[bytes, ...] = ()
 
 
+class AnswerForm(Protocol):
+    """What the answer of a turn must be, where it is a value."""
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """JSON Schema that the service may hold the model to."""
+        ...
+
+    def read(self, text: str, task: str) -> tuple[Any, str]:
+        """The value of an answer to `task`; and what is wrong with the answer, in words that repeat nothing of it, "" where it fits."""
+        ...
+
+
 class Equipment(msgspec.Struct, frozen=True, kw_only=True):
     """What a run of a turn works with: made for its session and options when the run begins, and the same to its end."""
 
@@ -55,5 +69,7 @@ class Equipment(msgspec.Struct, frozen=True, kw_only=True):
     """What the model is told before its last message, read anew before each of its calls, in this order."""
     redaction: Redaction = NO_REDACTION
     """Keeps secrets out of what is shown; the journal has its own."""
+    form: AnswerForm | None = None
+    """None: the answer is a text."""
     start: StartRecord = StartRecord()
     """Empty where the run goes on with a turn that has begun."""

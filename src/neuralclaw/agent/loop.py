@@ -18,14 +18,17 @@ from ..types.signals import Parked
 from . import circuit_breakers
 from .claim_evidence import find_unbacked
 from .context import images_of, with_pictures
+from .equipment import AnswerForm
 from .prompt import GO_ON, promises_work
 from .redaction import SafeDeltas, safe_beginning, safe_ends
 from .sources import read_sources
 from .toolcalls import run_calls
 from .turn import Turn
-from .turn_end import answer, end_cancelled, end_late, finish, stop_late_calls, time_limit
+from .turn_end import answer, answer_value, end_cancelled, end_late, finish, stop_late_calls, time_limit
 
 log = logging.getLogger(__name__)
+
+AGAIN = "The answer does not fit: {}. Answer again with the JSON object alone."
 
 
 async def run_turn(turn: Turn) -> None:
@@ -71,11 +74,27 @@ async def go_on(turn: Turn) -> None:
             await turn.record.journal.append(limit)
         elif (reply := state.answer) is None:
             await think(turn)
+        elif turn.equipment.form is not None:
+            await take_value(turn, turn.equipment.form, reply.text)
         elif not state.nudged and promises_work(reply.text) and turn.equipment.definitions and turn.equipment.model.info.language:
             await turn.record.journal.append(Nudge(text=GO_ON))
         else:
             unbacked = find_unbacked(reply.text, state.calls) if turn.equipment.model.info.language else ()
             await answer(turn.record, reply.text, unbacked=unbacked)
+
+
+async def take_value(turn: Turn, form: AnswerForm, text: str) -> None:
+    """End the turn with the value of this answer; with one that does not fit ask again, as often as the turn may ask the model."""
+    record = turn.record
+    started = record.state.started
+    value, problem = form.read(text, started.text if started is not None else "")
+    if not problem:
+        await answer_value(record, value)
+    elif len(record.state.messages) < record.options.limits.iterations:
+        await record.journal.append(Nudge(text=AGAIN.format(problem)))
+    else:
+        tried = f"none of {len(record.state.messages)} answers fits the schema; of the last one: {problem}"
+        await finish(record, "failed", "", error=ErrorInfo("UnfitAnswer", tried))
 
 
 async def think(turn: Turn) -> None:
@@ -237,6 +256,7 @@ async def build_request(turn: Turn, environment: str) -> Request:
         max_tokens=model.max_tokens,
         timeout=model.timeout,
         environment=environment,
+        answer_schema=turn.equipment.form.schema if turn.equipment.form is not None else None,
     )
 
 

@@ -97,9 +97,13 @@ def finished(outcome: Outcome, frame: ResultFrame) -> CallEnd:
         note=note_of(outcome, frame.reader, result.note, whole, fitting),
         first_line=fitting.first_line,
         line_count=fitting.line_count,
+        child=result.child,
+        usage=result.usage,
+        values_from=result.values_from,
     )
     rows = (StoredResult(outcome.call.call.id, whole),) if body.truncated else ()
-    return CallEnd((body,), join(labels_of(result, spec), outcome.labels), rows, (*pictures, *([left_out] if left_out else [])))
+    read = NONE if spec.gives_values else outcome.labels
+    return CallEnd((body,), join(labels_of(result, spec), read), rows, (*pictures, *([left_out] if left_out else [])))
 
 
 def model_text(result: ToolResult) -> str:

@@ -71,6 +71,9 @@ class CallState(msgspec.Struct):
         return self.finished is not None and bool(self.finished.metadata.get("stopped"))
 
 
+NOTHING_USED = Usage(usd=0.0)
+
+
 class TurnState:
     """A turn as its entries tell it. `apply` takes entries of the session in order, from before `turn.started` on, each exactly once.
 
@@ -89,7 +92,7 @@ class TurnState:
         self.open: list[CallState] = []  # without a result, of the last reply
         self.questions: list[ApprovalRequested] = []
         self.answers: dict[str, ApprovalResolved] = {}
-        self.usage = Usage(usd=0.0)
+        self.usage = NOTHING_USED
         self.ran_ms = 0
         self.cancelled_by: str | None = None
         self.limit: LimitHit | None = None
@@ -165,6 +168,7 @@ class TurnState:
             call.started, call.started_entry = body, entry.entry
         elif isinstance(body, ToolFinished):
             self._call(body.call_id).finished = body
+            self.usage += body.usage or NOTHING_USED
             self.open = [c for c in self.open if c.finished is None]
         elif isinstance(body, Nudge):
             self.nudged = self.pending_nudge = True

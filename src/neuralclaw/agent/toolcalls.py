@@ -168,6 +168,7 @@ def prepare(turn: Turn, call: CallState) -> Action | CallEnd:
         said=conversation.said() if options.origin.who != "agent" else (),
         private_results=private,
         page_texts=pages,
+        read_values=conversation.read_values,
     )
 
 

@@ -1,6 +1,7 @@
 """The one end of a turn: its status, and what is delivered with it. Nothing here needs the turn's equipment."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
@@ -43,6 +44,12 @@ def time_limit(turn: TurnRecord) -> LimitHit:
 async def answer(turn: TurnRecord, text: str, *, unbacked: tuple[AnswerClaim, ...]) -> None:
     """End the turn with the model's answer. `unbacked`: what it claims and no call backs."""
     await record_end(turn, msgspec.structs.replace(ending(turn, "done", text), unbacked=unbacked))
+
+
+async def answer_value(turn: TurnRecord, value: Any) -> None:
+    """End the turn with the value that its answer is."""
+    text = msgspec.json.encode(value).decode()
+    await record_end(turn, msgspec.structs.replace(ending(turn, "done", text), data=value))
 
 
 async def finish(turn: TurnRecord, status: TurnStatus, text: str, *, waiting: tuple[str, ...] = (), error: ErrorInfo | None = None) -> None:

@@ -50,7 +50,7 @@ def open_desk(
     verbs: dict[str, VerbFunction] = {}
     reading: dict[str, VerbFunction] = {}
     desk = SessionDesk(ports, sessions, partial(call_verb, verbs, home.redactor), defaults.start)
-    home.notify = desk.notify
+    home.notify, home.desk = desk.notify, desk
     verbs.update(turn_verbs(desk, defaults))
     client = CapabilityClient(home.loaded, desk, home.store, home.clock, desk.notify, defaults.turn.workspace, defaults.who, home.redactor)
     given = home.capability_parts = capabilities_of(home.loaded).for_client(

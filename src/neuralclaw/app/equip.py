@@ -9,6 +9,7 @@ from .. import lookups
 from ..agent.equipment import Equipment, StartRecord
 from ..agent.sources import TurnSource, read_sources
 from ..capability import Place, TurnContext
+from ..plugins import load
 from ..types.entries import blob_digest
 from ..types.events import TurnStarted
 from ..types.labels import NONE, Labels
@@ -41,6 +42,10 @@ async def equip(home: Home, session: str, number: int, options: TurnOptions, beg
     model = await home.models.chosen(options.model)
     info = model.info
     turn = TurnContext(session=session, turn=number, options=options, window=info.context)
+    if options.purpose == "reading":
+        model = msgspec.structs.replace(model, provider=await home.capability_parts.wrap(turn, model.provider))
+        equipment: Equipment = load("reading.equipment")(model, home.gate, home.redactor, turn, home.policy_text, home.digests)
+        return equipment
     tools = await home.turn_tools(turn)
     if "undo" in home.loaded.sections:
         home.early_copies.turn_begins(options.workspace, tools.tools())

@@ -34,6 +34,7 @@ async def checks(home: Home, given: ClientCapabilities, *, rebuilt: bool, call: 
     found = [python(), config(home), home_folder(home, rebuilt), *await record(home, rebuilt)]
     found += await message(home, given)
     found += await model_checks(home, real_call=call)
+    found.append(await reading(home))
     trials = await anyio.to_thread.run_sync(home.sandbox.real.trials)
     chosen = home.sandbox.name
     for trial in trials:
@@ -100,6 +101,18 @@ async def message(home: Home, given: ClientCapabilities) -> list[DoctorCheck]:
     channels = {name for one in given.capabilities.bringing("channels") for name in one.channels}
     sent = await home.store.read(MESSAGES, kinds=("audit.sent",))
     return [message_check(settings, channels, getattr(sent[-1].body, "record", None) if sent else None)]
+
+
+async def reading(home: Home) -> DoctorCheck:
+    """Whether content can be read in sessions without tools, and by which model."""
+    try:
+        model = home.models.full_name(None)
+        language = (await home.models.chosen(model)).info.language
+    except ConfigError as error:
+        return check("reading", False, f"read_as has no model: {error.text}", fix=error.hint or "neuralclaw init", needed=False)
+    if not language:
+        return check("reading", False, f"read_as needs a language model, and {model} is none", fix="neuralclaw init", needed=False)
+    return check("reading", True, f"read_as takes values from pages and files, read by {model} in sessions without tools", needed=False)
 
 
 def secret_store(home: Home) -> DoctorCheck:

@@ -18,7 +18,7 @@ from ..agent.prompt import system_prompt
 from ..capability import CapabilityContext, ContextSource, TurnContext
 from ..errors import NeuralClawError
 from ..plugins import load
-from ..ports import Clock, Provider, Toolset
+from ..ports import Clock, Desk, Provider, Toolset
 from ..safety.gate import PolicyGate
 from ..sandbox.confined_files import ConfinedFiles
 from ..sandbox.environment import clean_env
@@ -27,7 +27,7 @@ from ..sandbox.system_facts import SystemFacts
 from ..secrets import Redactor
 from ..secrets.spellings import unfit
 from ..store.sqlite import SqliteStore
-from ..tools.builtin import internet_tools, own_tools, workspace_tools
+from ..tools.builtin import internet_tools, own_tools, reading_tools, workspace_tools
 from ..tools.file_formats import FileFormats
 from ..tools.instructions import WorkspaceInstructions
 from ..tools.machine_context import MachineContext
@@ -100,7 +100,8 @@ class Home:
         terminal_settings = TerminalSettings(working_dir=cwd, timeout=terminal.default_timeout_seconds, max_chars=terminal.max_output_chars)
         built_in = [
             *workspace_tools(self.files, self.sandbox, clean_env(env), terminal_settings, formats=formats, secrets=secrets),
-            *internet_tools(LazyWeb(lambda: load("web")(load("net")(), unused_proxy(env))), formats, secrets),
+            *internet_tools(web := LazyWeb(lambda: load("web")(load("net")(), unused_proxy(env))), formats, secrets),
+            *reading_tools(lambda: load("reading.sessions")(store, self.models, self.redactor, self.desk), self.files, web, formats),
             *own_tools(functools.partial(lookups.result, store), self.about, settings.agent.max_tool_result_chars),
         ]
         self._own = tools.chosen(built_in)
@@ -115,6 +116,8 @@ class Home:
         """The system prompt of a turn in this workspace, without what the sources tell, and without secrets."""
         self.capability_parts: CapabilityParts = NOTHING
         self.notify: Callable[[Sequence[Entry]], None] = nobody_told
+        self.desk: Desk
+        """Set with the first desk over the home; tools that begin sessions of their own use it."""
         self.log_writer = open_log(loaded, self.redactor)
         self._changes: ChangeRecorder | None = None
         self._making = threading.Lock()

@@ -95,7 +95,7 @@ class SessionDesk:
         if start is not None:
             return inbound, RunStart(options=start)
         start = StartOptions(approvals=options.approvals, present=options.origin.present) if options is not None else self._start
-        return inbound, RunStart(options=start, bound=True)
+        return inbound, RunStart(options=start, bound=True, within=options is not None and bool(options.origin.parent))
 
     async def _send(self, session: str, inbound: Inbound, wanted: RunStart) -> Accepted:
         """Record a message as a turn of its own and see to it that it is taken up, at once or when those before it have ended."""
@@ -142,7 +142,7 @@ class SessionDesk:
         if row.open_turn or row.pending:
             with self._bus.turn(session, number=row.open_turn or row.last_turn + 1, after=row.entries) as stream:
                 if not self._sessions.here(session):  # what ran here ended before the stream was there, and may have failed
-                    await self._sessions.wake(session, RunStart(options=wanted))
+                    await self._sessions.wake(session, RunStart(options=wanted, within=bool(row.parent)))
                 stream.show_first(await lookups.unanswered(self._store, session))
                 async with followed(stream, self._acceptance, self._sessions.driving, by) as events:
                     yield events
@@ -153,17 +153,21 @@ class SessionDesk:
     async def _take_up(self, session: str, start: StartOptions) -> SessionRow:
         """Go on with what is unfinished or waits in the session; the session as it was then, with nothing begun where there was nothing to do.
 
-        Raises `SessionBusy` when its turn runs in another process.
+        What nobody waits for any more is cancelled first. Raises `SessionBusy` when its turn runs in another process.
         """
+        known = await lookups.session(self._store, session)
+        if known is not None and (known.open_turn or known.pending) and await lookups.outlived_its_call(self._store, known):
+            await self.cancel(session, by="agent")
         if start.present:
             self._asker.arrive(session)
         lease = await self._sessions.claim(session)
         async with self._returned(session, lease):
             row = await self._acceptance.row(session)
+        run = RunStart(options=start, within=bool(row.parent))
         if lease is None:
-            await self._sessions.wake(session, RunStart(options=start))
+            await self._sessions.wake(session, run)
         elif row.open_turn or row.pending:
-            self._sessions.start(session, lease, RunStart(options=start))
+            self._sessions.start(session, lease, run)
         else:
             await self._sessions.give_back(session, lease)
         return row

@@ -27,6 +27,7 @@ class Acceptance:
         """
         while True:
             row = await lookups.session(self._store, session)
+            refuse_others(row, inbound)
             parked = row is not None and row.state == "waiting"
             goes_on = parked and inbound.by != "program"
             waits = not goes_on and (parked or not free or (row is not None and (row.open_turn > 0 or row.pending)))
@@ -44,6 +45,7 @@ class Acceptance:
 
     async def queue(self, session: str, inbound: Inbound) -> Accepted:
         """Write a message that waits for the end of whatever runs, is parked or waits before it."""
+        refuse_others(await lookups.session(self._store, session), inbound)
         try:
             entry = await self._write(session, Draft(NEXT, msgspec.structs.replace(inbound, queued=True)), [])
         except DuplicateInbound as before:
@@ -62,6 +64,7 @@ class Acceptance:
     async def steer(self, session: str, inbound: Inbound) -> tuple[int, bool]:
         """Write a word to the session's turn: its entry, and whether something can be done about it now. Raises `SessionNotFound`."""
         row = await self.row(session)
+        refuse_others(row, inbound)
         while True:
             try:
                 withdrawn = await self._withdrawn(session) if row.state == "waiting" and inbound.by != "program" else []
@@ -133,9 +136,17 @@ class Acceptance:
         blobs = tuple(image.data for image in inbound.images if image.data)
         inbound = msgspec.structs.replace(inbound, images=tuple(detached(image) for image in inbound.images))
         labels = join(AGENT, ("private",)) if inbound.by == "agent" else OWNER
+        labels = join(labels, inbound.content_labels)
         entries = await self._store.append(session, [Draft(draft.turn, inbound, labels, blobs), *more], rows=new_session(inbound))
         self._notify(entries)
         return entries[0]
+
+
+def refuse_others(row: SessionRow | None, inbound: Inbound) -> None:
+    """Refuse what is said to a session that does the work of a call by anybody but the agent: its messages are not an owner's words. Raises `UsageError`."""
+    if row is not None and row.parent and inbound.by != "agent":
+        told = f"the session {row.session} did the work of a call of session {row.parent} and is no conversation; nothing was recorded"
+        raise UsageError(told, hint=f'neuralclaw run --session {row.parent} "TASK"')
 
 
 def new_session(inbound: Inbound) -> list[NewSession]:

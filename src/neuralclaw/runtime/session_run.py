@@ -61,6 +61,7 @@ class SessionRun:
         self._open_turn = self._loaded = self._newest = 0
         self._pending = False
         self._one_turn = start.options.one_turn
+        self.within = start.within
 
     @property
     def seen(self) -> int | None:

@@ -7,6 +7,7 @@ subscribes to the bus.
 import logging
 import math
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import nullcontext
 from typing import TypeVar
 
 import anyio
@@ -201,7 +202,7 @@ class Sessions:
         failure: Exception | None = None
         try:
             with about(session=run.session), run.life:
-                async with self._slots:
+                async with nullcontext() if run.within else self._slots:
                     failure = _failure_of(run, (await run_apart(run.work)).error)
         except anyio.get_cancelled_exc_class() as error:
             if anyio.current_effective_deadline() == -math.inf:

@@ -15,6 +15,8 @@ class RunStart(msgspec.Struct, frozen=True, kw_only=True):
     message: int | None = None
     bound: bool = False
     """The options came with the message, and hold for its turn alone; else they hold for the turn that runs first."""
+    within: bool = False
+    """A turn that runs waits for this one, so that it does not wait for that one to make room."""
 
     def options_of(self, inbound: int) -> StartOptions:
         """What is wanted of the turn that this message began or begins. Of other messages' turns a bound one only shows that its sender is there."""

@@ -47,6 +47,11 @@ OTHERS = (
         "content from outside is in play, the call sends, writes outside or runs code, and the owner's own words do not fix recipient, path, address or amount",
     ),
     (
+        "flow.value",
+        "ask",
+        "the call sends, writes outside or runs code with a value that reading mode took from outside, and the owner's own words do not name it",
+    ),
+    (
         "flow.private",
         "ask",
         "a web address was composed after private data was read: with content from outside in play, or with a piece of that data in it",

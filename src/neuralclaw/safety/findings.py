@@ -9,7 +9,7 @@ from .paths import under
 
 AUTO_RULES = frozenset({"risk.low", "risk.medium", "risk.high", "tier.read", "tier.write", "tier.execute", "program.unlisted", "shell.unconfined"})
 """What `--approvals auto` says yes to, and what an owner's `allow` answers."""
-ANSWERED = frozenset({"flow.external"})
+ANSWERED = frozenset({"flow.external", "flow.value"})
 """What an owner's `allow` answers besides."""
 
 

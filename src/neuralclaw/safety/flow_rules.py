@@ -10,9 +10,9 @@ from typing import Any
 from ..types.actions import Action
 from ..types.entries import CALLS
 from ..types.facts import FactSheet
-from ..types.labels import external_sources, join
+from ..types.labels import external_sources, join, value_sources
 from ..types.risk import Sink, Tier
-from . import flow_private, flow_reads
+from . import flow_private, flow_reads, flow_values
 from .analysis import Analysis
 from .findings import Findings
 from .lazy_regex import lazy_pattern
@@ -25,8 +25,6 @@ FREE_TEXT = frozenset(
 """Arguments that hold what is said, and not to whom or where; of these only the addresses in them matter."""
 TITLES = ("title", "subject", "summary")
 """Free text that names the whole; it decides where no other argument does, as in an event of the owner's calendar that nobody is invited to."""
-NAMED = 3
-"""Sources and values that are named in a reason."""
 _DATE = lazy_pattern(r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?|\d\d?:\d\d(?::\d\d)?")
 _DOES = {
     Sink.NETWORK_SEND: "sends data to another machine",
@@ -44,17 +42,21 @@ def judge(findings: Findings, action: Action, analysis: Analysis, sheet: FactShe
     read = flow_reads.labels_read(analysis, sheet)
     sources = () if action.session == CALLS else external_sources(join(action.labels, read))
     flow_private.judge(findings, action, analysis, flow_private.sources_of(action))
-    sinks = _sinks(findings, analysis, sheet) if sources else ()
+    chosen = () if sources or action.session == CALLS else value_sources(join(action.labels, read))
+    sinks = _sinks(findings, analysis, sheet) if sources or chosen else ()
     if not sinks:
         return
     words = OwnerWords(action.said)
     matters = list(_matters(action, analysis)) or list(_titles(action))
     loose = _loose(matters, words)
+    if chosen:
+        flow_values.judge(findings, f"it {_DOES[sinks[0]]}", loose, action.read_values, chosen)
+        return
     if matters and not loose and Sink.SELF not in sinks:
         return
-    named = ", ".join(f"{name} {str(value)[:80]!r}" for name, value in loose[:NAMED])
+    named = ", ".join(f"{name} {str(value)[:80]!r}" for name, value in loose[: flow_values.NAMED])
     lacks = f"your own words do not name {named}" if named else "your own words do not say where it goes"
-    findings.ask(RULE, f"it {_DOES[sinks[0]]} while content from {_listed(sources)} is in play, and {lacks}")
+    findings.ask(RULE, f"it {_DOES[sinks[0]]} while content from {flow_values.listed(sources)} is in play, and {lacks}")
 
 
 def _sinks(findings: Findings, analysis: Analysis, sheet: FactSheet) -> tuple[Sink, ...]:
@@ -132,16 +134,3 @@ def _leaves(value: Any) -> Iterator[_Scalar]:
             yield from _leaves(inner)
     elif isinstance(value, str | int | float) and not isinstance(value, bool) and value != "":
         yield value
-
-
-def _listed(sources: tuple[str, ...]) -> str:
-    """Sources in words, a few of them by name."""
-    more = len(sources) - NAMED
-    named = [_in_words(source) for source in sources[:NAMED]]
-    return ", ".join(named) + (f" and {more} more" if more > 0 else "")
-
-
-def _in_words(source: str) -> str:
-    kind, _, name = source.partition("/")
-    words = {"web": f"the web page {name}", "mcp": f"the MCP server {name}", "tool": f"the tool {name}", "workspace": "the instructions in the workspace"}
-    return words.get(kind, source or "outside")

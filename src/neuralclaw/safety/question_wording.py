@@ -9,7 +9,7 @@ from ..types.actions import Action
 from ..types.entries import CALLS
 from ..types.facts import FactSheet, PathFact
 from ..types.grants import Binding, Envelope
-from ..types.labels import is_external, join
+from ..types.labels import is_external, join, value_sources
 from ..types.questions import Question, Shown
 from ..types.tools import Touch
 from ..types.verdicts import Verdict
@@ -58,7 +58,7 @@ def build(action: Action, judged: JudgedAction, *, hash: str, expires: float, ma
         tier=verdict.tier,
         summary=judged.summary,
         reasons=verdict.reasons,
-        sources=tuple(sorted(label for label in join(action.labels, labels_read(analysis, judged.sheet)) if is_external((label,)))),
+        sources=tuple(sorted(label for label in join(action.labels, labels_read(analysis, judged.sheet)) if is_external((label,)) or value_sources((label,)))),
         choices=("once", *lasting, "no"),
         covers=offered,
         workspace=action.workspace,

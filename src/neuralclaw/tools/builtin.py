@@ -1,6 +1,6 @@
 """The built-in tools, put together from what they work on."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
@@ -13,6 +13,7 @@ from .calculate import calculate
 from .echo import echo
 from .file_formats import FileFormats
 from .near_names import NamingFiles
+from .reading.read_as import ContentSources, ReadingSessions, read_as
 from .secret_values import NO_SECRETS
 from .stored_results import ResultSource, read_result
 from .system import disk_info, network_info, process_list, process_signal, system_info
@@ -48,6 +49,11 @@ def workspace_tools(
 def internet_tools(web: Web, formats: FileFormats, secrets: Secrets = NO_SECRETS) -> list[FunctionTool]:
     """Tools that fetch from the web."""
     return _built_in((web_fetch(web, formats, secrets), http_check(web)))
+
+
+def reading_tools(made: Callable[[], ReadingSessions], files: Files, web: Web, formats: FileFormats) -> list[FunctionTool]:
+    """The tool of reading mode."""
+    return _built_in((read_as(ContentSources(made, NamingFiles(files), web, formats)),))
 
 
 def own_tools(source: ResultSource, about: About, result_chars: int = 40_000) -> list[FunctionTool]:

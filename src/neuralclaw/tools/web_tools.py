@@ -24,7 +24,7 @@ MAX_BYTES = 5_000_000
 MAX_CHARS = 50_000
 """Of the text that is given back."""
 _OF_AN_ERROR = 2_000
-_HEADERS = {
+HEADERS = {
     "User-Agent": "Mozilla/5.0 (compatible; NeuralClaw/1.0)",
     "Accept": "text/html,application/xhtml+xml,text/markdown;q=0.9,text/plain;q=0.9,application/json;q=0.9,*/*;q=0.5",
 }
@@ -55,7 +55,7 @@ def web_fetch(web: Web, formats: FileFormats, secrets: Secrets = NO_SECRETS) -> 
         """
         with anyio.move_on_after(SECONDS - grant.lookup_seconds) as scope:
             private = header_values(secrets, grant, headers)
-            response = await web.fetch(grant, url, headers=_HEADERS, max_bytes=MAX_BYTES, seconds=SECONDS, private=private)
+            response = await web.fetch(grant, url, headers=HEADERS, max_bytes=MAX_BYTES, seconds=SECONDS, private=private)
             return await _result(response, grant, formats)
         assert scope.cancelled_caught
         raise ToolTimeoutError(f"{cut_text(url, 200)} was not fetched and read within {SECONDS:g} s")
@@ -77,19 +77,19 @@ def http_check(web: Web) -> FunctionTool:
     )
     async def http_check(url: Annotated[str, "complete address, with https:// or http://"], grant: Grant) -> ToolResult:
         """See whether a public web address answers: its status and how many milliseconds that took, redirects included."""
-        found = await web.fetch(grant, url, headers=_HEADERS, max_bytes=0, seconds=SECONDS)
+        found = await web.fetch(grant, url, headers=HEADERS, max_bytes=0, seconds=SECONDS)
         ms = round(found.seconds * 1000)
         text = f"{found.url} answers with status {status_words(found.status)} in {ms:,} ms"
         if found.redirects:
             text += f", behind {len(found.redirects)} redirect{'s' if len(found.redirects) > 1 else ''} from {found.redirects[0]}"
-        return ToolResult(content=text, metadata={**_about(found), "ms": ms}, labels=_labels(found, grant))
+        return ToolResult(content=text, metadata={**_about(found), "ms": ms}, labels=labels_of_response(found, grant))
 
     return http_check
 
 
 async def _result(response: WebResponse, grant: Grant, formats: FileFormats) -> ToolResult:
     """The text of an answer; an error status is a failure, with the beginning of what the server said."""
-    about, labels = _about(response), _labels(response, grant)
+    about, labels = _about(response), labels_of_response(response, grant)
     failed = f"{response.url} answers with status {status_words(response.status)}" if response.status >= 400 or response.status < 200 else ""
     try:
         found = await text_of(response, formats)
@@ -119,7 +119,7 @@ def _about(response: WebResponse) -> dict[str, Any]:
     return about
 
 
-def _labels(response: WebResponse, grant: Grant) -> Labels:
+def labels_of_response(response: WebResponse, grant: Grant) -> Labels:
     """The answer is the word of the host that gave it; what lies inside, where the owner opened it, is not public."""
     from urllib.parse import urlsplit  # costs start-up time
 

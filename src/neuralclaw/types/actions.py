@@ -15,12 +15,21 @@ Who = Literal["owner", "program", "schedule", "agent"]
 
 class Origin(msgspec.Struct, frozen=True):
     """Who a session speaks for, and whether someone can answer a question now. `channel` is "" outside chat channels, `parent` the session that
-    started this one."""
+    started this one, for its call `call`."""
 
     who: Who = "program"
     present: bool = False
     channel: str = ""
     parent: str = ""
+    call: str = ""
+
+
+class ReadValues(msgspec.Struct, frozen=True, kw_only=True):
+    """The values that reading mode gave in a session: texts and numbers, and the `sources` outside that chose them. `whole` false: there were others."""
+
+    values: tuple[str | int | float, ...] = ()
+    sources: frozenset[str] = frozenset()
+    whole: bool = True
 
 
 class Action(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,6 +51,7 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     """The owner's messages of the session that the model still sees."""
     private_results: tuple[str, ...] = ()
     """Of a call that names a web address: the texts of results that are private and that the model still sees. `page_texts`: of those that are not."""
+    read_values: ReadValues = ReadValues()
     page_texts: tuple[str, ...] = ()
 
 

@@ -1,7 +1,7 @@
 """What tools give back besides one text: parts, their text form, and values as JSON can keep them."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -50,6 +50,15 @@ def nested_too_deeply(value: Any) -> bool:
         if not level:
             return False
     return True
+
+
+def scalars(value: Any) -> Iterator[str | int | float]:
+    """The texts and numbers in a JSON value, in order; booleans are none."""
+    if isinstance(value, dict | list | tuple):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from scalars(inner)
+    elif isinstance(value, str | int | float) and not isinstance(value, bool):
+        yield value
 
 
 def mend(text: str) -> str:

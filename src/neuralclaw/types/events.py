@@ -47,6 +47,8 @@ class Inbound(Body, frozen=True, kw_only=True, tag="inbound"):
     sender: str = ""
     channel: str = ""
     address: str = ""
+    content_labels: tuple[str, ...] = ()
+    """Labels of content that the text has beside the sender's own words. They join those of the entry."""
 
 
 class Cancel(Body, frozen=True, kw_only=True, tag="cancel"):
@@ -144,6 +146,8 @@ class ToolFinished(Body, frozen=True, kw_only=True, tag="tool.finished"):
     JSON as the content may have; of what was larger, `metadata_digest` is the SHA-256 of the whole (JSON), which the store keeps.
     Behind the content the model reads `note`, on lines of its own; where `first_line` is not 0 it reads the first `line_count` lines of the content
     behind their numbers.
+    `child`: the session that did its work, whose `usage` counts for this turn too. `values_from`: the sources outside that chose the value that
+    the content is, where reading mode gave it.
     """
 
     call_id: str
@@ -161,6 +165,9 @@ class ToolFinished(Body, frozen=True, kw_only=True, tag="tool.finished"):
     note: str = ""
     first_line: int = 0
     line_count: int = 0
+    child: str = ""
+    usage: Usage | None = None
+    values_from: tuple[str, ...] = ()
 
 
 class ApprovalRequested(Body, frozen=True, kw_only=True, tag="approval.requested"):

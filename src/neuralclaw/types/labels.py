@@ -3,6 +3,8 @@
 Integrity says whose word it is: `owner` (the person, or a program that speaks for them), `agent` (the agent itself and its own tools) or
 `external:SOURCE` (`external:web/HOST`, `external:mcp/NAME`, `external:tool/NAME`, `external:workspace` for its `AGENTS.md`). Confidentiality says
 who may see it: `public`, `private` or `secret`; of several the last of these holds. Content without a confidentiality label counts as `private`.
+
+`value:SOURCE` names a source outside that chose a value, by reading mode, and no words: the content itself was not read.
 """
 
 from collections.abc import Iterable
@@ -38,6 +40,20 @@ def external(source: str) -> Labels:
 def external_sources(labels: Iterable[str]) -> tuple[str, ...]:
     """The sources outside that are named in these labels, in order; "" for a label that names none."""
     return tuple(sorted(label.partition(":")[2] for label in labels if is_external((label,))))
+
+
+_VALUE = "value:"
+
+
+def labels_of_value(labels: Iterable[str]) -> Labels:
+    """The labels of a value that was read from content with these: its sources outside chose the value, and said nothing beside it."""
+    kept = frozenset(label for label in labels if not is_external((label,)))
+    return kept | {f"{_VALUE}{source}" for source in external_sources(labels)}
+
+
+def value_sources(labels: Iterable[str]) -> tuple[str, ...]:
+    """The sources outside that chose a value, in order."""
+    return tuple(sorted(label.removeprefix(_VALUE) for label in labels if label.startswith(_VALUE)))
 
 
 def is_external(labels: Iterable[str]) -> bool:

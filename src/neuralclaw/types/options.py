@@ -41,6 +41,8 @@ class TurnOptions(msgspec.Struct, frozen=True, kw_only=True):
     mode: Literal["auto", "direct", "deliberate"] = "auto"
     tools: tuple[str, ...] | None = None
     """The tools that are offered and may be called, by their own names; None: all."""
+    purpose: Literal["task", "reading"] = "task"
+    """`reading`: the turn has no tools and no context, and its answer is a value that fits `schema`."""
     refusals: Literal["count", "ignore"] = "count"
     """Whether a call that was refused decides the status of a turn that continued and answered."""
 

@@ -162,11 +162,12 @@ def _of_call(body: e.DecisionMade | e.ToolStarted | e.ToolFinished) -> EventSumm
             return EventSummary(f"{name} begins{f', attempt {attempt}' if attempt > 1 else ''}", _json(arguments), logging.DEBUG, facts)
         case e.ToolFinished(call_id=call_id, name=name, ok=ok, content=content, error=error, metadata=metadata):
             facts = {"call_id": call_id, "tool": name, "ok": ok, "ms": body.duration_ms, "chars": len(content)}
+            child = f", by the session {body.child}" if body.child else ""
             if ok:
-                return EventSummary(f"{name} ended well", content, facts=facts)
+                return EventSummary(f"{name} ended well{child}", content, facts=facts)
             facts |= {"kind": metadata["kind"]} if "kind" in metadata else {}
             ended = f"{name} was not run" if body.refused is not None else name if says_itself(body) else f"{name} failed"
-            return EventSummary(ended, error or content, facts=facts)
+            return EventSummary(f"{ended}{child}", error or content, facts=facts)
         case _:
             assert_never(body)
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import msgspec
 
 from .labels import NONE, Labels
-from .messages import ContentPart
+from .messages import ContentPart, Usage
 from .risk import Effect, Power, Risk, Sink
 
 TouchKind = Literal["read", "list", "write", "delete", "command", "cwd", "url", "access", "secrets"]
@@ -49,6 +49,8 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Characters of a result that the model sees, where that is less than `agent.max_tool_result_chars`."""
     keep: Literal["begin", "ends"] = "begin"
     """What is kept of a result that is longer: its beginning, or a short beginning and the end, where a log says what went wrong."""
+    gives_values: bool = False
+    """Only values come back from what it reads, so it alone says which labels its result has. It comes with the program too."""
     built_in: bool = False
     """It comes with the program. A standing answer to such a tool holds in later versions too; one to any other tool holds for its `digest`."""
 
@@ -78,6 +80,8 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     `changes` are the files the call changed. `labels` say where the content came from, where the tool knows it.
     `note` stands behind the content for the model alone: how to go on, what changed. `first_line` not 0: the first `line_count` lines of the
     content are lines of a file from that number on, and the model reads each behind its number and a tab.
+    `child` is the session that did the work, `usage` what it used, which is charged to the turn of the call. `values_from` not empty: the content
+    is a value that these sources outside chose.
     """
 
     content: str = ""
@@ -90,6 +94,9 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
     first_line: int = 0
     line_count: int = 0
+    child: str = ""
+    usage: Usage | None = None
+    values_from: tuple[str, ...] = ()
 
 
 Show = Callable[[str, str], None]

@@ -12,7 +12,7 @@ from ...capability import Capability, Table
 from ...ports import Rows
 from ...types.entries import Entry
 from ...types.events import ToolFinished
-from ...types.labels import PRIVATE, SECRET, is_external
+from ...types.labels import PRIVATE, SECRET, is_external, value_sources
 from ..undo.undo_events import ChangesSaved
 
 TABLE = "flow_files"
@@ -26,13 +26,18 @@ _WAITS = "call:"
 
 def kept_labels(labels: Sequence[str]) -> tuple[str, ...]:
     """What of an entry's labels stays with a file: the sources outside, and that it is not public."""
-    return tuple(label for label in labels if is_external((label,)) or label in (PRIVATE, SECRET))
+    return tuple(label for label in labels if is_outside((label,)) or label in (PRIVATE, SECRET))
+
+
+def is_outside(labels: Sequence[str]) -> bool:
+    """Whether content or a value came from outside."""
+    return is_external(labels) or bool(value_sources(labels))
 
 
 def fold(entry: Entry, rows: Rows) -> None:
     """Take what a call changed into the table."""
     body, header = entry.body, entry.header
-    external = is_external(header.labels)
+    external = is_outside(header.labels)
     if isinstance(body, ChangesSaved):
         if external:
             _mark(rows, _paths(body), header.labels, header.record)

@@ -127,6 +127,7 @@ def decided_lines(shown: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Lin
         "trust": f"{shown['trust']}, approvals {shown['approvals']}",
         "message": came,
         "place": f"session {shown['session']}, turn {shown['turn']}, record {shown['record']}, workspace {shown['workspace']}",
+        "work": f"done by the session {shown['child']}" if shown["child"] else "",
         "standing": ", ".join(shown["standing"]),
         "others": f"{', '.join(shown['others'])}: later calls to which the model gave the same id" if shown["others"] else "",
     }

@@ -9,9 +9,9 @@ from ... import lookups
 from ...errors import UsageError
 from ...ports import Store
 from ...types.entries import Entry, rfc3339
-from ...types.events import ApprovalRequested, ApprovalResolved, DecisionMade, GrantRevoked, Inbound, TurnStarted
+from ...types.events import ApprovalRequested, ApprovalResolved, DecisionMade, GrantRevoked, Inbound, ToolFinished, TurnStarted
 
-KINDS = ("inbound", "turn.started", "decision", "approval.requested", "approval.resolved")
+KINDS = ("inbound", "turn.started", "decision", "approval.requested", "approval.resolved", "tool.finished")
 
 
 class CallAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,7 +38,8 @@ class CallDecision(msgspec.Struct, frozen=True, kw_only=True):
     `rules`: the ids of the rules that matched, strictest first. `labels` are those that the turn had at that moment. `policy`: the digest of the policy
     then; `policy_now`: whether it is today's, `policy_text`: that policy, None where it was not kept. `origin`, `channel`, `sender`: where the message
     came from that began the turn. `standing`: grants for this tool that were in force then, `given`: the answers that gave them.
-    `others`: ids of other calls of the session that were given the same id by the model, and therefore a longer one here.
+    `child`: the session that did the work of the call, "" where none did. `others`: ids of other calls of the session that were given the same id by the
+    model, and therefore a longer one here.
     """
 
     call_id: str
@@ -66,6 +67,7 @@ class CallDecision(msgspec.Struct, frozen=True, kw_only=True):
     answers: tuple[CallAnswer, ...]
     standing: tuple[str, ...]
     given: tuple[CallAnswer, ...] = ()
+    child: str = ""
     others: tuple[str, ...] = ()
 
 
@@ -155,6 +157,7 @@ def _told(made: Entry, call_id: str, entries: Sequence[Entry], given: tuple[Call
         answers=_answers(call_id, entries),
         standing=tuple(answer.approval_id for answer in given),
         given=given,
+        child=next((e.body.child for e in entries if isinstance(e.body, ToolFinished) and e.body.call_id == call_id), ""),
     )
 
 
