@@ -93,6 +93,8 @@ PARTS = {
     "record.header": "neuralclaw.app.record.record_text:header_row",
     "later_run.guard": "neuralclaw.sandbox.later_run.place_guard:PlaceGuard",
     "later_run.recorder": "neuralclaw.app.later_run.place_recorder:PlaceRecorder",
+    "hooks": "neuralclaw.app.hooks.hook_programs:HookPrograms",
+    "hooks.files": "neuralclaw.app.hooks.hook_programs:files_of",
     "undo.recorder": "neuralclaw.app.undo.change_recorder:ChangeRecorder",
     "undo.verbs": "neuralclaw.app.undo.undo_verbs:UndoVerbs",
     "undo.report": "neuralclaw.app.undo.change_text:report_lines",

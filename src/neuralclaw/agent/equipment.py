@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ..ports import Gate, Provider, Redaction, Toolset
+from ..ports import Gate, Hooks, Provider, Redaction, Toolset
 from ..types.labels import NONE, Labels
 from ..types.messages import ModelInfo, ToolDef
 from .redaction import NO_REDACTION
@@ -55,5 +55,7 @@ class Equipment(msgspec.Struct, frozen=True, kw_only=True):
     """What the model is told before its last message, read anew before each of its calls, in this order."""
     redaction: Redaction = NO_REDACTION
     """Keeps secrets out of what is shown; the journal has its own."""
+    hooks: Hooks | None = None
+    """None: the owner has none."""
     start: StartRecord = StartRecord()
     """Empty where the run goes on with a turn that has begun."""

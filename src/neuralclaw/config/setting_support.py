@@ -37,6 +37,7 @@ KEPT: dict[str, SettingStatus] = {
     "prompts": "notice",
     "approvals": "read",
     "capabilities": "read",
+    "hooks": "read",
 }
 """Key or section -> what becomes of it; the longest entry that fits a key counts."""
 
