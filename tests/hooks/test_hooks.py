@@ -294,3 +294,54 @@ async def test_hooks_see_calls_that_stand_beside_each_other(home: Path) -> None:
     assert [line["tool_name"] for line in told(home)] == ["list_files", "read_file"]
     assert len(seen.of("tool.finished")) == 3
     assert Path(told(home)[0]["cwd"]).name == "work"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# mine\nhooks:\n  - event: before_tool  # why\n    command: [{file}]\n    name: guard\nagent: {{name: x}}\n",
+        "hooks: [{{event: before_tool, command: [{file}], name: guard}}]  # kept\n",
+        'hooks:\n- name: guard\n  digest: ""\n  event: before_tool\n  command:\n  - {file}\n',
+    ],
+)
+async def test_a_hook_is_pinned_in_the_file_and_the_rest_of_it_stays(home: Path, text: str) -> None:
+    file, written = refuses(home), home / "config.yaml"
+    home.mkdir(exist_ok=True)
+    written.write_text(text.format(file=file))
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    async with agent(home) as a:
+        [row] = await a.do("hooks.list")
+        assert "not pinned" in row["state"]
+        assert (await a.do("hooks.pin", name="guard"))["state"] == "pinned"
+    left = written.read_text().replace(f'digest: "{digest}"', "").replace('digest: ""', "")
+    kept = text.format(file=file).replace('digest: ""', "")
+    assert left.split() == kept.split() or left.replace(" , ", " ").replace("{, ", "{") == kept
+    async with agent(home, calls(write()), "done") as a:
+        [row] = await a.do("hooks.list")
+        assert (row["state"], row["digest"]) == ("pinned", digest)
+        seen = await events(a, approvals="auto")
+    assert runs(seen)[0].reason == "not today"
+
+
+async def test_a_turn_that_parked_does_not_repeat_a_run_that_is_on_record(home: Path) -> None:
+    kept = keeps(home)
+    settings(home, hook("before_turn", kept), hook("before_tool", kept), hook("before_approval", kept), hook("after_approval", kept))
+    (home.parent / "work").mkdir(exist_ok=True)
+    (home.parent / "work" / "a.txt").write_text("x")
+    async with agent(home, calls(call("delete_file", "c1", path="a.txt"))) as a:
+        seen = await events(a, session="s", approvals="park")
+        [asked] = seen.of("approval.requested")
+        await a.do("approvals.answer", approval_id=asked.approval_id, decision="once")
+    async with agent(home, "done") as a:
+        async with a.resume("s") as stream:
+            end = [event async for event in stream if event.type == "turn.finished"][-1]
+    assert end.status == "done"
+    assert [line["hook_event_name"] for line in told(home)] == ["before_turn", "before_tool", "before_approval", "after_approval"]
+    assert len({line["run_id"] for line in told(home)}) == 4
+
+
+async def test_a_hook_that_blocks_a_single_call_refuses_it(home: Path) -> None:
+    settings(home, hook("before_tool", refuses(home)))
+    async with agent(home) as a:
+        found = await a.do("tools.call", name="write_file", arguments={"path": "a.txt", "content": "x"})
+    assert (found["ok"], found["refused"]) == (False, "forbid")

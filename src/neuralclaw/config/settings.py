@@ -267,6 +267,7 @@ class Settings(SettingsSection, frozen=True, kw_only=True):
     approvals: ApprovalsSection = ApprovalsSection()
     capabilities: CapabilitiesSection = CapabilitiesSection()
     hooks: tuple[HookDefinition, ...] = ()
+    """Programs of yours before and after turns, tools and approvals, a list: docs/hooks.md."""
 
 
 def schema(root: type[msgspec.Struct] = Settings) -> dict[str, Any]:

@@ -132,3 +132,12 @@ def _plain(value: Any) -> bool:
 
 def _text(data: bytes) -> str:
     return cut_text(data.decode(errors="replace").strip(), LONGEST_REASON)
+
+
+def look(hook: HookDefinition, home: str, stack: ExitStack) -> tuple[str, dict[str, str], str]:
+    """Why the hook blocks ("" where it is pinned), its files with their SHA-256 of today, and what `digest` would hold."""
+    try:
+        files = opened(hook.command, home, stack)
+    except (UnfitHook, OSError, ValueError) as error:
+        return str(error), {}, ""
+    return unpinned(hook, files), {file.path: file.digest for file in files}, digest_of(files)
