@@ -20,6 +20,8 @@ STANDING = {
     "gate.covers": "A standing answer allows what its words say and nothing wider, and an `always` only in its workspace.",
     "gate.outside-asks": "What a call touches outside the workspace, allowed paths and public places is asked about, and a yes opens that alone.",
     "gate.self-kept": "No call touches the agent's own data, changes its program or uses its command line, whatever the workspace.",
+    "hooks.narrow": "A hook blocks or refuses, and allows nothing that the gate asks about or forbids.",
+    "hooks.pinned": "Of a hook only the bytes run that the owner pinned, and no call changes them.",
     "journal.started-first": "An effect's `started` is durable before it runs.",
     "journal.finished-once": "A finished effect never runs twice.",
     "journal.unfinished-asked": "An unfinished `once` is asked about.",

@@ -18,6 +18,7 @@ from neuralclaw.types.events import (
     GrantGiven,
     GrantRevoked,
     GrantUsed,
+    HookRan,
     Inbound,
     LimitHit,
     Message,
@@ -67,6 +68,10 @@ TOLD: list[tuple[Body, str]] = [
     (ApprovalResolved(approval_id="q1", decision="no", by="telegram"), "question q1: answered by telegram: no"),
     (GrantRevoked(grant_id="q1", by="owner"), "the owner takes back the grant q1"),
     (GrantGiven(grant_id="q1", by="owner", covers="all", scopes=(), workspace="/w"), "the owner gives the grant q1: all"),
+    (
+        HookRan(hook="guard", event="before_tool", run_id="r", outcome="blocked", blocks=True, reason="not on main"),
+        "the hook guard (before_tool) blocks: not on main",
+    ),
     (GrantUsed(grant_id="q1", session="s", turn=1, call_id="c"), "the grant q1 is used in s"),
     (LimitHit(kind="time", text="300 s are over"), "300 s are over"),
     (ErrorEvent(kind="LLMError", text="it is busy", hint="wait"), "LLMError: it is busy (wait)"),

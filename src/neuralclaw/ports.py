@@ -13,6 +13,7 @@ from .types.actions import Action
 from .types.entries import Draft, Entry
 from .types.facts import FactSheet, Wants
 from .types.grants import Grant, StandingGrant
+from .types.hooks import HookDefinition, HookInput, HookResult, HookSubject
 from .types.messages import ModelEvent, ModelInfo, Request
 from .types.options import ApprovalsMode
 from .types.questions import Answer, Answers, Question
@@ -81,6 +82,18 @@ class Facts(Protocol):
     """Looks up what the gate's analysis names."""
 
     async def look(self, action: Action, wants: Wants) -> FactSheet: ...
+
+
+class Hooks(Protocol):
+    """Programs of the owner around turns, calls and approvals. They can only block."""
+
+    def of(self, subject: HookSubject) -> Sequence[HookDefinition]:
+        """Those that run, in the order of the settings."""
+        ...
+
+    async def run(self, hook: HookDefinition, told: HookInput) -> HookResult:
+        """Run one to its end. Raises nothing: what goes wrong is a failure."""
+        ...
 
 
 class Asker(Protocol):

@@ -64,6 +64,7 @@ SHOWN = {
     "tools.terminal.docker_image",  # this and the next: tests/sandbox/test_container.py
     *(f"tools.terminal.container.{name}" for name in ("cpus", "memory_mb", "pids", "tmpfs_mb", "workspace", "idle_seconds")),
     *(f"logging.{name}" for name in ("level", "log_dir", "max_file_size_mb", "backup_count")),
+    "hooks",  # tests/hooks
     "capabilities.enabled",  # tests/capabilities
 }
 """Those that the tests below are about."""

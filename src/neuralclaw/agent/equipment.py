@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from ..ports import Gate, Provider, Redaction, Toolset
+from ..ports import Gate, Hooks, Provider, Redaction, Toolset
 from ..types.labels import NONE, Labels
 from ..types.messages import ModelInfo, ToolDef
 from .redaction import NO_REDACTION
@@ -71,5 +71,7 @@ class Equipment(msgspec.Struct, frozen=True, kw_only=True):
     """Keeps secrets out of what is shown; the journal has its own."""
     form: AnswerForm | None = None
     """None: the answer is a text."""
+    hooks: Hooks | None = None
+    """None: the owner has none."""
     start: StartRecord = StartRecord()
     """Empty where the run goes on with a turn that has begun."""

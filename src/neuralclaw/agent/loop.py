@@ -11,11 +11,11 @@ from ..foreign_code import reason_with_place, run_foreign
 from ..types.content import MAX_NESTING, nested_too_deeply
 from ..types.cut_texts import cutting_by
 from ..types.entries import blob_digest
-from ..types.events import Debug, Durable, ErrorEvent, ErrorInfo, Message, Nudge, Passing, RetryEvent, StatusEvent, TextDelta
+from ..types.events import Debug, Durable, ErrorEvent, ErrorInfo, Message, Nudge, Passing, RetryEvent, StatusEvent, TextDelta, TurnStatus
 from ..types.labels import AGENT, Labels, join
 from ..types.messages import Failure, Finished, ModelReply, Notice, ReasoningPart, Request, Retrying, TextPart, ToolCall, Usage
 from ..types.signals import Parked
-from . import circuit_breakers
+from . import call_hooks, circuit_breakers
 from .claim_evidence import find_unbacked
 from .context import images_of, with_pictures
 from .equipment import AnswerForm
@@ -24,7 +24,7 @@ from .redaction import SafeDeltas, safe_beginning, safe_ends
 from .sources import read_sources
 from .toolcalls import run_calls
 from .turn import Turn
-from .turn_end import answer, answer_value, end_cancelled, end_late, finish, stop_late_calls, time_limit
+from .turn_end import answer, answer_value, end_cancelled, end_late, ending, finish, stop_late_calls, time_limit
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +60,8 @@ async def go_on(turn: Turn) -> None:
         if state.cancelled_by is not None:
             await stop_cancelled(turn)
         elif state.limit is not None:
-            await finish(turn.record, "timed_out" if state.limit.kind == "time" else "limit", state.limit.text)
+            status: TurnStatus = "timed_out" if state.limit.kind == "time" else "limit"
+            await finish(turn.record, status, await shown_end(turn, status, state.limit.text))
         elif state.open:
             try:
                 await run_calls(turn)
@@ -69,9 +70,12 @@ async def go_on(turn: Turn) -> None:
                 return
         elif state.error is not None:
             kept = state.messages[-1].text if state.messages and state.messages[-1].stop == "error" else ""
+            kept = await shown_end(turn, "failed", kept)
             await finish(turn.record, "failed", kept, error=ErrorInfo(state.error.kind, state.error.text))
         elif (limit := circuit_breakers.fired(state, turn.record.options.limits)) is not None:
             await turn.record.journal.append(limit)
+        elif not state.messages and (blocked := await call_hooks.before_turn(turn)) is not None:
+            await finish(turn.record, "denied", f"The hook {blocked.hook} blocks the turn: {blocked.reason}")
         elif (reply := state.answer) is None:
             await think(turn)
         elif turn.equipment.form is not None:
@@ -80,7 +84,16 @@ async def go_on(turn: Turn) -> None:
             await turn.record.journal.append(Nudge(text=GO_ON))
         else:
             unbacked = find_unbacked(reply.text, state.calls) if turn.equipment.model.info.language else ()
-            await answer(turn.record, reply.text, unbacked=unbacked)
+            if (blocked := await call_hooks.after_turn(turn, ending(turn.record, "done", reply.text).status, reply.text)) is not None:
+                await finish(turn.record, "denied", f"The hook {blocked.hook} keeps the answer back: {blocked.reason}")
+            else:
+                await answer(turn.record, reply.text, unbacked=unbacked)
+
+
+async def shown_end(turn: Turn, status: TurnStatus, text: str) -> str:
+    """The text that a turn ends with that gave no answer; where a hook keeps it back, that is said in its place."""
+    blocked = await call_hooks.after_turn(turn, status, text)
+    return text if blocked is None else f"The hook {blocked.hook} keeps the text back: {blocked.reason}"
 
 
 async def take_value(turn: Turn, form: AnswerForm, text: str) -> None:

@@ -14,6 +14,7 @@ from ..types.events import (
     Cancel,
     DecisionMade,
     ErrorEvent,
+    HookRan,
     LimitHit,
     Message,
     Nudge,
@@ -97,6 +98,7 @@ class TurnState:
         self.cancelled_by: str | None = None
         self.limit: LimitHit | None = None
         self.error: ErrorEvent | None = None
+        self.hooks: dict[str, HookRan] = {}
         self.nudged = False
         self.pending_nudge = False
         self.finished: TurnFinished | None = None
@@ -172,6 +174,8 @@ class TurnState:
             self.open = [c for c in self.open if c.finished is None]
         elif isinstance(body, Nudge):
             self.nudged = self.pending_nudge = True
+        elif isinstance(body, HookRan):
+            self.hooks[body.run_id] = body
         elif isinstance(body, LimitHit):
             self.limit = body
         elif isinstance(body, ErrorEvent):

@@ -62,6 +62,7 @@ async def equip(home: Home, session: str, number: int, options: TurnOptions, beg
         definitions=prompt.definitions,
         before_last=sources(home, turn, "before_last") if info.language else (),
         redaction=home.redactor,
+        hooks=home.hooks,
         start=_start_record(home, prompt) if begun is None else StartRecord(),
     )
 

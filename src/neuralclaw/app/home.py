@@ -18,7 +18,7 @@ from ..agent.prompt import system_prompt
 from ..capability import CapabilityContext, ContextSource, TurnContext
 from ..errors import NeuralClawError
 from ..plugins import load
-from ..ports import Clock, Desk, Provider, Toolset
+from ..ports import Clock, Desk, Hooks, Provider, Toolset
 from ..safety.gate import PolicyGate
 from ..sandbox.confined_files import ConfinedFiles
 from ..sandbox.environment import clean_env
@@ -87,7 +87,8 @@ class Home:
         self.redactor = Redactor(config.secret_values(loaded))
         given = {name: value for name, value in loaded.stored.items() if not unfit(value)}  # what is given is looked for in every text
         own, secrets = config.data_places(loaded.home, env), GrantedSecrets(given)
-        self.policy: Policy = config.policy(settings, own_data=own, person_home=env.get("HOME", ""), secrets=given, own=own_places())
+        kept = load("hooks.files")(settings.hooks, env.get("HOME", "")) if settings.hooks else ()
+        self.policy: Policy = config.policy(settings, own_data=own, person_home=env.get("HOME", ""), secrets=given, own=(*own_places(), *kept))
         self.sandbox = LazySandbox(lambda: sandbox_of(loaded, making=own))
         formats = FileFormats(capabilities_of(loaded).formats(), LazyConverter(lambda: load("converter")()))
         facts = SystemFacts(self.policy, env.get("PATH", ""), documents=formats, undo_lacks=self._undo_lacks, unconfined=self._unconfined)
@@ -121,6 +122,7 @@ class Home:
         self.log_writer = open_log(loaded, self.redactor)
         self._changes: ChangeRecorder | None = None
         self._making = threading.Lock()
+        self.hooks: Hooks | None = load("hooks")(settings.hooks, env) if settings.hooks else None
         self.early_copies = EarlyCopies(lambda workspace: self.changes.copy_first(workspace))
         self.anchor_keeper: AnchorKeeper | None = None
         """Keeps the record anchored at slower places than a file, where there are any."""

@@ -19,6 +19,7 @@ from ..types.events import (
     GrantGiven,
     GrantRevoked,
     GrantUsed,
+    HookRan,
     Inbound,
     LimitHit,
     Message,
@@ -104,8 +105,8 @@ class TerminalView:
                 pass  # whoever took the turn up is told by the error that ends the attempt
             case ErrorEvent():
                 self._error(body)
-            case StatusEvent() | Unreadable():
-                self.err.line(exact(sentence(body)), "dim")
+            case StatusEvent() | Unreadable() | HookRan():
+                self._told(body)
             case ReasoningDelta() | ToolOutput() | Debug():
                 self._closely(body)
             case TurnFinished():
@@ -114,6 +115,13 @@ class TerminalView:
                 pass  # who sees this said it, or sees what comes of it
             case _:
                 assert_never(body)
+
+    def _told(self, body: StatusEvent | Unreadable | HookRan) -> None:
+        """A sentence on the side. A hook that passes changes nothing, and is not told."""
+        if not isinstance(body, HookRan):
+            self.err.line(exact(sentence(body)), "dim")
+        elif body.outcome != "passed":
+            self.err.line(exact(sentence(body)), "yellow")
 
     def _decided(self, body: DecisionMade | ApprovalResolved) -> None:
         """What let a call run that nobody on the screen said yes to, and who answered elsewhere."""

@@ -58,7 +58,9 @@ def _service(service: ServiceVariables) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _section(name: str, section: msgspec.Struct) -> str:
+def _section(name: str, section: Any) -> str:
+    if not isinstance(section, msgspec.Struct):
+        return f"# {name}: {descriptions(Settings)[name]}\n# {PREFIX}{name.upper()}={as_text(section)}\n"
     said = inspect.getdoc(type(section)) if type(section).__doc__ else ""
     lines = [f"# {name}" + (f": {' '.join(said.split()).replace('None', 'empty')}" if said else "")]
     for key, value in flat(section, name):

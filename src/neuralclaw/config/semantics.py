@@ -5,6 +5,7 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping
 
+from ..types.hooks import TURN_EVENTS
 from ..types.options import OwnerRule
 from ..types.risk import Decision
 from ..types.urls import named_host
@@ -39,6 +40,7 @@ def check(settings: Settings, nodes: Mapping[str, Node], unset: Mapping[str, str
         if (problem := _path_problem(path, home))
     ]
     problems += [f"{place(f'safety.rules[{number}]')}: safety.rules[{number}]: {text}" for number, text in rule_problems(settings)]
+    problems += [f"{place(f'hooks[{number}]')}: hooks[{number}]: {text}" for number, text in hook_problems(settings)]
     if not known_zone(settings.scheduler.timezone):
         key = "scheduler.timezone"
         problems.append(f"{place(key)}: {key}: expected a time zone such as Europe/Berlin, found the text {settings.scheduler.timezone!r}")
@@ -81,6 +83,29 @@ def rule_problems(settings: Settings) -> list[tuple[int, str]]:
             problems.append((number, f"the rule {rule.id} has inside: true, which goes with decision: allow and a host, and with no command and no path"))
         problems += [(number, f"the rule {rule.id} {text}") for text in condition_problems(rule)]
     return problems
+
+
+def hook_problems(settings: Settings) -> Iterator[tuple[int, str]]:
+    """Hooks that could not run as they are written, as (number, what is wrong)."""
+    seen: set[str] = set()
+    for number, hook in enumerate(settings.hooks):
+        name = hook.name or f"{hook.event}-{number + 1}"
+        if name in seen or not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", name):
+            yield number, f"the name {name!r} must be unique, of letters, digits, dots, - and _, and at most 64 characters long"
+        seen.add(name)
+        program = hook.command[0] if hook.command else ""
+        if not program.strip() or any("\0" in word for word in hook.command):
+            yield number, f"the hook {name} has a command that names no program"
+        elif "/" in program and not program.startswith(("/", "~/")):
+            yield number, f"the hook {name} has the relative path {program!r}: give the absolute one"
+        elif " " in program and len(hook.command) == 1:
+            yield number, f"the hook {name} has a command in one text, {program!r}: write a list, the program and each of its arguments"
+        if hook.event in TURN_EVENTS and (hook.tools or hook.powers):
+            yield number, f"the hook {name} has {'tools' if hook.tools else 'powers'}, and {hook.event} is about no call"
+        if any(not tool.strip() for tool in hook.tools):
+            yield number, f"the hook {name} has an empty name in tools"
+        if hook.digest and not all(re.fullmatch(r"[0-9a-fA-F]{64}", part.strip()) for part in hook.digest.split(",")):
+            yield number, f"the hook {name} has the digest {hook.digest!r}: expected a SHA-256 in 64 hexadecimal digits (neuralclaw hooks pin {name})"
 
 
 def condition_problems(rule: OwnerRule) -> Iterator[str]:

@@ -37,6 +37,7 @@ KEPT: dict[str, SettingStatus] = {
     "prompts": "notice",
     "approvals": "read",
     "capabilities": "read",
+    "hooks": "read",
 }
 """Key or section -> what becomes of it; the longest entry that fits a key counts."""
 
@@ -48,7 +49,7 @@ _ABSENT: Any = object()
 
 def status(key: str) -> SettingStatus:
     """What becomes of a key of the settings. Raises `KeyError` for one that the table does not have."""
-    part = key
+    part = key if key in KEPT or "." in key.partition("[")[0] else key.partition("[")[0]  # a list at the top
     while part not in KEPT:
         if "." not in part:
             raise KeyError(key)

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from ..types.hooks import HookDefinition
 from ..types.options import OwnerRule, Positive
 from ..types.risk import Risk
 from .descriptions import descriptions, structs
@@ -265,6 +266,8 @@ class Settings(SettingsSection, frozen=True, kw_only=True):
     prompts: PromptsSection = PromptsSection()
     approvals: ApprovalsSection = ApprovalsSection()
     capabilities: CapabilitiesSection = CapabilitiesSection()
+    hooks: tuple[HookDefinition, ...] = ()
+    """Programs of yours before and after turns, tools and approvals, a list: docs/hooks.md."""
 
 
 def schema(root: type[msgspec.Struct] = Settings) -> dict[str, Any]:

@@ -40,23 +40,26 @@ class Restriction:
 
 
 class Order:
-    """One program: its directory, the real file, arguments and environment as bytes, and what holds it (None: nothing)."""
+    """One program: its directory, the real file, arguments and environment as bytes, what holds it (None: nothing), and the file that is its standard
+    input ("": /dev/null)."""
 
-    def __init__(self, cwd: bytes, file: bytes, arguments: list[bytes], environment: dict[bytes, bytes], restriction: Restriction | None = None) -> None:
-        self.cwd, self.file, self.arguments, self.environment, self.restriction = cwd, file, arguments, environment, restriction
+    def __init__(
+        self, cwd: bytes, file: bytes, arguments: list[bytes], environment: dict[bytes, bytes], restriction: Restriction | None = None, *, stdin: bytes = b""
+    ) -> None:
+        self.cwd, self.file, self.arguments, self.environment, self.restriction, self.stdin = cwd, file, arguments, environment, restriction, stdin
 
     def encoded(self) -> bytes:
         """8 bytes length, then what `marshal` makes of it: both ends are this interpreter."""
         held = self.restriction.fields() if self.restriction is not None else None
-        return _framed(marshal.dumps((self.cwd, self.file, self.arguments, self.environment, held)))
+        return _framed(marshal.dumps((self.cwd, self.file, self.arguments, self.environment, held, self.stdin)))
 
     @classmethod
     def decoded(cls, data: bytes) -> "Order":
-        cwd, file, arguments, environment, held = marshal.loads(data)
+        cwd, file, arguments, environment, held, stdin = marshal.loads(data)
         if held is None:
-            return cls(cwd, file, arguments, environment)
+            return cls(cwd, file, arguments, environment, stdin=stdin)
         places, scratch, seccomp, proxy, hands_over, mounts = held
-        return cls(cwd, file, arguments, environment, Restriction(places, scratch, seccomp, proxy=proxy, hands_over=hands_over, mounts=mounts))
+        return cls(cwd, file, arguments, environment, Restriction(places, scratch, seccomp, proxy=proxy, hands_over=hands_over, mounts=mounts), stdin=stdin)
 
 
 def expectation(restriction: Restriction) -> bytes:

@@ -107,6 +107,8 @@ def _start(status: int, order: Order, ahead: OpenedPlaces | None) -> _Started:
             for ignored in (SIGPIPE, SIGXFSZ):  # by Python; programs expect the default
                 signal(ignored, SIG_DFL)
             os.chdir(order.cwd)
+            if order.stdin:
+                os.dup2(os.open(order.stdin, os.O_RDONLY), 0)
             if order.restriction and (listener := apply(order.restriction, ruleset)):
                 theirs.sendmsg([b"l"], [(SOL_SOCKET, SCM_RIGHTS, listener.to_bytes(4, "little"))])
             os.execve(order.file, order.arguments, order.environment)

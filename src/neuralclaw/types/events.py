@@ -8,6 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from .claims import AnswerClaim
+from .hooks import HookEvent, HookOutcome
 from .messages import ContentPart, Image, ReasoningState, StopReason, ToolCall, Usage
 from .options import TurnOptions
 from .questions import AnswerDecision, Covers, Shown
@@ -250,6 +251,24 @@ class GrantRevoked(Body, frozen=True, kw_only=True, tag="grant.revoked"):
     by: str
 
 
+class HookRan(Body, frozen=True, kw_only=True, tag="hook.ran"):
+    """A hook of the owner ran, or could not run. `blocks`: what it is about does not go on. `run_id`: the same for the same hook and input, also after a
+    crash. `digest`: the SHA-256 that it is pinned by; `exit_code` None: it did not run to its end.
+    """
+
+    hook: str
+    event: HookEvent
+    run_id: str
+    outcome: HookOutcome
+    blocks: bool
+    reason: str = ""
+    exit_code: int | None = None
+    duration_ms: int = 0
+    digest: str = ""
+    call_id: str | None = None
+    approval_id: str | None = None
+
+
 class LimitHit(Body, frozen=True, kw_only=True, tag="limit"):
     kind: LimitKind
     text: str
@@ -360,6 +379,7 @@ Durable = (
     | GrantGiven
     | GrantUsed
     | GrantRevoked
+    | HookRan
     | LimitHit
     | ErrorEvent
     | RetryEvent

@@ -73,6 +73,10 @@ def summary(body: e.AnyBody) -> EventSummary:
             return _of_turn(body)
         case e.DecisionMade() | e.ToolStarted() | e.ToolFinished():
             return _of_call(body)
+        case e.HookRan(hook=hook, event=event, outcome=outcome, blocks=blocks, reason=reason):
+            facts = {"hook": hook, "outcome": outcome, "call_id": body.call_id}
+            ended = "blocks" if outcome == "blocked" else "fails, which blocks" if blocks else "fails and is passed over" if outcome == "failed" else "passes"
+            return EventSummary(f"the hook {hook} ({event}) {ended}", reason, logging.DEBUG if outcome == "passed" else logging.WARNING, facts)
         case e.ErrorEvent(kind=kind, text=text, hint=hint, recoverable=recoverable):
             level = logging.WARNING if recoverable else logging.ERROR
             return EventSummary(f"{kind}: {text}{f' ({hint})' if hint else ''}", level=level, facts={"kind": kind})

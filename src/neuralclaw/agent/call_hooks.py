@@ -1,0 +1,168 @@
+"""Hooks around a turn, its calls and their approvals. A hook can block what it is about, and nothing else.
+
+Every run is on record when it has ended, before anything follows from it; one that is on record for the same hook and input is not run again.
+"""
+
+import hashlib
+
+import msgspec
+
+from ..types.actions import Action
+from ..types.events import HookRan, ToolFinished
+from ..types.hooks import HookDefinition, HookInput, HookSubject
+from ..types.questions import Answer, Question
+from ..types.risk import Decision, Power, Risk, Tier
+from ..types.verdicts import RuleMatch, Verdict
+from . import results
+from .redaction import redacted
+from .results import CallEnd
+from .state import CallState
+from .turn import Turn
+
+_FORBID = Verdict(decision=Decision.FORBID, risk=Risk.MEDIUM, tier=Tier.READ)
+
+
+def concern(turn: Turn, action: Action) -> bool:
+    """Whether there may be a hook before this call, whatever powers it is found to have: then it waits for those before it."""
+    hooks = turn.equipment.hooks
+    return hooks is not None and bool(hooks.of(HookSubject(event="before_tool", tools=_names(action), powers=tuple(Power))))
+
+
+async def before_turn(turn: Turn) -> HookRan | None:
+    """The hook that keeps the turn from beginning, if one does."""
+    if turn.equipment.hooks is None:
+        return None
+    started = turn.record.state.started
+    return await _run(turn, HookSubject(event="before_turn"), {"prompt": started.text if started is not None else ""})
+
+
+async def after_turn(turn: Turn, status: str, text: str) -> HookRan | None:
+    """The hook that keeps the text back that the turn ends with, if one does."""
+    if turn.equipment.hooks is None:
+        return None
+    return await _run(turn, HookSubject(event="after_turn"), {"status": status, "text": text})
+
+
+async def before_tool(turn: Turn, call: CallState, action: Action) -> CallEnd | None:
+    """The end of the call where a hook blocks it. What the gate forbids anyway no hook is asked about."""
+    if not concern(turn, action):
+        return None
+    verdict = await turn.equipment.gate.judge(action)
+    if verdict.decision is Decision.FORBID:
+        return None
+    attempt = 1 if call.started is None else call.started.attempt + 1
+    told = _of_call(action) | {"attempt": attempt, "risk": str(verdict.risk), "tier": str(verdict.tier), "powers": [str(one) for one in verdict.powers]}
+    ran = await _run(turn, HookSubject(event="before_tool", tools=_names(action), powers=verdict.powers), told, action.call_id)
+    return _blocked(call, action, verdict, ran)
+
+
+async def after_tool(turn: Turn, call: CallState, end: CallEnd) -> CallEnd:
+    """The end of a call that ran, without its result where a hook keeps that back. The call stays one that ran."""
+    body, spec = end.entries[-1], turn.equipment.tools.find(call.call.name)
+    if turn.equipment.hooks is None or spec is None or not isinstance(body, ToolFinished):
+        return end
+    started = call.started
+    told = {
+        "tool_name": spec.name,
+        "tool_input": started.arguments if started is not None else call.call.arguments,
+        "call_id": body.call_id,
+        "attempt": started.attempt if started is not None else 1,
+        "tool_response": {"ok": body.ok, "content": body.content, "error": body.error},
+    }
+    ran = await _run(turn, HookSubject(event="after_tool", tools=(spec.name, *spec.aliases), powers=spec.powers), told, body.call_id)
+    if ran is None:
+        return end
+    text = f"{spec.name} ran, and the hook {ran.hook} keeps its result back: {ran.reason}"
+    kept = ToolFinished(
+        call_id=body.call_id,
+        name=body.name,
+        ok=body.ok,
+        content=text,
+        error=None if body.ok else text,
+        metadata={"hook": ran.hook},
+        duration_ms=body.duration_ms,
+        changes=body.changes,
+        child=body.child,
+        usage=body.usage,
+    )
+    return CallEnd((*end.entries[:-1], kept), end.labels)
+
+
+async def before_approval(turn: Turn, call: CallState, action: Action, question: Question) -> CallEnd | None:
+    """The end of the call where a hook refuses it, so that nobody is asked. A question that is on record has been before its hooks."""
+    if turn.equipment.hooks is None or any(one.hash == question.hash for one in call.questions):
+        return None
+    asked = {"question": question.summary, "reasons": list(question.reasons), "risk": str(question.risk or ""), "tier": str(question.tier or "")}
+    powers = question.verdict.powers if question.verdict is not None else ()
+    ran = await _run(turn, HookSubject(event="before_approval", tools=_names(action), powers=powers), _of_call(action) | asked, action.call_id)
+    return _blocked(call, action, question.verdict or _FORBID, ran)
+
+
+async def after_approval(turn: Turn, call: CallState, action: Action, verdict: Verdict | None, answer: Answer) -> CallEnd | None:
+    """The end of the call where a hook refuses it in spite of a yes. For a no it is told, and changes nothing."""
+    if turn.equipment.hooks is None:
+        return None
+    told = _of_call(action) | {"approval_id": answer.approval_id, "decision": answer.decision, "by": answer.by}
+    powers = verdict.powers if verdict is not None else ()
+    ran = await _run(turn, HookSubject(event="after_approval", tools=_names(action), powers=powers), told, action.call_id, answer.approval_id)
+    return _blocked(call, action, verdict or _FORBID, ran)
+
+
+def _names(action: Action) -> tuple[str, ...]:
+    return action.spec.name, *action.spec.aliases
+
+
+def _of_call(action: Action) -> HookInput:
+    return {"tool_name": action.spec.name, "tool_input": action.arguments, "call_id": action.call_id}
+
+
+def _blocked(call: CallState, action: Action, verdict: Verdict, ran: HookRan | None) -> CallEnd | None:
+    """The call, forbidden by the hook."""
+    if ran is None:
+        return None
+    rule = RuleMatch(f"hook.{ran.hook}", Decision.FORBID, f"the hook {ran.hook} blocks it: {ran.reason}")
+    return results.forbidden(call, action.spec.name, msgspec.structs.replace(verdict, decision=Decision.FORBID, rules=(rule, *verdict.rules), auto=False))
+
+
+async def _run(turn: Turn, subject: HookSubject, told: HookInput, call_id: str | None = None, approval_id: str | None = None) -> HookRan | None:
+    """Run the hooks of an event one after the other; the first that blocks. Before something happens, the others are not run then."""
+    assert turn.equipment.hooks is not None, "asked only where there are hooks"
+    first: HookRan | None = None
+    for hook in turn.equipment.hooks.of(subject):
+        ran = await _run_one(turn, hook, told, call_id, approval_id)
+        if ran.blocks and first is None:
+            first = ran
+            if subject.event.startswith("before_"):
+                break
+    return first
+
+
+async def _run_one(turn: Turn, hook: HookDefinition, told: HookInput, call_id: str | None, approval_id: str | None) -> HookRan:
+    """How the hook ended, on record: its run, or one that is on record already."""
+    assert turn.equipment.hooks is not None, "asked only where there are hooks"
+    options, state = turn.record.options, turn.record.state
+    whole = {
+        "hook_event_name": hook.event,
+        "hook": hook.name,
+        "session_id": turn.session,
+        "turn": state.number,
+        "cwd": options.workspace,
+        "origin": {"who": options.origin.who, "present": options.origin.present},
+        **told,
+    }
+    clean: HookInput = redacted(whole, turn.equipment.redaction)
+    run_id = hashlib.sha256(msgspec.json.encode(_steady(clean), order="deterministic")).hexdigest()[:16]
+    known = state.hooks.get(run_id)
+    if known is not None and known.digest == hook.digest and (known.outcome != "failed" or not known.blocks):
+        return known
+    result = await turn.equipment.hooks.run(hook, clean | {"run_id": run_id})
+    ran = HookRan(
+        hook=hook.name, event=hook.event, run_id=run_id, digest=hook.digest, call_id=call_id, approval_id=approval_id, **msgspec.structs.asdict(result)
+    )
+    await turn.record.journal.append(ran)
+    return ran
+
+
+def _steady(told: HookInput) -> HookInput:
+    """What of an input is the same when the turn is gone on with: not whether somebody is there."""
+    return {name: value for name, value in told.items() if name != "origin"}

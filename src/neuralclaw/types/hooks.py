@@ -1,0 +1,56 @@
+"""Hooks: programs of the owner that run before and after turns, calls of tools and approvals. What one is, what it is told, and how its run ends."""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from .risk import Power
+
+HookEvent = Literal["before_turn", "after_turn", "before_tool", "after_tool", "before_approval", "after_approval"]
+HookOutcome = Literal["passed", "blocked", "failed"]
+
+TURN_EVENTS = ("before_turn", "after_turn")
+"""Events that are about no call."""
+
+
+class HookDefinition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One hook of the owner (`hooks`). Without `tools` and `powers` it runs for every call; with both, for calls that meet both."""
+
+    event: HookEvent
+    command: Annotated[tuple[str, ...], Meta(min_length=1)]
+    """The program, by its absolute path, `~/…` or a name in the system's directories, and its arguments. No shell reads them."""
+    digest: str = ""
+    """SHA-256 (hex) of the files that the command names, with commas between them where there are several. Without it the hook blocks and does not run."""
+    name: str = ""
+    """What it is called in the record; without one `EVENT-NUMBER`, by its place in the list."""
+    tools: tuple[str, ...] = ()
+    """Names or aliases of tools."""
+    powers: tuple[Power, ...] = ()
+    """Powers of the concrete call, of which it has at least one."""
+    timeout: Annotated[float, Meta(gt=0, le=600)] = 30.0
+    """Seconds after which it and all that it started are killed, which is a failure."""
+    on_failure: Literal["block", "pass"] = "block"
+    """What a failure means: any exit code but 0 and 2, a signal, the end of its time, a program that cannot be started."""
+
+
+class HookSubject(msgspec.Struct, frozen=True, kw_only=True):
+    """What an event is about, as far as it chooses hooks: the names of the tool (none: a turn), and the powers of the call."""
+
+    event: HookEvent
+    tools: tuple[str, ...] = ()
+    powers: tuple[Power, ...] = ()
+
+
+class HookResult(msgspec.Struct, frozen=True, kw_only=True):
+    """How a run of a hook ended. `blocks`: what it is about does not go on. `exit_code` None: it did not run to its end."""
+
+    outcome: HookOutcome
+    blocks: bool
+    reason: str = ""
+    exit_code: int | None = None
+    duration_ms: int = 0
+
+
+HookInput = dict[str, Any]
+"""What a hook reads as JSON; `docs/hooks.md` has the fields."""
