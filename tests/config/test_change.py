@@ -12,7 +12,7 @@ import yaml
 
 from neuralclaw import Agent
 from neuralclaw.config import SettingsRequest
-from neuralclaw.config.change import Set, set_key
+from neuralclaw.config.change import Checked, Set, set_key
 from neuralclaw.errors import ConfigError, UsageError
 from neuralclaw.providers.known_services import KNOWN
 
@@ -32,7 +32,7 @@ llm:
 
 
 def put(home: Path, key: str, value: Any, env: dict[str, str] | None = None) -> Set:
-    return set_key(SettingsRequest(str(home), env or {}), key, value, lambda: KNOWN)
+    return set_key(SettingsRequest(str(home), env or {}), key, value, Checked(lambda: KNOWN))
 
 
 def test_one_value_changes_and_every_other_byte_stays(home: Path) -> None:
@@ -160,9 +160,9 @@ def test_a_variable_that_wins_and_a_cap_that_is_not_kept_are_said(home: Path) ->
 def test_processes_that_set_at_the_same_time_lose_nothing(home: Path) -> None:
     (home / "config.yaml").write_text(COMMENTED)
     work = (
-        "import sys\nfrom neuralclaw.config import SettingsRequest\nfrom neuralclaw.config.change import set_key\n"
+        "import sys\nfrom neuralclaw.config import SettingsRequest\nfrom neuralclaw.config.change import Checked, set_key\n"
         "for number in range(8):\n"
-        "    set_key(SettingsRequest(sys.argv[1], {}), f'llm.providers.{sys.argv[2]}{number}.base_url', 'http://127.0.0.1:1/v1', lambda: ())\n"
+        "    set_key(SettingsRequest(sys.argv[1], {}), f'llm.providers.{sys.argv[2]}{number}.base_url', 'http://127.0.0.1:1/v1', Checked(lambda: ()))\n"
     )
     running = [subprocess.Popen([sys.executable, "-c", work, str(home), name]) for name in ("a", "b", "c")]
     assert [one.wait(20) for one in running] == [0, 0, 0]

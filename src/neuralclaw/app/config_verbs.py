@@ -14,6 +14,7 @@ from ..secrets import Redactor
 from .capabilities import Capabilities, capabilities_of_home
 from .sandbox_selection import refuse_unconfined, sandbox_of
 from .secret_store.stored import stored_secrets
+from .settings_loading import effective_settings, failed_examples
 
 
 class ConfigVerbs:
@@ -24,7 +25,7 @@ class ConfigVerbs:
 
     def loaded(self) -> config.LoadedSettings:
         """The settings in effect now. Raises `ConfigError`."""
-        return config.effective(self._asked, lambda: load("provider.known"), Capabilities.load, stored_secrets)
+        return effective_settings(self._asked)
 
     async def show(self) -> dict[str, Any]:
         """Every key with its effective value, secrets masked, also one that stands where none belongs, and where that comes from."""
@@ -63,6 +64,8 @@ class ConfigVerbs:
         if not isinstance(key, str):
             raise UsageError(f"key cannot be {key!r:.80}; nothing was changed", hint="key is a text such as llm.temperature")
         done = await anyio.to_thread.run_sync(
-            lambda: load("config.set")(self._asked, key, value, lambda: load("provider.known"), Capabilities.load, stored_secrets)
+            lambda: load("config.set")(
+                self._asked, key, value, load("config.checked")(lambda: load("provider.known"), Capabilities.load, stored_secrets, failed_examples)
+            )
         )
         return {**done._asdict(), "notices": list(done.notices)}

@@ -14,7 +14,7 @@ from ..types.risk import Trust
 from .capabilities import capabilities_of
 from .home import Home
 from .option_checks import real_directory, trust_of
-from .settings_loading import load_settings
+from .settings_loading import failed_examples, load_settings
 from .toolbox import Toolbox
 from .verb_calls import VerbDesk, VerbFunction
 
@@ -42,7 +42,7 @@ class PolicyVerbs:
 
     async def check(self, *, file: str) -> dict[str, Any]:
         """Whether a policy file (a YAML or JSON list of rules, or a whole configuration) can be used. Raises `UsageError` when there is none."""
-        errors: list[str] = load("policy_file")(file)
+        errors: list[str] = load("policy_file")(file, failed_examples, self._home.loaded.env.get("HOME", ""))
         return {"ok": not errors, "errors": errors}
 
 

@@ -1,7 +1,7 @@
 """The settings in effect, together with the capabilities that they enable."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .. import config
@@ -20,4 +20,16 @@ def load_settings(
     if isinstance(settings, config.LoadedSettings):
         return settings
     folder = os.fspath(home) if home is not None else None
-    return config.effective(config.SettingsRequest(folder, environ, settings), lambda: load("provider.known"), Capabilities.load, stored_secrets)
+    return effective_settings(config.SettingsRequest(folder, environ, settings))
+
+
+def effective_settings(asked: config.SettingsRequest) -> config.LoadedSettings:
+    """The settings in effect, whose rules match what their examples say. Raises `ConfigError`."""
+    loaded = config.effective(asked, lambda: load("provider.known"), Capabilities.load, stored_secrets)
+    return config.with_checked_examples(loaded, failed_examples)
+
+
+def failed_examples(settings: config.Settings, person_home: str) -> Sequence[tuple[str, str]]:
+    """The examples of rules that do not hold; what judges them is loaded now."""
+    found: Sequence[tuple[str, str]] = load("rules.examples")(settings, person_home)
+    return found

@@ -1,6 +1,7 @@
 """The settings: frozen values from `config.yaml`, `.env`, the environment and the command line. Only `app` and `cli` import this."""
 
 from . import process_environment
+from .checked_examples import with_checked_examples
 from .directories import data_directories, data_places, state_directory
 from .editors import schema
 from .effective import effective
@@ -36,5 +37,6 @@ __all__ = [
     "section_alone",
     "state_directory",
     "target",
+    "with_checked_examples",
     "with_sections",
 ]

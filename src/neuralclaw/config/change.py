@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from ..errors import ConfigError, UsageError
 from ..types.suggestions import joined
+from .checked_examples import ExamplesOf, failed_examples, no_examples
 from .describe import is_secret, like_a_key, masked
 from .directories import data_directories
 from .document import LayerSource, Node, merge, node_of, read_json, read_text
@@ -31,21 +32,17 @@ class Set(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """What a change is checked with: the services that are built in, the capabilities that are enabled, and the directories of the home."""
+    """What a change is checked with: the services that are built in, the capabilities that are enabled, the secret store, the examples of rules, and the
+    directories of the home."""
 
     known: Callable[[], Collection[str]]
     extensions: ExtensionsOf = no_extensions
+    stored: StoredOf = nothing_stored
+    examples: ExamplesOf = no_examples
     folders: Sequence[str] = ()
 
 
-def set_key(
-    asked: SettingsRequest,
-    key: str,
-    value: Any,
-    known: Callable[[], Collection[str]],
-    extensions: ExtensionsOf = no_extensions,
-    stored: StoredOf = nothing_stored,
-) -> Set:
+def set_key(asked: SettingsRequest, key: str, value: Any, by: Checked) -> Set:
     """Set `key` to `value` (text is read as YAML) in the configuration file of a home, which is made where there is none.
 
     Raises `UsageError` for what is no key or no YAML, and `ConfigError` for a key that does not exist or a value that does not fit; then nothing was
@@ -55,7 +52,7 @@ def set_key(
     if not all(path):
         raise UsageError(f"{key!r} is not a key; nothing was changed", hint='a key is a name with dots, such as llm.temperature; "x.y" means a name with one')
     file, _ = target(asked.home, asked.environ)
-    env, by = load_env(asked, stored), Checked(known, extensions, data_directories(asked.home, asked.environ)[1])
+    env, by = load_env(asked, by.stored), by._replace(folders=data_directories(asked.home, asked.environ)[1])
     with locked(file):
         old = read_text(file)
         below = tree_of(file, old or "")
@@ -65,7 +62,7 @@ def set_key(
         key,
         masked(".".join(path), chosen),
         file,
-        tuple(notices(path, chosen, file, lambda: load(home=asked.home, environ=asked.environ, extensions=extensions, stored=stored))),
+        tuple(notices(path, chosen, file, lambda: load(home=asked.home, environ=asked.environ, extensions=by.extensions, stored=by.stored))),
     )
 
 
@@ -126,7 +123,8 @@ def problems_of(tree: Node, env: dict[str, str], by: Checked) -> list[str]:
         return problems
     loaded = LoadedSettings(read.settings, "", env)
     take(loaded, read)
-    return [*check(read.settings, read.fit.nodes, read.fit.unset, home=env.get("HOME", "")), *service_problems(loaded, by.known)]
+    found = [*check(read.settings, read.fit.nodes, read.fit.unset, home=env.get("HOME", "")), *service_problems(loaded, by.known)]
+    return found or failed_examples(loaded, by.examples)
 
 
 def notices(path: list[str], value: Any, file: str, effective: Callable[[], LoadedSettings]) -> list[str]:

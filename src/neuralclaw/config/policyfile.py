@@ -1,15 +1,34 @@
 """A policy file on its own: a list of rules, a `safety` section, or a whole configuration."""
 
+from typing import Literal, NamedTuple
+
 from ..errors import ConfigError, UsageError
+from .checked_examples import ExamplesOf, failed_examples
 from .document import LayerSource, Node, read_json, read_text
+from .load import LoadedSettings
 from .semantics import check as check_meaning
 from .settings import SafetySection, Settings
 from .settings_fitter import SettingsFitter
 from .yamldoc import read_yaml
 
+PolicyForm = Literal["rules", "section", "whole"]
 
-def check(path: str) -> list[str]:
+
+class PolicyFile(NamedTuple):
+    """What a policy file says. `keys`: those of the `safety` section, where the file is that section alone."""
+
+    settings: Settings
+    form: PolicyForm
+    keys: tuple[str, ...]
+
+
+def check(path: str, examples: ExamplesOf, person_home: str) -> list[str]:
     """What is wrong with the file, a sentence for each problem with its line; empty when it can be used. Raises `UsageError` when there is no file."""
+    return read(path, examples, person_home)[1]
+
+
+def read(path: str, examples: ExamplesOf, person_home: str) -> tuple[PolicyFile | None, list[str]]:
+    """What the file says, None where it says nothing that can be used, and what is wrong with it. Raises `UsageError` when there is no file."""
     text = read_text(path)
     if text is None:
         raise UsageError(f"there is no file {path}")
@@ -18,18 +37,28 @@ def check(path: str) -> list[str]:
     try:
         tree = (read_json if path.endswith(".json") else read_yaml)(text, source, problems)
     except ConfigError as error:
-        return [*problems, error.text]
+        return None, [*problems, error.text]
+    whole, form = _whole(tree)
     fit = SettingsFitter({}, Settings, problems)
-    settings = fit.fit(Settings, _whole(tree), "")
+    settings = fit.fit(Settings, whole, "")
+    if problems:
+        return None, problems
+    problems += check_meaning(settings, fit.nodes, fit.unset, home="")
     if not problems:
-        problems += check_meaning(settings, fit.nodes, fit.unset, home="")
-    return problems
+        loaded = LoadedSettings(settings, "", {"HOME": person_home})
+        loaded.nodes = fit.nodes
+        problems += failed_examples(loaded, examples)
+    return (None if problems else PolicyFile(settings, form, tuple(tree.value) if form == "section" else ())), problems
 
 
-def _whole(tree: Node) -> Node:
-    """The tree as a configuration, whichever of the three forms it has."""
+def _whole(tree: Node) -> tuple[Node, PolicyForm]:
+    """The tree as a configuration, and which of the three forms it has."""
     if isinstance(tree.value, list):
-        tree = Node({"rules": tree}, tree.source, tree.line)
+        return _below("safety", _below("rules", tree)), "rules"
     if isinstance(tree.value, dict) and tree.value and set(tree.value) <= set(SafetySection.__struct_fields__):
-        tree = Node({"safety": tree}, tree.source, tree.line)
-    return tree
+        return _below("safety", tree), "section"
+    return tree, "whole"
+
+
+def _below(name: str, tree: Node) -> Node:
+    return Node({name: tree}, tree.source, tree.line)

@@ -50,13 +50,18 @@ def check(settings: Settings, nodes: Mapping[str, Node], unset: Mapping[str, str
 
 def _path_problem(path: str, home: str) -> str:
     """Why it cannot be an allowed path, "" where it can. One that is not there now may be later."""
-    if "\0" in path or not (posixpath.isabs(path) or path == "~" or path.startswith("~/")):
-        return "must be absolute or begin with ~/"
+    if problem := _place_problem(path):
+        return problem
     if path.startswith("~") and not home:
         return ""
     real = absolute(path, home, "/")
     there = os.path.exists(real) and not os.path.isdir(real)  # noqa: PTH110, PTH112
     return "is not a directory: name the directory that it is in" if there else ""
+
+
+def _place_problem(path: str) -> str:
+    """Why it cannot be a directory that means the same everywhere, "" where it can."""
+    return "must be absolute or begin with ~/" if "\0" in path or not (posixpath.isabs(path) or path == "~" or path.startswith("~/")) else ""
 
 
 def server_problems(settings: Settings) -> Iterator[tuple[str, str]]:
@@ -81,7 +86,9 @@ def rule_problems(settings: Settings) -> list[tuple[int, str]]:
             problems.append((number, f"the rule {rule.id} {why}: give it tool, command, path or host"))
         if rule.inside and (rule.decision is not Decision.ALLOW or not rule.host or rule.command or rule.path):
             problems.append((number, f"the rule {rule.id} has inside: true, which goes with decision: allow and a host, and with no command and no path"))
-        problems += [(number, f"the rule {rule.id} {text}") for text in condition_problems(rule)]
+        if rule.exact and (rule.decision is not Decision.ALLOW or not rule.command):
+            problems.append((number, f"the rule {rule.id} has exact: true, which goes with decision: allow and a command"))
+        problems += [(number, f"the rule {rule.id} {text}") for text in (*condition_problems(rule), *example_problems(rule))]
     return problems
 
 
@@ -119,8 +126,29 @@ def condition_problems(rule: OwnerRule) -> Iterator[str]:
     for name in ("soul", "channel", "label"):
         if (text := getattr(rule, name)) is not None and (not text or text != text.strip() or re.search(r"[*?\s]", text)):
             yield f"has the {name} {text!r}, which is compared as it is written: give it one word without patterns"
+    if rule.workspace is not None and (text := _place_problem(rule.workspace)):
+        yield f"has the workspace {rule.workspace!r}, which {text}"
     if rule.host and (problem := named_host(rule.host).problem) is not None:
         yield f"has the host {rule.host!r}: {problem}"
+
+
+def example_problems(rule: OwnerRule) -> Iterator[str]:
+    """Examples that say nothing which can be judged, as the end of a sentence that the rule begins."""
+    for name, examples in (("match", rule.match), ("not_match", rule.not_match)):
+        for number, example in enumerate(examples):
+            where = f"has an example, {name}[{number}],"
+            if isinstance(example, str):
+                if not (rule.command or rule.host or rule.path or rule.tool):
+                    yield f"{where} {example!r}, that may be anything: write {{command: {example!r}}}, or url, path or tool in place of command"
+                continue
+            if sum(getattr(example, one) is not None for one in ("command", "url", "path", "tool")) != 1:
+                yield f"{where} that is no call: give it one of command, url, path and tool"
+            if example.op is not None and example.path is None:
+                yield f"{where} with op, which goes with path"
+            if example.args and example.tool is None:
+                yield f"{where} with args, which goes with tool"
+            if example.workspace is not None and (text := _place_problem(example.workspace)):
+                yield f"{where} with the workspace {example.workspace!r}, which {text}"
 
 
 def known_zone(name: str) -> bool:

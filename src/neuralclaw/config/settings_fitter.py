@@ -36,6 +36,9 @@ class SettingsFitter:
         if get_origin(kind) is Annotated:
             kind, *metas = get_args(kind)
             limits = tuple(metas)
+        if kind is Any:
+            self._note(key, node)
+            return plain(node)
         if get_origin(kind) in UNIONS:
             return self._optional(kind, node, key)
         if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
@@ -74,7 +77,8 @@ class SettingsFitter:
 
     def _optional(self, kind: Any, node: Node, key: str) -> Any:
         inners = [arg for arg in get_args(kind) if arg is not types.NoneType]
-        inner = next((arg for arg in inners if get_origin(arg) is Literal and node.value in get_args(arg)), inners[0])
+        fitting = (arg for arg in inners if (is_struct(arg) if isinstance(node.value, dict) else get_origin(arg) is Literal and node.value in get_args(arg)))
+        inner = next(fitting, inners[0])
         if node.value is None or (node.source.text and node.value in ("null", "none")):
             self._note(key, node)
             return None
@@ -173,6 +177,18 @@ def unset_hint(sentences: Iterable[str]) -> str:
     """What to do about variables that are not set; "" where none of the sentences is about one."""
     unset = any(UNSET in sentence for sentence in sentences)
     return "Set it in the environment or in .env, or give a default: ${NAME:-default}." if unset else ""
+
+
+def is_struct(kind: Any) -> bool:
+    """Whether the type is a section with keys of its own."""
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+
+
+def plain(node: Node) -> Any:
+    """The values below a node as they are written."""
+    if isinstance(node.value, dict):
+        return {name: plain(child) for name, child in node.value.items()}
+    return [plain(child) for child in node.value] if isinstance(node.value, list) else node.value
 
 
 def required(kind: type[msgspec.Struct]) -> tuple[str, ...]:

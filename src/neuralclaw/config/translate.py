@@ -3,7 +3,9 @@
 import os
 from collections.abc import Iterable
 
-from ..types.options import Limits, Policy
+import msgspec
+
+from ..types.options import Limits, OwnerRule, Policy
 from ..types.risk import Tier
 from .settings import Settings
 
@@ -27,7 +29,7 @@ def policy(settings: Settings, *, own_data: Iterable[str], person_home: str, sec
         programs=tuple(dict.fromkeys((*PROGRAMS, *safety.terminal_whitelist_extra))),
         unlisted_commands=safety.unlisted_commands,
         shell=terminal.shell,
-        rules=safety.rules,
+        rules=tuple(_judged(rule, person_home) for rule in safety.rules),
         allowed_paths=tuple(dict.fromkeys(real(path, person_home) for path in settings.tools.filesystem.allowed_paths)),
         protected_paths=tuple(dict.fromkeys(real(path, person_home) for path in ("/", person_home, *own_data) if path)),
         home_dir=real(person_home, "") if person_home else "",
@@ -35,6 +37,12 @@ def policy(settings: Settings, *, own_data: Iterable[str], person_home: str, sec
         secrets=tuple(sorted(secrets)),
         expire_days=settings.approvals.expire_days,
     )
+
+
+def _judged(rule: OwnerRule, person_home: str) -> OwnerRule:
+    """The rule as the gate needs it: without its examples, its workspace as calls name theirs."""
+    workspace = None if rule.workspace is None else real(rule.workspace, person_home)
+    return msgspec.structs.replace(rule, match=(), not_match=(), workspace=workspace)
 
 
 def limits(settings: Settings) -> Limits:

@@ -9,7 +9,7 @@ from ..types.risk import Decision
 from .blocks import TABLE
 from .findings import AUTO_RULES
 
-CONDITIONS = ("tool", "command", "path", "host", "power", "label", "soul", "who", "present", "channel")
+CONDITIONS = ("tool", "command", "path", "host", "power", "label", "soul", "who", "present", "channel", "workspace", "exact")
 
 OTHERS = (
     ("gate.error", "forbid", "the safety check itself failed"),
@@ -85,4 +85,4 @@ def _shown(rule: OwnerRule) -> dict[str, Any]:
     fields = msgspec.to_builtins(rule)
     silences = sorted(AUTO_RULES) if rule.decision is Decision.ALLOW else []
     told = {"id": f"owner.{rule.id}", "decision": str(rule.decision), "reason": rule.reason, "alternative": rule.alternative}
-    return {**told, **{name: fields[name] for name in CONDITIONS}, "silences": silences}
+    return {**told, **{name: fields[name] for name in CONDITIONS}, "exact": fields["exact"] or None, "silences": silences}

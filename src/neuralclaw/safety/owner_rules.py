@@ -23,7 +23,7 @@ def releases(policy: Policy, block: BlockMatch, action: Action) -> bool:
         plain = rule.host is None and rule.power is None and rule.tool in (None, "terminal", *action.spec.aliases)
         if rule.decision is Decision.ALLOW and rule.path and rule.command and plain and holds(rule, action):
             root = _root(rule.path, policy, action.workspace)
-            if is_prefix(rule.command, block.argv) and all(under(place, root) for place in block.places):
+            if is_prefix(rule.command, block.argv, exact=rule.exact) and all(under(place, root) for place in block.places):
                 return True
     return False
 
@@ -54,7 +54,7 @@ def _matches(rule: OwnerRule, root: str | None, action: Action, analysis: Analys
     if rule.tool is not None and rule.tool not in (action.spec.name, *action.spec.aliases):
         return False
     test = all if everything else any
-    if rule.command is not None and not _runs(rule.command, analysis, everything=everything):
+    if rule.command is not None and not _runs(rule, rule.command, analysis):
         return False
     if root is not None and not (_all_below(root, analysis, sheet) if everything else reaches(root, action, analysis, sheet)):
         return False
@@ -81,11 +81,11 @@ def _weighty(analysis: Analysis) -> tuple[SimpleCommand, ...]:
     return tuple(c for c in commands if not c.only_reads) or commands
 
 
-def _runs(command: str, analysis: Analysis, *, everything: bool) -> bool:
+def _runs(rule: OwnerRule, command: str, analysis: Analysis) -> bool:
     """Whether a command of the line is the one that the rule names, also under a wrapper; or all that matter are, where it allows."""
-    if everything:
+    if rule.decision is Decision.ALLOW:
         commands = _weighty(analysis)
-        return bool(commands) and all(is_prefix(command, c.argv) for c in commands)
+        return bool(commands) and all(is_prefix(command, c.argv, exact=rule.exact) for c in commands)
     return any(names(command, c.argv) or any(names(command, (wrapper,)) for wrapper in c.via) for c in _commands(analysis))
 
 

@@ -1,4 +1,4 @@
-"""The conditions of an owner's rule that are about the circumstances of a call: soul, origin, channel, and where content came from."""
+"""The conditions of an owner's rule that are about the circumstances of a call: workspace, soul, origin, channel, and where content came from."""
 
 from ..types.actions import Action
 from ..types.options import OwnerRule
@@ -13,6 +13,7 @@ def holds(rule: OwnerRule, action: Action) -> bool:
         and rule.who in (None, origin.who)
         and rule.present in (None, origin.present)
         and rule.channel in (None, origin.channel)
+        and rule.workspace in (None, action.workspace)
         and (rule.label is None or _labelled(rule.label, rule, action))
     )
 

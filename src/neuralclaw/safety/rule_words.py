@@ -33,11 +33,11 @@ TABLE = read_data_file(FILE, GlobalOptionsTable)
 OPTIONS = by_name(FILE, TABLE.programs, lambda row: row.names)
 
 
-def is_prefix(command: str, argv: Sequence[str]) -> bool:
-    """Whether the command begins with the words of the rule as they are written: what a rule that allows needs. A program by its path counts where the
-    system keeps its programs."""
+def is_prefix(command: str, argv: Sequence[str], *, exact: bool = False) -> bool:
+    """Whether the command begins with the words of the rule as they are written, or is them: what a rule that allows needs. A program by its path counts where
+    the system keeps its programs."""
     words = command.split()
-    if not words or not argv:
+    if not words or not argv or (exact and len(words) != len(argv)):
         return False
     first = argv[0]
     if "/" not in words[0]:

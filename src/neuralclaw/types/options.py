@@ -63,12 +63,32 @@ class StartOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Nobody stays to see more than one turn: messages that wait behind it are left to who follows them, or recovers the home."""
 
 
+class RuleExample(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A call that an owner's rule must match, or must not match: one of `command`, `url`, `path` and `tool`, in these circumstances."""
+
+    command: str | None = None
+    url: str | None = None
+    """An address, or a host name alone."""
+    path: str | None = None
+    op: Literal["read", "list", "write", "delete"] | None = None
+    """What is done with the path; `read` where nothing is said."""
+    tool: str | None = None
+    args: dict[str, Any] = msgspec.field(default_factory=dict)
+    """The arguments of `tool`."""
+    workspace: str | None = None
+    label: str | None = None
+    soul: str | None = None
+    who: Who | None = None
+    present: bool | None = None
+    channel: str | None = None
+
+
 class OwnerRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A rule of the owner (`safety.rules`). Every condition that is set must match.
 
     `command` is a program with its subcommand and options (`git push`), `path` a directory or file, `host` a host name, `tool` a tool's name, `power` one that
-    the call has. `label` is a label of what was read, or the beginning of one (`external`, `external:web`); `soul`, `who`, `present` and `channel` are those of
-    the session.
+    the call has. `label` is a label of what was read, or the beginning of one (`external`, `external:web`); `workspace`, `soul`, `who`, `present` and `channel`
+    are those of the session.
     """
 
     id: str
@@ -86,9 +106,18 @@ class OwnerRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     who: Who | None = None
     present: bool | None = None
     channel: str | None = None
+    workspace: str | None = None
+    """The workspace of the call, an absolute path or one that begins with `~/`."""
+    exact: bool = False
+    """With `command`: the command has these words and no others."""
     inside: bool = False
     """With `allow` and `host`: the host, as it is written there, may lie into a private network or to this machine. A network address, and a name such as
     `localhost` or `nas.local`, can mean nothing else and needs no word; any other name needs this one, as its owner could lead it inside."""
+    match: tuple[str | RuleExample, ...] = ()
+    """Examples that the rule must match, looked at when the rules are loaded. A text is a command, an address, a path or a tool's name: the first of them that
+    the rule names."""
+    not_match: tuple[str | RuleExample, ...] = ()
+    """Examples that the rule must not match."""
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
