@@ -157,6 +157,7 @@ OF_THE_OWNER = {
     "config.set": "the owner edits a file of their own, also where the home cannot be opened; the next turn records the digest and text of the policy",
     "secrets.set": "the owner keeps a value of their own, which no record may hold, also where the home cannot be opened",
     "secrets.remove": "as secrets.set",
+    "hooks.pin": "the owner edits the configuration file, as config.set; each run of a hook is recorded with its digest",
     "sandbox.build": "the owner has an image built; what runs in it later is on record",
     "models.try": "the owner's trial: its turns have a home of their own and are on record there",
     "doctor": "reads, and with --rebuild makes tables anew in one transaction of the store itself",

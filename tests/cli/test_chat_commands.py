@@ -70,7 +70,7 @@ async def test_every_promised_command_is_there_or_says_that_it_is_not_yet_and_he
     for name in LATER:
         assert f"/{name} is not available yet" in ran.err
     listed = set(re.findall(r"^  /(\w+)", ran.err, re.MULTILINE))
-    assert listed == {*PROMISED, "approvals", "grants", "audit", "redo", "secrets"} - set(LATER)
+    assert listed == {*PROMISED, "approvals", "grants", "audit", "redo", "secrets", "hooks"} - set(LATER)
     assert "Ctrl-O" not in ran.err  # no keys over a pipe
     with served(claw.home), Screen(claw, rows=50) as chat:
         chat.until(READY)

@@ -68,6 +68,8 @@ CASES: dict[str, Case | str] = {
     "grants list": Case(),
     "grants add": CHANGES,
     "grants revoke": CHANGES,
+    "hooks list": Case(),
+    "hooks pin": "needs a hook: docs/hooks.md runs it in a shell, tests/hooks in Python",
     "secrets list": Case(),
     "secrets set": "reads standard input: its own tests compare it",
     "secrets remove": "needs a secret: its own tests compare it",

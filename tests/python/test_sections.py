@@ -7,7 +7,7 @@ import pytest
 
 import neuralclaw
 from neuralclaw import Agent, AgentOptions, Settings
-from neuralclaw.app.section_options import SECTIONS
+from neuralclaw.app.section_options import LISTS, SECTIONS
 from neuralclaw.config.settings import LlmSection
 from neuralclaw.errors import ConfigError, UsageError
 from neuralclaw.testing import ScriptedProvider
@@ -46,8 +46,14 @@ async def test_each_section_of_the_settings_is_an_option_of_the_agent(home: Path
     assert (found["llm.top_p"], found["agent.name"]) == (0.5, "Ada")
 
 
+async def test_a_section_that_is_a_list_stands_in_place_of_that_of_the_file(home: Path) -> None:
+    (home / "config.yaml").write_text("hooks: [{name: old, event: after_turn, command: ['true']}]\n")
+    async with agent(home, hooks=[{"name": "new", "event": "before_turn", "command": ["true"]}]) as a:
+        assert [row["name"] for row in await a.do("hooks.list")] == ["new"]
+
+
 def test_the_sections_are_those_of_the_settings_and_all_are_typed() -> None:
-    assert {section for section, _, _ in SAID} | {"budget"} == set(SECTIONS)
+    assert {section for section, _, _ in SAID} | {"budget", *LISTS} == set(SECTIONS)
     assert set(SECTIONS) <= set(AgentOptions.__annotations__)
 
 
@@ -66,6 +72,8 @@ async def test_a_section_within_a_section_and_settings_beside_it_go_together(hom
         ({"timeout": 2, "settings": {"agent.max_turn_timeout_seconds": 3}}, "settings and timeout both say agent.max_turn_timeout_seconds"),
         ({"llm": {"max_tokens": 5}, "settings": Settings()}, "settings is a whole value already, and llm would change it"),
         ({"llm": 5}, "llm cannot be 5"),
+        ({"hooks": {"name": "x"}}, "hooks cannot be"),
+        ({"hooks": [], "settings": {"hooks": []}}, "settings and hooks both say hooks"),
         ({"safety": [("rules", [])]}, "safety cannot be"),
         ({"max_iterations": 0}, "max_iterations cannot be 0"),
         ({"timeout": "5"}, "timeout cannot be '5'"),

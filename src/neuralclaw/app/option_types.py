@@ -1,7 +1,7 @@
 """The options of the Python API, typed: what `Agent.open`, `Agent.start`, `agent.turn`, `agent.ask`, `agent.resume` and `neuralclaw.run` take by name."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
 from .. import config
@@ -38,6 +38,8 @@ class _Sections(TypedDict, total=False):
     logging: Mapping[str, Any] | None
     prompts: Mapping[str, Any] | None
     capabilities: Mapping[str, Any] | None
+    hooks: Sequence[Mapping[str, Any]] | None
+    """A list, in place of that of the configuration."""
 
 
 class _Opening(TypedDict, total=False):

@@ -18,6 +18,8 @@ from .settings_loading import load_settings
 SECTIONS = config.Settings.__struct_fields__
 TWOFOLD = ("tools", "approvals")
 """Sections whose name is an option of its own: there only a mapping stands for the section."""
+LISTS = ("hooks",)
+"""Settings of the first level that are lists."""
 LIMITS = {"max_iterations": ("agent", "max_iterations_per_turn"), "timeout": ("agent", "max_turn_timeout_seconds")}
 """Options of a turn that an agent takes as the default of its turns, and the settings that they stand for."""
 
@@ -35,10 +37,13 @@ def opened_with(options: OpeningOptions) -> OpeningOptions:
         if name in LIMITS and value is not None:
             section, key = LIMITS[name]
             given[name] = {f"{section}.{key}": count(name, value) if name == "max_iterations" else seconds(name, value)}
-        elif isinstance(value, Mapping) and (name in SECTIONS or name in extra):
+        elif isinstance(value, Mapping) and (name in SECTIONS or name in extra) and name not in LISTS:
             given[name] = {f"{name}.{key}": inner for key, inner in value.items()}
+        elif name in LISTS and isinstance(value, list | tuple):
+            given[name] = {name: list(value)}
         elif name in SECTIONS and name not in TWOFOLD and value is not None:
-            raise refused(name, value, f"the section {name} of the settings: its values by key, as in config.yaml")
+            kind = "a list of mappings" if name in LISTS else "its values by key"
+            raise refused(name, value, f"the section {name} of the settings: {kind}, as in config.yaml")
     if not given:
         return options
     rest = {name: value for name, value in options.items() if name not in given}
