@@ -125,3 +125,55 @@ async def test_no_standing_answer_is_offered() -> None:
     judged = await gate()._guarded(proposed)
     assert judged.verdict.decision is Decision.ASK
     assert judged.parts == ()
+
+
+@pytest.mark.parametrize(
+    ("said", "named"),
+    [
+        ("Do not write to bob@x.example.", False),
+        ("Never tell bob@x.example or al@x.example about it", False),
+        ("write to everyone but bob@x.example", False),
+        ("send it to al@x.example, not to bob@x.example", False),
+        ("summarise the mail without bob@x.example", False),
+        ("Don't forget to write to bob@x.example", True),
+        ("Do not write to al@x.example but to bob@x.example", True),
+        ("Do not be long. Write to bob@x.example", True),
+    ],
+)
+async def test_what_the_owner_excludes_is_not_named(said: str, named: bool) -> None:
+    assert await decided(SEND, said, to="bob@x.example", body="hi") == ((Decision.ALLOW, set()) if named else (Decision.ASK, {"flow.external"}))
+
+
+@pytest.mark.parametrize(
+    ("said", "named"),
+    [
+        ("it is on www.our-firm.example.They sent it", True),
+        ("it is on www.our-firm.example.they sent it", False),
+        ("see www.our-firm.example.evil.test", False),
+    ],
+)
+def test_a_host_ends_where_the_next_sentence_begins(said: str, named: bool) -> None:
+    assert OwnerWords([said]).name("www.our-firm.example") is named
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        ("My card: 4111 1111 1111 1111", "card"),
+        ("passport number is X12345678", "passport"),
+        ("Number 4111-1111-1111-1111", "long number"),
+        ("the key sk-abcdefghijklmnopqrst", "key"),
+        ("PIN 4321", "pin"),
+    ],
+)
+async def test_a_typed_recipient_gets_no_value_of_a_private_kind_that_nobody_typed(body: str, kind: str) -> None:
+    proposed = msgspec.structs.replace(action(SEND, trust=Trust.HIGH, to="bob@x.example", body=body), labels=OUTSIDE, said=("tell bob@x.example about it",))
+    verdict = await gate().judge(proposed)
+    (reason,) = (rule.reason for rule in verdict.rules if rule.id == "flow.external")
+    assert f"the {kind}" in reason
+    assert await decided(SEND, f"tell bob@x.example: {body}", to="bob@x.example", body=body) == (Decision.ALLOW, set())
+
+
+async def test_dates_prices_and_short_numbers_in_a_body_ask_nothing() -> None:
+    body = "On 2026-05-03 10:00 to 2026-05-04 11:30 in room 12, 1,250.00 EUR, rated 4.5 by 12345 people"
+    assert await decided(SEND, "tell bob@x.example about it", to="bob@x.example", body=body) == (Decision.ALLOW, set())

@@ -16,7 +16,7 @@ from . import flow_private, flow_reads, flow_values
 from .analysis import Analysis
 from .findings import Findings
 from .lazy_regex import lazy_pattern
-from .owner_words import OwnerWords, addresses
+from .owner_words import OwnerWords, addresses, personal_values
 
 RULE = "flow.external"
 FREE_TEXT = frozenset(
@@ -48,7 +48,7 @@ def judge(findings: Findings, action: Action, analysis: Analysis, sheet: FactShe
         return
     words = OwnerWords(action.said)
     matters = list(_matters(action, analysis)) or list(_titles(action))
-    loose = _loose(matters, words)
+    loose = [*_loose(matters, words), *_personal(action, analysis, words)]
     if chosen:
         flow_values.judge(findings, f"it {_DOES[sinks[0]]}", loose, action.read_values, chosen)
         return
@@ -94,6 +94,16 @@ def _is_id(name: str) -> bool:
 
 def _titles(action: Action) -> Iterator[tuple[str, _Scalar]]:
     yield from ((name, str(action.arguments[name])) for name in TITLES if action.arguments.get(name))
+
+
+def _personal(action: Action, analysis: Analysis, words: OwnerWords) -> Iterator[tuple[str, str]]:
+    """Values of private kinds in the free text of a call that the owner did not type: a recipient that the owner named was not named for these."""
+    if analysis.line is not None:
+        return
+    for name, value in action.arguments.items():
+        for leaf in _leaves(value) if name.lower() in FREE_TEXT else ():
+            kinds = personal_values(leaf) if isinstance(leaf, str) else ()
+            yield from ((f"the {kind} in {name}", found) for kind, found in kinds if not words.personal(found))
 
 
 def _matters(action: Action, analysis: Analysis) -> Iterator[tuple[str, _Scalar]]:

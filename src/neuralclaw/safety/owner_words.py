@@ -30,6 +30,23 @@ _ADDRESS = lazy_pattern(
     re.IGNORECASE,
 )
 _ENDS = ".,;:!?)]}'\""
+_EXCLUDED = lazy_pattern(
+    r"\b(?:(?:do|does|did|is|are|was|were|should|must|may|can|could|would|will|shall)(?:n['’]?t|\s+not)|cannot|not|never|without|except|excluding|excepting"
+    r"|apart\s+from|other\s+than|instead\s+of|rather\s+than|avoid|skip|(?:all|every\w*|any\w*)\s+but)\b(?!\s+(?:forget|hesitate|only)\b)"
+    r"(?:(?!\bbut\b(?!\s+not\b)|[.!?;](?:\s|\Z)|\n).)*",
+    re.IGNORECASE,
+)
+"""What the owner says shall not be, up to the end of the sentence or to "but": it names nothing."""
+_GLUED = lazy_pattern(r"((?:https?://|(?<![\w.@-])www\.)[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,})\.(?=[A-Z][a-z]{2,}\s)")
+"""A host with the first word of the next sentence behind its full stop."""
+_LONG_NUMBER = lazy_pattern(r"(?<![\w.,])\d(?:[ -]?\d){8,}(?!\w|[.,]\d)")
+_MOMENT = lazy_pattern(r"(?<!\d)\d{4}-\d\d-\d\d(?:[ T]\d\d(?::\d\d){0,2})?(?![\d-])")
+_LABELLED = lazy_pattern(
+    r"\b(?P<kind>passport|identity card|id card|id|social security|ssn|tax|driver'?s licen[cs]e|credit card|debit card|card|bank account|account|pin|cvv|cvc"
+    r"|password|passphrase|api key|access token|secret)\b(?:\s+(?:number|no\.?|code|key))?\s*(?:is\b|[:=#])?\s*[\"']?(?P<value>(?=[\w-]*\d)[\w-]{3,})",
+    re.IGNORECASE,
+)
+_KEY = lazy_pattern(r"-----BEGIN [A-Z ]*PRIVATE KEY-----|\b(?:sk-|ghp_|gho_|github_pat_|glpat-|xox[abprs]-|AKIA|AIza)[\w-]{12,}")
 
 
 class OwnerWords:
@@ -39,6 +56,7 @@ class OwnerWords:
         self._text = "\n".join(normal(typed(message)) for message in messages)
         self._numbers = {number for found in _NUMBERS.findall(self._text) if (number := amount(found)) is not None}
         self._addresses = {_bare(found) for found in addresses(self._text)}
+        self._personal = {_plain(value) for _, value in personal_values(self._text)}
 
     def name(self, value: str | int | float) -> bool:
         """Whether the owner named this value: the same number, the same address, or the same words with no other letter, digit or part of an address
@@ -50,6 +68,10 @@ class OwnerWords:
         if number is not None:
             return number in self._numbers
         return _bare(text) in self._addresses or re.search(rf"(?<!\w@)(?<![\w.+/%-]){re.escape(text)}(?![\w@/%+-]|[.:]\w)", self._text) is not None
+
+    def personal(self, value: str) -> bool:
+        """Whether the owner typed this value of a private kind, whatever the spaces and hyphens in it."""
+        return _plain(value) in self._personal or self.name(value)
 
     def number_of(self, noun: str, number: str) -> bool:
         """Whether the owner named this number as that of a thing: `file 3`, `files 2 and 3`, `id 3`, `#3`. A number that was typed for something else is
@@ -73,6 +95,10 @@ def typed(message: str) -> str:
     text = _FENCED.sub(" ", _PIPED.sub(" ", message))
     if len(text) > LONGEST_TYPED:
         return ""
+    return _EXCLUDED.sub(" ", _GLUED.sub(r"\1. ", _without_quotations(text)))
+
+
+def _without_quotations(text: str) -> str:
     return _QUOTED.sub(lambda found: found.group() if len(found.group(1).split()) <= MOST_QUOTED else " ", _CITED.sub(" ", text))
 
 
@@ -100,6 +126,21 @@ def addresses(text: str) -> Iterator[str]:
     """Addresses of the web, of mail, of accounts and telephones in a text."""
     for found in _ADDRESS.finditer(text):
         yield found.group().rstrip(_ENDS)
+
+
+def personal_values(text: str) -> Iterator[tuple[str, str]]:
+    """Values of private kinds in a text, each with its kind: keys, what stands behind the name of such a kind, and numbers of nine digits or more, which
+    are those of cards, accounts and papers. The numbers of a date and its time are none."""
+    for found in _KEY.finditer(text):
+        yield "key", found.group()
+    for found in _LABELLED.finditer(text):
+        yield f"{found['kind'].lower()} number" if found["value"].isdecimal() else found["kind"].lower(), found["value"]
+    for found in _LONG_NUMBER.finditer(_MOMENT.sub(" . ", text)):
+        yield "long number", found.group()
+
+
+def _plain(value: str) -> str:
+    return normal(value).replace(" ", "").replace("-", "")
 
 
 def _bare(address: str) -> str:
