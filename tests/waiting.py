@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 import anyio
 
 
-async def until(condition: Callable[[], object | Awaitable[object]], *, seconds: float = 5.0) -> object:
+async def until(condition: Callable[[], object | Awaitable[object]], *, seconds: float = 20.0) -> object:
     """The condition's first true value; fails the test after `seconds`."""
     deadline = time.monotonic() + seconds
     while True:
@@ -20,7 +20,7 @@ async def until(condition: Callable[[], object | Awaitable[object]], *, seconds:
         await anyio.sleep(0.005)
 
 
-def until_blocking(condition: Callable[[], object], *, seconds: float = 5.0) -> object:
+def until_blocking(condition: Callable[[], object], *, seconds: float = 20.0) -> object:
     """The same where there is no event loop."""
     deadline = time.monotonic() + seconds
     while not (value := condition()):
