@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from neuralclaw.app.flow.labelled_facts import labels_below, labels_of
+from neuralclaw.app.flow.file_labels import FileLabels
 from neuralclaw.app.flow.labelled_files import BELOW, fold
 from neuralclaw.app.undo.undo_events import ChangesSaved
 from neuralclaw.types.entries import Entry, Header
@@ -35,6 +35,13 @@ class TableInMemory:
 
     def files(self) -> dict[str, Labels]:
         return {path: frozenset(msgspec.json.decode(row["labels"], type=list[str])) for path, row in self.kept.items() if path.startswith("/")}
+
+    def labels(self) -> FileLabels:
+        """What a reader makes of the rows."""
+        read = FileLabels()
+        for path, labels in self.files().items():
+            read.put(path, labels)
+        return read
 
 
 def entry(record: int, body: ToolFinished | ChangesSaved, labels: tuple[str, ...]) -> Entry:
@@ -67,6 +74,6 @@ def test_labels_of_files_only_grow(seed: int) -> None:
             if path not in deleted:
                 assert before.get(path, frozenset()) <= after.get(path, frozenset())
         for path in set(paths) - deleted:
-            assert outside <= labels_of(path, after)
-            assert outside <= labels_below("/w", after)
+            assert outside <= table.labels().of(path)
+            assert outside <= table.labels().below("/w")
         assert not [key for key in table.kept if key.startswith("call:")]

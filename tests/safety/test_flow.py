@@ -156,6 +156,7 @@ def test_a_host_ends_where_the_next_sentence_begins(said: str, named: bool) -> N
     assert OwnerWords([said]).name("www.our-firm.example") is named
 
 
+@pytest.mark.invariant("flow.private-kinds")
 @pytest.mark.parametrize(
     ("body", "kind"),
     [

@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from neuralclaw.types.risk import Decision, Trust
+from neuralclaw.types.web_links import links_in
 
 from .parts import FETCH, FakeFacts, action, gate
 
@@ -16,7 +17,11 @@ NOTES = "Account 4711-0815-2342-9999 at https://bank.example/login, see also htt
 
 async def asks(url: str, said: str = "Summarise my notes and the news", *, labels: frozenset[str] = OUTSIDE, private: str = NOTES, page: str = "") -> bool:
     proposed = msgspec.structs.replace(
-        action(FETCH, trust=Trust.HIGH, url=url), labels=labels, said=(said,), private_results=(private,) if private else (), page_texts=(page,) if page else ()
+        action(FETCH, trust=Trust.HIGH, url=url),
+        labels=labels,
+        said=(said,),
+        private_results=(private,) if private else (),
+        known_links=links_in(private, page),
     )
     verdict = await gate(facts=FACTS).judge(proposed)
     assert verdict.decision is not Decision.FORBID, verdict.reasons

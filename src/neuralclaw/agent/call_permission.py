@@ -21,6 +21,7 @@ from ..types.signals import Denied, Parked
 from ..types.tools import Show, ToolContext, ToolResult, ToolSpec, unseen
 from ..types.verdicts import Verdict
 from . import call_hooks, call_questions, results
+from .link_history import result_origin
 from .results import CallEnd, Outcome
 from .state import CallState
 from .turn import Turn, TurnRecord
@@ -145,8 +146,8 @@ async def allow_repeat(turn: Turn, call: CallState, action: Action) -> str | Cal
         return "policy"
     if effect is Effect.RECONCILABLE:
         happened = await probe(turn, call, action)
-        if isinstance(happened, ToolResult):
-            return await call_hooks.after_tool(turn, call, end_of(turn, Outcome(call, action.spec, happened)))
+        if isinstance(happened, Outcome):
+            return await call_hooks.after_tool(turn, call, end_of(turn, happened))
         if happened is False:
             return "policy"
     mode = turn.record.options.approvals
@@ -158,15 +159,16 @@ async def allow_repeat(turn: Turn, call: CallState, action: Action) -> str | Cal
     return results.left(call, answer) if call_questions.is_no(answer) else blocked or answer.by
 
 
-async def probe(turn: Turn, call: CallState, action: Action) -> ToolResult | bool | None:
-    """What the tool can tell about a call that began: its result, False if it did not happen, None if that is unknown."""
+async def probe(turn: Turn, call: CallState, action: Action) -> Outcome | bool | None:
+    """What the tool can tell about a call that began: its outcome, False if it did not happen, None if that is unknown."""
     try:
         grant = await turn.equipment.gate.authorize(action, turn.record.state.answers_for(call))
     except (Denied, Parked):
         return None
     before = call.started.before if call.started else {}
     try:
-        return await turn.equipment.tools.probe(grant, context(turn, call, before))
+        found = await turn.equipment.tools.probe(grant, context(turn, call, before))
+        return Outcome(call, action, found, labels=grant.labels) if isinstance(found, ToolResult) else found
     except NeuralClawError:
         return None
     finally:
@@ -198,7 +200,8 @@ def end_of(turn: Turn, outcome: Outcome) -> CallEnd:
     """The end of a call that ran in this turn."""
     equipment = turn.equipment
     frame = results.ResultFrame(equipment.redaction, turn.record.options.limits.result_chars, equipment.tools.find("read_result"))
-    return results.finished(outcome, frame)
+    links, private = result_origin(outcome.action, outcome.result, outcome.labels, turn.record.journal.conversation.links)
+    return results.finished(msgspec.structs.replace(outcome, links=links, private=private), frame)
 
 
 def context(turn: Turn, call: CallState, before: dict[str, str | None], show: Show = unseen) -> ToolContext:

@@ -5,13 +5,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from ..ports import Toolset
 from ..types.actions import ReadValues
 from ..types.content import scalars
 from ..types.entries import Entry
 from ..types.events import Cancel, Inbound, Message, Nudge, ToolFinished, TurnStarted
 from ..types.messages import AssistantMessage, ChatMessage, Image, ImageContent, ToolCall, ToolMessage, UserMessage
-from ..types.tools import ToolSpec
+from .link_history import LinkHistory
 
 NOT_FINISHED = "ERROR: no result was recorded for this call"
 CUT_OFF = {
@@ -52,6 +51,8 @@ class Conversation:
         self._withdrawn: set[int] = set()  # messages that no turn began with, by entry
         self.read_values = ReadValues()
         """What reading mode gave in the session; not all of it where turns have left the window."""
+        self.links = LinkHistory()
+        self._speaks = True  # the messages of the turn are its owner's, and no other session's
 
     @classmethod
     def of(cls, entries: Iterable[Entry]) -> "Conversation":
@@ -74,8 +75,11 @@ class Conversation:
             self._settle()
             self._add_seen(body.seen)
             self._reply = body
+            for call in body.tool_calls:
+                self.links.called(call)
         elif isinstance(body, ToolFinished):
             self._results[body.call_id] = body
+            self.links.finished(entry.turn, body, as_read(body))
             if body.values_from:
                 self.read_values = with_values(self.read_values, body)
         elif isinstance(body, Nudge):
@@ -95,10 +99,6 @@ class Conversation:
         """The texts of the messages that the model sees of whom the session speaks for, without the loop's own words."""
         return tuple(m.text for m in self.messages() if isinstance(m, UserMessage) and m.kind in ("task", "steering"))
 
-    def results(self) -> tuple[ToolMessage, ...]:
-        """The results that the model sees."""
-        return tuple(m for m in self.messages() if isinstance(m, ToolMessage))
-
     def _begin(self, turn: int, body: TurnStarted) -> None:
         """A turn begins; what its window does not hold any more leaves."""
         self._settle()
@@ -109,8 +109,11 @@ class Conversation:
             self.read_values = msgspec.structs.replace(self.read_values, whole=False)
         while self._done and self._done[0][0] < first:
             self._done.popleft()
+        self.links.forget_before(first)
+        self._speaks = body.options.origin.who != "agent"
         if body.inbound not in self._withdrawn:
             self._add(UserMessage(body.text, images=body.images))
+            self._note(body.text)
 
     def _add(self, message: ChatMessage) -> None:
         self._done.append((self._turn, message))
@@ -119,7 +122,12 @@ class Conversation:
         for number, turn, inbound in self._waiting:
             if number <= seen and turn == self._turn:
                 self._add(UserMessage(inbound.text, "steering", inbound.images))
+                self._note(inbound.text)
         self._waiting = [w for w in self._waiting if w[0] > seen or w[1] != self._turn]
+
+    def _note(self, text: str) -> None:
+        if self._speaks:
+            self.links.said(text)
 
     def _settle(self) -> None:
         for message in self._settled():
@@ -136,17 +144,6 @@ class Conversation:
             return self._tail
         notice = [UserMessage(CUT_OFF[reply.stop], "notice")] if reply.stop in CUT_OFF else []
         return [AssistantMessage(reply.text, reply.tool_calls, reply.reasoning, reply.state), *results, *notice, *self._tail]
-
-
-def read_texts(conversation: Conversation, tools: Toolset, spec: ToolSpec) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """For a call that names a web address, the texts of results that are private, and of those that are not: of tools that read web pages."""
-    found: tuple[list[str], list[str]] = [], []
-    if any(touch.kind == "url" for touch in spec.touches):
-        for message in conversation.results():
-            tool = tools.find(message.name)
-            page = tool is not None and not tool.gives_values and (any(touch.kind == "url" for touch in tool.touches) or (tool.built_in and not tool.touches))
-            found[page].append(message.content)
-    return tuple(found[False]), tuple(found[True])
 
 
 def with_values(known: ReadValues, finished: ToolFinished) -> ReadValues:

@@ -10,6 +10,7 @@ import msgspec
 
 from ..errors import NeuralClawError
 from ..ports import Redaction
+from ..types.actions import Action
 from ..types.content import text_of
 from ..types.cut_texts import cut_text
 from ..types.entries import blob_digest, detached
@@ -20,7 +21,7 @@ from ..types.messages import ContentPart, ImageContent
 from ..types.questions import Answer, Question
 from ..types.records import StoredResult
 from ..types.risk import Decision, Power
-from ..types.tools import ToolResult, ToolSpec
+from ..types.tools import LinkOrigin, ToolResult, ToolSpec
 from ..types.verdicts import UNFIT_RULES, RuleMatch, Verdict
 from .redaction import redacted, redacted_output
 from .state import REFUSERS, CallState
@@ -47,11 +48,17 @@ class Outcome(msgspec.Struct, frozen=True):
     """A call that ran and what it gave back; `ms` is how long it took."""
 
     call: CallState
-    spec: ToolSpec
+    action: Action
     result: ToolResult
     ms: int = 0
     labels: Labels = NONE
     """What its grant adds to the labels of the result."""
+    private: bool = True
+    links: LinkOrigin = "none"
+
+    @property
+    def spec(self) -> ToolSpec:
+        return self.action.spec
 
 
 class CallEnd(msgspec.Struct, frozen=True):
@@ -100,6 +107,8 @@ def finished(outcome: Outcome, frame: ResultFrame) -> CallEnd:
         child=result.child,
         usage=result.usage,
         values_from=result.values_from,
+        private=outcome.private,
+        links=outcome.links,
     )
     rows = (StoredResult(outcome.call.call.id, whole),) if body.truncated else ()
     read = NONE if spec.gives_values else outcome.labels
@@ -351,4 +360,4 @@ def _stopped(call: CallState, why: str) -> ToolFinished:
 
 def _error(call: CallState, text: str, *, name: str = "", refused: Decision | None = None, bare: bool = False) -> ToolFinished:
     content = text if bare else f"ERROR: {text}"
-    return ToolFinished(call_id=call.call.id, name=name or call.call.name, ok=False, content=content, error=text, refused=refused)
+    return ToolFinished(call_id=call.call.id, name=name or call.call.name, ok=False, content=content, error=text, refused=refused, private=False)

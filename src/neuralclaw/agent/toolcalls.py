@@ -23,7 +23,6 @@ from ..types.tools import ToolResult
 from . import call_hooks, call_questions, circuit_breakers, results
 from .call_conflicts import conflict
 from .call_permission import AllowedCall, authorize, authorize_beside, context, end_of, withdraw
-from .context import read_texts
 from .live_output import LiveOutput
 from .results import CallEnd, Outcome
 from .state import CallState
@@ -120,7 +119,7 @@ def prepare(turn: Turn, call: CallState) -> Action | CallEnd:
     if mark:
         return results.failed(call, results.HOLDS_A_MARK.format(mark))
     conversation = turn.record.journal.conversation
-    private, pages = read_texts(conversation, turn.equipment.tools, spec)
+    fetches = any(touch.kind == "url" for touch in spec.touches)
     return Action(
         session=turn.session,
         turn=turn.record.state.number,
@@ -133,8 +132,9 @@ def prepare(turn: Turn, call: CallState) -> Action | CallEnd:
         soul=options.soul,
         labels=turn.record.journal.labels,
         said=conversation.said() if options.origin.who != "agent" else (),
-        private_results=private,
-        page_texts=pages,
+        private_results=conversation.links.private_texts if fetches else (),
+        private_read=conversation.links.private_read or options.origin.who == "agent",
+        known_links=conversation.links.known,
         read_values=conversation.read_values,
     )
 
@@ -223,4 +223,4 @@ async def run_tool(turn: Turn, allowed: AllowedCall) -> Outcome:
     finally:
         allowed.grant.close()
         live.end()
-    return Outcome(allowed.call, allowed.spec, result, round((turn.clock.monotonic() - begun) * 1000), allowed.grant.labels)
+    return Outcome(allowed.call, allowed.action, result, round((turn.clock.monotonic() - begun) * 1000), allowed.grant.labels)

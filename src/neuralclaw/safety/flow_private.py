@@ -1,15 +1,18 @@
 """Private data goes to no new address outside unasked: a web address can carry away what its writer has read (row P5).
 
-An address is fetched unasked where the owner named it or its host, and where it stood whole in a message or a result: nothing that was read later can be
-in it. Any other one was composed. It asks where results that are private and content from outside are both in play, since that content could have said how
-to compose it; and where a piece of a private result stands in it. A session that reads web pages alone is asked nothing.
+An address is fetched unasked where the owner named it or its host, and where others wrote it whole (`Action.known_links`): nothing that was read later can be
+in it. Any other one was composed. It asks where private data and content from outside are both in play, since that content could have said how to compose it;
+and where a piece of a private result stands in it. A session that reads web pages alone is asked nothing.
 """
 
 from urllib.parse import unquote_plus
 
+import msgspec
+
 from ..types.actions import Action
 from ..types.labels import external_sources
 from ..types.urls import Url
+from ..types.web_links import links_in, plain_link
 from .analysis import Analysis
 from .findings import Findings
 from .lazy_regex import lazy_pattern
@@ -19,28 +22,36 @@ RULE = "flow.private"
 LONGEST = 200
 PIECE = 16
 """Characters of a piece of an address that are looked for in private results; shorter ones are words that any text holds."""
-_LINK = lazy_pattern(r"https?://[^\s<>\"'`|\\^{}\[\]]+")
 _PARTS = lazy_pattern(r"[/?&=#;,]+")
-_BEHIND = ".,;:!?*_)"
 
 
 def judge(findings: Findings, action: Action, analysis: Analysis, sources: tuple[str, ...]) -> None:
     """Ask about an address that was composed after private results were read. `sources`: those of the content from outside that is in play."""
-    if not action.private_results or not analysis.urls:
+    if not (action.private_read or action.private_results) or not analysis.urls:
         return
-    words = OwnerWords(action.said)
-    known = links_in((*action.said, *action.private_results, *action.page_texts))
+    words, said = OwnerWords(action.said), links_in(*action.said)
     for url in analysis.urls:
-        if url.problem is not None or plain_link(url.text) in known or words.name(url.host) or plain_link(url.text) in links_in(action.said):
+        if url.problem is not None or is_known(action, url.text) or words.name(url.host):
             continue
-        if any(link.startswith((f"http://{url.host}/", f"https://{url.host}/")) for link in links_in(action.said)):
+        if any(link.startswith((f"http://{url.host}/", f"https://{url.host}/")) for link in said):
             continue
         shown = url.text if len(url.text) <= LONGEST else f"{url.text[:LONGEST]}…"
         if sources:
             reason = f"{shown} was composed after private data was read, with content from outside in play, and neither you nor a result named it"
             findings.ask(RULE, reason, "an address that stands whole in what was read, or one that you name")
-        elif piece := carried(url, action.private_results):
+        elif plain_link(url.text) not in links_in(*action.private_results) and (piece := carried(url, action.private_results)):
             findings.ask(RULE, f"{shown} carries {piece[:80]!r}, which stands in private data that was read", "an address without it")
+
+
+def is_known(action: Action, url: str) -> bool:
+    """Whether the owner or others wrote this address."""
+    link = plain_link(url)
+    return link in action.known_links or link in links_in(*action.said)
+
+
+def led_to(action: Action, before: str, url: str) -> Action:
+    """The action at the address to which the answer from `before` leads. Where the model did not compose that one, it did not compose this one."""
+    return msgspec.structs.replace(action, known_links={*action.known_links, plain_link(url)}) if is_known(action, before) else action
 
 
 def sources_of(action: Action) -> tuple[str, ...]:
@@ -53,15 +64,3 @@ def carried(url: Url, texts: tuple[str, ...]) -> str:
     joined = [normal(text) for text in texts]
     pieces = [normal(unquote_plus(piece)) for piece in (*_PARTS.split(url.target), *url.host.split("."))]
     return next((piece for piece in pieces if len(piece) >= PIECE and any(piece in text for text in joined)), "")
-
-
-def links_in(texts: tuple[str, ...]) -> frozenset[str]:
-    """The web addresses that stand whole in these texts."""
-    return frozenset(plain_link(found) for text in texts if "://" in text for found in _LINK.findall(text))
-
-
-def plain_link(url: str) -> str:
-    """An address as it is compared: without a fragment and the marks of the sentence around it, scheme and host in small letters."""
-    scheme, _, rest = url.partition("#")[0].rstrip(_BEHIND).partition("://")
-    place, slash, path = rest.partition("/")
-    return f"{scheme.lower()}://{place.lower()}{slash or '/'}{path}"

@@ -2,7 +2,7 @@
 
 from ..types.facts import FactSheet
 from ..types.grants import Envelope
-from ..types.labels import NONE, Labels, external, is_external, join, value_sources
+from ..types.labels import Labels, external, join
 from ..types.risk import Power
 from .analysis import Analysis
 from .command_line import CommandLine, SimpleCommand
@@ -35,6 +35,6 @@ def labels_of_result(analysis: Analysis, sheet: FactSheet, envelope: Envelope) -
     """The labels that the result of a call gets besides those that its tool tells: of the files that it reads and, of a command, of where it connects to."""
     read = labels_read(analysis, sheet)
     if analysis.line is None or not envelope.network:
-        return read if is_external(read) or value_sources(read) else NONE
+        return read
     hosts = [place.rpartition(":")[0].strip("[]") for place in envelope.hosts]
     return join(read, *(external(f"web/{host}") for host in hosts)) if hosts else join(read, external("web"))

@@ -21,7 +21,7 @@ from ..types.signals import Denied, Parked
 from ..types.tools import ToolSpec
 from ..types.urls import parse
 from ..types.verdicts import RuleMatch, Verdict
-from . import flow_reads, host_rules, place_grants, question_wording, scopes
+from . import flow_private, flow_reads, host_rules, place_grants, question_wording, scopes
 from .analysis import Analysis, UnfitArgument, analyse
 from .bounds import QUICK_TEXT, AnalysisBounds, Exceeded
 from .call_sentences import sentence
@@ -106,7 +106,8 @@ class PolicyGate:
         fetched = next((touch for touch in action.spec.touches if touch.kind == "url"), None)
         if fetched is None:
             raise PermissionDeniedError(f"{action.spec.name} fetches nothing, so nothing is followed")
-        moved = msgspec.structs.replace(action, arguments=led_to(action, before, url, fetched.argument))
+        moved = flow_private.led_to(action, str(before.arguments.get(fetched.argument)), url)
+        moved = msgspec.structs.replace(moved, arguments=led_to(action, before, url, fetched.argument))
         judged = await self._guarded(moved, chain.addresses)
         verdict = judged.verdict
         if verdict.decision is Decision.ASK and (found := scopes.used(judged.parts, chain.standing)):

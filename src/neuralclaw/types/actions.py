@@ -1,6 +1,7 @@
 """One proposed call: the action, whom it speaks for, and the hash that binds an answer to it."""
 
 import hashlib
+from collections.abc import Set
 from typing import Any, Literal
 
 import msgspec
@@ -50,9 +51,12 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     said: tuple[str, ...] = ()
     """The owner's messages of the session that the model still sees."""
     private_results: tuple[str, ...] = ()
-    """Of a call that names a web address: the texts of results that are private and that the model still sees. `page_texts`: of those that are not."""
+    """Of a call that names a web address: the texts of results that are private and that the model still sees."""
+    private_read: bool = False
+    """Whether the model could have read private data besides what the owner wrote."""
+    known_links: Set[str] = frozenset()
+    """The web addresses that the owner or others wrote, as `types.web_links.plain_link` gives them: no model composed them from what it had read."""
     read_values: ReadValues = ReadValues()
-    page_texts: tuple[str, ...] = ()
 
 
 def action_hash(action: Action, envelope: Envelope) -> str:

@@ -13,7 +13,7 @@ from .messages import ContentPart, Image, ReasoningState, StopReason, ToolCall, 
 from .options import TurnOptions
 from .questions import AnswerDecision, Covers, Shown
 from .risk import Decision, Effect, Risk, Tier
-from .tools import FileChange
+from .tools import FileChange, LinkOrigin
 
 TurnStatus = Literal["done", "failed", "cancelled", "limit", "denied", "needs_approval", "timed_out"]
 LimitKind = Literal["iterations", "repeats", "errors", "time", "budget", "messages", "output"]
@@ -148,7 +148,7 @@ class ToolFinished(Body, frozen=True, kw_only=True, tag="tool.finished"):
     Behind the content the model reads `note`, on lines of its own; where `first_line` is not 0 it reads the first `line_count` lines of the content
     behind their numbers.
     `child`: the session that did its work, whose `usage` counts for this turn too. `values_from`: the sources outside that chose the value that
-    the content is, where reading mode gave it.
+    the content is, where reading mode gave it. `private`: it holds what was not read from public pages. `links`: which web addresses in it others wrote.
     """
 
     call_id: str
@@ -169,6 +169,8 @@ class ToolFinished(Body, frozen=True, kw_only=True, tag="tool.finished"):
     child: str = ""
     usage: Usage | None = None
     values_from: tuple[str, ...] = ()
+    private: bool = True
+    links: LinkOrigin = "none"
 
 
 class ApprovalRequested(Body, frozen=True, kw_only=True, tag="approval.requested"):

@@ -10,6 +10,9 @@ from .labels import NONE, Labels
 from .messages import ContentPart, Usage
 from .risk import Effect, Power, Risk, Sink
 
+LinkOrigin = Literal["none", "handed", "all"]
+"""Which web addresses in a result were written by others: all of them, none, or those that hold nothing of what its tool was handed before."""
+
 TouchKind = Literal["read", "list", "write", "delete", "command", "cwd", "url", "access", "secrets"]
 
 

@@ -1,10 +1,10 @@
-"""`FLOW`: the capability that brings the table of files that hold content from outside, derived from what calls changed.
+"""`FLOW`: the capability that brings the table of files that calls wrote, derived from what they changed: whose content they hold.
 
-A file is labelled with what was in play when a call wrote it, the call's own result included. A label goes when a file tool deletes the file, and with
-nothing else: what a command deletes or moves away keeps its row, under its name.
+A file is labelled with what was in play when a call wrote it, the call's own result included, and with `agent`, since an agent wrote it. A label goes when a
+file tool deletes the file, and with nothing else: what a command deletes or moves away keeps its row, under its name.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -12,7 +12,7 @@ from ...capability import Capability, Table
 from ...ports import Rows
 from ...types.entries import Entry
 from ...types.events import ToolFinished
-from ...types.labels import PRIVATE, SECRET, is_external, value_sources
+from ...types.labels import AGENT, PRIVATE, SECRET, is_external, value_sources
 from ..undo.undo_events import ChangesSaved
 
 TABLE = "flow_files"
@@ -25,8 +25,9 @@ _WAITS = "call:"
 
 
 def kept_labels(labels: Sequence[str]) -> tuple[str, ...]:
-    """What of an entry's labels stays with a file: the sources outside, and that it is not public."""
-    return tuple(label for label in labels if is_outside((label,)) or label in (PRIVATE, SECRET))
+    """What of an entry's labels stays with a file: that an agent wrote it, the sources outside, and, where there are such, that it is not public."""
+    outside = is_outside(labels)
+    return (*AGENT, *(label for label in labels if is_outside((label,)) or (outside and label in (PRIVATE, SECRET))))
 
 
 def is_outside(labels: Sequence[str]) -> bool:
@@ -37,26 +38,18 @@ def is_outside(labels: Sequence[str]) -> bool:
 def fold(entry: Entry, rows: Rows) -> None:
     """Take what a call changed into the table."""
     body, header = entry.body, entry.header
-    external = is_outside(header.labels)
     if isinstance(body, ChangesSaved):
-        if external:
-            _mark(rows, _paths(body), header.labels, header.record)
-        elif body.paths:  # what the call itself read or fetched is told by its end
+        _mark(rows, _paths(body), header.labels, header.record)
+        if body.paths:  # what the call itself read or fetched is told by its end
             rows.put(path=f"{_WAITS}{header.session}/{body.call_id}", labels=msgspec.json.encode(_paths(body)).decode(), record=header.record)
     elif isinstance(body, ToolFinished):
         waiting = f"{_WAITS}{header.session}/{body.call_id}"
         row = rows.get(path=waiting)
         if row is not None:
             rows.delete(path=waiting)
-            if external:
-                _mark(rows, msgspec.json.decode(row["labels"], type=list[str]), header.labels, header.record)
-        for change in body.changes:
-            if change.after is None:
-                if rows.get(path=change.path) is not None:
-                    rows.delete(path=change.path)
-                    rows.put(path=NEWEST, labels="[]", record=header.record)
-            elif external:
-                _mark(rows, (change.path,), header.labels, header.record)
+            _mark(rows, msgspec.json.decode(row["labels"], type=list[str]), header.labels, header.record)
+        _mark(rows, [change.path for change in body.changes if change.after is not None], header.labels, header.record)
+        _forget(rows, [change.path for change in body.changes if change.after is None], header.record)
 
 
 def _paths(body: ChangesSaved) -> list[str]:
@@ -65,12 +58,22 @@ def _paths(body: ChangesSaved) -> list[str]:
     return list(body.paths) if every else [*body.paths, body.top.rstrip("/") + BELOW]
 
 
-def _mark(rows: Rows, paths: Sequence[str], labels: Sequence[str], record: int) -> None:
-    rows.put(path=NEWEST, labels="[]", record=record)
+def _mark(rows: Rows, paths: Iterable[str], labels: Sequence[str], record: int) -> None:
     for path in paths:
         known = rows.get(path=path)
         before = msgspec.json.decode(known["labels"], type=list[str]) if known is not None else []
-        rows.put(path=path, labels=msgspec.json.encode(sorted({*before, *kept_labels(labels)})).decode(), record=record)
+        after = sorted({*before, *kept_labels(labels)})
+        if after != before:
+            rows.put(path=path, labels=msgspec.json.encode(after).decode(), record=record)
+            rows.put(path=NEWEST, labels="[]", record=record)
+
+
+def _forget(rows: Rows, paths: Iterable[str], record: int) -> None:
+    """Files that are deleted have no labels; their rows stay, so that readers who know them learn it."""
+    for path in paths:
+        if rows.get(path=path) is not None:
+            rows.put(path=path, labels="[]", record=record)
+            rows.put(path=NEWEST, labels="[]", record=record)
 
 
 FLOW = Capability(
@@ -83,6 +86,8 @@ FLOW = Capability(
             key=("path",),
             kinds=("tool.finished", "undo.saved"),
             fold=fold,
+            indexes=(("record",),),
+            version=2,
         ),
     ),
 )
