@@ -14,7 +14,7 @@ import anyio
 from ..errors import NeuralClawError, StoreError, ToolValidationError
 from ..types.actions import Action
 from ..types.events import DecisionMade, ToolOutput, ToolStarted
-from ..types.labels import join
+from ..types.labels import AGENT, join
 from ..types.logcontext import about
 from ..types.redaction_marks import redaction_mark
 from ..types.risk import Decision, Effect, Power
@@ -146,7 +146,8 @@ async def run_group(turn: Turn, group: list[AllowedCall]) -> None:
     """
     if not group:
         return
-    await turn.record.journal.append(*(entry for allowed in group for entry in begin(allowed)))
+    read = join(*(allowed.grant.labels for allowed in group if not allowed.spec.gives_values))  # what is killed may have written what it read
+    await turn.record.journal.append(*(entry for allowed in group for entry in begin(allowed)), labels=join(turn.record.journal.labels, AGENT, read))
     if any(allowed.spec.effect is not Effect.PURE for allowed in group):
         await turn.record.journal.barrier()
     if len(group) == 1:

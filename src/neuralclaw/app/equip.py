@@ -50,7 +50,7 @@ async def equip(home: Home, session: str, number: int, options: TurnOptions, beg
     if "undo" in home.loaded.sections:
         home.early_copies.turn_begins(options.workspace, tools.tools())
         if begun is not None:
-            await home.record_interrupted(session, number)
+            await home.record_interrupted(session, number, options.workspace)
     prompt = await (_new_prompt(home, turn, tools, told=info.language) if begun is None else _recorded_prompt(home, turn, tools, begun))
     provider = model.provider if options.model == DIRECT else await home.capability_parts.wrap(turn, model.provider)
     return Equipment(

@@ -37,6 +37,7 @@ from ..types.entries import Entry
 from ..types.events import ToolFinished, ToolStarted, TurnStarted
 from ..types.options import Policy, encoded_policy
 from ..types.proxies import unused_proxy
+from ..types.risk import Effect
 from ..types.tools import ToolContext
 from .builtin_sources import NO_CONTEXT, builtin_sources
 from .capabilities import capabilities_of
@@ -190,12 +191,14 @@ class Home:
         guarded = WatchedTools(tools, lambda: self.places)
         return WatchedTools(guarded, lambda: self.changes) if "undo" in self.loaded.sections else guarded
 
-    async def record_interrupted(self, session: str, turn: int) -> None:
+    async def record_interrupted(self, session: str, turn: int, workspace: str) -> None:
         """A turn goes on: what a call of it changed whose end nobody saw goes on record, before it is begun again. The caller holds the session."""
         entries = await self.store.read(session, from_turn=turn, kinds=("tool.started", "tool.finished"))
-        begun = {one.body.call_id for one in entries if isinstance(one.body, ToolStarted) and one.body.before}
-        if begun.difference(one.body.call_id for one in entries if isinstance(one.body, ToolFinished)):
-            await self.changes.record_interrupted(session)
+        ended = {one.body.call_id for one in entries if isinstance(one.body, ToolFinished)}
+        open_calls = [one.body for one in entries if isinstance(one.body, ToolStarted) and one.body.call_id not in ended]
+        commands = any(not call.before and call.effect is not Effect.PURE for call in open_calls)
+        if open_calls:
+            await self.changes.record_interrupted(session, (workspace, *self.policy.allowed_paths) if commands else ())
 
     async def _undo_lacks(self, workspace: str, runs: bool) -> str | None:
         """What undo does not bring back of what a command may write that stays in the sandbox; "" without a sandbox. `runs`: it is judged to be run."""

@@ -1,6 +1,7 @@
 """Facts with the labels of files: of each path that is looked up, and of all that a command could read."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
@@ -9,7 +10,7 @@ from ...types.actions import Action
 from ...types.facts import FactSheet, PathFact, Wants
 from ...types.labels import join
 from .file_labels import FileLabels
-from .labelled_files import NEWEST, TABLE
+from .labelled_files import NEWEST, TABLE, UNDONE
 
 _FIRST = 64
 """Rows of the table that are read at first; four times as many as long as there are more that are new."""
@@ -23,7 +24,7 @@ class LabelledFacts:
 
     def __init__(self, facts: Facts, store: Store, allowed: Sequence[str]) -> None:
         self._facts, self._store, self._allowed = facts, store, tuple(allowed)
-        self._newest, self._files = 0, FileLabels()
+        self._newest, self._undone, self._files = 0, 0, FileLabels()
 
     async def look(self, action: Action, wants: Wants) -> FactSheet:
         """See `ports.Facts`."""
@@ -38,21 +39,31 @@ class LabelledFacts:
         return msgspec.structs.replace(sheet, paths=paths, reach=reach)
 
     async def _labelled(self) -> FileLabels:
-        newest = await self._store.rows(TABLE, {"path": NEWEST})
-        record = newest[0]["record"] if newest else 0
-        if record < self._newest:  # the table was made anew
-            self._newest, self._files = 0, FileLabels()
-        limit = _FIRST
-        while record != self._newest:
-            rows = await self._store.rows(TABLE, order=("record",), descending=True, limit=limit)
-            if len(rows) == limit and rows[-1]["record"] >= self._newest:
-                limit *= 4
-                continue
-            for row in rows:
-                if row["record"] >= self._newest and row["path"].startswith("/"):
-                    self._files.put(row["path"], frozenset(msgspec.json.decode(row["labels"], type=list[str])))
-            self._newest = record
+        record = await self._record_of(NEWEST)
+        if record == self._newest:
+            return self._files
+        undone = await self._record_of(UNDONE)
+        if record < self._newest or undone != self._undone:  # the table was made anew, or labels that went count again
+            self._newest, self._undone, self._files = 0, undone, FileLabels()
+        for row in await self._newer():
+            if row["path"].startswith("/"):
+                texts = [row["labels"], row["gone"]] if row["record"] < undone else [row["labels"]]
+                self._files.put(row["path"], join(*(msgspec.json.decode(text, type=list[str]) for text in texts)))
+        self._newest = record
         return self._files
+
+    async def _record_of(self, key: str) -> int:
+        rows = await self._store.rows(TABLE, {"path": key})
+        return int(rows[0]["record"]) if rows else 0
+
+    async def _newer(self) -> list[dict[str, Any]]:
+        """The rows that changed since the table was read, and those of that very entry."""
+        limit = _FIRST
+        while True:
+            rows = await self._store.rows(TABLE, order=("record",), descending=True, limit=limit)
+            if len(rows) < limit or rows[-1]["record"] < self._newest:
+                return [row for row in rows if row["record"] >= self._newest]
+            limit *= 4
 
 
 def _labelled(fact: PathFact, files: FileLabels) -> PathFact:

@@ -34,7 +34,7 @@ from ...types.verdicts import Verdict
 from .file_changes import file_changes
 from .first_copy import FirstCopy, not_copied
 from .git_lines import told, undo_git_line, was_put_back
-from .interrupted_files import KINDS, interrupted_calls
+from .interrupted_files import KINDS, interrupted_calls, record_commands
 from .signs_of_life import SignsOfLife
 from .undo_events import SHOWN, VERBS, ChangesSaved
 from .undo_run import UndoRun
@@ -168,10 +168,12 @@ class ChangeRecorder:
                     await self._record(call, changes, [NotKept(one.path, UNLINKED) for one in changes if _unlinked(one)])
         return result
 
-    async def record_interrupted(self, session: str) -> None:
-        """What calls of file tools changed in this session whose process died goes on record. The caller holds the session. Raises `StoreError`."""
+    async def record_interrupted(self, session: str, places: Sequence[str] = ()) -> None:
+        """What calls of file tools changed in this session whose process died goes on record, and what commands did in these places. The caller holds the
+        session. Raises `StoreError`."""
         for call, changes in await run_sync(interrupted_calls, await self._store.read(session, kinds=KINDS)):
             await self._record(call, changes, [], interrupted=True)
+        await record_commands(self.undoing, session, [place for place in places if place not in self._protected])
 
     async def _command(self, grant: Grant, ctx: ToolContext, run: Run) -> ToolResult:
         call = RunningCall(ctx.session, ctx.turn, ctx.call_id or new_id(), grant.tool)

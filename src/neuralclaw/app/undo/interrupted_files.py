@@ -1,8 +1,9 @@
-"""What calls of file tools changed whose process died before it was recorded: the record says what the files held when they began."""
+"""What calls changed whose process died before it was recorded: of file tools the record says what the files held when they began, of commands the copy."""
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
 
 import msgspec
 
@@ -12,16 +13,30 @@ from ...sandbox.undo.path_states import REGULAR, PathChange, PathState
 from ...sandbox.undo.path_status import status_of
 from ...sandbox.undo.saved_tree import LATER_THAN_DEATH
 from ...sandbox.undo.state_files import until_ns
+from ...sandbox.undo.tree_scan import Stopped
 from ...types.entries import Entry
 from ...types.events import ToolFinished, ToolStarted
+from ...types.ids import new_id
 from .file_changes import digest_of_file
-from .undo_events import ChangesSaved
+from .undo_events import VERBS, ChangesSaved
 
 KINDS = ("tool.started", "tool.finished", "undo.saved")
 _CALL_NS = 2_000_000_000
 """How long such a call takes at most, for what it changed to be told from what a person did later."""
 _MODE = REGULAR | 0o600
 """Of a file that is gone, whose mode nobody knows any more."""
+
+
+Undoing = Callable[[RunningCall, Sequence[str]], AbstractAsyncContextManager[None]]
+"""Around work in these roots that belongs to no call: what dead commands changed there is on record at its beginning."""
+
+
+async def record_commands(undoing: Undoing, session: str, places: Sequence[str]) -> None:
+    """What commands changed in these places whose processes died goes on record; where they cannot be read, the next command does it. Raises `StoreError`."""
+    if places:
+        with suppress(OSError, Stopped):
+            async with undoing(RunningCall(session, 0, new_id(), VERBS[0]), places):
+                pass
 
 
 def interrupted_calls(entries: Sequence[Entry]) -> list[tuple[RunningCall, list[PathChange]]]:
