@@ -16,7 +16,8 @@ from ..types.web_links import links_in, plain_link
 from .analysis import Analysis
 from .findings import Findings
 from .lazy_regex import lazy_pattern
-from .owner_words import OwnerWords, normal
+from .owner_words import words_of
+from .value_spellings import normal
 
 RULE = "flow.private"
 LONGEST = 200
@@ -29,7 +30,7 @@ def judge(findings: Findings, action: Action, analysis: Analysis, sources: tuple
     """Ask about an address that was composed after private results were read. `sources`: those of the content from outside that is in play."""
     if not (action.private_read or action.private_results) or not analysis.urls:
         return
-    words, said = OwnerWords(action.said), links_in(*action.said)
+    words, said = words_of(action.said), links_in(*action.said)
     for url in analysis.urls:
         if url.problem is not None or is_known(action, url.text) or words.name(url.host):
             continue

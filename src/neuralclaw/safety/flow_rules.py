@@ -16,7 +16,7 @@ from . import flow_private, flow_reads, flow_values
 from .analysis import Analysis
 from .findings import Findings
 from .lazy_regex import lazy_pattern
-from .owner_words import OwnerWords, addresses, personal_values
+from .owner_words import OwnerWords, addresses, personal_values, words_of
 
 RULE = "flow.external"
 FREE_TEXT = frozenset(
@@ -46,7 +46,7 @@ def judge(findings: Findings, action: Action, analysis: Analysis, sheet: FactShe
     sinks = _sinks(findings, analysis, sheet) if sources or chosen else ()
     if not sinks:
         return
-    words = OwnerWords(action.said)
+    words = words_of(action.said)
     matters = list(_matters(action, analysis)) or list(_titles(action))
     loose = [*_loose(matters, words), *_personal(action, analysis, words)]
     if chosen:

@@ -10,7 +10,8 @@ from urllib.parse import unquote
 
 from ..types.actions import ReadValues
 from .findings import Findings
-from .owner_words import amount, normal
+from .owner_words import amount
+from .value_spellings import normal
 
 RULE = "flow.value"
 NAMED = 3

@@ -1,10 +1,11 @@
 """What the owner typed, and whether it names a value as a whole. Text that the owner quotes, pastes or pipes in is not the owner's own word."""
 
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from .lazy_regex import lazy_pattern
+from .value_spellings import exact, looks_alike, normal, spelling, spellings_in
 
 LONGEST_TYPED = 2_000
 """Characters of a message; a longer one counts as pasted."""
@@ -24,7 +25,7 @@ _CURRENCY = "$€£¥ "
 _ADDRESS = lazy_pattern(
     r"[a-z][a-z0-9+.-]*://[^\s<>\"'()\[\]]+"  # an address of the web
     r"|(?<![\w.@-])www\.[^\s<>\"'()\[\]]+"
-    r"|[\w.+%-]+@[\w-]+(?:\.[\w-]+)+"  # of mail
+    r"|(?<!\w['!#$&*=?^`{|}~])(?<![\w.+%-])[\w.+%-]+@[\w-]+(?:\.[\w-]+)+"  # of mail
     r"|(?<!\w)[a-z]{2}\d{2}(?: ?[a-z0-9]{4}){3,7}(?: ?[a-z0-9]{1,3})?(?!\w)"  # of an account (ISO 13616)
     r"|(?<![\w+])\+\d[\d ()/-]{6,}\d(?!\w)",  # a telephone number
     re.IGNORECASE,
@@ -49,11 +50,24 @@ _LABELLED = lazy_pattern(
 _KEY = lazy_pattern(r"-----BEGIN [A-Z ]*PRIVATE KEY-----|\b(?:sk-|ghp_|gho_|github_pat_|glpat-|xox[abprs]-|AKIA|AIza)[\w-]{12,}")
 
 
+_LONGER = 12
+"""How many times longer than all that was typed another spelling of a part of it can be: each letter as four bytes, encoded."""
+
+
+@lru_cache(maxsize=16)
+def words_of(messages: tuple[str, ...]) -> "OwnerWords":
+    """The words of these messages; those that were judged before are at hand."""
+    return OwnerWords(messages)
+
+
 class OwnerWords:
-    """The words of these messages, compared after NFKC and case folding."""
+    """The words of these messages, compared in one spelling each (`value_spellings`)."""
 
     def __init__(self, messages: Sequence[str]) -> None:
-        self._text = "\n".join(normal(typed(message)) for message in messages)
+        said = [typed(message) for message in messages]
+        self._text = "\n".join(map(normal, said))
+        self._exact = "\n".join(map(exact, said))
+        self._spelled = {spelling(one) for text in said for one in addresses(text)} | {one for text in said for one in spellings_in(text)}
         self._numbers = {number for found in _NUMBERS.findall(self._text) if (number := amount(found)) is not None}
         self._addresses = {_bare(found) for found in addresses(self._text)}
         self._personal = {_plain(value) for _, value in personal_values(self._text)}
@@ -61,13 +75,24 @@ class OwnerWords:
     def name(self, value: str | int | float) -> bool:
         """Whether the owner named this value: the same number, the same address, or the same words with no other letter, digit or part of an address
         beside them. A part of something longer is another value."""
+        if len(str(value)) > _LONGER * len(self._text):
+            return False
         text = normal(str(value))
         if not text:
             return True
         number = amount(text)
+        if self._is_spelled(str(value)):
+            return True
         if number is not None:
             return number in self._numbers
-        return _bare(text) in self._addresses or re.search(rf"(?<!\w@)(?<![\w.+/%-]){re.escape(text)}(?![\w@/%+-]|[.:]\w)", self._text) is not None
+        if looks_alike(str(value)) or spelling(str(value)):
+            return _stands(exact(str(value)), self._exact)
+        return _bare(text) in self._addresses or _stands(text, self._text)
+
+    def _is_spelled(self, value: str) -> bool:
+        """Whether the owner typed this address, host or telephone number, in whichever spelling. One that says its country says it without `+` too."""
+        found = spelling(value)
+        return bool(found) and (found in self._spelled or found.replace("phone ", "phone +") in self._spelled)
 
     def personal(self, value: str) -> bool:
         """Whether the owner typed this value of a private kind, whatever the spaces and hyphens in it."""
@@ -83,6 +108,11 @@ class OwnerWords:
     def fits_template(self, value: str) -> bool:
         """Whether a text is one that the owner typed with names in braces for what was not known yet: 'Dinner at {restaurant}'."""
         return any(re.fullmatch(_as_pattern(template), normal(value)) for template in _TEMPLATE.findall(self._text))
+
+
+def _stands(text: str, within: str) -> bool:
+    """Whether a text stands there as a whole, with no other letter, digit or part of an address beside it."""
+    return re.search(rf"(?<!\w@)(?<!\w['!#$&*=?^`{{|}}~])(?<![\w.+/%-]){re.escape(text)}(?![\w@/%+-]|[.:]\w)", within) is not None
 
 
 def _as_pattern(template: str) -> str:
@@ -102,11 +132,6 @@ def _without_quotations(text: str) -> str:
     return _QUOTED.sub(lambda found: found.group() if len(found.group(1).split()) <= MOST_QUOTED else " ", _CITED.sub(" ", text))
 
 
-def normal(text: str) -> str:
-    """One form for what looks the same: NFKC, folded case, single spaces."""
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
-
-
 def amount(text: str) -> str | None:
     """The number that a text is, in one spelling, whatever its currency and the marks between thousands; None where it is none."""
     plain = text.strip(_CURRENCY).removesuffix("eur").removesuffix("usd").strip(_CURRENCY)
@@ -114,7 +139,7 @@ def amount(text: str) -> str | None:
     if re.fullmatch(_AMOUNT, plain) is None:
         return None
     if grouped := _GROUPED.fullmatch(plain):
-        plain = plain.replace(grouped.group(1), "") if grouped.group(1) != "." or plain.count(".") > 1 else plain
+        plain = plain.replace(grouped.group(1), "") if grouped.group(1) != "." or plain.count(".") > 1 or "," in plain else plain
     plain = plain.replace(",", ".")
     if re.fullmatch(r"\d+(?:\.\d+)?", plain) is None:
         return None
