@@ -179,12 +179,39 @@ async def agent(url: str, api: str = "chat") -> AsyncGenerator[Turn]:
             yield turn
 
 
+@asynccontextmanager
+async def labelled(url: str) -> AsyncGenerator[Turn]:
+    """The same with content from outside in play from the first message on, and a tool that sends: its arguments are held against the owner's words."""
+    from neuralclaw import Agent, tool
+
+    @tool(risk="LOW", effect="pure", sinks=["network.send"], source="external", name="calculate")
+    async def calculate_elsewhere(expression: str) -> str:
+        "Calculate."
+        return calculate(expression)
+
+    with tempfile.TemporaryDirectory() as home:
+        environ = {"PATH": os.environ["PATH"], "HOME": home}
+        settings = {"llm.providers": {"instant": {"api": "chat", "base_url": url, "models": {"instant": {"tools": True}}}}}
+        given: dict[str, Any] = {"environ": environ, "tools": [calculate_elsewhere], "settings": settings, "trust": "high"}
+        async with Agent.open(home=f"{home}/data", workspace=home, model="instant:instant", **given) as opened:
+
+            async def turn(number: int) -> str:
+                reply = await opened.ask(f"{QUESTION} Calculate 17 * 23", session=f"turn-{number}")
+                assert not reply.refused
+                return reply.text
+
+            with open(f"{home}/AGENTS.md", "w") as instructions:  # noqa: ASYNC230, PTH123
+                instructions.write("Be brief.")
+            yield turn
+
+
 CONTENDERS: dict[str, Contender] = {
     "sdk": sdk,
     "sdk_aiohttp": sdk_aiohttp,
     "sdk_raw": sdk_raw,
     "thin": thin,
     "agent": agent,
+    "agent, labels": labelled,
     **{f"agent, {api}": partial(agent, api=api) for api in ("responses", "messages", "ollama")},
 }
 BASELINE = "sdk"

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from neuralclaw.types.risk import Decision, Trust
-from neuralclaw.types.web_links import links_in
+from neuralclaw.types.web_links import links_in, plain_text
 
 from .parts import FETCH, FakeFacts, action, gate
 
@@ -20,7 +20,7 @@ async def asks(url: str, said: str = "Summarise my notes and the news", *, label
         action(FETCH, trust=Trust.HIGH, url=url),
         labels=labels,
         said=(said,),
-        private_results=(private,) if private else (),
+        private_results=(plain_text(private),) * bool(private),
         known_links=links_in(private, page),
     )
     verdict = await gate(facts=FACTS).judge(proposed)

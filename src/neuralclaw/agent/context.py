@@ -43,6 +43,7 @@ class Conversation:
 
     def __init__(self) -> None:
         self._done: deque[tuple[int, ChatMessage]] = deque()  # with the turn of each
+        self._said: deque[tuple[int, str]] = deque()  # the messages of whom the session speaks for, likewise
         self._reply: Message | None = None
         self._results: dict[str, ToolFinished] = {}
         self._waiting: list[tuple[int, int, Inbound]] = []  # entry, turn, steering message not yet seen
@@ -97,7 +98,7 @@ class Conversation:
 
     def said(self) -> tuple[str, ...]:
         """The texts of the messages that the model sees of whom the session speaks for, without the loop's own words."""
-        return tuple(m.text for m in self.messages() if isinstance(m, UserMessage) and m.kind in ("task", "steering"))
+        return (*(text for _, text in self._said), *(i.text for _, turn, i in self._waiting if turn == self._turn))
 
     def _begin(self, turn: int, body: TurnStarted) -> None:
         """A turn begins; what its window does not hold any more leaves."""
@@ -109,6 +110,8 @@ class Conversation:
             self.read_values = msgspec.structs.replace(self.read_values, whole=False)
         while self._done and self._done[0][0] < first:
             self._done.popleft()
+        while self._said and self._said[0][0] < first:
+            self._said.popleft()
         self.links.forget_before(first)
         self._speaks = body.options.origin.who != "agent"
         if body.inbound not in self._withdrawn:
@@ -126,6 +129,7 @@ class Conversation:
         self._waiting = [w for w in self._waiting if w[0] > seen or w[1] != self._turn]
 
     def _note(self, text: str) -> None:
+        self._said.append((self._turn, text))
         if self._speaks:
             self.links.said(text)
 

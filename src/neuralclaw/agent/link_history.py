@@ -14,7 +14,7 @@ from ..types.events import ToolFinished
 from ..types.labels import AGENT, PRIVATE, SECRET, Labels, is_external
 from ..types.messages import ToolCall
 from ..types.tools import LinkOrigin, ToolResult, ToolSpec
-from ..types.web_links import letters_of, link_parts, link_place, links_in, places_in, plain_link
+from ..types.web_links import letters_of, link_parts, link_place, links_in, places_in, plain_link, plain_text
 
 LONGEST_HANDED = 200_000
 """Letters of the newest arguments for others that are kept."""
@@ -31,7 +31,11 @@ class LinkHistory:
         self._calls: dict[str, ToolCall] = {}
         self._origins: dict[str, tuple[LinkOrigin, bool]] = {}
         self._handed = ""
-        self._private: list[tuple[int, str]] = []  # with the turn of each
+        self._turns: list[int] = []  # of each private text
+        self.private_texts: list[str] = []
+        """The results that are private and that the model sees, as texts are compared."""
+        self.private_links: set[str] = set()
+        """The addresses in results that are private."""
         self.private_read = False
         """Whether a result that is private was read, also where it has left the requests."""
 
@@ -39,11 +43,6 @@ class LinkHistory:
     def known(self) -> AbstractSet[str]:
         """The addresses that are known, in the form of `plain_link`."""
         return self._known.keys()
-
-    @property
-    def private_texts(self) -> tuple[str, ...]:
-        """The results that are private and that the model sees."""
-        return tuple(text for _, text in self._private)
 
     def said(self, text: str) -> None:
         """The owner wrote this."""
@@ -64,7 +63,9 @@ class LinkHistory:
         self._origins[result.call_id] = result.links, result.private
         if result.private:
             self.private_read = True
-            self._private.append((turn, text))
+            self._turns.append(turn)
+            self.private_texts.append(plain_text(text))
+            self.private_links |= links_in(text)
         if result.links == "handed" and call is not None:
             self._handed = (self._handed + "".join(letters_of(one) for value in call.arguments.values() for one in _texts(value)))[-LONGEST_HANDED:]
         if result.links == "none":
@@ -78,7 +79,8 @@ class LinkHistory:
 
     def forget_before(self, turn: int) -> None:
         """Texts of earlier turns are not seen any more; that private data was read is kept."""
-        self._private = [one for one in self._private if one[0] >= turn]
+        gone = bisect_left(self._turns, turn)
+        del self._turns[:gone], self.private_texts[:gone]
 
     def _is_held(self, link: str) -> bool:
         """Whether an argument of a call names the place, or one that begins so."""

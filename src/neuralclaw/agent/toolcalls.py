@@ -119,7 +119,6 @@ def prepare(turn: Turn, call: CallState) -> Action | CallEnd:
     if mark:
         return results.failed(call, results.HOLDS_A_MARK.format(mark))
     conversation = turn.record.journal.conversation
-    fetches = any(touch.kind == "url" for touch in spec.touches)
     return Action(
         session=turn.session,
         turn=turn.record.state.number,
@@ -132,7 +131,8 @@ def prepare(turn: Turn, call: CallState) -> Action | CallEnd:
         soul=options.soul,
         labels=turn.record.journal.labels,
         said=conversation.said() if options.origin.who != "agent" else (),
-        private_results=conversation.links.private_texts if fetches else (),
+        private_results=conversation.links.private_texts,
+        private_links=conversation.links.private_links,
         private_read=conversation.links.private_read or options.origin.who == "agent",
         known_links=conversation.links.known,
         read_values=conversation.read_values,

@@ -5,6 +5,7 @@ in it. Any other one was composed. It asks where private data and content from o
 and where a piece of a private result stands in it. A session that reads web pages alone is asked nothing.
 """
 
+from collections.abc import Sequence
 from urllib.parse import unquote_plus
 
 import msgspec
@@ -40,7 +41,7 @@ def judge(findings: Findings, action: Action, analysis: Analysis, sources: tuple
         if sources:
             reason = f"{shown} was composed after private data was read, with content from outside in play, and neither you nor a result named it"
             findings.ask(RULE, reason, "an address that stands whole in what was read, or one that you name")
-        elif plain_link(url.text) not in links_in(*action.private_results) and (piece := carried(url, action.private_results)):
+        elif plain_link(url.text) not in action.private_links and (piece := carried(url, action.private_results)):
             findings.ask(RULE, f"{shown} carries {piece[:80]!r}, which stands in private data that was read", "an address without it")
 
 
@@ -60,8 +61,7 @@ def sources_of(action: Action) -> tuple[str, ...]:
     return tuple(source for source in external_sources(action.labels) if source != "workspace")
 
 
-def carried(url: Url, texts: tuple[str, ...]) -> str:
+def carried(url: Url, texts: Sequence[str]) -> str:
     """A piece of the address that stands in one of these texts; "" for none."""
-    joined = [normal(text) for text in texts]
     pieces = [normal(unquote_plus(piece)) for piece in (*_PARTS.split(url.target), *url.host.split("."))]
-    return next((piece for piece in pieces if len(piece) >= PIECE and any(piece in text for text in joined)), "")
+    return next((piece for piece in pieces if len(piece) >= PIECE and any(piece in text for text in texts)), "")

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from ..types.urls import PORTS, parse
+from ..types.web_links import plain_text
 from .lazy_regex import lazy_pattern
 
 _HOST = lazy_pattern(r"(?<![\w@.%+/-])[\w-]+(?:\.[\w-]+)+(?![\w@/%+-]|[.:]\w)")
@@ -20,9 +21,7 @@ _DIGITS = (7, 15)
 """Of a telephone number (ITU-T E.164), at least and at most."""
 
 
-def normal(text: str) -> str:
-    """One form for words that are written the same: NFKC, folded case, single spaces."""
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+normal = plain_text
 
 
 def exact(text: str) -> str:

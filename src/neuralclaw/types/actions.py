@@ -1,7 +1,7 @@
 """One proposed call: the action, whom it speaks for, and the hash that binds an answer to it."""
 
 import hashlib
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from typing import Any, Literal
 
 import msgspec
@@ -50,8 +50,10 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     """Joined labels of what the model had read when it proposed the call."""
     said: tuple[str, ...] = ()
     """The owner's messages of the session that the model still sees."""
-    private_results: tuple[str, ...] = ()
-    """Of a call that names a web address: the texts of results that are private and that the model still sees."""
+    private_results: Sequence[str] = ()
+    """The texts of results that are private and that the model still sees, as `types.web_links.plain_text` gives them."""
+    private_links: Set[str] = frozenset()
+    """The web addresses that stand whole in them, or stood in those of earlier turns."""
     private_read: bool = False
     """Whether the model could have read private data besides what the owner wrote."""
     known_links: Set[str] = frozenset()

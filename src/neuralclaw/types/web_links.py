@@ -17,6 +17,11 @@ LEAST_PART = 4
 """Letters and digits of a part of an address that are looked for; shorter ones stand in any text."""
 
 
+def plain_text(text: str) -> str:
+    """One form for words that are written the same: NFKC, folded case, single spaces."""
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+
+
 def links_in(*texts: str) -> frozenset[str]:
     """The web addresses that stand whole in these texts, as they are compared."""
     return frozenset(plain_link(found) for text in texts if "://" in text for found in _LINK.findall(text))
