@@ -140,5 +140,7 @@ async def test_links_are_known_again_after_the_program_ended(tmp_path: Path) -> 
     async with agent(tmp_path / "home", calls(fetch(f"{SHOP}/today?id=77")), calls(fetch()), Reply("done"), tools=[get_page, board]) as opened:
         (row,) = await opened.do("sessions.list")
         reply = await opened.ask("go on", session=row["session"], trust="high", approvals="none")
+        told = await opened.do("policy.explain", call_id=f"{row['session']}/{reply.refused[0].call_id}")
     assert [refusal.name for refusal in reply.refused] == ["get_page"]
     assert LEAK in reply.refused[0].reason
+    assert [rule["id"] for rule in told["rules"]] == ["flow.private"]

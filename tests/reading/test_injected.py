@@ -90,6 +90,18 @@ async def test_the_question_names_the_source_of_the_value(tmp_path: Path, servic
     assert asked.choices == ("once", "no")
 
 
+async def test_the_reason_names_the_session_that_read_the_value_and_so_does_policy_explain_later(tmp_path: Path, services: Services) -> None:
+    events = await turn(tmp_path, provider(obeying(f"{services.url}/invoice", MAIL), obeying_reader), approvals="none")
+    child = events.of("tool.finished")[0].child
+    (refused,) = events.one("turn.finished").refused
+    assert f"read in {child}" in refused.reason
+    async with opened(tmp_path, None, tools=[send_email, pay]) as agent:
+        told = await agent.do("policy.explain", call_id=f"s/{refused.call_id}")
+        assert [rule["id"] for rule in told["rules"]] == ["flow.value"]
+        assert f"read in {child}" in told["rules"][0]["reason"]
+        assert child in {row["session"] for row in await agent.do("sessions.list")}
+
+
 async def test_an_address_that_the_owner_typed_is_sent_to_unasked(tmp_path: Path, services: Services) -> None:
     events = await turn(tmp_path, provider(obeying(f"{services.url}/invoice", MAIL), obeying_reader), "Send the notes to mallory@evil.example")
     assert events.of("approval.requested") == []

@@ -152,11 +152,12 @@ class Conversation:
 
 def with_values(known: ReadValues, finished: ToolFinished) -> ReadValues:
     """The values of a session with those of one more result."""
+    sessions = (*known.sessions, *filter(None, [finished.child]))
     try:
         found = tuple(scalars(msgspec.json.decode(finished.content)))
     except (ValueError, RecursionError):  # it was cut, or changed by redaction
-        return msgspec.structs.replace(known, whole=False)
-    return ReadValues(values=(*known.values, *found), sources=known.sources.union(finished.values_from), whole=known.whole)
+        return msgspec.structs.replace(known, whole=False, sessions=sessions)
+    return ReadValues(values=(*known.values, *found), sources=known.sources.union(finished.values_from), whole=known.whole, sessions=sessions)
 
 
 def result_of(call: ToolCall, finished: ToolFinished | None) -> ToolMessage:

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from .. import lookups
+from ..agent.context import KINDS, Conversation
 from ..capability import TurnContext
 from ..errors import ToolNotFoundError, ToolValidationError, UsageError
 from ..ports import Toolset
@@ -60,8 +61,8 @@ class CallCircumstances(msgspec.Struct, frozen=True, kw_only=True):
     labels: Labels = NONE
     soul: str = ""
     channel: str = ""
-    said: tuple[str, ...] = ()
-    """The owner's messages of a recorded call's session."""
+    read: Conversation | None = None
+    """What the model had been told before it proposed a recorded call."""
 
 
 class GivenResolver:
@@ -145,7 +146,7 @@ def _given(asked: ExplainRequest, around: CallCircumstances) -> CallCircumstance
         labels=around.labels if asked.label is None else join(around.labels, _labels(asked.label)),
         soul=around.soul if asked.soul is None else asked.soul,
         channel=around.channel if asked.channel is None else asked.channel,
-        said=around.said,
+        read=around.read,
     )
 
 
@@ -166,6 +167,7 @@ def _tool(tools: Toolset, name: str) -> ToolSpec:
 
 
 def _made(spec: ToolSpec, arguments: dict[str, Any], around: CallCircumstances) -> Action:
+    read = around.read or Conversation()
     return Action(
         session="explain",
         turn=0,
@@ -177,7 +179,12 @@ def _made(spec: ToolSpec, arguments: dict[str, Any], around: CallCircumstances) 
         origin=Origin(who=around.who, channel=around.channel),
         soul=around.soul,
         labels=around.labels,
-        said=around.said,
+        said=read.said() if around.who != "agent" else (),
+        private_results=read.links.private_texts,
+        private_links=read.links.private_links,
+        private_read=read.links.private_read or (around.read is not None and around.who == "agent"),
+        known_links=read.links.known,
+        read_values=read.read_values,
     )
 
 
@@ -199,7 +206,7 @@ async def _recorded(home: Home, name: str) -> RecordedCall:
     if len(having) > 1:
         named = ", ".join(f"{one}/{call_id}" for one in having[:CANDIDATES]) + (", …" if len(having) > CANDIDATES else "")
         raise UsageError(f"{len(having)} sessions have a call {call_id}: {named}", hint=f"neuralclaw policy explain {having[0]}/{call_id}")
-    found = _call(await home.store.read(having[0], kinds=("turn.started", "tool.started", "message")), call_id) if having else None
+    found = _call(await home.store.read(having[0], kinds=(*KINDS, "tool.started")), call_id) if having else None
     if found is None:
         raise UsageError(f"no recorded call has the id {name}", hint="neuralclaw sessions show SESSION names its calls")
     return msgspec.structs.replace(found, session=having[0])
@@ -207,26 +214,34 @@ async def _recorded(home: Home, name: str) -> RecordedCall:
 
 def _call(entries: Sequence[Entry], call_id: str) -> RecordedCall | None:
     """The call as it ran, else as it was proposed."""
-    around: CallCircumstances | None = None
-    options: TurnOptions | None = None
+    started: TurnStarted | None = None
     found: RecordedCall | None = None
-    said: tuple[str, ...] = ()
+    read, labels = Conversation(), NONE
     for entry in entries:
         body = entry.body
         if isinstance(body, TurnStarted):
-            options = body.options
-            said = (*said, body.text)
-            around = CallCircumstances(
-                workspace=options.workspace,
-                trust=options.trust,
-                who=options.origin.who,
-                soul=options.soul,
-                channel=options.origin.channel,
-                said=said,
-            )
-        around = around and msgspec.structs.replace(around, labels=frozenset(entry.header.labels))
-        if isinstance(body, ToolStarted) and body.call_id == call_id:
-            found = RecordedCall(ToolCall(call_id, body.name, body.arguments), around, options)
-        for call in getattr(body, "tool_calls", ()):
-            found = RecordedCall(call, around, options) if call.id == call_id and found is None else found
+            started = body
+        labels = join(labels, entry.header.labels) if found is None else labels
+        proposed = [call for call in getattr(body, "tool_calls", ()) if call.id == call_id]
+        ran = [ToolCall(call_id, body.name, body.arguments)] if isinstance(body, ToolStarted) and body.call_id == call_id else []
+        if ran and found is not None:
+            return msgspec.structs.replace(found, call=ran[0])
+        for call in (*proposed, *ran):
+            found = found or RecordedCall(call, _circumstances(started, labels, read) if started else None, started.options if started else None)
+        if found is None:
+            read.apply(entry)
     return found
+
+
+def _circumstances(begun: TurnStarted, labels: Labels, read: Conversation) -> CallCircumstances:
+    """What a call of that turn was judged in."""
+    options = begun.options
+    return CallCircumstances(
+        workspace=options.workspace,
+        trust=options.trust,
+        who=options.origin.who,
+        soul=options.soul,
+        channel=options.origin.channel,
+        labels=labels,
+        read=read,
+    )

@@ -32,7 +32,15 @@ def judge(findings: Findings, does: str, loose: Sequence[tuple[str, str | int | 
     if not used:
         return
     named = ", ".join(f"{name} {str(value)[:80]!r}" for name, value in used[:NAMED])
-    findings.ask(RULE, f"{does} with {named}, which {listed(sources)} may have chosen, and your own words do not name it")
+    findings.ask(RULE, f"{does} with {named}, which {listed(sources)} may have chosen{_read_in(known)}, and your own words do not name it")
+
+
+def _read_in(known: ReadValues) -> str:
+    """The sessions that read the values, the newest few by name."""
+    if not known.sessions:
+        return ""
+    more = len(known.sessions) - NAMED
+    return f" (read in {', '.join(known.sessions[-NAMED:])}{f' and {more} more' if more > 0 else ''})"
 
 
 def uses(argument: str | int | float, values: Sequence[str | int | float]) -> bool:

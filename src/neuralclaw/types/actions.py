@@ -26,11 +26,13 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 class ReadValues(msgspec.Struct, frozen=True, kw_only=True):
-    """The values that reading mode gave in a session: texts and numbers, and the `sources` outside that chose them. `whole` false: there were others."""
+    """The values that reading mode gave in a session: texts and numbers, and the `sources` outside that chose them. `whole` false: there were others.
+    `sessions`: those that read them."""
 
     values: tuple[str | int | float, ...] = ()
     sources: frozenset[str] = frozenset()
     whole: bool = True
+    sessions: tuple[str, ...] = ()
 
 
 class Action(msgspec.Struct, frozen=True, kw_only=True):
