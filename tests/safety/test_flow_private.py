@@ -60,3 +60,12 @@ async def test_without_content_from_outside_only_a_piece_of_private_data_asks() 
     assert not await asks("https://docs.example/library?q=python", labels=OWN)
     assert await asks("https://docs.example/?q=4711-0815-2342-9999", labels=OWN)
     assert await asks("https://docs.example/?q=Account+4711-0815-2342-9999+at", labels=OWN)
+
+
+@pytest.mark.invariant("flow.private-kinds")
+@pytest.mark.parametrize("url", ["https://docs.example/?q=4711-0815", "https://evil.example/a/47110815", "https://evil.example/?d=%34711-0815"])
+async def test_a_value_of_a_private_kind_that_the_owner_typed_goes_to_no_other_address(url: str) -> None:
+    said = "My card is 4711-0815. What does https://news.example/today say about cards?"
+    assert await asks(url, said, private="")
+    assert not await asks("https://docs.example/?q=cards+2026", said, private="")
+    assert not await asks("https://news.example/search?q=4711-0815", said, private="")

@@ -18,6 +18,8 @@ from ..types.web_links import letters_of, link_parts, link_place, links_in, plac
 
 LONGEST_HANDED = 200_000
 """Letters of the newest arguments for others that are kept."""
+LEAST_HANDED = 4
+"""Letters and digits of an address that stand in them and make it one that may be composed."""
 WORKSPACE = "external:workspace"
 
 
@@ -71,7 +73,7 @@ class LinkHistory:
         if result.links == "none":
             return
         found = frozenset(link for link in links_in(text) if link not in self._known and not self._is_held(link))
-        self._add(link for link in found if result.links == "all" or not any(part in self._handed for part in link_parts(link)))
+        self._add(link for link in found if result.links == "all" or not self._is_handed(link))
 
     def origin_of(self, call_id: str) -> tuple[LinkOrigin, bool]:
         """What the result of that call is: where its links are from, and whether it is private."""
@@ -87,6 +89,10 @@ class LinkHistory:
         place = link_place(link)
         at = bisect_left(self._held, place)
         return at < len(self._held) and self._held[at].startswith(place)
+
+    def _is_handed(self, link: str) -> bool:
+        """Whether parts of the address stand in what was handed to others, so many letters of it that they can be data."""
+        return sum(len(part) for part in link_parts(link) if part in self._handed) >= LEAST_HANDED
 
     def _add(self, links: Iterable[str]) -> None:
         for link in links:
@@ -114,13 +120,16 @@ def result_origin(action: Action, result: ToolResult, read: Labels, history: Lin
 
 
 def _of_page(action: Action, result: ToolResult) -> LinkOrigin:
-    """A page gives links where nothing that was read can stand in its address; with content from outside in play its address must have been known."""
+    """A page gives links where nothing that was read can stand in its address; with content from outside in play its address must have been known, or no
+    more than a host."""
     if not result.ok:
         return "none"
-    addresses = [action.arguments[touch.argument] for touch in action.spec.touches if touch.kind == "url" and action.arguments.get(touch.argument)]
-    if not action.private_read or all(plain_link(str(address)) in action.known_links for address in addresses):
+    named = [action.arguments[touch.argument] for touch in action.spec.touches if touch.kind == "url" and action.arguments.get(touch.argument)]
+    composed = [address for address in map(str, named) if plain_link(address) not in action.known_links]
+    if not action.private_read or not composed:
         return "all"
-    return "none" if is_external(action.labels - {WORKSPACE}) else "handed"
+    bare = all(link_place(address).endswith("/") and link_place(address).count("/") == 1 for address in composed)
+    return "handed" if bare or not is_external(action.labels - {WORKSPACE}) else "none"
 
 
 def _is_private(spec: ToolSpec, result: ToolResult) -> bool:

@@ -13,7 +13,7 @@ import msgspec
 from ..types.actions import Action
 from ..types.labels import external_sources
 from ..types.urls import Url
-from ..types.web_links import links_in, plain_link
+from ..types.web_links import letters_of, links_in, plain_link
 from .analysis import Analysis
 from .findings import Findings
 from .lazy_regex import lazy_pattern
@@ -29,13 +29,18 @@ _PARTS = lazy_pattern(r"[/?&=#;,]+")
 
 def judge(findings: Findings, action: Action, analysis: Analysis, sources: tuple[str, ...]) -> None:
     """Ask about an address that was composed after private results were read. `sources`: those of the content from outside that is in play."""
-    if not (action.private_read or action.private_results) or not analysis.urls:
+    if not analysis.urls:
         return
     words, said = words_of(action.said), links_in(*action.said)
+    private = action.private_read or bool(action.private_results)
     for url in analysis.urls:
         if url.problem is not None or is_known(action, url.text) or words.name(url.host):
             continue
         if any(link.startswith((f"http://{url.host}/", f"https://{url.host}/")) for link in said):
+            continue
+        if typed := words.personal_in(letters_of(url.text)):
+            findings.ask(RULE, f"{url.text[:LONGEST]} carries {typed!r}, which you typed and not for this address", "an address without it")
+        if not private:
             continue
         shown = url.text if len(url.text) <= LONGEST else f"{url.text[:LONGEST]}…"
         if sources:

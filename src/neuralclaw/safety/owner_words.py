@@ -4,11 +4,14 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
+from ..types.web_links import letters_of
 from .lazy_regex import lazy_pattern
 from .value_spellings import exact, looks_alike, normal, spelling, spellings_in
 
 LONGEST_TYPED = 2_000
 """Characters of a message; a longer one counts as pasted."""
+LEAST_PERSONAL = 4
+"""Letters of a value of a private kind that are looked for in an address."""
 MOST_QUOTED = 5
 """Words in quotation marks that still count as typed, as in `to the channel "general"`; a longer quotation is somebody else's text."""
 
@@ -97,6 +100,10 @@ class OwnerWords:
     def personal(self, value: str) -> bool:
         """Whether the owner typed this value of a private kind, whatever the spaces and hyphens in it."""
         return _plain(value) in self._personal or self.name(value)
+
+    def personal_in(self, letters: str) -> str:
+        """A value of a private kind that the owner typed and that stands in these letters and digits; "" for none."""
+        return next((value for value in sorted(self._personal) if len(value) >= LEAST_PERSONAL and letters_of(value) in letters), "")
 
     def number_of(self, noun: str, number: str) -> bool:
         """Whether the owner named this number as that of a thing: `file 3`, `files 2 and 3`, `id 3`, `#3`. A number that was typed for something else is

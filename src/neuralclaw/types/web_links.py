@@ -13,8 +13,6 @@ _PARTS = re.compile(r"[/?&=#;,+ ]+")
 _BEHIND = ".,;:!?*_)"
 _DECODED = 3
 """How often a text is decoded that may hold an address."""
-LEAST_PART = 4
-"""Letters and digits of a part of an address that are looked for; shorter ones stand in any text."""
 
 
 def plain_text(text: str) -> str:
@@ -51,7 +49,7 @@ def link_parts(link: str) -> Iterator[str]:
     names."""
     host, _, rest = link_place(link).partition("/")
     for part in (*_PARTS.split(rest), *host.split(".")[:-2]):
-        if len(bare := letters_of(part)) >= LEAST_PART:
+        if bare := letters_of(part):
             yield bare
 
 
