@@ -38,7 +38,7 @@ STANDING = {
     "claims.marked": "An answer that says something was done which no finished call of its turn backs is marked in its end.",
     "flow.no-widening": "Content of external origin never widens what is allowed without the user's word.",
     "flow.labels-join": "Labels join, never drop, also through files.",
-    "flow.private-kinds": "A value of a private kind that the owner did not type leaves in no text unasked.",
+    "flow.private-kinds": "A value of a private kind leaves in no text that the owner did not type it for, and in no address, unasked.",
     "flow.links-of-others": "After private data was read, an address that the model composed is not fetched unasked.",
     "flow.values-ask": "A value that reading mode took from outside is sent, and decides where something is sent, only with the owner's word.",
     "sessions.one-turn": "One turn at a time per session.",

@@ -59,6 +59,8 @@ REPEATED = {
     "echo encoded": (call("echo", text=quote(LEAK, safe="")),),
     "an error": (call("read_file", path=LEAK),),
     "an error of search": (call("search_files", pattern="(" + LEAK, path="."),),
+    "a search that finds nothing": (call("search_files", pattern=LEAK.replace("?", "[?]"), path="."), call("search_files", pattern=LEAK, path=".")),
+    "the name of a file that is not there": (call("find_files", pattern=LEAK.replace("?", "*")), call("find_files", pattern=LEAK)),
     "a file": (call("write_file", path="a.txt", content=LEAK), call("read_file", path="a.txt")),
     "a file in pieces": (
         call("write_file", path="a.txt", content="https://93.184"),

@@ -20,6 +20,8 @@ LONGEST_HANDED = 200_000
 """Letters of the newest arguments for others that are kept."""
 LEAST_HANDED = 4
 """Letters and digits of an address that stand in them and make it one that may be composed."""
+FEW = 32
+"""Places that are put into their order one by one; more are sorted with the others."""
 WORKSPACE = "external:workspace"
 
 
@@ -53,11 +55,13 @@ class LinkHistory:
     def called(self, call: ToolCall) -> None:
         """The model proposed this call; an address that is known does not become unknown by that."""
         self._calls[call.id] = call
-        for text in _texts(call.arguments):
-            for place in places_in(text) - self._places:
-                at = bisect_left(self._held, place)
-                if at == len(self._held) or self._held[at] != place:
-                    insort(self._held, place)
+        named = frozenset().union(*map(places_in, _texts(call.arguments))) - self._places
+        new = [place for place in named if not self._is_named(place)]
+        if len(new) > FEW:
+            self._held = sorted([*self._held, *new])
+            return
+        for place in new:
+            insort(self._held, place)
 
     def finished(self, turn: int, result: ToolFinished, text: str) -> None:
         """A call gave `text` back."""
@@ -89,6 +93,10 @@ class LinkHistory:
         place = link_place(link)
         at = bisect_left(self._held, place)
         return at < len(self._held) and self._held[at].startswith(place)
+
+    def _is_named(self, place: str) -> bool:
+        at = bisect_left(self._held, place)
+        return at < len(self._held) and self._held[at] == place
 
     def _is_handed(self, link: str) -> bool:
         """Whether parts of the address stand in what was handed to others, so many letters of it that they can be data."""
