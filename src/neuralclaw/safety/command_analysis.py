@@ -37,7 +37,7 @@ def run(state: AnalysisState, simple: ExpandedCommand) -> CommandOutput:
     if first.fetched or first.decoded:
         state.block(blocks.block("block.download_run"))
     if not first.known or first.glob:
-        return unresolved(state, simple, name)
+        return _guessed(state, simple, name)
     if first.text in state.functions:
         if first.text in simple.scene.functions:
             return state.functions[first.text](simple)
@@ -54,6 +54,16 @@ def run(state: AnalysisState, simple: ExpandedCommand) -> CommandOutput:
     elif name in WRAPPERS:
         return wrapper(state, simple, name)
     return plain(state, simple, name)
+
+
+def _guessed(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandOutput:
+    """A program whose name is known in part: it is judged as unknown, and as the program that it is where what is unknown of the name is empty, so that no
+    spelling of a name gets more than the name itself."""
+    output = unresolved(state, simple, name)
+    if name:
+        first = ShellWord(simple.words[0].text if not simple.words[0].glob else name)
+        run(state, msgspec.structs.replace(simple, words=(first, *simple.words[1:]), depth=simple.depth + 1))
+    return output
 
 
 def plain(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandOutput:

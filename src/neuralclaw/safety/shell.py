@@ -19,7 +19,7 @@ from .lazy_regex import lazy_pattern
 from .paths import HARMLESS_DEVICES, absolute, person_home
 from .redirects import Redirects
 from .shell_words import ShellWord, text_of
-from .syntax import FOLLOW, ODD, WALKED, WORDS, called, continued, hides_blank, parse, side_by_side, side_by_side_words
+from .syntax import FOLLOW, ODD, WALKED, WORDS, brace_words, called, continued, hides_blank, parse, side_by_side, side_by_side_words
 from .text_scan import crude
 from .walked import WalkedNodes
 
@@ -99,6 +99,8 @@ class _CommandLineWalk(ControlFlow):
         if hides_blank(joined) or hides_blank(text):
             self.state.understood = False
         root = parse(joined, self.bounds)
+        if root.has_error and "{" in joined:
+            root = parse(brace_words(joined), self.bounds)
         if root.has_error:
             self.state.broken = True
             crude(self.state, joined, simple)
@@ -351,6 +353,13 @@ class _CommandLineWalk(ControlFlow):
                     piped = rest.type == "pipeline"
                     self._walk(rest, msgspec.structs.replace(at, stdin=result if piped else at.stdin))
         return result
+
+    def _on_file_redirect(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
+        """A redirection that stands alone, as in `$(<FILE)`, which reads the file."""
+        self.plain = False
+        _, more = self._redirect(node, at)
+        self.state.understood &= not more
+        return CommandOutput(None)
 
     def _catch(self, node: "Node", at: ExpandedCommand, output: CommandOutput) -> None:
         """What a download or a plain `echo` writes into a file is remembered."""
