@@ -41,7 +41,7 @@ class AnalysisState:
     """What the analysis of one command line has found so far."""
 
     __slots__ = (
-        *("alters", "assigned", "blocks", "bounds", "broken", "commands", "contents", "copied", "fetched", "functions", "judge", "parse", "policy"),
+        *("alters", "aside", "assigned", "blocks", "bounds", "broken", "commands", "contents", "copied", "fetched", "functions", "judge", "parse", "policy"),
         *("relied", "run", "texts", "understood", "workspace"),
     )
 
@@ -58,6 +58,8 @@ class AnalysisState:
         """`parse` analyses shell code under a wrapper, `run` carries out a simple command, `judge` judges one that is no wrapper."""
         self.policy, self.workspace, self.bounds = policy, workspace, bounds
         self.parse, self.run, self.judge = parse, run, judge
+        self.aside = parse
+        """As `parse`, but only for the blocks."""
         self.commands: list[SimpleCommand] = []
         self.blocks: list[BlockMatch] = []
         self.understood, self.broken = True, False

@@ -77,6 +77,7 @@ class _CommandLineWalk(ControlFlow):
     def __init__(self, policy: Policy, workspace: str, bounds: AnalysisBounds) -> None:
         self.bounds = bounds
         self.state = AnalysisState(policy, workspace, bounds, parse=self.text, run=run, judge=plain)
+        self.state.aside = self.aside
         self._redirects = Redirects(self.state, self._joined, self._one)
         self._active: set[str] = set()
         self._called: set[str] = set()
@@ -107,6 +108,17 @@ class _CommandLineWalk(ControlFlow):
         self._walked.begin(root)
         inside = msgspec.structs.replace(simple, words=(), via=(*simple.via, via) if via else simple.via, depth=simple.depth + 1)
         return self._walk(root, inside)
+
+    def aside(self, text: str, simple: ExpandedCommand, via: str) -> CommandOutput:
+        """Shell code that a program may run by its options: it is looked at for what is blocked, the rest of the line stays as it was found."""
+        state, walked, plain = self.state, self._walked, self.plain
+        kept = (len(state.commands), state.understood, state.broken, state.alters, dict(state.functions), dict(state.contents))
+        self._walked = WalkedNodes(self.bounds)
+        result = self.text(text, simple, via)
+        self._walked, self.plain = walked, plain
+        count, state.understood, state.broken, state.alters, state.functions, state.contents = kept
+        del state.commands[count:]
+        return result
 
     def finish(self) -> None:
         """Functions that call themselves: a fork bomb when copies run side by side, else code whose end is unknown."""
