@@ -14,6 +14,9 @@ echo ${x#$(touch P)}
 echo ${x//`touch P`/y}
 f() { ls; } > $(touch P); f
 f() { ls; } > out; f
+[[ -n a<(touch P) ]]
+[[ -n $((1))>(touch P) ]]
+x=$([[ -n $(( 1 + 1 ))<(touch P) ]])
 cat <<E%`touch P`%E
 cat <<E%${x:-`touch P`}%E
 echo "${x:-'$(touch P)'}"

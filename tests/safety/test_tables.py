@@ -11,7 +11,7 @@ import pytest
 
 from neuralclaw import safety
 from neuralclaw.errors import ConfigError
-from neuralclaw.safety import blocks, git, interpreters, network, programs, ran_files, reading_programs, rule_words, wrappers
+from neuralclaw.safety import blocks, git, interpreters, network, programs, ran_files, reading_programs, rule_words, running_options, wrappers
 from neuralclaw.types.datafile import by_name, decode_table, read_data_file
 from neuralclaw.types.risk import Risk
 
@@ -29,6 +29,7 @@ KINDS: dict[str, Any] = {
     "programs.json": programs.Programs,
     "ran_files.json": ran_files.RanFilesTable,
     "readers.json": reading_programs.ReaderTable,
+    "running_options.json": running_options.RunningOptionsTable,
     "wrappers.json": wrappers.Wrappers,
 }
 

@@ -1,14 +1,17 @@
 """What the walk over a command line carries along: the command at hand, and all that was found so far."""
 
+import re
 from collections.abc import Callable, Sequence
 
 import msgspec
 
+from ..types.facts import PathWant
 from ..types.options import Policy
 from ..types.risk import Power, Risk
 from . import blocks
 from .blocks import BlockedCall
 from .bounds import AnalysisBounds, Exceeded
+from .command_effects import CommandEffects
 from .command_line import BlockMatch, SimpleCommand
 from .expansion import CommandOutput, ShellScope
 from .programs import variable_risk
@@ -38,7 +41,7 @@ class AnalysisState:
     """What the analysis of one command line has found so far."""
 
     __slots__ = (
-        *("alters", "assigned", "blocks", "bounds", "broken", "commands", "contents", "copied", "fetched", "functions", "judge", "parse", "policy"),
+        *("alters", "aside", "assigned", "blocks", "bounds", "broken", "commands", "contents", "copied", "fetched", "functions", "judge", "parse", "policy"),
         *("relied", "run", "texts", "understood", "workspace"),
     )
 
@@ -55,6 +58,8 @@ class AnalysisState:
         """`parse` analyses shell code under a wrapper, `run` carries out a simple command, `judge` judges one that is no wrapper."""
         self.policy, self.workspace, self.bounds = policy, workspace, bounds
         self.parse, self.run, self.judge = parse, run, judge
+        self.aside = parse
+        """As `parse`, but only for the blocks."""
         self.commands: list[SimpleCommand] = []
         self.blocks: list[BlockMatch] = []
         self.understood, self.broken = True, False
@@ -95,12 +100,31 @@ def unresolved(state: AnalysisState, simple: ExpandedCommand, name: str) -> Comm
     state.understood = False
     for found in blocks.check(call_of(state, simple, name)):
         state.block(found)
-    argv = tuple(w.shown for w in simple.words)
     why = "which program it runs cannot be resolved before it runs"
     state.add(
-        SimpleCommand(argv=argv, via=simple.via, powers=frozenset({Power.EXECUTE}), risk=Risk.HIGH, only_reads=False, reason=why, program="", unresolved=True)
+        SimpleCommand(
+            argv=tuple(w.shown for w in simple.words),
+            via=simple.via,
+            powers=frozenset({Power.EXECUTE}),
+            risk=Risk.HIGH,
+            only_reads=False,
+            reason=why,
+            program="",
+            unresolved=True,
+            wants=named_places(call_of(state, simple, name)),
+        )
     )
     return CommandOutput(None, any(w.fetched for w in simple.words), True)
+
+
+def named_places(call: BlockedCall) -> tuple[PathWant, ...]:
+    """The places that the words of a program name which nobody knows: it may at least read them."""
+    found = CommandEffects(call)
+    for word in call.args:
+        if "/" in word.text and not word.text.startswith("-") and not re.search(r"\s", word.text):
+            found.read(word)
+    found.name(links=True, code=True)
+    return tuple(dict.fromkeys(found.wants))
 
 
 def environment(state: AnalysisState, simple: ExpandedCommand, variable: str) -> None:

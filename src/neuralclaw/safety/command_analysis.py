@@ -14,6 +14,7 @@ from .expansion import CommandOutput
 from .interpreters import INTERPRETERS
 from .paths import absolute, directory_after
 from .programs import BUILTINS, DECODERS, SHELLS
+from .running_options import commands_of
 from .shell_words import ShellWord, ansi_c
 from .unwrapping import SPECIAL, name_of, wrapper
 from .wrappers import WRAPPERS
@@ -37,7 +38,7 @@ def run(state: AnalysisState, simple: ExpandedCommand) -> CommandOutput:
     if first.fetched or first.decoded:
         state.block(blocks.block("block.download_run"))
     if not first.known or first.glob:
-        return unresolved(state, simple, name)
+        return _guessed(state, simple, name)
     if first.text in state.functions:
         if first.text in simple.scene.functions:
             return state.functions[first.text](simple)
@@ -56,6 +57,16 @@ def run(state: AnalysisState, simple: ExpandedCommand) -> CommandOutput:
     return plain(state, simple, name)
 
 
+def _guessed(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandOutput:
+    """A program whose name is known in part: it is judged as unknown, and as the program that it is where what is unknown of the name is empty, so that no
+    spelling of a name gets more than the name itself."""
+    output = unresolved(state, simple, name)
+    if name:
+        first = ShellWord(simple.words[0].text if not simple.words[0].glob else name)
+        run(state, msgspec.structs.replace(simple, words=(first, *simple.words[1:]), depth=simple.depth + 1))
+    return output
+
+
 def plain(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandOutput:
     """Judge a command that runs no other."""
     call = call_of(state, simple, name)
@@ -68,6 +79,7 @@ def plain(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandOu
             judged.act(Risk.HIGH, "a pipe leads into an interpreter", Power.EXECUTE)
     elif (name in ("source", ".") or name == "eval") and any(w.fetched or w.decoded for w in call.args):
         state.block(blocks.block("block.download_run", what=name))
+    _run_by_options(state, simple, name)
     _downloaded(state, simple, name)
     state.understood &= judged.understood
     builtin = name in BUILTINS and "/" not in simple.words[0].text
@@ -76,6 +88,12 @@ def plain(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandOu
     state.add(judged.command(simple.via, builtin=builtin, piped=simple.stdin is not None))
     _directory(simple, name)
     return _output(state, simple, name, judged.powers, [w.path for w in judged.wants if w.op == "write"])
+
+
+def _run_by_options(state: AnalysisState, simple: ExpandedCommand, name: str) -> None:
+    """What the program runs by its options falls under the blocks. The program itself is judged as one that runs what is not in its list of options."""
+    for text in commands_of(name, simple.words[1:]):
+        state.aside(text, msgspec.structs.replace(simple, stdin=None, scene=simple.scene.outside()), name)
 
 
 def _output(state: AnalysisState, simple: ExpandedCommand, name: str, powers: set[Power], written: list[str]) -> CommandOutput:

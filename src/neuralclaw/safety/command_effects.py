@@ -5,13 +5,16 @@ from ..types.risk import Power, Risk
 from .blocks import BlockedCall
 from .command_line import SimpleCommand
 from .lazy_regex import lazy_pattern
-from .paths import holds_data_home, in_data_home, named_by_command, normal, person_home, secret, under
+from .paths import holds_data_home, in_data_home, is_system, named_by_command, normal, person_home, secret, under
 from .shell_words import ShellWord
 
 LOOKED_UP = 200
 """Words of one command of an unknown program that are followed through links; of more, those count that name a place of keys by themselves."""
 _TOKENS = lazy_pattern(r"[^\s\"'`(){}\[\],;<>|&=]{1,4096}")
 """What may be a path in program text."""
+
+_DEFAULTED = lazy_pattern(r"\"?\$\{\w+:?[-=+]")
+"""A word that begins with the default value of a variable."""
 
 
 class CommandEffects:
@@ -52,13 +55,19 @@ class CommandEffects:
             self._want(text.removeprefix("@"), "read")
 
     def change(self, word: ShellWord, op: str) -> None:
-        """It writes or deletes this path. One that cannot be resolved is not understood."""
+        """It writes or deletes this path. One that cannot be resolved is not understood, and judged for what is known of it."""
         if not word.known:
             self.unclear()
-        elif word.text:
+        if word.text and (word.known or self._begins_as_known(word)):
             self._want(word.text, "delete" if op == "delete" else "write")
             if op == "delete" and self.wants and word.text.endswith(("/", "/.", "/..")):  # through a link, not the link
                 self.wants[-1] = PathWant(self.wants[-1].path.rstrip("/") + "/", "delete")
+
+    def _begins_as_known(self, word: ShellWord) -> bool:
+        """Whether a word that is known in part leads where its known part does: it begins with that, or that is a place of the system by itself."""
+        path = self._path(word.text)
+        begins = word.show.lstrip("\"'")[:1] not in ("", "$", "`") or _DEFAULTED.match(word.show) is not None
+        return path is not None and (begins or is_system(normal(path)) or self._kept(path))
 
     def run(self, word: ShellWord) -> None:
         """It runs what is in this file."""

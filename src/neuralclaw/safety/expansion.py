@@ -10,7 +10,7 @@ from .bounds import AnalysisBounds
 from .lazy_regex import lazy_pattern
 from .paths import USER_HOME
 from .shell_arithmetic import shell_number
-from .shell_words import EMPTY, ShellWord, WordPiece, ansi_c, bare, finish, in_double_quotes, quoted, text_of
+from .shell_words import BRACE, EMPTY, ShellWord, WordPiece, ansi_c, bare, finish, in_double_quotes, quoted, text_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -20,6 +20,8 @@ _NAME = lazy_pattern(r"[A-Za-z_]\w*")
 _UNSEEN = lazy_pattern(r"[@!+*?]\(|(?<!\\)\$.|(?<!\\)`|(?<!\\)\s")
 """In a plain word: patterns and expansions that the grammar did not see."""
 _ORDINARY = lazy_pattern(r"[A-Za-z0-9_./:,=+@%-]+")
+DEFAULTS = frozenset({"-", ":-", "=", ":=", "+", ":+"})
+"""Operators of an expansion behind which a word stands that may become its value."""
 NUMBERS = frozenset("?#$!")
 LENGTH = lazy_pattern(r"\$\{#\w+\}")
 
@@ -97,7 +99,7 @@ class Expander:
         ready = self._ordinary(nodes)
         if ready is not None:
             return [ready]
-        return finish(self._together(nodes, scene), "".join(text_of(n) for n in nodes), scene.tilde, self._bounds)
+        return finish(self._together(nodes, scene), "".join(text_of(n) for n in nodes).replace(BRACE, "{"), scene.tilde, self._bounds)
 
     def one(self, nodes: "Sequence[Node]", scene: ShellScope) -> ShellWord:
         """The nodes as a single word, as in an assignment or after a redirection: not split."""
@@ -153,7 +155,7 @@ class Expander:
         if node.named_child_count:
             self._inner(node, scene)
             return WordPiece("", known=False)
-        text = text_of(node)
+        text = text_of(node).replace(BRACE, "{")
         known = not (node.type == "extglob_pattern" or _UNSEEN.search(text))
         return WordPiece(bare(text), known)
 
@@ -219,7 +221,17 @@ class Expander:
             text, known = scene.value(default.group(1))
             return self._value(text or default.group(2), known and bool(text))
         self._inner(node, scene)
-        return WordPiece("", known=False)
+        return self._default(node, scene)
+
+    def _default(self, node: "Node", scene: ShellScope) -> WordPiece:
+        """The word of `${NAME:-WORD}`, whose value is not known; of other expansions it is not known at all."""
+        kinds = [child.type for child in node.children]
+        mark = next((place for place, kind in enumerate(kinds) if kind in DEFAULTS), None)
+        if mark is None or "variable_name" not in kinds[:mark]:
+            return WordPiece("", known=False)
+        piece = self._together([child for child in node.children[mark + 1 :] if child.is_named], scene)
+        piece.known = piece.wild = False
+        return piece
 
     def _value(self, text: str, known: bool) -> WordPiece:
         self._bounds.grow(len(text))

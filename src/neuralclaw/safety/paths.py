@@ -1,5 +1,6 @@
 """Places: which paths are inside, which belong to the system, and which hold secrets. Functions of the path alone; links are resolved by `Facts`."""
 
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from functools import cache
 from posixpath import basename, dirname, isabs, normpath
@@ -19,6 +20,7 @@ HOMES = ("/home", "/Users")
 
 FORBIDDEN_SECRETS = ("/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-")
 ASKED_SECRETS = ("/proc/*/environ", "/proc/*/task/*/environ", "/proc/*/mem", "/proc/*/task/*/mem", "/proc/kcore", "/etc/sudoers", "/etc/ssh/ssh_host_*_key")
+_FORBIDDEN, _ASKED = (tuple(tuple(place.strip("/").split("/")) for place in places) for places in (FORBIDDEN_SECRETS, ASKED_SECRETS))
 STARTUP_NAMES = frozenset({".bashrc", ".bash_profile", ".bash_login", ".profile", ".zshrc", ".zprofile", ".zshenv", "authorized_keys", "autostart", ".xinitrc"})
 
 INSTRUCTIONS = "AGENTS.md"
@@ -168,10 +170,13 @@ def instructs(path: str) -> bool:
 
 def matches(path: str, pattern: str) -> bool:
     """Whether two paths, either with wildcards, may name the same file: compared part by part, `pattern` covers what is below it."""
-    mine, theirs = path.strip("/").split("/"), pattern.strip("/").split("/")
+    return _fits(path.strip("/").split("/"), pattern.strip("/").split("/"))
+
+
+def _fits(mine: Sequence[str], theirs: Sequence[str]) -> bool:
     if len(mine) < len(theirs):
         return False
-    return all(_may_be(a, b) for a, b in zip(mine, theirs, strict=False))
+    return all(a == b or _may_be(a, b) for a, b in zip(mine, theirs, strict=False))
 
 
 def _may_be(mine: str, theirs: str) -> bool:
@@ -185,10 +190,11 @@ def _may_be(mine: str, theirs: str) -> bool:
 
 def secret(path: str) -> str | None:
     """`forbid` or `ask` for a place that holds secrets, else None. The path may hold wildcards."""
-    if any(matches(path, p) for p in FORBIDDEN_SECRETS):
+    mine = path.strip("/").split("/")
+    if any(_fits(mine, pattern) for pattern in _FORBIDDEN):
         return "forbid"
     parts = path.split("/")
-    if any(matches(path, p) for p in ASKED_SECRETS) or any(part.lower() in SECRET_NAMES for part in parts):
+    if any(_fits(mine, pattern) for pattern in _ASKED) or any(part.lower() in SECRET_NAMES for part in parts):
         return "ask"
     if any("*" in part and part.startswith(".") and fnmatchcase(".ssh", part) for part in parts):
         return "ask"

@@ -54,11 +54,12 @@ class Redirects:
         if operator in ("<&", ">&") and (word.text.isdigit() or word.text in ("-", "")):
             self._state.understood &= word.known
             return at
-        if not word.known:
+        if not word.known:  # where it leads cannot be resolved; it is judged for what is known of it, too
             self._state.understood = False
             sign = ">" if operator in WRITING else "<"
             self._touch(at, (sign, word.shown), Risk.MEDIUM, "where it writes cannot be resolved", Power.WRITE, None)
-            return at
+            if not word.text:
+                return at
         path = named_by_command(word.text, at.scene.cwd or "/")
         self._state.understood &= not word.glob
         if at.scene.cwd is None and not word.text.startswith("/"):

@@ -19,7 +19,7 @@ from .lazy_regex import lazy_pattern
 from .paths import HARMLESS_DEVICES, absolute, person_home
 from .redirects import Redirects
 from .shell_words import ShellWord, text_of
-from .syntax import FOLLOW, ODD, WALKED, WORDS, called, continued, hides_blank, parse, side_by_side, side_by_side_words
+from .syntax import FOLLOW, ODD, WALKED, WORDS, brace_words, called, continued, hides_blank, parse, side_by_side, side_by_side_words
 from .text_scan import crude
 from .walked import WalkedNodes
 
@@ -77,6 +77,7 @@ class _CommandLineWalk(ControlFlow):
     def __init__(self, policy: Policy, workspace: str, bounds: AnalysisBounds) -> None:
         self.bounds = bounds
         self.state = AnalysisState(policy, workspace, bounds, parse=self.text, run=run, judge=plain)
+        self.state.aside = self.aside
         self._redirects = Redirects(self.state, self._joined, self._one)
         self._active: set[str] = set()
         self._called: set[str] = set()
@@ -99,12 +100,25 @@ class _CommandLineWalk(ControlFlow):
         if hides_blank(joined) or hides_blank(text):
             self.state.understood = False
         root = parse(joined, self.bounds)
+        if root.has_error and "{" in joined:
+            root = parse(brace_words(joined), self.bounds)
         if root.has_error:
             self.state.broken = True
             crude(self.state, joined, simple)
         self._walked.begin(root)
         inside = msgspec.structs.replace(simple, words=(), via=(*simple.via, via) if via else simple.via, depth=simple.depth + 1)
         return self._walk(root, inside)
+
+    def aside(self, text: str, simple: ExpandedCommand, via: str) -> CommandOutput:
+        """Shell code that a program may run by its options: it is looked at for what is blocked, the rest of the line stays as it was found."""
+        state, walked, plain = self.state, self._walked, self.plain
+        kept = (len(state.commands), state.understood, state.broken, state.alters, dict(state.functions), dict(state.contents))
+        self._walked = WalkedNodes(self.bounds)
+        result = self.text(text, simple, via)
+        self._walked, self.plain = walked, plain
+        count, state.understood, state.broken, state.alters, state.functions, state.contents = kept
+        del state.commands[count:]
+        return result
 
     def finish(self) -> None:
         """Functions that call themselves: a fork bomb when copies run side by side, else code whose end is unknown."""
@@ -275,6 +289,10 @@ class _CommandLineWalk(ControlFlow):
 
     def _on_test_command(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
         self.plain = False
+        text = text_of(node)
+        if "<(" in text or ">(" in text:  # the grammar takes one that a word touches for a comparison
+            self.state.understood = False
+            crude(self.state, text, at)
         self._assigned.test(node, at)
         return CommandOutput("")
 
@@ -351,6 +369,13 @@ class _CommandLineWalk(ControlFlow):
                     piped = rest.type == "pipeline"
                     self._walk(rest, msgspec.structs.replace(at, stdin=result if piped else at.stdin))
         return result
+
+    def _on_file_redirect(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
+        """A redirection that stands alone, as in `$(<FILE)`, which reads the file."""
+        self.plain = False
+        _, more = self._redirect(node, at)
+        self.state.understood &= not more
+        return CommandOutput(None)
 
     def _catch(self, node: "Node", at: ExpandedCommand, output: CommandOutput) -> None:
         """What a download or a plain `echo` writes into a file is remembered."""

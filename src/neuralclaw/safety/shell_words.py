@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 MARK = 0xE000
 SPECIAL = frozenset("{},*?[]~. \t\n")
 EMPTY = "\ue07f"
+BRACE = "\ue0ff"
+"""In a text for the grammar: a brace that begins a word."""
 MAX_BRACES = 1_000
 """Words that one brace expansion may make."""
 TOO_MANY = f"a brace expansion makes more than {MAX_BRACES:,} words"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .bounds import AnalysisBounds, Exceeded
 from .lazy_regex import lazy_pattern
-from .shell_words import text_of
+from .shell_words import BRACE, text_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -87,6 +87,17 @@ def continued(text: str) -> str:
 
 
 _PIECES = lazy_pattern(r"""(?P<skip>\$'(?:\\.|[^'\\])*'|'[^']*'|(?:^|(?<=[\s;&|()]))\#[^\n]*)|(?P<double>"(?:\\.|[^"\\])*")|(?P<escape>\\.)""", re.DOTALL)
+
+
+_BRACE_WORD = lazy_pattern(
+    r"""\$'(?:\\.|[^'\\])*'|'[^']*'|"(?:[^"\\]|\\.)*"|\\.|(?P<head>(?:\A|[;&|(\n`!]|\b(?:then|do|else|elif|if|while|until|time)\s)[ \t]*)\{(?=[^\s;&|()<>}])""",
+    re.DOTALL,
+)
+
+
+def brace_words(text: str) -> str:
+    """The text with `BRACE` for each brace that begins a command's first word, which the grammar takes for the beginning of a group."""
+    return _BRACE_WORD.sub(lambda m: m.group() if m.group("head") is None else m.group("head") + BRACE, text)
 
 
 def _rewritten(match: re.Match[str]) -> str:

@@ -2,8 +2,10 @@
 
 import re
 
+from ..types.risk import Risk
 from . import blocks
-from .analysis_state import MAX_BLOCKS, AnalysisState, ExpandedCommand
+from .analysis_state import MAX_BLOCKS, MAX_COMMANDS, AnalysisState, ExpandedCommand, named_places
+from .command_line import SimpleCommand
 from .shell_words import ShellWord
 
 MAX_CRUDE = 20_000
@@ -22,3 +24,8 @@ def crude(state: AnalysisState, text: str, simple: ExpandedCommand) -> None:
                     if len(state.blocks) < MAX_BLOCKS:
                         state.block(found)
                 break
+        if words and len(state.commands) < MAX_COMMANDS:
+            call = blocks.BlockedCall(name="", words=(ShellWord(""), *words), cwd=simple.scene.cwd, workspace=state.workspace, policy=state.policy)
+            places = named_places(call)
+            if places:
+                state.add(SimpleCommand(argv=tuple(w.text for w in words), only_reads=False, risk=Risk.MEDIUM, wants=places, unresolved=True))

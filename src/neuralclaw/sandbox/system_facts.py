@@ -73,13 +73,10 @@ class SystemFacts:
         scripts: dict[str, str] = {}
         code: dict[str, str] = {}
         programs: dict[str, str | None] = {}
-        if wants.paths or wants.programs:
-            paths, programs = await run_sync(self._disk, action.workspace, wants, any(touch.kind == "command" for touch in action.spec.touches))
+        if wants.paths or wants.programs or wants.scripts or wants.ran or wants.named:  # in one go: each one costs a change of threads
+            in_command = any(touch.kind == "command" for touch in action.spec.touches)
+            paths, programs, scripts, code = await run_sync(self._disk, action.workspace, wants, in_command)
             paths = tuple([await self._with_text(fact) for fact in paths])
-        if wants.scripts:
-            scripts = await run_sync(_digests, wants.scripts)
-        if wants.ran or wants.named:
-            code = await run_sync(self._code, action.workspace, wants, programs)
         begun = time.monotonic()
         addresses = await self._addresses(wants.hosts)
         nat64 = await self._translation() if any(":" in address for found in addresses.values() for address in found) else ()
@@ -108,11 +105,15 @@ class SystemFacts:
         text = await self._documents.text_of(fact.resolved, data)
         return fact if text is None or len(text) > SHOWN_BYTES else msgspec.structs.replace(fact, text=text)
 
-    def _disk(self, workspace: str, wants: Wants, in_command: bool) -> tuple[tuple[PathFact, ...], dict[str, str | None]]:
+    def _disk(self, workspace: str, wants: Wants, in_command: bool) -> tuple[tuple[PathFact, ...], dict[str, str | None], dict[str, str], dict[str, str]]:
+        """Places, programs by their names, and digests of scripts and of code that is run."""
         cwd = wants.cwd or workspace
         programs = {name: find_program(name, self._path, cwd) for name in wants.programs}
         facts = PathFacts(cwd, (workspace, *self._policy.allowed_paths), self._policy, in_command=in_command)
-        return tuple(map(facts.fact, wants.paths)), {name: path and os.path.realpath(path) for name, path in programs.items()}
+        paths = tuple(map(facts.fact, wants.paths))
+        real = {name: path and os.path.realpath(path) for name, path in programs.items()}
+        code = self._code(workspace, wants, real) if wants.ran or wants.named else {}
+        return paths, real, _digests(wants.scripts), code
 
     def _code(self, workspace: str, wants: Wants, programs: Mapping[str, str | None]) -> dict[str, str]:
         """Digests of what a command runs: where they are files, or look like code, or are programs that lie where calls write."""
