@@ -67,25 +67,36 @@ async def after_tool(turn: Turn, call: CallState, end: CallEnd) -> CallEnd:
         "tool_input": started.arguments if started is not None else call.call.arguments,
         "call_id": body.call_id,
         "attempt": started.attempt if started is not None else 1,
-        "tool_response": {"ok": body.ok, "content": body.content, "error": body.error},
+        "tool_response": {"ok": body.ok, "content": _whole(end, body), "error": body.error},
     }
     ran = await _run(turn, HookSubject(event="after_tool", tools=(spec.name, *spec.aliases), powers=spec.powers), told, body.call_id)
     if ran is None:
         return end
-    text = f"{spec.name} ran, and the hook {ran.hook} keeps its result back: {ran.reason}"
+    return kept_back(end, f"{spec.name} ran, and the hook {ran.hook} keeps its result back: {ran.reason}", ran.hook)
+
+
+def kept_back(end: CallEnd, text: str, hook: str = "") -> CallEnd:
+    """The end of a call that ran, with this text in place of its result; what it changed stays known."""
+    body = end.entries[-1]
+    assert isinstance(body, ToolFinished), "a call that ran ends with its result"
     kept = ToolFinished(
         call_id=body.call_id,
         name=body.name,
         ok=body.ok,
         content=text,
         error=None if body.ok else text,
-        metadata={"hook": ran.hook},
+        metadata={"hook": hook} if hook else {},
         duration_ms=body.duration_ms,
         changes=body.changes,
         child=body.child,
         usage=body.usage,
     )
     return CallEnd((*end.entries[:-1], kept), end.labels)
+
+
+def _whole(end: CallEnd, body: ToolFinished) -> str:
+    """The result before it was shortened: the model could ask for the rest with `read_result`, which is not the tool that the hook is about."""
+    return next((row.content for row in end.rows if row.call_id == body.call_id), body.content)
 
 
 async def before_approval(turn: Turn, call: CallState, action: Action, question: Question) -> CallEnd | None:
@@ -151,9 +162,10 @@ async def _run_one(turn: Turn, hook: HookDefinition, told: HookInput, call_id: s
         **told,
     }
     clean: HookInput = redacted(whole, turn.equipment.redaction)
-    run_id = hashlib.sha256(msgspec.json.encode(_steady(clean), order="deterministic")).hexdigest()[:16]
+    told_of = [_steady(clean), hook.command]
+    run_id = hashlib.sha256(msgspec.json.encode(told_of, order="deterministic")).hexdigest()[:16]
     known = state.hooks.get(run_id)
-    if known is not None and known.digest == hook.digest and (known.outcome != "failed" or not known.blocks):
+    if known is not None and _counts(known, hook):
         return known
     result = await turn.equipment.hooks.run(hook, clean | {"run_id": run_id})
     ran = HookRan(
@@ -161,6 +173,13 @@ async def _run_one(turn: Turn, hook: HookDefinition, told: HookInput, call_id: s
     )
     await turn.record.journal.append(ran)
     return ran
+
+
+def _counts(known: HookRan, hook: HookDefinition) -> bool:
+    """Whether a run on record stands for one of now: of the program that is pinned now. A failure does where it passed and the owner still wants that."""
+    if known.hook != hook.name or known.event != hook.event or known.digest != hook.digest or not hook.digest:
+        return False
+    return known.outcome != "failed" or (not known.blocks and hook.on_failure == "pass")
 
 
 def _steady(told: HookInput) -> HookInput:
