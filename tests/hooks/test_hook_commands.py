@@ -71,7 +71,8 @@ async def test_a_trial_says_what_would_follow(home: Path) -> None:
         for wrong in ({"name": "nobody"}, {"name": "no", "call": "s/c9"}):
             with pytest.raises(UsageError):
                 await a.do("hooks.test", **wrong)
-    assert (no["outcome"], no["reason"], no["exit_code"], no["would"]) == ("blocked", "not today", 2, "the call would not run, and nobody would be asked about it")
+    told_of = (no["outcome"], no["reason"], no["exit_code"], no["would"])
+    assert told_of == ("blocked", "not today", 2, "the call would not run, and nobody would be asked about it")
     assert (lax["outcome"], lax["blocks"], lax["exit_code"]) == ("failed", False, 3)
     assert "on_failure is pass: nothing would be blocked" in lax["would"]
     assert (loose["outcome"], loose["blocks"], loose["exit_code"]) == ("failed", True, None)
