@@ -104,7 +104,8 @@ async def _run(context: BuiltInContext, hook: HookDefinition, whole: HookInput) 
     would = BLOCKED[hook.event] if result.blocks else "nothing would be blocked"
     if result.outcome == "failed":
         would = f"this is a failure, and on_failure is {hook.on_failure}: {would}" if result.exit_code is not None else would
-    return HookTrial(hook=hook.name, event=hook.event, told=clean, would=would, **msgspec.structs.asdict(result))
+    ended = _clean(context, msgspec.structs.asdict(result))
+    return HookTrial(hook=hook.name, event=hook.event, told=clean, would=would, **ended)
 
 
 async def _tools(context: BuiltInContext) -> Toolset:
