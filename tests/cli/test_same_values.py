@@ -69,6 +69,7 @@ CASES: dict[str, Case | str] = {
     "grants add": CHANGES,
     "grants revoke": CHANGES,
     "hooks list": Case(),
+    "hooks test": "needs a hook, and tells how long its run took: tests/hooks",
     "hooks pin": "needs a hook: docs/hooks.md runs it in a shell, tests/hooks in Python",
     "secrets list": Case(),
     "secrets set": "reads standard input: its own tests compare it",

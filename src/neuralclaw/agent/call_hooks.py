@@ -3,8 +3,6 @@
 Every run is on record when it has ended, before anything follows from it; one that is on record for the same hook and input is not run again.
 """
 
-import hashlib
-
 import msgspec
 
 from ..types.actions import Action
@@ -13,7 +11,7 @@ from ..types.hooks import HookDefinition, HookInput, HookSubject
 from ..types.questions import Answer, Question
 from ..types.risk import Decision, Power, Risk, Tier
 from ..types.verdicts import RuleMatch, Verdict
-from . import results
+from . import hook_inputs, results
 from .redaction import redacted
 from .results import CallEnd
 from .state import CallState
@@ -51,7 +49,7 @@ async def before_tool(turn: Turn, call: CallState, action: Action) -> CallEnd | 
     if verdict.decision is Decision.FORBID:
         return None
     attempt = 1 if call.started is None else call.started.attempt + 1
-    told = _of_call(action) | {"attempt": attempt, "risk": str(verdict.risk), "tier": str(verdict.tier), "powers": [str(one) for one in verdict.powers]}
+    told = _of_call(action) | hook_inputs.of_verdict(verdict, attempt)
     ran = await _run(turn, HookSubject(event="before_tool", tools=_names(action), powers=verdict.powers), told, action.call_id)
     return _blocked(call, action, verdict, ran)
 
@@ -62,24 +60,26 @@ async def after_tool(turn: Turn, call: CallState, end: CallEnd) -> CallEnd:
     if turn.equipment.hooks is None or spec is None or not isinstance(body, ToolFinished):
         return end
     started = call.started
-    told = {
-        "tool_name": spec.name,
-        "tool_input": started.arguments if started is not None else call.call.arguments,
-        "call_id": body.call_id,
-        "attempt": started.attempt if started is not None else 1,
-        "tool_response": {"ok": body.ok, "content": body.content, "error": body.error},
-    }
+    arguments = started.arguments if started is not None else call.call.arguments
+    result = hook_inputs.of_result(ok=body.ok, content=_whole(end, body), error=body.error, attempt=started.attempt if started is not None else 1)
+    told = hook_inputs.of_call(spec.name, arguments, body.call_id) | result
     ran = await _run(turn, HookSubject(event="after_tool", tools=(spec.name, *spec.aliases), powers=spec.powers), told, body.call_id)
     if ran is None:
         return end
-    text = f"{spec.name} ran, and the hook {ran.hook} keeps its result back: {ran.reason}"
+    return kept_back(end, f"{spec.name} ran, and the hook {ran.hook} keeps its result back: {ran.reason}", ran.hook)
+
+
+def kept_back(end: CallEnd, text: str, hook: str = "") -> CallEnd:
+    """The end of a call that ran, with this text in place of its result; what it changed stays known."""
+    body = end.entries[-1]
+    assert isinstance(body, ToolFinished), "a call that ran ends with its result"
     kept = ToolFinished(
         call_id=body.call_id,
         name=body.name,
         ok=body.ok,
         content=text,
         error=None if body.ok else text,
-        metadata={"hook": ran.hook},
+        metadata={"hook": hook} if hook else {},
         duration_ms=body.duration_ms,
         changes=body.changes,
         child=body.child,
@@ -88,11 +88,16 @@ async def after_tool(turn: Turn, call: CallState, end: CallEnd) -> CallEnd:
     return CallEnd((*end.entries[:-1], kept), end.labels)
 
 
+def _whole(end: CallEnd, body: ToolFinished) -> str:
+    """The result before it was shortened: the model could ask for the rest with `read_result`, which is not the tool that the hook is about."""
+    return next((row.content for row in end.rows if row.call_id == body.call_id), body.content)
+
+
 async def before_approval(turn: Turn, call: CallState, action: Action, question: Question) -> CallEnd | None:
     """The end of the call where a hook refuses it, so that nobody is asked. A question that is on record has been before its hooks."""
     if turn.equipment.hooks is None or any(one.hash == question.hash for one in call.questions):
         return None
-    asked = {"question": question.summary, "reasons": list(question.reasons), "risk": str(question.risk or ""), "tier": str(question.tier or "")}
+    asked = hook_inputs.of_question(question.summary, question.reasons, question.risk, question.tier)
     powers = question.verdict.powers if question.verdict is not None else ()
     ran = await _run(turn, HookSubject(event="before_approval", tools=_names(action), powers=powers), _of_call(action) | asked, action.call_id)
     return _blocked(call, action, question.verdict or _FORBID, ran)
@@ -102,7 +107,7 @@ async def after_approval(turn: Turn, call: CallState, action: Action, verdict: V
     """The end of the call where a hook refuses it in spite of a yes. For a no it is told, and changes nothing."""
     if turn.equipment.hooks is None:
         return None
-    told = _of_call(action) | {"approval_id": answer.approval_id, "decision": answer.decision, "by": answer.by}
+    told = _of_call(action) | hook_inputs.of_answer(answer)
     powers = verdict.powers if verdict is not None else ()
     ran = await _run(turn, HookSubject(event="after_approval", tools=_names(action), powers=powers), told, action.call_id, answer.approval_id)
     return _blocked(call, action, verdict or _FORBID, ran)
@@ -113,7 +118,7 @@ def _names(action: Action) -> tuple[str, ...]:
 
 
 def _of_call(action: Action) -> HookInput:
-    return {"tool_name": action.spec.name, "tool_input": action.arguments, "call_id": action.call_id}
+    return hook_inputs.of_call(action.spec.name, action.arguments, action.call_id)
 
 
 def _blocked(call: CallState, action: Action, verdict: Verdict, ran: HookRan | None) -> CallEnd | None:
@@ -141,19 +146,11 @@ async def _run_one(turn: Turn, hook: HookDefinition, told: HookInput, call_id: s
     """How the hook ended, on record: its run, or one that is on record already."""
     assert turn.equipment.hooks is not None, "asked only where there are hooks"
     options, state = turn.record.options, turn.record.state
-    whole = {
-        "hook_event_name": hook.event,
-        "hook": hook.name,
-        "session_id": turn.session,
-        "turn": state.number,
-        "cwd": options.workspace,
-        "origin": {"who": options.origin.who, "present": options.origin.present},
-        **told,
-    }
+    whole = hook_inputs.whole_input(hook, told, session=turn.session, turn=state.number, workspace=options.workspace, origin=options.origin)
     clean: HookInput = redacted(whole, turn.equipment.redaction)
-    run_id = hashlib.sha256(msgspec.json.encode(_steady(clean), order="deterministic")).hexdigest()[:16]
+    run_id = hook_inputs.run_id_of(hook, clean)
     known = state.hooks.get(run_id)
-    if known is not None and known.digest == hook.digest and (known.outcome != "failed" or not known.blocks):
+    if known is not None and _counts(known, hook):
         return known
     result = await turn.equipment.hooks.run(hook, clean | {"run_id": run_id})
     ran = HookRan(
@@ -163,6 +160,8 @@ async def _run_one(turn: Turn, hook: HookDefinition, told: HookInput, call_id: s
     return ran
 
 
-def _steady(told: HookInput) -> HookInput:
-    """What of an input is the same when the turn is gone on with: not whether somebody is there."""
-    return {name: value for name, value in told.items() if name != "origin"}
+def _counts(known: HookRan, hook: HookDefinition) -> bool:
+    """Whether a run on record stands for one of now: of the program that is pinned now. A failure does where it passed and the owner still wants that."""
+    if known.hook != hook.name or known.event != hook.event or known.digest != hook.digest or not hook.digest:
+        return False
+    return known.outcome != "failed" or (not known.blocks and hook.on_failure == "pass")

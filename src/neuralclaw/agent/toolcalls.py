@@ -205,7 +205,13 @@ async def run_together(turn: Turn, group: list[AllowedCall]) -> None:
 async def run_one(turn: Turn, allowed: AllowedCall) -> None:
     """Run one call that has begun, and record its result."""
     end = end_of(turn, await run_tool(turn, allowed))
-    await record(turn.record, await call_hooks.after_tool(turn, allowed.call, end))
+    try:
+        held = await call_hooks.after_tool(turn, allowed.call, end)
+    except anyio.get_cancelled_exc_class():
+        unseen = f"{allowed.spec.name} ran; the turn was stopped before its hooks had read the result, which is kept back"
+        await record(turn.record, call_hooks.kept_back(end, unseen))
+        raise
+    await record(turn.record, held)
 
 
 async def run_tool(turn: Turn, allowed: AllowedCall) -> Outcome:

@@ -11,6 +11,7 @@ from ..agent.redaction import redacted
 from ..errors import UsageError
 from ..plugins import load
 from ..secrets import Redactor
+from ..types.hooks import idle_names
 from .capabilities import Capabilities, capabilities_of_home
 from .sandbox_selection import refuse_unconfined, sandbox_of
 from .secret_store.stored import stored_secrets
@@ -39,7 +40,7 @@ class ConfigVerbs:
         loaded.check_sections()
         config.refuse_caps(loaded, "no turn can begin")
         await refuse_unconfined(loaded, lambda: sandbox_of(loaded))
-        return {"ok": True, "file": loaded.file, "notices": list(loaded.notices)}
+        return {"ok": True, "file": loaded.file, "notices": [*loaded.notices, *await _of_hooks(loaded)]}
 
     async def path(self) -> dict[str, Any]:
         """The file that is read, or would be; works for one that cannot be read too."""
@@ -68,4 +69,14 @@ class ConfigVerbs:
                 self._asked, key, value, load("config.checked")(lambda: load("provider.known"), Capabilities.load, stored_secrets, failed_examples)
             )
         )
-        return {**done._asdict(), "notices": list(done.notices)}
+        told = [] if key.partition(".")[0] != "hooks" else await _of_hooks(self.loaded())
+        return {**done._asdict(), "notices": [*done.notices, *told]}
+
+
+async def _of_hooks(loaded: config.LoadedSettings) -> list[str]:
+    """What the person should know of the hooks: those that would block as they stand, and those that would run for no call."""
+    hooks = loaded.settings.hooks
+    if not hooks:
+        return []
+    found: list[str] = await anyio.to_thread.run_sync(load("hooks.notices"), hooks, loaded.env.get("HOME", ""))
+    return [*found, *idle_names(hooks, config.BUILT_IN_TOOLS)]

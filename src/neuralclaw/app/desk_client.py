@@ -1,11 +1,12 @@
 """Opens a home for one client: its desk, and what the client needs besides to talk to it."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import NamedTuple, Unpack
 
 import anyio
+import msgspec
 
 from .. import config
 from ..capability import TurnContext
@@ -15,6 +16,7 @@ from ..foreign_code import innermost
 from ..plugins import load
 from ..ports import Desk
 from ..runtime.desk import SessionDesk
+from ..types.hooks import idle_names
 from .assembly import open_desk
 from .defaults import ClientDefaults, defaults_of
 from .eventlog import ErrorLogging
@@ -111,6 +113,16 @@ def notices_of(home: Home, defaults: ClientDefaults) -> tuple[str, ...]:
 
 
 async def notices_at_start(home: Home, defaults: ClientDefaults) -> tuple[str, ...]:
-    """The same, and which tools of capabilities cannot be used. Asks those capabilities for their tools."""
+    """The same, which tools of capabilities cannot be used, and which hooks are for tools that are not there. Asks those capabilities for their tools."""
     problems = await home.tool_problems(TurnContext(session="", options=defaults.turn))
-    return (*notices_of(home, defaults), *(problem.notice for problem in problems))
+    return (*notices_of(home, defaults), *(problem.notice for problem in problems), *await idle_hooks(home, defaults))
+
+
+async def idle_hooks(home: Home, defaults: ClientDefaults) -> Sequence[str]:
+    """What to say of hooks whose tools are not there, neither built in nor brought by anything."""
+    hooks = home.loaded.settings.hooks
+    if not any(idle_names(hooks, config.BUILT_IN_TOOLS)):
+        return ()
+    tools = await home.turn_tools(TurnContext(session="", options=msgspec.structs.replace(defaults.turn, tools=None)))
+    brought = {name for spec in tools.tools() for name in (spec.name, *spec.aliases)}
+    return tuple(idle_names(hooks, config.BUILT_IN_TOOLS | brought))

@@ -10,7 +10,7 @@ from .. import lookups
 from ..agent.context import KINDS, Conversation
 from ..capability import TurnContext
 from ..errors import ToolNotFoundError, ToolValidationError, UsageError
-from ..ports import Toolset
+from ..ports import Store, Toolset
 from ..safety.gate import PolicyGate
 from ..sandbox.system_facts import SystemFacts
 from ..types.actions import Action, Origin, Who
@@ -116,7 +116,7 @@ async def _action(home: Home, asked: ExplainRequest, around: CallCircumstances) 
     """The call that stands for what is asked, and the session whose grants count."""
     session, options = "", None
     if asked.call_id is not None:
-        found = await _recorded(home, asked.call_id)
+        found = await recorded_call(home.store, asked.call_id)
         asked = msgspec.structs.replace(asked, tool=found.call.name, args=found.call.arguments)
         around = found.around or around
         session, options = found.session, found.options
@@ -197,16 +197,16 @@ class RecordedCall(msgspec.Struct, frozen=True):
     session: str = ""
 
 
-async def _recorded(home: Home, name: str) -> RecordedCall:
+async def recorded_call(store: Store, name: str) -> RecordedCall:
     """The call of that id, or `SESSION/CALL_ID` where several sessions have one. Raises `UsageError`, which names the candidates."""
     session, slash, call_id = name.partition("/")
-    where = {"session": (await lookups.find_session(home.store, session)).session, "call_id": call_id} if slash else {"call_id": name}
+    where = {"session": (await lookups.find_session(store, session)).session, "call_id": call_id} if slash else {"call_id": name}
     call_id = where["call_id"]
-    having = [row["session"] for row in await home.store.rows("calls", where, order=("record",), descending=True)]
+    having = [row["session"] for row in await store.rows("calls", where, order=("record",), descending=True)]
     if len(having) > 1:
         named = ", ".join(f"{one}/{call_id}" for one in having[:CANDIDATES]) + (", …" if len(having) > CANDIDATES else "")
         raise UsageError(f"{len(having)} sessions have a call {call_id}: {named}", hint=f"neuralclaw policy explain {having[0]}/{call_id}")
-    found = _call(await home.store.read(having[0], kinds=(*KINDS, "tool.started")), call_id) if having else None
+    found = _call(await store.read(having[0], kinds=(*KINDS, "tool.started")), call_id) if having else None
     if found is None:
         raise UsageError(f"no recorded call has the id {name}", hint="neuralclaw sessions show SESSION names its calls")
     return msgspec.structs.replace(found, session=having[0])

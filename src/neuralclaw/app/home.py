@@ -22,7 +22,7 @@ from ..ports import Clock, Desk, Hooks, Provider, Toolset
 from ..safety.gate import PolicyGate
 from ..sandbox.confined_files import ConfinedFiles
 from ..sandbox.environment import clean_env
-from ..sandbox.own_code import own_places
+from ..sandbox.own_code import keep_hooks, own_places
 from ..sandbox.system_facts import SystemFacts
 from ..secrets import Redactor
 from ..secrets.spellings import unfit
@@ -89,7 +89,8 @@ class Home:
         given = {name: value for name, value in loaded.stored.items() if not unfit(value)}  # what is given is looked for in every text
         own, secrets = config.data_places(loaded.home, env), GrantedSecrets(given)
         kept = load("hooks.files")(settings.hooks, env.get("HOME", "")) if settings.hooks else ()
-        self.policy: Policy = config.policy(settings, own_data=own, person_home=env.get("HOME", ""), secrets=given, own=(*own_places(), *kept))
+        keep_hooks(kept)
+        self.policy: Policy = config.policy(settings, own_data=own, person_home=env.get("HOME", ""), secrets=given, own=own_places(), hooks=kept)
         self.sandbox = LazySandbox(lambda: sandbox_of(loaded, making=own))
         formats = FileFormats(capabilities_of(loaded).formats(), LazyConverter(lambda: load("converter")()))
         facts = SystemFacts(self.policy, env.get("PATH", ""), documents=formats, undo_lacks=self._undo_lacks, unconfined=self._unconfined)

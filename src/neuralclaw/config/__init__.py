@@ -11,9 +11,11 @@ from .secretvalues import secret_values
 from .sections import Extensions, LeftOut, with_sections
 from .setting_support import refuse_caps
 from .settings import Settings
+from .tool_names import BUILT_IN_TOOLS
 from .translate import absolute, limits, policy
 
 __all__ = [
+    "BUILT_IN_TOOLS",
     "Extensions",
     "LeftOut",
     "LoadedSettings",

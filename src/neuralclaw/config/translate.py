@@ -1,7 +1,7 @@
 """Settings as the values that the rooms take: the gate's policy and the turn's limits. Paths become absolute and real here."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -16,11 +16,13 @@ PROGRAMS = tuple(
 """The terminal's allowlist (row N12a): may be judged, not trusted."""
 
 
-def policy(settings: Settings, *, own_data: Iterable[str], person_home: str, secrets: Iterable[str] = (), own: Iterable[str] = ()) -> Policy:
+def policy(
+    settings: Settings, *, own_data: Iterable[str], person_home: str, secrets: Iterable[str] = (), own: Iterable[str] = (), hooks: Sequence[str] = ()
+) -> Policy:
     """The gate's policy.
 
     `own_data`: places of the agent's own data; `person_home`: the person's home directory; "" where there is none; `secrets`: the names of the stored ones;
-    `own`: places of the program itself.
+    `own`: places of the program itself; `hooks`: the files of the owner's hooks.
     """
     safety, terminal = settings.safety, settings.tools.terminal
     return Policy(
@@ -34,6 +36,7 @@ def policy(settings: Settings, *, own_data: Iterable[str], person_home: str, sec
         protected_paths=tuple(dict.fromkeys(real(path, person_home) for path in ("/", person_home, *own_data) if path)),
         home_dir=real(person_home, "") if person_home else "",
         own_places=tuple(own),
+        hook_files=tuple(hooks) if hooks else msgspec.UNSET,
         secrets=tuple(sorted(secrets)),
         expire_days=settings.approvals.expire_days,
     )

@@ -8,7 +8,7 @@ from ..types.options import Policy
 from ..types.risk import Power, Risk, Sink, Tier
 from .analysis import Analysis
 from .findings import Findings
-from .paths import holds_data_home, in_data_home, in_own_code, instructs, is_public, is_startup, is_system, normal, person_home, secret, under
+from .paths import holds_data_home, hook_at, in_data_home, in_own_code, instructs, is_public, is_startup, is_system, normal, person_home, secret, under
 from .run_later import runs_later
 
 POWERS = {"read": Power.READ, "list": Power.READ, "write": Power.WRITE, "delete": Power.DELETE}
@@ -87,6 +87,10 @@ def _called(fact: PathFact, name: str) -> str:
 def own_code(findings: Findings, fact: PathFact, action: Action, policy: Policy) -> None:
     """What is written there runs at the agent's next start, outside of every sandbox."""
     for name in fact.names:
+        if file := hook_at(name, policy, below=fact.op == "delete"):
+            _own(findings)
+            findings.forbid("path.protected", f"{file} is a hook of the owner, which no tool call may change", "the person can change it in a terminal")
+            return
         if in_own_code(name, policy, action.workspace):
             _own(findings)
             reason = f"{_called(fact, name)} belongs to the program of the agent itself, which no tool call may change"

@@ -6,6 +6,7 @@ from functools import cache
 from posixpath import basename, dirname, isabs, normpath
 
 import msgspec
+from msgspec import UNSET
 
 from ..types.datafile import read_data_file
 from ..types.options import Policy
@@ -113,6 +114,14 @@ def in_own_code(path: str, policy: Policy, workspace: str) -> bool:
     wild = any(c in path for c in "*?[")
     kept = (root for place in policy.own_places for root in kept_in(place, workspace))
     return any(under(path, root) or (wild and matches(path, root)) for root in kept)
+
+
+def hook_at(path: str, policy: Policy, *, below: bool) -> str:
+    """The file of a hook that `path`, which may hold wildcards, names, or by `below` that lies below it; "" where none does."""
+    if policy.hook_files is UNSET:
+        return ""
+    wild = any(c in path for c in "*?[")
+    return next((file for file in policy.hook_files if path == file or (below and under(file, path)) or (wild and matches(path, file))), "")
 
 
 def holds_data_home(path: str, policy: Policy, workspace: str) -> bool:

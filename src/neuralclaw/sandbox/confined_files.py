@@ -17,7 +17,7 @@ from ..types.grants import Envelope, Grant
 from ..types.secret_names import SECRET_NAMES
 from ..types.tools import FileChange
 from .nolinks import opener
-from .own_code import protected_places
+from .own_code import owner_of, protected_places
 from .preimages import Preimages, Sync, sync_directory, write_all
 from .program_lookup import beneath
 from .program_run import open_envelope
@@ -106,7 +106,7 @@ class ConfinedFiles:
         if not any(beneath(real, root) for root in envelope.write) or self._hides(real, grant.workspace):
             raise PermissionDeniedError(f"{path} is outside what this call may change")
         if any(beneath(real, place) for place in protected_places(grant.workspace)):
-            raise PermissionDeniedError(f"{path} belongs to the program of the agent itself, which no call may change")
+            raise PermissionDeniedError(f"{path} {owner_of(real)}, which no call may change")
         return real
 
     def _open(self, real: str, flags: int) -> int:

@@ -6,6 +6,7 @@ workspace (`.venv` of a copy of the repository) or in an allowed path.
 
 import os
 import sys
+from collections.abc import Iterable
 from functools import cache
 
 from ..types.own_parts import kept_in
@@ -19,6 +20,8 @@ _SHARED = ("/", "/usr", "/usr/local")
 SYSTEM_DIRECTORIES = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 _STORES = ("/nix/store", "/gnu/store", "/home/linuxbrew/.linuxbrew")
 """Directories of package managers that change nothing in place, or are no place to work in."""
+_hooks: set[str] = set()
+"""Of every home that this process opened: one more is read-only, and nothing is open that another home keeps."""
 
 
 @cache
@@ -36,9 +39,24 @@ def own_places() -> tuple[str, ...]:
     return tuple(found)
 
 
+def keep_hooks(files: Iterable[str]) -> None:
+    """Have every sandbox of this process keep these files of hooks, which run outside of every sandbox as the agent itself does."""
+    _hooks.update(files)
+
+
 def protected_places(workspace: str) -> tuple[str, ...]:
-    """What no call with this workspace may change: `own_places`, of an environment in which the workspace itself lies its own parts."""
-    return tuple(path for place in own_places() for path in kept_in(place, workspace))
+    """What no call with this workspace may change: files of hooks, and `own_places`, of an environment in which the workspace itself lies its own parts."""
+    return (*(path for place in own_places() for path in kept_in(place, workspace)), *sorted(_hooks))
+
+
+def is_hook(path: str) -> bool:
+    """Whether it is a file of a hook that is kept."""
+    return path in _hooks
+
+
+def owner_of(path: str) -> str:
+    """What a protected place is, as the end of a sentence that the path begins."""
+    return "is a hook of the owner" if is_hook(path) else "belongs to the program of the agent itself"
 
 
 def trusted_path(path_env: str, writable: tuple[str, ...] = ()) -> str:

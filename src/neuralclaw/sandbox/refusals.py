@@ -15,11 +15,12 @@ from ..types.grants import asking_for
 from ..types.secret_names import SECRET_NAMES
 from .closed_places import ELSEWHERE, KERNEL, closed_to_all, is_socket
 from .outbound_proxy import ProxyUse
-from .own_code import protected_places
+from .own_code import is_hook, owner_of, protected_places
 from .program_lookup import beneath
 from .program_run import CompletedProgram, Program
 from .visible import View
 
+_OWN = "the program of the agent itself lies"
 _BYTES = 20_000
 _NAMED = 3
 
@@ -106,8 +107,8 @@ def refused(printed: tuple[bytes, bytes], seen: View, program: Program, around: 
     if never:
         reason = "is, or holds, the agent's own data, keys and passwords or a whole home, which no command is given"
         said.append(f"{_listed(never)} {reason}.{temporary} {SEEN}. {ELSEWHERE}")
-    if own:
-        said.append(f"{_listed(own)} belongs to the program of the agent itself, which no call may change. {ELSEWHERE}")
+    owners = {owner: [path for path in own if owner_of(path) == owner] for owner in map(owner_of, own)}
+    said += [f"{_listed(paths)} {owner}, which no call may change. {ELSEWHERE}" for owner, paths in owners.items()]
     if around.carved:
         said += _beside_closed(lines, seen, program)
     if hidden:
@@ -220,13 +221,20 @@ def _beside_closed(lines: list[str], seen: View, program: Program) -> list[str]:
         paths = list(_named(line, program.cwd))
         for directory in map(os.path.dirname, filter(seen.changes, paths)) if paths else (program.cwd,):  # a name alone is no path that could be found
             if place := next((around[one] for one in around if beneath(one, directory)), ""):
-                what = "the program of the agent itself lies" if place in protected_places(seen.workspace) else f"{place}, which no command sees, is"
+                what = _lying(place, seen)
                 return [
                     f"Nothing can be made, renamed or removed directly in {directory} by a command, since {what} in it and Landlock cannot except that where "
                     "user namespaces are closed to programs. In its other directories, and with file tools, it can; with bubblewrap, everywhere"
-                    + ("." if place in seen.hidden else ", and with NeuralClaw installed elsewhere, as its README does.")
+                    + (", and with NeuralClaw installed elsewhere, as its README does." if what == _OWN else ".")
                 ]
     return []
+
+
+def _lying(place: str, seen: View) -> str:
+    """What it is that lies in a directory to write, as the beginning of "in it"."""
+    if place not in protected_places(seen.workspace):
+        return f"{place}, which no command sees, is"
+    return f"{place}, a hook of the owner, lies" if is_hook(place) else _OWN
 
 
 def _named(line: str, cwd: str) -> Iterator[str]:

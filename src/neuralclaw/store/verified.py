@@ -11,7 +11,7 @@ from ..types.events import Unreadable
 from .bodies import HEADER, body_of, header_of
 from .state_changes import is_sealed
 
-DECIDING = frozenset({"approval.requested", "approval.resolved", "grant.given", "grant.revoked", "grant.used", "inbound", "turn.started"})
+DECIDING = frozenset({"approval.requested", "approval.resolved", "grant.given", "grant.revoked", "grant.used", "hook.ran", "inbound", "turn.started"})
 """Kinds whose entries decide what may run, for whom and under which options."""
 ENTRY = (
     f"SELECT {HEADER}, p.hash, b.key, s.data, b.data FROM entries e LEFT JOIN bodies b ON b.record = e.record"

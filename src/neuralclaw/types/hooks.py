@@ -1,11 +1,14 @@
 """Hooks: programs of the owner that run before and after turns, calls of tools and approvals. What one is, what it is told, and how its run ends."""
 
+from collections.abc import Iterator, Sequence, Set
+from fnmatch import fnmatchcase
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
 from .risk import Power
+from .suggestions import did_you_mean
 
 HookEvent = Literal["before_turn", "after_turn", "before_tool", "after_tool", "before_approval", "after_approval"]
 HookOutcome = Literal["passed", "blocked", "failed"]
@@ -52,5 +55,31 @@ class HookResult(msgspec.Struct, frozen=True, kw_only=True):
     duration_ms: int = 0
 
 
+class HookTrial(msgspec.Struct, frozen=True, kw_only=True):
+    """A run of one hook that is part of no turn. `told`: the JSON that it read; `would`: what would follow in a turn. `outcome` "" where it would not run for
+    this call, and was not run."""
+
+    hook: str
+    event: HookEvent
+    told: dict[str, Any]
+    outcome: str = ""
+    blocks: bool = False
+    reason: str = ""
+    exit_code: int | None = None
+    duration_ms: int = 0
+    would: str = ""
+
+
 HookInput = dict[str, Any]
 """What a hook reads as JSON; `docs/hooks.md` has the fields."""
+
+
+def idle_names(hooks: Sequence[HookDefinition], known: Set[str]) -> Iterator[str]:
+    """A sentence for each name in `tools` that none of the known tools has: the hook would run for no call. A tool of an MCP server (`SERVER::TOOL`) is not
+    known before its server is asked, and is taken as it stands."""
+    for number, hook in enumerate(hooks, 1):
+        for name in hook.tools:
+            if "::" in name or any(fnmatchcase(one, name) for one in known):
+                continue
+            near = did_you_mean(name, sorted(known)) or "."
+            yield f"The hook {hook.name or f'{hook.event}-{number}'} names the tool {name!r}, which is not there, and runs for no call of it{near}"

@@ -139,6 +139,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """Names of the stored secrets, which calls may be given by reference."""
     own_places: tuple[str, ...] = ()
     """The program of the agent itself, absolute and real: read and never written, unless the workspace lies there."""
+    hook_files: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    """Files of the owner's hooks, which no call changes. Unset where there are none, so that the policy is the one of earlier versions."""
     home_dir: str = ""
     """The person's home directory, absolute and real; it is in `protected_paths` too. "": not known."""
 

@@ -141,3 +141,14 @@ def look(hook: HookDefinition, home: str, stack: ExitStack) -> tuple[str, dict[s
     except (UnfitHook, OSError, ValueError) as error:
         return str(error), {}, ""
     return unpinned(hook, files), {file.path: file.digest for file in files}, digest_of(files)
+
+
+def notices(hooks: Sequence[HookDefinition], home: str) -> list[str]:
+    """A sentence for each hook that blocks as it stands. Reads their files."""
+    found = []
+    for hook in named(hooks):
+        with ExitStack() as stack:
+            state, _, _ = look(hook, home, stack)
+        if state:
+            found.append(f"The hook {hook.name} blocks all that it is about: {state}")
+    return found

@@ -1,15 +1,17 @@
 """`HOOKS`: the capability that brings the commands about the owner's hooks, and what `doctor` says of them."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import ExitStack
+from typing import Any
 
 import msgspec
 from anyio.to_thread import run_sync
 
-from ...capability import Capability, CapabilityContext, DoctorCheck, Verb
+from ...capability import Capability, CapabilityContext, DoctorCheck, TurnContext, Verb
+from ...config import BUILT_IN_TOOLS
 from ...errors import ConfigError, UsageError
 from ...plugins import load
-from ...types.hooks import HookDefinition
+from ...types.hooks import TURN_EVENTS, HookDefinition, HookTrial, idle_names
 from ..capability_context import BuiltInContext
 
 
@@ -26,6 +28,8 @@ class HookRow(msgspec.Struct, frozen=True, kw_only=True):
     state: str
     files: dict[str, str]
     digest: str
+    pinned: str = ""
+    """What `digest` says in the configuration; `digest` here is what it would have to say today."""
 
 
 def _rows(hooks: tuple[HookDefinition, ...], home: str) -> list[HookRow]:
@@ -47,6 +51,7 @@ def _row(hook: HookDefinition, home: str) -> HookRow:
         state=state or "pinned",
         files=files,
         digest=digest,
+        pinned=hook.digest,
     )
 
 
@@ -74,16 +79,34 @@ async def pin_hook(context: BuiltInContext, name: str) -> HookRow:
         raise ConfigError("the hooks are not set in a file; nothing was changed", hint=f'Write it where the hook is set: digest: "{row.digest}"')
     await run_sync(load("hooks.pin"), file, number, row.digest)
     context.notice(f"{name} runs {', '.join(row.files)} as it is now; after a change of it, it blocks until it is pinned again.")
-    return msgspec.structs.replace(row, state="pinned")
+    return msgspec.structs.replace(row, state="pinned", pinned=row.digest)
+
+
+async def try_hook(context: BuiltInContext, name: str, *, call: str | None = None) -> HookTrial:
+    """Run one hook with a sample of its event, or with a recorded call. Raises `UsageError` for a hook or call that is not there."""
+    trial: HookTrial = await load("hooks.trial")(context, name, call)
+    return trial
+
+
+def _shown(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A hook as people read it."""
+    of_calls = row["event"] not in TURN_EVENTS
+    chosen = {field: ", ".join(row[field]) or ("all" if of_calls else "-") for field in ("tools", "powers")}
+    return dict(row) | {"command": " ".join(row["command"])} | chosen
 
 
 async def check_hooks(context: CapabilityContext) -> AsyncIterator[DoctorCheck]:
-    """One check for each hook."""
+    """One check for each hook: one that blocks as it stands, or that runs for no call, is not as its owner wants it."""
     assert isinstance(context, BuiltInContext), "a built-in capability gets its context"
-    for row in await _of(context):
-        fine = row.state == "pinned"
+    tools = await context.home.tools_and_problems(TurnContext(session="", options=context.defaults.turn)) if context.loaded.settings.hooks else None
+    known = BUILT_IN_TOOLS | {name for spec in tools[0].tools() for name in (spec.name, *spec.aliases)} if tools else BUILT_IN_TOOLS
+    for row, hook in zip(await _of(context), context.loaded.settings.hooks, strict=True):
+        fine, idle = row.state == "pinned", list(idle_names([hook], known))
         fix = None if fine else f"neuralclaw hooks pin {row.name}" if row.digest else f"mend the command of the hook {row.name} in the configuration"
-        yield DoctorCheck(check=f"hooks.{row.name}", ok=fine, text=f"{row.event}: {row.state}", fix=fix)
+        if idle and fine:
+            fix = "neuralclaw tools list"
+        text = "; ".join([f"{row.event}: {row.state}", *idle])
+        yield DoctorCheck(check=f"hooks.{row.name}", ok=fine and not idle, text=text, fix=fix, needed=True)
 
 
 HOOKS = Capability(
@@ -97,7 +120,7 @@ HOOKS = Capability(
             run=list_hooks,
             example="neuralclaw hooks list",
             columns=("name", "event", "command", "state"),
-            display=lambda row: dict(row) | {"command": " ".join(row["command"])},
+            display=_shown,
             empty="there is no hook; docs/hooks.md says how to set one",
             needs="settings",
             reads=True,
@@ -108,7 +131,20 @@ HOOKS = Capability(
             run=pin_hook,
             example="neuralclaw hooks pin guard",
             help={"name": "the hook, by its name"},
+            display=_shown,
             needs="settings",
+            in_chat=False,
+        ),
+        Verb(
+            name="hooks.test",
+            summary="Run one hook with a sample of its event, or with a recorded call, and show what it is told and what would follow; nothing else is done.",
+            run=try_hook,
+            example="neuralclaw hooks test guard",
+            help={"name": "the hook, by its name", "call": "a recorded call, SESSION/CALL_ID"},
+            spelled={"call": "--call SESSION/CALL_ID"},
+            render=lambda value: load("hooks.trial_lines")(value),
+            succeeded=lambda value: value["outcome"] != "failed",
+            reads=True,
             in_chat=False,
         ),
     ),
