@@ -42,6 +42,7 @@ STANDING = {
     "flow.labels-join": "Labels join, never drop, also through files.",
     "flow.private-kinds": "A value of a private kind leaves in no text that the owner did not type it for, and in no address, unasked.",
     "flow.links-of-others": "After private data was read, an address that the model composed is not fetched unasked.",
+    "flow.look-ups": "The host of a call that is refused, or that asks with private data or content from outside in play, is not looked up.",
     "flow.values-ask": "A value that reading mode took from outside is sent, and decides where something is sent, only with the owner's word.",
     "sessions.one-turn": "One turn at a time per session.",
     "sessions.no-delay": "A slow session or subscriber never delays another.",

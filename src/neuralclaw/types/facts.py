@@ -74,6 +74,8 @@ class FactSheet(msgspec.Struct, frozen=True, kw_only=True):
     paths: tuple[PathFact, ...] = ()
     programs: dict[str, str | None] = msgspec.field(default_factory=dict)
     addresses: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    unasked_hosts: tuple[str, ...] = ()
+    """Hosts of the call that were not looked up: their names are told to nobody before the call is allowed."""
     nat64: tuple[str, ...] = ()
     """Addresses of `ipv4only.arpa`, looked up where a host has IPv6 addresses: they show how this network translates IPv4 addresses (RFC 7050)."""
     lookup_seconds: float = 0.0
