@@ -4,60 +4,14 @@ import re
 from itertools import pairwise
 
 from ..types.risk import Power, Risk
+from .awk_script import awk_only_reads
 from .blocks import block, forks
 from .command_effects import CommandEffects
 from .command_line import BlockMatch
 from .lazy_regex import lazy_pattern
 from .programs import SHELLS
+from .sed_script import sed_only_reads
 from .shell_words import ShellWord
-
-_ADDRESS = r"(?:\d+(?:~\d+)?|\$|/(?:\\.|[^/\\\n])*/[IM]*|\\(?P<d%d>.).*?(?P=d%d)|[+~]\d+)"
-_ADDRESSES = lazy_pattern(rf"(?:{_ADDRESS % (1, 1)}(?:\s*,\s*{_ADDRESS % (2, 2)})?\s*!?\s*)?")
-_PLAIN = lazy_pattern(r"[{}pdDgGhHxnNPqQlFz=](?:\s*\d+)?")
-_TEXT = lazy_pattern(r"[aic](?:\\\n|\s).*?(?:\n|$)|[aic]\S.*?(?:\n|$)|[btT:]\s*\w*|#.*?(?:\n|$)", re.DOTALL)
-_SUBST_FLAGS = lazy_pattern(r"[gpiImM0-9]*")
-
-
-def sed_only_reads(script: str) -> bool:
-    """Whether a sed script neither writes files (`w`) nor runs commands (`e`). Whatever is not recognised counts as doing so."""
-    place = 0
-    while place < len(script):
-        if script[place] in " \t\n;":
-            place += 1
-            continue
-        match = _ADDRESSES.match(script, place)
-        place = match.end() if match is not None else place
-        if place >= len(script):
-            return False
-        if script[place] in "sy":
-            end = _after_delimited(script, place)
-            if end is None:
-                return False
-            place = end
-            continue
-        plain = _PLAIN.match(script, place) or _TEXT.match(script, place)
-        if plain is None:
-            return False
-        place = plain.end()
-    return True
-
-
-def _after_delimited(script: str, place: int) -> int | None:
-    """The end of `s/…/…/flags` or `y/…/…/`, or None when it is unfinished or its flags do more than replace."""
-    if place + 1 >= len(script) or script[place + 1] in "\\\n":
-        return None
-    delimiter, seen, i = script[place + 1], 1, place + 2
-    while i < len(script) and seen < 3:
-        if script[i] == "\\":
-            i += 1
-        elif script[i] == delimiter:
-            seen += 1
-        i += 1
-    if seen < 3:
-        return None
-    flags = _SUBST_FLAGS.match(script, i)
-    end = flags.end() if flags is not None else i
-    return end if end >= len(script) or script[end] in " \t\n;}" else None
 
 
 def sed(found: CommandEffects) -> None:
@@ -103,25 +57,6 @@ def _script(found: CommandEffects, scripts: list[ShellWord], kind: str) -> None:
             found.act(Risk.MEDIUM, "its script may write files or run commands", Power.WRITE, Power.EXECUTE)
 
 
-_STRINGS = lazy_pattern(r'"(?:\\.|[^"\\\n])*("?)')
-_REGEXES = lazy_pattern(r"(^\s*|[~(!,{;]\s*|&&\s*|\|\|\s*)/(?:\\.|[^/\\\n])+/")
-_AWK_RUNS = lazy_pattern(r"\bsystem\b|(?<!\|)\|(?!\|)|\bgetline\b|@\w|/inet|\bclose\b|\bFUNCTAB\b|\bSYMTAB\b")
-_AWK_PRINTS = lazy_pattern(r"\bprintf?\b")
-
-
-def awk_only_reads(script: str) -> bool:
-    """Whether an awk program has no `system`, no pipe and no output to a file."""
-    if any(not string.group(1) for string in _STRINGS.finditer(script)):
-        return False
-    bare = _REGEXES.sub(lambda m: m.group(1), _STRINGS.sub('""', script))
-    return _AWK_RUNS.search(bare) is None and not any(_prints_to(part) for part in re.split(r"[;}\n]", bare)) and "/inet" not in script
-
-
-def _prints_to(statement: str) -> bool:
-    prints = _AWK_PRINTS.search(statement)
-    return prints is not None and ">" in statement[prints.end() :]
-
-
 def awk(found: CommandEffects) -> None:
     """A read when its program is given on the line and neither writes nor runs anything."""
     found.powers.add(Power.READ)
@@ -146,6 +81,8 @@ def awk(found: CommandEffects) -> None:
     if place < len(args) and found.only_reads:
         _script(found, [args[place]], "awk")
     for word in args[place + 1 :]:
+        if word.text.startswith("-") and word.text != "-":
+            found.act(Risk.MEDIUM, f"{word.shown} may be an option", Power.EXECUTE, Power.WRITE)
         found.read(word)
 
 
