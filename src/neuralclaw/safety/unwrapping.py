@@ -116,7 +116,8 @@ def _eval(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandOu
 
 
 def _xargs(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandOutput | None:
-    """The inner command gets further arguments from standard input: known ones when a plain `echo` feeds it."""
+    """The inner command gets further arguments from standard input: known ones when a plain `echo` feeds it and they are surely split as here. Otherwise
+    what runs is not understood, and each way to split the text is looked at for what is blocked."""
     found = inner(simple.words, WRAPPERS["xargs"])
     simple = msgspec.structs.replace(simple, scene=simple.scene.outside())
     if not found.sure:
@@ -125,6 +126,14 @@ def _xargs(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandO
     rest = list(simple.words[found.start :]) or [ShellWord("echo")]
     text = simple.stdin.output if simple.stdin is not None else None
     mark = _replaced(found.options)
+    if any(word.text.startswith(("-a", "--a")) for word in found.options):
+        state.understood = False
+    if text is not None and not _surely_split(found.options, mark, text):
+        state.understood = False
+        state.run(state, simple.inside(rest, "xargs", fed=True))
+        for part in dict.fromkeys((text, text.rstrip("\0\n"))):
+            state.run(state, simple.inside([*rest, ShellWord(part)], "xargs", stdin=None))
+        text = text.replace("\0", "\n")
     if mark:
         return _each(state, simple, rest, mark, text)
     if text is not None:
@@ -132,13 +141,25 @@ def _xargs(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandO
     return state.run(state, simple.inside(rest, "xargs", fed=True))
 
 
+def _surely_split(options: Sequence[ShellWord], mark: str, text: str) -> bool:
+    """Whether `xargs` with these options splits the text at its blanks (with `-I`, at its lines) and nowhere else, into the arguments of one command."""
+    texts = [word.text for word in options if word.text not in ("-r", "--no-run-if-empty", "-t", "--verbose", "--")]
+    plain = not any(c in "'\"\\" or (c not in " \t\n" and (c.isspace() or not c.isprintable())) for c in text)
+    if mark:
+        lines = text.splitlines()
+        return plain and texts in (["-I", mark], [f"-I{mark}"]) and all(line and line == line.strip() for line in lines)
+    return plain and not texts
+
+
 def _replaced(options: Sequence[ShellWord]) -> str:
     """The mark that `xargs -I MARK` replaces, or ""."""
     for place, word in enumerate(options):
-        if word.text in ("-I", "--replace") and place + 1 < len(options):
+        if word.text == "-I" and place + 1 < len(options):
             return options[place + 1].text
-        if word.text.startswith("-I") or word.text == "-i":
+        if word.text.startswith(("-I", "-i")):
             return word.text[2:] or "{}"
+        if word.text.startswith("--r") and word.text.partition("=")[0] in ("--rep", "--repl", "--repla", "--replac", "--replace"):
+            return word.text.partition("=")[2] or "{}"
     return ""
 
 
@@ -166,7 +187,10 @@ def _find(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandOu
             end = next((i for i in range(place + 1, len(args)) if args[i].text in (";", "+")), len(args))
             words: list[ShellWord] = []
             for word in args[place + 1 : end]:
-                words += starts if word.text == "{}" else [word]
+                if word.text == "{}" and words:
+                    words += starts
+                else:  # in the name of a program, or in code, the name that is found may be anything
+                    words.append(word if "{}" not in word.text else msgspec.structs.replace(word, known=False))
             simple = msgspec.structs.replace(simple, scene=simple.scene.outside())
             spread = any(w.text == "{}" for w in args[place + 1 : end])
             state.run(state, simple.inside(words or [ShellWord("", known=False)], f"find {args[place].text}", spread=spread, stdin=None))
