@@ -3,12 +3,27 @@
 Everything a program needs is here: `from neuralclaw import Agent, tool`. Each name is loaded when it is first asked for.
 """
 
+import os
 import sys
+
+from ._version import __version__
+
+
+def _leave_out_the_current_directory() -> None:
+    """Take it off the search path by whatever name, unless this package, the library of Python or installed packages lie in it."""
+    try:
+        here = os.path.realpath(os.getcwd())  # noqa: PTH109
+    except FileNotFoundError:  # it was removed: nothing can be imported from it
+        return
+    package = os.path.realpath(os.path.dirname(os.path.dirname(__file__)))  # noqa: PTH120
+    if here not in (package, os.path.realpath(os.path.dirname(os.__file__))) and not here.endswith(("/site-packages", "/dist-packages")):  # noqa: PTH120
+        sys.path[:] = [one for one in sys.path if one and os.path.realpath(one) != here]
+
 
 if sys.argv[:1] == ["-m"] and not sys.flags.safe_path:  # `python -m neuralclaw`: the directory that it is called in comes first, and may be a workspace
     del sys.path[0]
-
-from ._version import __version__
+if sys.argv[:1] == ["-m"] or (sys.argv[:1] and sys.argv[0].endswith("/neuralclaw")):  # an empty part of PYTHONPATH is that directory too
+    _leave_out_the_current_directory()
 
 TYPE_CHECKING = False  # typing itself would cost `--version` as much as all the rest
 if TYPE_CHECKING:

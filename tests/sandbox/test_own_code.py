@@ -1,6 +1,7 @@
 """The program of the agent itself is read and never written, also where it lies in the workspace; what the agent starts itself comes from the system."""
 
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,9 @@ import pytest
 
 from neuralclaw.errors import PermissionDeniedError
 from neuralclaw.sandbox.confined_files import ConfinedFiles
-from neuralclaw.sandbox.own_code import own_places, protected_places, trusted_path
+from neuralclaw.sandbox.later_run.place_names import top_names
+from neuralclaw.sandbox.own_code import made_later, own_code, own_imports, own_places, protected_places, trusted_path
+from neuralclaw.types.own_parts import ImportPlace, kept_imports
 
 from .grants import command_grant
 from .processes import sandbox, sh
@@ -111,3 +114,58 @@ async def test_an_environment_that_was_made_anew_since_the_last_command_is_held_
         shutil.rmtree(workspace / "older")
         await sh(box, grant, "echo evil > .venv/bin/bwrap")
         assert list((workspace / ".venv/bin").iterdir()) == []
+
+
+@pytest.fixture
+def imported(tmp_path: Path) -> Iterator[Path]:
+    """A workspace with directories from which this program imports: one that is there, and one that is not there yet."""
+    top = tmp_path.resolve() / "work"
+    (top / "src").mkdir(parents=True)
+    added = [str(top / "src"), str(top / "later")]
+    sys.path += added
+    own_imports.cache_clear(), made_later.cache_clear(), top_names.cache_clear()
+    yield top
+    for path in added:
+        sys.path.remove(path)
+    own_imports.cache_clear(), made_later.cache_clear(), top_names.cache_clear()
+
+
+@pytest.mark.invariant("gate.self-kept")
+@pytest.mark.parametrize("name", ["bubblewrap", "landlock"])
+async def test_no_command_makes_a_file_where_the_agent_imports_from(imported: Path, name: str) -> None:
+    script = "echo evil > src/anyio.py; mkdir src/msgspec; mv src gone; ln -s . src/x; rm -rf src; echo fine > beside"
+    await sh(sandbox(name), command_grant(imported), script)
+    assert list((imported / "src").iterdir()) == []
+    assert (imported / "beside").read_text() == "fine\n"
+
+
+@pytest.mark.invariant("gate.self-kept")
+async def test_no_file_tool_writes_where_the_agent_imports_from(imported: Path, tmp_path: Path) -> None:
+    for path in ("src/sitecustomize.py", "later/msgspec.py"):
+        with pytest.raises(PermissionDeniedError, match="the program of the agent itself"):
+            await ConfinedFiles(str(tmp_path / "preimages")).write(command_grant(imported), path, b"evil")
+
+
+def test_a_place_that_it_imports_from_and_that_is_not_there_is_put_back_when_a_command_makes_it(imported: Path) -> None:
+    assert top_names(str(imported))["later"] == "the agent itself"
+    assert "src" not in top_names(str(imported))
+
+
+def test_a_directory_that_holds_the_workspace_and_a_script_in_the_workspace_are_no_reason_to_close_it() -> None:
+    places = (ImportPlace("/work"), ImportPlace("/work/proj", script=True), ImportPlace("/work/proj/src"), ImportPlace("/opt/x"))
+    assert kept_imports(places, "/work/proj") == ("/work/proj/src", "/opt/x")
+    assert kept_imports(places, "/work") == ("/work", "/work/proj", "/work/proj/src", "/opt/x")
+
+
+@pytest.mark.invariant("gate.self-kept")
+@pytest.mark.parametrize("empty", [":{src}", "{src}:", ".:{src}"])
+def test_the_program_imports_nothing_from_the_directory_that_it_is_started_in(tmp_path: Path, empty: str) -> None:
+    """Where an empty part of `PYTHONPATH` names it, too."""
+    for name in ("msgspec", "anyio", "json", "neuralclaw_extra"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('imported from the workspace')")
+    source = Path(own_code.__code__.co_filename).parents[2]
+    code = "import sys; sys.argv = ['/usr/bin/neuralclaw', '--help']; sys.path[0:1] = []; import neuralclaw; import msgspec, json; print(*sys.path, sep='\\n')"
+    env = {"PATH": "/usr/bin:/bin", "PYTHONPATH": empty.format(src=source)}
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert str(tmp_path) not in done.stdout.splitlines(), done
+    assert done.returncode == 0, done.stderr

@@ -22,7 +22,7 @@ from ..ports import Clock, Desk, Hooks, Provider, Toolset
 from ..safety.gate import PolicyGate
 from ..sandbox.confined_files import ConfinedFiles
 from ..sandbox.environment import clean_env
-from ..sandbox.own_code import keep_hooks, own_places
+from ..sandbox.own_code import keep_hooks, own_code
 from ..sandbox.system_facts import SystemFacts
 from ..secrets import Redactor
 from ..secrets.spellings import unfit
@@ -90,7 +90,7 @@ class Home:
         own, secrets = config.data_places(loaded.home, env), GrantedSecrets(given)
         kept = load("hooks.files")(settings.hooks, env.get("HOME", "")) if settings.hooks else ()
         keep_hooks(kept)
-        self.policy: Policy = config.policy(settings, own_data=own, person_home=env.get("HOME", ""), secrets=given, own=own_places(), hooks=kept)
+        self.policy: Policy = config.policy(settings, own_data=own, person_home=env.get("HOME", ""), secrets=given, own=own_code(), hooks=kept)
         self.sandbox = LazySandbox(lambda: sandbox_of(loaded, making=own))
         formats = FileFormats(capabilities_of(loaded).formats(), LazyConverter(lambda: load("converter")()))
         facts = SystemFacts(self.policy, env.get("PATH", ""), documents=formats, undo_lacks=self._undo_lacks, unconfined=self._unconfined)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from ..types.options import Limits, OwnerRule, Policy
+from ..types.own_parts import ImportPlace
 from ..types.risk import Tier
 from .settings import Settings
 
@@ -17,14 +18,20 @@ PROGRAMS = tuple(
 
 
 def policy(
-    settings: Settings, *, own_data: Iterable[str], person_home: str, secrets: Iterable[str] = (), own: Iterable[str] = (), hooks: Sequence[str] = ()
+    settings: Settings,
+    *,
+    own_data: Iterable[str],
+    person_home: str,
+    secrets: Iterable[str] = (),
+    own: Iterable[str | ImportPlace] = (),
+    hooks: Sequence[str] = (),
 ) -> Policy:
     """The gate's policy.
 
     `own_data`: places of the agent's own data; `person_home`: the person's home directory; "" where there is none; `secrets`: the names of the stored ones;
-    `own`: places of the program itself; `hooks`: the files of the owner's hooks.
+    `own`: places of the program itself, and those it imports from; `hooks`: the files of the owner's hooks.
     """
-    safety, terminal = settings.safety, settings.tools.terminal
+    safety, terminal, code = settings.safety, settings.tools.terminal, tuple(own)
     return Policy(
         default_permission_level=Tier(safety.default_permission_level),
         require_confirmation_for=safety.require_confirmation_for,
@@ -35,7 +42,8 @@ def policy(
         allowed_paths=tuple(dict.fromkeys(real(path, person_home) for path in settings.tools.filesystem.allowed_paths)),
         protected_paths=tuple(dict.fromkeys(real(path, person_home) for path in ("/", person_home, *own_data) if path)),
         home_dir=real(person_home, "") if person_home else "",
-        own_places=tuple(own),
+        own_places=tuple(one for one in code if isinstance(one, str)),
+        own_imports=tuple(one for one in code if not isinstance(one, str)) or msgspec.UNSET,
         hook_files=tuple(hooks) if hooks else msgspec.UNSET,
         secrets=tuple(sorted(secrets)),
         expire_days=settings.approvals.expire_days,

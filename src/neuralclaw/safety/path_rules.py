@@ -8,9 +8,25 @@ from ..types.options import Policy
 from ..types.risk import Power, Risk, Sink, Tier
 from .analysis import Analysis
 from .findings import Findings
-from .paths import holds_data_home, hook_at, in_data_home, in_own_code, instructs, is_public, is_startup, is_system, normal, person_home, secret, under
+from .paths import (
+    holds_data_home,
+    holds_own_code,
+    hook_at,
+    import_place_at,
+    in_data_home,
+    in_own_code,
+    instructs,
+    is_public,
+    is_startup,
+    is_system,
+    normal,
+    person_home,
+    secret,
+    under,
+)
 from .run_later import runs_later
 
+_OWN_ENVIRONMENT = "to start NeuralClaw from an environment of its own, without PYTHONPATH"
 POWERS = {"read": Power.READ, "list": Power.READ, "write": Power.WRITE, "delete": Power.DELETE}
 
 
@@ -95,6 +111,20 @@ def own_code(findings: Findings, fact: PathFact, action: Action, policy: Policy)
             _own(findings)
             reason = f"{_called(fact, name)} belongs to the program of the agent itself, which no tool call may change"
             findings.forbid("path.protected", reason, "another environment (`python3 -m venv DIR`); the person can change this one in a terminal")
+            return
+        if place := import_place_at(name, policy, action.workspace):
+            _own(findings)
+            reason = (
+                f"{_called(fact, name)} lies in {place}, from which the program of the agent itself imports its code"
+                if name != place
+                else (f"the program of the agent itself imports its code from {place}")
+            )
+            findings.forbid("path.protected", f"{reason}, so that no tool call may change it", _OWN_ENVIRONMENT)
+            return
+        if fact.op == "delete" and holds_own_code(name, policy, action.workspace):
+            _own(findings)
+            reason = f"{_called(fact, name)} holds a part of the program of the agent itself, which no tool call may change"
+            findings.forbid("path.protected", reason, "a directory or file in it, by its full name")
             return
 
 

@@ -10,7 +10,7 @@ from msgspec import UNSET
 
 from ..types.datafile import read_data_file
 from ..types.options import Policy
-from ..types.own_parts import kept_in
+from ..types.own_parts import kept_imports, kept_in
 from ..types.secret_names import SECRET_NAMES
 
 SYSTEM = ("/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/proc", "/run", "/sbin", "/srv", "/sys", "/usr", "/var", "/root")
@@ -114,6 +114,19 @@ def in_own_code(path: str, policy: Policy, workspace: str) -> bool:
     wild = any(c in path for c in "*?[")
     kept = (root for place in policy.own_places for root in kept_in(place, workspace))
     return any(under(path, root) or (wild and matches(path, root)) for root in kept)
+
+
+def holds_own_code(path: str, policy: Policy, workspace: str) -> bool:
+    """Whether a part of that program, or a place that it imports from, lies below `path`, which may hold wildcards."""
+    kept = (*(root for place in policy.own_places for root in kept_in(place, workspace)), *kept_imports(policy.own_imports or (), workspace))
+    wild = any(c in path for c in "*?[")
+    return any(under(root, path) or (wild and matches(root, path)) for root in kept)
+
+
+def import_place_at(path: str, policy: Policy, workspace: str) -> str:
+    """The place from which the program of the agent itself imports, and that `path`, which may hold wildcards, is or lies in; "" for none."""
+    wild = any(c in path for c in "*?[")
+    return next((root for root in kept_imports(policy.own_imports or (), workspace) if under(path, root) or (wild and matches(path, root))), "")
 
 
 def hook_at(path: str, policy: Policy, *, below: bool) -> str:

@@ -5,11 +5,12 @@ workspace (`.venv` of a copy of the repository) or in an allowed path.
 """
 
 import os
+import site
 import sys
 from collections.abc import Iterable
 from functools import cache
 
-from ..types.own_parts import kept_in
+from ..types.own_parts import ImportPlace, kept_imports, kept_in
 from .program_lookup import beneath
 
 _PROGRAM = "neuralclaw"
@@ -39,14 +40,63 @@ def own_places() -> tuple[str, ...]:
     return tuple(found)
 
 
+@cache
+def own_imports() -> tuple[ImportPlace, ...]:
+    """Where else it imports from: the directories of its search path (`PYTHONPATH`, what `.pth` files name) whether they are there or not, and what else a
+    module was loaded from, as by the finder of an editable installation. What is written there may run at the next start, as that module or before it."""
+    script = _script_directory()
+    places = dict.fromkeys(os.path.realpath(path) for path in (*sys.path, *_users_packages()) if path)
+    known = (*own_places(), *places, script)
+    for module in [module for name, module in sys.modules.items() if "." not in name]:
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str) and os.path.isabs(file) and not any(place and beneath(file, place) for place in known):
+            real = os.path.realpath(os.path.dirname(file) if os.path.basename(file).startswith("__init__.") else file)
+            if not any(place and beneath(real, place) for place in known):
+                places[real] = None
+    if script and script in map(os.path.realpath, sys.path):
+        places[script] = None
+    own = own_places()
+    return tuple(ImportPlace(path, script=path == script) for path in places if path != "/" and not any(beneath(path, place) for place in own))
+
+
+def _script_directory() -> str:
+    """The directory that Python put before its search path for this start: the script's, or the one that it was started in."""
+    if sys.flags.safe_path:
+        return ""
+    main = sys.modules.get("__main__")
+    file = getattr(main, "__file__", None)
+    try:
+        return os.path.realpath(os.getcwd() if file is None or getattr(main, "__spec__", None) is not None else os.path.dirname(os.path.realpath(file)))
+    except FileNotFoundError:  # the directory was removed
+        return ""
+
+
+def _users_packages() -> tuple[str, ...]:
+    """The packages of the person, which Python would import from if they were there."""
+    return (site.getusersitepackages(),) if site.ENABLE_USER_SITE else ()
+
+
+def own_code() -> tuple[str | ImportPlace, ...]:
+    """Both."""
+    return (*own_places(), *own_imports())
+
+
+@cache
+def made_later() -> tuple[str, ...]:
+    """Of the places that it imports from those that were not there at first, which no sandbox can keep."""
+    return tuple(one.path for one in own_imports() if not os.path.lexists(one.path))
+
+
 def keep_hooks(files: Iterable[str]) -> None:
     """Have every sandbox of this process keep these files of hooks, which run outside of every sandbox as the agent itself does."""
     _hooks.update(files)
 
 
 def protected_places(workspace: str) -> tuple[str, ...]:
-    """What no call with this workspace may change: files of hooks, and `own_places`, of an environment in which the workspace itself lies its own parts."""
-    return (*(path for place in own_places() for path in kept_in(place, workspace)), *sorted(_hooks))
+    """What no call with this workspace may change: files of hooks, `own_imports`, and `own_places`, of an environment in which the workspace itself lies its
+    own parts."""
+    parts = (path for place in own_places() for path in kept_in(place, workspace))
+    return (*parts, *kept_imports(own_imports(), workspace), *sorted(_hooks))
 
 
 def is_hook(path: str) -> bool:

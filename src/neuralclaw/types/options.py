@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from .actions import Origin, Who
+from .own_parts import ImportPlace
 from .risk import Decision, Power, Risk, Tier, Trust
 
 ApprovalsMode = Literal["ask", "none", "park", "auto"]
@@ -139,6 +140,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """Names of the stored secrets, which calls may be given by reference."""
     own_places: tuple[str, ...] = ()
     """The program of the agent itself, absolute and real: read and never written, unless the workspace lies there."""
+    own_imports: tuple[ImportPlace, ...] | msgspec.UnsetType = msgspec.UNSET
+    """Where the agent's program imports from besides these: `PYTHONPATH`, what `.pth` files name, editable installations."""
     hook_files: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
     """Files of the owner's hooks, which no call changes. Unset where there are none, so that the policy is the one of earlier versions."""
     home_dir: str = ""

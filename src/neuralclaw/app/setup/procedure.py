@@ -15,7 +15,7 @@ from ...config.save import save
 from ...errors import ConfigError, LLMError
 from ...plugins import load
 from ...safety.gate import PolicyGate
-from ...sandbox.own_code import own_places
+from ...sandbox.own_code import own_code
 from ...sandbox.system_facts import SystemFacts
 from ...types.messages import Failure, Finished, ModelReply, Notice, Request, Retrying, UserMessage
 from ..capabilities import Capabilities
@@ -238,7 +238,7 @@ def absolute(path: str, person_home: str) -> str:
 def gate_of(loaded: config.LoadedSettings) -> PolicyGate:
     """A gate for standing grants, and for where a download is redirected, of a home that need not exist yet."""
     data = config.data_places(loaded.home, loaded.env)
-    policy = config.policy(loaded.settings, own_data=data, person_home=loaded.env.get("HOME", ""), own=own_places())
+    policy = config.policy(loaded.settings, own_data=data, person_home=loaded.env.get("HOME", ""), own=own_code())
     return PolicyGate(policy, SystemFacts(policy, loaded.env.get("PATH", "")), SystemClock(), read_command)
 
 

@@ -7,8 +7,10 @@ from typing import Literal
 import msgspec
 
 from ...types.datafile import damaged, read_data_file
+from ..own_code import made_later
 
 FILE = "sandbox/tables/run_later.json"
+_AGENT = "the agent itself"
 HEAD = "HEAD"
 """A file of this name makes a repository of a directory that has `objects` and `refs`: git then follows the settings and hooks beside it."""
 PlaceScope = Literal["git", "anywhere", "repository", "root", "named"]
@@ -58,11 +60,13 @@ def place_names() -> PlaceNames:
 
 @cache
 def top_names(root: str) -> dict[str, str]:
-    """Names at the top of this place to write, and who runs what lies there: where it is the `.config` of a home itself, `autostart` stands there too."""
+    """Names at the top of this place to write, and who runs what lies there: where it is the `.config` of a home itself, `autostart` stands there too. A place
+    that the agent imports from and that was not there when it started is one: no sandbox can keep what is not there."""
     names, beneath = place_names().root, root.lower() + "/"
     heads = {name: [name[: at + 1] for at, letter in enumerate(name) if letter == "/"] for name in names}
     inside = {name.removeprefix(head): who for name, who in names.items() for head in heads[name] if beneath.endswith("/" + head)}
-    return {**names, **inside}
+    made = [path[len(root) + 1 :] for path in made_later() if path.startswith(f"{root}/")]
+    return {**names, **inside, **{name: _AGENT for one in made for name in (one, one.lower())}}
 
 
 def named_place(path: str) -> bool:

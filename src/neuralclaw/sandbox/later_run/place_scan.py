@@ -183,7 +183,7 @@ class PlaceScan:
             deep = {name for name in self._at_top if "/" in name and os.path.lexists(f"{path}/{name}")}
             directories |= {name for name in deep if os.path.isdir(f"{path}/{name}") and not os.path.islink(f"{path}/{name}")}
             places |= deep
-            racy = racy or ".config" in entries or ".local" in entries  # these stand deeper: this directory does not tell of them
+            racy = racy or any(name.partition("/")[0] in entries for name in self._at_top if "/" in name)  # these stand deeper: it does not tell of them
         ctime = _NEVER if racy else now.st_ctime_ns
         whole, tops = (tuple(sorted(one)) for one in (places & directories, places - directories))
         return PlaceDirectory(kind, now.st_ino, now.st_mtime_ns, ctime, tuple(sorted(below)), whole, tops)
