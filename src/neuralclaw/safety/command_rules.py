@@ -26,6 +26,8 @@ COVERED = "undo.covers"
 """The rule by which a command counts as reading: what it writes stays in the workspace and can be undone, and it has no network."""
 UNCONFINED = "shell.unconfined"
 """The rule by which lines for a shell, and programs that do more than read, ask where no sandbox holds them."""
+UNCLEAR = "shell.unclear"
+"""The rule by which what is not understood asks where no sandbox holds it; no mode, grant or rule of the owner answers it."""
 REFUSED_PLACE = "network.refused"
 """The rule by which a command is refused that needs a place to which the outbound proxy never leads."""
 EXACT = frozenset("chgrp chmod chown cp ln mkdir mv rm rmdir sed shred tee touch truncate unlink".split())
@@ -57,6 +59,12 @@ def judge(findings: Findings, action: Action, policy: Policy, analysis: Analysis
     _form(findings, policy, line, held=held)
     if sheet.unconfined and not (line.by_argv and only_reads):
         findings.ask(UNCONFINED, "no sandbox holds commands here, so only one program that reads, without a shell, runs without a question")
+        if line.broken or not line.understood:
+            findings.ask(
+                UNCLEAR,
+                "no sandbox holds commands here, and what this one does cannot be worked out, so only a person's yes to it runs it",
+                "the same in plain commands, or a sandbox: neuralclaw doctor says what it needs",
+            )
     own_commands.judge(findings, line, sheet)
     _programs_outside(findings, action, policy, sheet)
     if in_data_home(action.workspace, policy, action.workspace):

@@ -98,6 +98,9 @@ def _shell(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandO
         state.block(blocks.block("block.download_run", what=name))
     if not script.known or simple.fed:
         unresolved(state, simple, name)
+    if simple.via[-1:] == ("xargs",):  # how the input is split is not followed
+        state.understood = False
+        state.parse(" ".join(word.text for word in args[place:]), simple, name)
     scene = simple.scene.outside(variables=False)
     positional(scene, args[place + 1 :])
     return state.parse(script.text, msgspec.structs.replace(simple, scene=scene), f"{name} -c")
@@ -111,7 +114,7 @@ def _eval(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandOu
         if simple.stdin is not None and (simple.stdin.fetched or simple.stdin.decoded):
             state.block(blocks.block("block.download_run", what=name))
         unresolved(state, simple, name)
-    words = args[:1] if name == "trap" else args
+    words = args[[w.text for w in args[:1]] == ["--"] :][:1] if name == "trap" else args
     return state.parse(" ".join(w.text for w in words), simple, name)
 
 
