@@ -11,7 +11,7 @@ from ..types.facts import FactSheet, PathFact, PathOp
 from ..types.options import Policy
 from ..types.risk import Decision, Power, Risk, Sink, Tier
 from ..types.urls import place_of
-from . import own_commands, owner_rules
+from . import git_repositories, own_commands, owner_rules
 from .analysis import Analysis
 from .command_line import CommandLine, SimpleCommand
 from .findings import Findings
@@ -54,7 +54,7 @@ def judge(findings: Findings, action: Action, policy: Policy, analysis: Analysis
     if unsure:
         findings.understood = False
         findings.raise_risk(Risk.MEDIUM)
-    only_reads = line.only_reads and not strays and not unsure
+    only_reads = line.only_reads and not strays and not unsure and git_repositories.judge(findings, action, policy, line, sheet)
     held = sheet.undo_covers and not any(c.critical or Power.NETWORK in c.powers for c in line.commands)
     _form(findings, policy, line, held=held)
     if sheet.unconfined and not (line.by_argv and only_reads):

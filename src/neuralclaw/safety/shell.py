@@ -173,7 +173,9 @@ class _CommandLineWalk(ControlFlow):
         result = CommandOutput("")
         for child in node.children:
             if child.is_named:
-                result = result.then(self._walk(child, at))
+                after = child.next_sibling
+                apart = after is not None and after.type == "&"  # it runs in a subshell
+                result = result.then(self._walk(child, msgspec.structs.replace(at, scene=self._copy(at.scene)) if apart else at))
             else:
                 self.plain = False
         return result

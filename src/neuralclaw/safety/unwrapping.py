@@ -12,11 +12,14 @@ from .analysis_state import AnalysisState, ExpandedCommand, call_of, environment
 from .command_line import SimpleCommand
 from .expansion import CommandOutput, ShellScope
 from .paths import directory_in
-from .programs import ACTS, PRIVILEGED, SHELLS
+from .programs import ACTS, BUILTINS, PRIVILEGED, SHELLS
 from .shell_words import ShellWord
 from .wrappers import WRAPPERS, InnerCommand, inner
 
 REMOTE = frozenset({"ssh"})
+BUILTIN = frozenset({"builtin", "command"})
+"""What runs a builtin in the shell itself, so that `cd` behind it moves the shell; what other builtins set is not followed."""
+HARMLESS = frozenset({":", "[", "cd", "echo", "false", "pwd", "test", "true", "type"})
 
 
 def wrapper(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandOutput:
@@ -28,6 +31,7 @@ def wrapper(state: AnalysisState, simple: ExpandedCommand, name: str) -> Command
 
 
 def _wrapped(state: AnalysisState, simple: ExpandedCommand, name: str, found: InnerCommand) -> CommandOutput:
+    shell = simple.scene
     simple = simple if name in ("time", "coproc") else msgspec.structs.replace(simple, scene=simple.scene.outside())
     state.understood &= WRAPPERS[name].plain or name in PRIVILEGED  # these are never LOW, and are told as what they are
     for blocked in blocks.check(call_of(state, simple, name)):
@@ -46,7 +50,11 @@ def _wrapped(state: AnalysisState, simple: ExpandedCommand, name: str, found: In
             return CommandOutput()
     if WRAPPERS[name].joined:
         return state.parse(" ".join(w.text for w in rest), simple, name)
-    return state.run(state, simple.inside(rest, name))
+    output = state.run(state, simple.inside(rest, name))
+    if name in BUILTIN:
+        shell.cwd = simple.scene.cwd
+        state.understood &= name_of(rest[0]) not in BUILTINS or name_of(rest[0]) in HARMLESS
+    return output
 
 
 def _elsewhere(scene: ShellScope, directory: ShellWord) -> ShellScope:
@@ -189,12 +197,14 @@ def _find(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandOu
         if args[place].text in ("-exec", "-execdir", "-ok", "-okdir"):
             end = next((i for i in range(place + 1, len(args)) if args[i].text in (";", "+")), len(args))
             words: list[ShellWord] = []
-            for word in args[place + 1 : end]:
-                if word.text == "{}" and words:
-                    words += starts
-                else:  # in the name of a program, or in code, the name that is found may be anything
-                    words.append(word if "{}" not in word.text else msgspec.structs.replace(word, known=False))
+            passed_on = place + 1 < end and (name_of(args[place + 1]) in SPECIAL or name_of(args[place + 1]) in WRAPPERS)
+            for word in args[place + 1 : end]:  # in the name of a program, in code, and in what is handed on, the name that is found may be anything
+                given = starts if word.text == "{}" and words else [word]
+                whole = word.text == "{}" and words and not passed_on
+                words += given if whole or "{}" not in word.text else [msgspec.structs.replace(one, known=False) for one in given]
             simple = msgspec.structs.replace(simple, scene=simple.scene.outside())
+            if args[place].text.endswith("dir"):  # it runs where the file lies
+                simple.scene.cwd = None
             spread = any(w.text == "{}" for w in args[place + 1 : end])
             state.run(state, simple.inside(words or [ShellWord("", known=False)], f"find {args[place].text}", spread=spread, stdin=None))
             place = end
