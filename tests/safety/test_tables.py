@@ -11,7 +11,7 @@ import pytest
 
 from neuralclaw import safety
 from neuralclaw.errors import ConfigError
-from neuralclaw.safety import blocks, git, interpreters, network, programs, ran_files, reading_programs, rule_words, running_options, wrappers
+from neuralclaw.safety import blocks, git, interpreters, network, possible_powers, programs, ran_files, reading_programs, rule_words, running_options, wrappers
 from neuralclaw.types.datafile import by_name, decode_table, read_data_file
 from neuralclaw.types.risk import Risk
 
@@ -22,6 +22,7 @@ pytestmark = pytest.mark.anyio
 PLACE = Path(safety.__file__).parent / "tables"
 KINDS: dict[str, Any] = {
     "blocks.json": blocks.Blocks,
+    "deleting.json": possible_powers.DeletingTable,
     "git.json": git.GitTable,
     "global_options.json": rule_words.GlobalOptionsTable,
     "interpreters.json": interpreters.NameSet,
