@@ -9,6 +9,7 @@ import msgspec
 from ..types.datafile import by_name, damaged, read_data_file
 from ..types.risk import Risk
 from .awk_script import awk_only_reads
+from .lazy_regex import lazy_pattern
 from .nameset import Examples, NonEmptyNames
 from .sed_script import sed_only_reads
 from .shell_words import ShellWord
@@ -18,6 +19,10 @@ SCRIPTS = {"sed": sed_only_reads, "awk": awk_only_reads}
 """What says whether a script in the language only reads."""
 _OPENS = ("*", "?", "[", "-")
 """What a word begins with that may be an option once its wildcards are replaced by names of files."""
+
+
+_MAY_BE_OPTION = lazy_pattern(r"-[^\d]")
+"""A value that is an option where the option before it takes none, or only a joined one, in some version of the program."""
 
 
 class GivenOptions(msgspec.Struct):
@@ -47,8 +52,8 @@ class Reader(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     (the first is a script in that language, the rest files).
 
     `clusters`: which letters one word may hold: `all`; `flags` (the value of a letter is the next word, never the rest); `none` (each word is one
-    option, which may begin with two dashes). `ends`: its options end at the first operand. `bundled`: the letters of its first word are options without a dash.
-    `refuses`: a word that begins with one of these characters names a file of options, or is an option. `needs`: without one of these options it writes.
+    option, which may begin with two dashes). `ends`: its options end at the first operand; `no_end`: `--` does not end them. `bundled`: the letters of its
+    first word are options without a dash. `refuses`: a word that begins with one of these characters names a file of options, or is an option. `needs`: without one of these options it writes.
 
     Of options by name: the value of `files` is a file that is read; with `unnamed` it reads files that the line does not name, or through links; `patterns`
     give the pattern or script, so that every operand is a file; with `changes` it writes its operands. `imports`: words of the program's language with which
@@ -68,6 +73,7 @@ class Reader(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     long_valued: frozenset[str] = frozenset()
     clusters: Literal["all", "flags", "none"] = "all"
     ends: bool = False
+    no_end: bool = False
     bundled: bool = False
     refuses: str = ""
     needs: frozenset[str] = frozenset()
@@ -96,7 +102,7 @@ class Reader(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             elif ended or not text.startswith("-") or text == "-":
                 found.operands.append(word)
                 ended |= self.ends
-            elif text == "--":
+            elif text == "--" and not self.no_end:
                 ended = True
             else:
                 place += self._take(found, word, args[place:])
@@ -111,6 +117,8 @@ class Reader(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         taken = 0
         for name, value, takes in options:
             given = behind[0] if takes and behind else value
+            if takes and given is not None and not self.prints and _MAY_BE_OPTION.match(given.text):
+                found.refused.append(given.shown)
             found.options.append((name, given))
             taken += bool(takes and behind)
         found.values += behind[:taken] or ([word] if not taken else [])
