@@ -53,7 +53,8 @@ class Reader(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     `clusters`: which letters one word may hold: `all`; `flags` (the value of a letter is the next word, never the rest); `none` (each word is one
     option, which may begin with two dashes). `ends`: its options end at the first operand; `no_end`: `--` does not end them. `bundled`: the letters of its
-    first word are options without a dash. `refuses`: a word that begins with one of these characters names a file of options, or is an option. `needs`: without one of these options it writes.
+    first word are options without a dash. `refuses`: a word that begins with one of these characters names a file of options, or is an
+    option. `needs`: without one of these options it writes.
 
     Of options by name: the value of `files` is a file that is read; with `unnamed` it reads files that the line does not name, or through links; `patterns`
     give the pattern or script, so that every operand is a file; with `changes` it writes its operands. `imports`: words of the program's language with which
