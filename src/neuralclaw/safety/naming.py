@@ -34,6 +34,7 @@ _READING = frozenset(
     "find read search look summarise summarize list show get fetch check see explain translate compare count print describe display analyse analyze review"
     " identify determine extract know learn hear remember recall discuss mention research examine investigate figure watch view note compute calculate".split()
 )
+_SUBORDINATE = frozenset("if before after when whether how why what who whom whose where while because although though once ok okay".split())
 _BEFORE_VERB = frozenset("and then please to you also or so just , ; kindly now finally first next but ) : afterwards -".split())
 _POLITE = frozenset("let's let’s lets hey hi hello please ok okay yes well now then so thanks great also".split())
 _LEADS = frozenset("to with at in on into onto for via as named called titled entitled labelled labeled saying cc bcc".split())
@@ -128,10 +129,19 @@ def _is_ordered(before: list[str], at: int, action: str) -> bool:
             if word in _READING or (word in ("tell", "give", "send", "let", "mail", "email", "ask", "remind") and told in ("me", "us")):
                 return False
             if word in _DOING | _REMOVING:
-                return (word in _REMOVING) == _takes_away(action)
+                return not _is_subordinate(before, at) and (word in _REMOVING) == _takes_away(action)
         if (_is_defined(before, at) and before[at - 1].lower() in _MONEY) or (at == 0 and word == "but"):
             return True
         at -= 1
+    return False
+
+
+def _is_subordinate(before: list[str], at: int) -> bool:
+    """Whether the verb stands in a clause that says when, whether or why, and orders nothing: `before you write to`, `if you write to`."""
+    while at and before[at - 1].lower() not in (",", ";", ":", "and", "then"):
+        at -= 1
+        if before[at].lower() in _SUBORDINATE:
+            return True
     return False
 
 

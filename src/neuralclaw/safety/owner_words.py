@@ -61,6 +61,10 @@ _TAKEN_BACK = lazy_pattern(
 """A sentence that takes back the one before."""
 _REQUEST = lazy_pattern(r"\b(?:please|(?:can|could|would|will)(?:n['’]t)?\s+you|i(?:['’]d|\s+would)\s+like\s+you)\b", re.IGNORECASE)
 """Words that make a question a request."""
+_QUESTION = lazy_pattern(
+    r"\W*(?:is|are|was|were|does|did|have|has|had|should|shall|who|whom|whose|what|why|how|which|may|might|(?:when|where)\b[^,]*$)\b", re.IGNORECASE
+)
+"""How a question begins, with its mark or without."""
 _RUN = r"(?:run|execute|start|launch|invoke)\s+(?:the\s+|this\s+)?(?:shell\s+)?(?:command\s*:?\s*)?"
 _RUNS_BEFORE = lazy_pattern(rf"(?:^|\b(?:and|then|please|to|you|also|now)\s+|,\s*){_RUN}$", re.IGNORECASE)
 _RUNS_LINE = lazy_pattern(
@@ -116,7 +120,8 @@ class OwnerWords:
             if self._sentences and _TAKEN_BACK.fullmatch(sentence):
                 self._sentences.pop()
             kept = _EXCLUDED.sub(" ", sentence)
-            self._sentences.append(TypedSentence(" ".join(kept.split()), sentence.rstrip().endswith("?") and _REQUEST.search(sentence) is None))
+            asks = (sentence.rstrip().endswith("?") or _QUESTION.match(sentence) is not None) and _REQUEST.search(sentence) is None
+            self._sentences.append(TypedSentence(" ".join(kept.split()), asks))
 
     def name(self, value: str | int | float) -> bool:
         """Whether the owner named this value: the same number, the same address, or the same words with no other letter, digit or part of an address

@@ -55,6 +55,22 @@ _TEXT_VERBS = (
 )
 _ABOUT = lazy_pattern(rf"\b(?:{_TEXT_VERBS})\b[^.!?\n]{{0,80}}[:：](?=\s+(?!https?://|www\.))", re.IGNORECASE)
 """What is said about a text, with the text behind the colon."""
+_LABEL = lazy_pattern(r"(?:^|(?<=[.!?]\s)|(?<=\n))[ \t]*(?P<head>[^.!?:：\n]{1,400})[:：](?=\s+(?!https?://|www\.)\S)")
+"""What stands before a colon at the beginning of a sentence: an order, a noun with its value, or who says what follows."""
+_ORDERS = lazy_pattern(
+    r"(?:(?:please|also|then|and|now|next|first|finally|hi|hey|hello|ok|okay|can|could|would|will|you)\W+)*(?:write|send|tell|post|pay|transfer|create|add|make|update"
+    r"|set|use|do|perform|complete|execute|carry|follow|run|change|save|put|reply|invite|schedule|share|forward|visit|open|go|find|get|fetch|search|book|reserve"
+    r"|delete|remove|buy|order|call|ask|remind|notify|inform|give|let|plan|prepare|i\s+(?:want|need|would)|there|here)\b",
+    re.IGNORECASE,
+)
+_LABELS = lazy_pattern(
+    r"(?:.*\s)?(?:tasks?|to-?dos?|notes?|steps?|requests?|orders?|jobs?|questions?|p\.?s|urgent|important|reminder|please|also|next|first|following|check|address|addresses"
+    r"|e?-?mail|account|iban|recipients?|number|phone|title|name|subject|filename|file|channel|user|username|password|street|city|amount|price|url|website|link|path|id|is|are)",
+    re.IGNORECASE,
+)
+"""Labels of the owner's own text."""
+_SIGNATURE = lazy_pattern(r"^-- ?$", re.MULTILINE)
+"""What a mail has before its signature: the message is one that was pasted."""
 _PRIVATE_USE = lazy_pattern("[\ue000-\uf8ff]")
 
 
@@ -70,7 +86,7 @@ class OwnText(msgspec.Struct, frozen=True):
 def own_text(message: str) -> OwnText:
     """The own text of a message; nothing where its marks of quotation are not certain."""
     text = _without_lines(_PRIVATE_USE.sub(" ", message.replace("\r\n", "\n").replace("\r", "\n")))
-    text = text[: _pasted_from(text)]
+    text = "" if _SIGNATURE.search(text) else text[: _pasted_from(text)]
     quotations: list[str] = []
     parts: list[str] = []
     begin = 0
@@ -109,6 +125,11 @@ def _pasted_from(text: str) -> int:
     found = [one.start() for one in (_TAG.search(text),) if one is not None]
     if (about := _ABOUT.search(text)) is not None:
         found.append(about.end())
+    for label in _LABEL.finditer(text):
+        head = label["head"].strip()
+        if _ORDERS.match(head) is None and _LABELS.fullmatch(head) is None:
+            found.append(label.end())
+            break
     for one in _PASTED.finditer(text):
         if _TOLD.search(text[: one.end()]) is None:
             found.append(one.start() if not one[0].endswith("\n") else one.end())

@@ -30,13 +30,13 @@ _SAID = lazy_pattern(
 _KEY = lazy_pattern(r"-----BEGIN [A-Z ]*PRIVATE KEY-----|\b(?:sk-|ghp_|gho_|github_pat_|glpat-|xox[abprs]-|AKIA|AIza)[\w-]{12,}")
 _DIGIT_WORDS = {word: str(number) for number, word in enumerate("zero one two three four five six seven eight nine".split())}
 _SPELLED_DIGIT = lazy_pattern(rf"\b(?:{'|'.join(_DIGIT_WORDS)}|oh)\b", re.IGNORECASE)
-_SPREAD = lazy_pattern(r"\d(?:[^\w\n]{0,3}_?[^\w\n]{0,3}\d){12,}")
+_SPREAD = lazy_pattern(r"\d(?:(?:[^\w\n]{0,3}_[^\w\n]{0,3}|[^\w\n]{0,4})\d){12,}")
 """Digits with marks between them."""
 _CARD = (13, 19)
 """Digits of the number of a card (ISO/IEC 7812)."""
 _ENCODED = lazy_pattern(r"[A-Za-z0-9+/_-]{12,}={0,2}")
 _HEX = lazy_pattern(r"(?:[0-9A-Fa-f]{2}){8,}")
-_MOST = 200
+_MOST = 5_000
 """Encoded pieces of a text that are decoded."""
 
 
