@@ -14,6 +14,8 @@ from .lazy_regex import lazy_pattern
 
 FIRST_MARK = 0xE000
 """Quotations stand in the own text as one sign each, from the Unicode private use area."""
+LONGEST_READ = 50_000
+"""Characters of a message that are looked at; text of its sender does not begin behind them."""
 MOST = 200
 """Quotations of a message; one with more is pasted."""
 
@@ -27,7 +29,7 @@ _PAIRS = {
 _MARKS = frozenset("".join(_PAIRS) + "".join(_PAIRS.values()) + "′″‴‵‶")
 _SPACED = frozenset("「『｢《〈〝")
 """Marks of scripts that put no space around a quotation."""
-_FENCE = lazy_pattern(r"[ \t]*(?:[>|*+-]|\d+[.)])?[ \t]*(`{3,}|~{3,})[^`\n]*")
+_FENCE = lazy_pattern(r"[ \t]*(?:(?:[>|*+-]|\d+[.)])[ \t]*)?(`{3,}|~{3,})[^`\n]*")
 _INDENTED = lazy_pattern(r"(?: {4}|\t| {1,3}\t)[ \t]*\S")
 _CITED = lazy_pattern(r"\s*[>＞|｜¦│┃❯›»]")
 _TAG = lazy_pattern(
@@ -41,7 +43,7 @@ _HEADERS = (
 )
 _PASTED = lazy_pattern(
     rf"^[ \t*_]*(?:{_HEADERS})[*_]*[ \t]*[:：].*\S"  # a header of a mail
-    r"|^[ \t]*[-_=*#~—–]{2,}.*\w.*[-_=*#~—–]{2,}"  # ---- Forwarded message ----
+    r"|^[ \t]*[-_=*#~—–]{2,}[^\n]*[-_=*#~—–]{2,}[ \t]*$"  # ---- Forwarded message ----
     r"|^[ \t]*[-_=*~—–]{3,}[ \t]*$"  # a line that separates
     r"|\b(?:forwarded|original|quoted)\s+(?:message|mail|e-mail|text)\b|\bfwd?:"
     r"|\b(?:wrote|writes|written|said|says|states|stated|reads|schrieb|sagt|écrit|dit|escribió|dice|scritto|escreveu|schreef|skrev)\b[^.!?\n]{0,80}[:：]"
@@ -85,7 +87,7 @@ class OwnText(msgspec.Struct, frozen=True):
 
 def own_text(message: str) -> OwnText:
     """The own text of a message; nothing where its marks of quotation are not certain."""
-    text = _without_lines(_PRIVATE_USE.sub(" ", message.replace("\r\n", "\n").replace("\r", "\n")))
+    text = _without_lines(_PRIVATE_USE.sub(" ", message[:LONGEST_READ].replace("\r\n", "\n").replace("\r", "\n")))
     text = "" if _SIGNATURE.search(text) else text[: _pasted_from(text)]
     quotations: list[str] = []
     parts: list[str] = []
@@ -131,7 +133,7 @@ def _pasted_from(text: str) -> int:
             found.append(label.end())
             break
     for one in _PASTED.finditer(text):
-        if _TOLD.search(text[: one.end()]) is None:
+        if _TOLD.search(text[max(0, one.end() - 300) : one.end()]) is None:
             found.append(one.start() if not one[0].endswith("\n") else one.end())
             break
     return min(found, default=len(text))
