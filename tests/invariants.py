@@ -40,6 +40,7 @@ STANDING = {
     "undo.nothing-lost": "Undo and redo overwrite no later edit, and remove nothing that they cannot bring back.",
     "claims.marked": "An answer that says something was done which no finished call of its turn backs is marked in its end.",
     "flow.no-widening": "Content of external origin never widens what is allowed without the user's word.",
+    "flow.own-words": "What the owner quotes, pastes or only mentions names nothing, and every argument of an action with a sink is to be named.",
     "flow.labels-join": "Labels join, never drop, also through files.",
     "flow.private-kinds": "A value of a private kind leaves in no text that the owner did not type it for, and in no address, unasked.",
     "flow.links-of-others": "After private data was read, an address that the model composed is not fetched unasked.",

@@ -10,8 +10,7 @@ from urllib.parse import unquote
 
 from ..types.actions import ReadValues
 from .findings import Findings
-from .owner_words import amount
-from .value_spellings import normal
+from .value_spellings import amount, normal
 
 RULE = "flow.value"
 NAMED = 3

@@ -17,6 +17,37 @@ _MAIL = lazy_pattern(r"([^\s@<>\"(),:;\[\]\\]+)@([\w-]+(?:\.[\w-]+)+)")
 _PHONE = lazy_pattern(r"(?<![\w.,/:+-])(?:\+|\(|0)[\d ()/.-]{5,}\d(?!\w|[.,]\d)")
 _DATE = lazy_pattern(r"\d{4}-\d\d?-\d\d?|\d\d?[./]\d\d?[./]\d{2,4}")
 _ENCODED = lazy_pattern(r"%[0-9A-Fa-f]{2}")
+_AMOUNT = r"\d[\d,.' ]*\d|\d"
+_NUMBERS = lazy_pattern(rf"(?<![\w.,:/])(?<!\d[-–])(?:{_AMOUNT})(?![\w]|[.,:/–-]\d)")
+"""Amounts and counts. What stands in a date, a time or a version is none."""
+_GROUPED = lazy_pattern(r"\d{1,3}([,.' ])\d{3}(?:\1\d{3})*(?:[.,]\d+)?")
+_ADDRESS = lazy_pattern(
+    r"[a-z][a-z0-9+.-]*://[^\s<>\"'()\[\]]+"  # an address of the web
+    r"|(?<![\w.@-])www\.[^\s<>\"'()\[\]]+"
+    r"|(?<!\w['!#$&*=?^`{|}~])(?<![\w.+%-])[\w.+%-]+@[\w-]+(?:\.[\w-]+)+"  # of mail
+    r"|(?<!\w)[a-z]{2}\d{2}(?: ?[a-z0-9]{4}){3,7}(?: ?[a-z0-9]{1,3})?(?!\w)"  # of an account (ISO 13616)
+    r"|(?<![\w+])\+\d[\d ()/-]{6,}\d(?!\w)",  # a telephone number
+    re.IGNORECASE,
+)
+_ENDS = ".,;:!?)]}'\""
+_AMBIGUOUS = lazy_pattern(r"\d{1,3}\.\d{3}")
+"""A thousand with its mark, or one with three decimals."""
+_CURRENCY = "$€£¥ "
+_ENDS = ".,;:!?)]}'\""
+_CURRENCIES = lazy_pattern(r"[$€£¥]|\b(?:eur|usd|gbp|chf|jpy|euros?|dollars?|pounds?|yen|francs?|[a-z]{3})\b")
+_SAME_CURRENCY = {
+    "€": "eur",
+    "euro": "eur",
+    "euros": "eur",
+    "$": "usd",
+    "dollar": "usd",
+    "dollars": "usd",
+    "£": "gbp",
+    "pound": "gbp",
+    "pounds": "gbp",
+    "¥": "jpy",
+    "yen": "jpy",
+}
 _DIGITS = (7, 15)
 """Of a telephone number (ITU-T E.164), at least and at most."""
 
@@ -88,3 +119,53 @@ def _phone(text: str) -> str:
     if not least <= len(digits) <= most or not digits.isascii():
         return ""
     return f"phone +{digits.removeprefix('00')}" if text.startswith("+") or digits.startswith("00") else f"phone {digits}"
+
+
+def address_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Where addresses of the web and of mail, accounts, host names and telephone numbers stand in a text."""
+    for pattern in (_ADDRESS, _PHONE, _HOST):
+        for found in pattern.finditer(text):
+            yield found.start(), found.start() + len(found[0].rstrip(_ENDS))
+
+
+def addresses(text: str) -> Iterator[str]:
+    """Addresses of the web, of mail, of accounts and telephones in a text."""
+    for found in _ADDRESS.finditer(text):
+        yield found.group().rstrip(_ENDS)
+
+
+def bare_address(address: str) -> str:
+    """An address without what may be there or not: its last slash, and spaces in the number of an account."""
+    text = normal(address).rstrip("/")
+    return text if "/" in text or "@" in text else text.replace(" ", "")
+
+
+def numbers_in(text: str) -> Iterator[re.Match[str]]:
+    """Where amounts and counts stand in a text. What stands in a date, a time or a version is none."""
+    yield from _NUMBERS.finditer(text)
+
+
+def amount(text: str) -> str | None:
+    """The number that a text is, in one spelling, whatever its currency and the marks between thousands; None where it is none."""
+    plain = re.sub(r"(?i)^(?:eur|usd|gbp|chf|jpy)\b|\b(?:eur|usd|gbp|chf|jpy|euros?|dollars?|pounds?|yen|francs?)$", "", text.strip(_CURRENCY)).strip(_CURRENCY)
+    negative, plain = plain.startswith("-"), plain.removeprefix("-")
+    if re.fullmatch(_AMOUNT, plain) is None:
+        return None
+    if grouped := _GROUPED.fullmatch(plain):
+        plain = plain.replace(grouped.group(1), "") if grouped.group(1) != "." or plain.count(".") > 1 or "," in plain else plain
+    plain = plain.replace(",", ".")
+    if re.fullmatch(r"\d+(?:\.\d+)?", plain) is None:
+        return None
+    whole, _, part = plain.partition(".")
+    return ("-" if negative else "") + (whole.lstrip("0") or "0") + (f".{part}".rstrip("0").rstrip("."))
+
+
+def typed_amount(text: str) -> str | None:
+    """The number that a person typed; None too where it can be read in two ways, as `1.000`."""
+    return None if _AMBIGUOUS.fullmatch(text.strip()) else amount(text)
+
+
+def currency_of(text: str) -> str:
+    """The currency that stands beside a number, "" for none."""
+    found = _CURRENCIES.search(text.lower())
+    return _SAME_CURRENCY.get(found[0], found[0]) if found else ""
