@@ -147,17 +147,24 @@ async def _batch(args: argparse.Namespace, given: dict[str, Any]) -> int:
     return 0
 
 
+def _line(line: str) -> Any:
+    """What a line of a batch says. Raises `UsageError`."""
+    try:
+        return msgspec.json.decode(line)
+    except msgspec.DecodeError as error:
+        raise UsageError(
+            f"the line is not JSON: {str(error).partition(': ')[2] or error}", hint='a line is one JSON object: {"id": 1, "command": "ls"}'
+        ) from None
+
+
 async def _one(desk: VerbCaller, line: str, given: dict[str, Any]) -> dict[str, Any]:
     """The verdict on one line with its `id`. Whatever fails means forbid, and the next line is read."""
     name: Any = None
     try:
-        asked = msgspec.json.decode(line)
+        asked = _line(line)
         if not isinstance(asked, dict):
             raise UsageError("a line must be one JSON object")
         name = asked.pop("id", None)
-        unknown = [key for key in asked if key not in (*_TARGETS, *_CONTEXT)]
-        if unknown:
-            raise UsageError(f"unknown field {unknown[0]!r}")
         own = {n: v for n, v in given.items() if n not in _BOUND or not any(t in asked for t in _TARGETS)}
         verdict = output.plain(await desk.do("policy.explain", **{**own, **asked}))
     except Exception as error:  # a named guard: any failure inside is forbid
