@@ -55,6 +55,8 @@ PARTS = {
     "config.verbs": "neuralclaw.app.config_verbs:ConfigVerbs",
     "policy_file": "neuralclaw.config.policyfile:check",
     "policy.simulate": "neuralclaw.app.simulation.simulated_policy:simulate",
+    "policy.suggest": "neuralclaw.app.simulation.rule_suggestions:suggest",
+    "policy.suggested": "neuralclaw.app.simulation.simulation_text:suggestion_lines",
     "policy.selection": "neuralclaw.app.simulation.simulated_policy:selection",
     "policy.simulated": "neuralclaw.app.simulation.simulation_text:simulation_lines",
     "shell": "neuralclaw.safety.shell:analyse",

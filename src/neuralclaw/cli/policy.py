@@ -213,6 +213,25 @@ def _simulate(args: argparse.Namespace) -> int:
     return 0
 
 
+def _suggest_options(parser: argparse.ArgumentParser) -> None:
+    _selection_options(parser)
+    parser.add_argument("--least", metavar="N", type=count, default=3, help="yeses before something is suggested (3)")
+    with_json(parser)
+
+
+def _suggest(args: argparse.Namespace) -> int:
+    found = _ask(args, "policy.suggest", **{name: getattr(args, name) for name in ("session", "since", "limit", "least")})
+    if args.json:
+        output.json_line(found)
+        return 0
+    told, screen = output.err(), output.out()
+    for line, style in load("policy.suggested")(found):
+        told.line(line, style)
+    for line in found["yaml"].splitlines():
+        screen.line(line)
+    return 0
+
+
 def _rules(args: argparse.Namespace) -> int:
     rules = _ask(args, "policy.rules")
     if args.json:
@@ -245,6 +264,13 @@ COMMANDS = (
         example="neuralclaw policy simulate rules.yaml --since 7d",
         run=_simulate,
         options=_simulate_options,
+    ),
+    Command(
+        "policy suggest",
+        "Suggest rules that would have spared questions you answered with yes. Applies nothing.",
+        example="neuralclaw policy suggest > more.yaml",
+        run=_suggest,
+        options=_suggest_options,
     ),
     Command("policy rules", "The rules in force.", example="neuralclaw policy rules --json", run=_rules, options=with_json),
 )
