@@ -57,6 +57,7 @@ PARTS = {
     "policy.simulate": "neuralclaw.app.simulation.simulated_policy:simulate",
     "policy.suggest": "neuralclaw.app.simulation.rule_suggestions:suggest",
     "policy.suggested": "neuralclaw.app.simulation.simulation_text:suggestion_lines",
+    "policy.rule_lines": "neuralclaw.app.simulation.simulation_text:rule_lines",
     "policy.selection": "neuralclaw.app.simulation.simulated_policy:selection",
     "policy.simulated": "neuralclaw.app.simulation.simulation_text:simulation_lines",
     "shell": "neuralclaw.safety.shell:analyse",

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from .program import PYTHON, Claw, Ran
 
@@ -212,3 +213,28 @@ async def test_the_rules_of_the_owner_and_the_built_in_ones_have_the_same_fields
     assert "tier.execute" in shown[0]["silences"]
     assert not shown[1]["silences"]
     assert all(rule.keys() == shown[0].keys() for rule in shown)
+    told = (await claw("policy", "rules")).out
+    assert told.startswith('- id: owner.tests\n  decision: allow\n  command: "make test"\n  # answers ')
+    assert '- id: owner.push\n  decision: ask\n  alternative: "wait"\n  command: "git push"\n' in told
+    assert '- id: path.outside\n  decision: ask\n  reason: "' in told
+    read = yaml.safe_load(told)
+    assert [one["id"] for one in read] == [rule["id"] for rule in shown]
+    assert all({"id", "decision"} <= one.keys() for one in read)
+
+
+async def test_the_decision_that_a_built_in_rule_shows_is_what_happens(claw: Claw) -> None:
+    told = {rule["id"]: rule["decision"] for rule in (await claw("policy", "rules", "--json")).json}
+    asked = [
+        {"id": "path.outside", "path": "/srv/x", "op": "write"},
+        {"id": "path.outside", "path": "/srv/x", "op": "read"},
+        {"id": "path.outside", "command": "touch /srv/x"},
+        {"id": "path.secrets", "path": str(Path(claw.env["HOME"]) / ".ssh" / "id_rsa"), "op": "read"},
+        {"id": "path.later_run", "path": ".envrc", "op": "write"},
+        {"id": "url.refused", "url": "ftp://a.example/"},
+        {"id": "url.address", "url": "http://10.0.0.1/"},
+        {"id": "shell.syntax", "command": "echo 'x"},
+        {"id": "block.privilege", "command": "sudo ls"},
+    ]
+    for ran, one in zip((await claw(*EXPLAIN, "--batch", "-", stdin=lines(*asked))).lines, asked, strict=True):
+        found = [rule["decision"] for rule in ran.get("rules", ()) if rule["id"] == one["id"]]
+        assert found[:1] == [told[str(one["id"])]], (one, ran)

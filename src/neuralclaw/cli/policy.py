@@ -236,17 +236,12 @@ def _rules(args: argparse.Namespace) -> int:
     rules = _ask(args, "policy.rules")
     if args.json:
         output.json_line(rules)
-    else:
-        said = [{**rule, "reason": "; ".join(part for part in (_when(rule), rule["reason"]) if part)} for rule in rules]
-        output.table(said, ("id", "decision", "reason"), empty="there are no rules")
+        return 0
+    screen = output.out()
+    for rule in rules:
+        for line in load("policy.rule_lines")(rule):
+            screen.line(line)
     return 0
-
-
-def _when(rule: dict[str, Any]) -> str:
-    """The conditions of a rule, and the questions that it answers, as text."""
-    skipped = ("id", "decision", "reason", "alternative", "silences")
-    conditions = ", ".join(f"{name} {rule[name]}" for name in rule if name not in skipped and rule[name] is not None)
-    return f"{conditions} (answers {', '.join(rule['silences'])})" if rule["silences"] else conditions
 
 
 COMMANDS = (
@@ -272,5 +267,7 @@ COMMANDS = (
         run=_suggest,
         options=_suggest_options,
     ),
-    Command("policy rules", "The rules in force.", example="neuralclaw policy rules --json", run=_rules, options=with_json),
+    Command(
+        "policy rules", "The rules in force, built-in ones too, as a file of rules has them.", example="neuralclaw policy rules", run=_rules, options=with_json
+    ),
 )

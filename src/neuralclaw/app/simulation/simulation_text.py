@@ -4,6 +4,8 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from ...channels.control_characters import exact
 
 Line = tuple[str, str]
@@ -84,3 +86,13 @@ def suggestion_lines(found: Mapping[str, Any]) -> Iterator[Line]:
     yield from damage(found["damaged"])
     for note in found["notes"]:
         yield note, "dim"
+
+
+def rule_lines(rule: Mapping[str, Any]) -> Iterator[str]:
+    """A rule in force as a file of rules writes it; behind it, as a comment, the built-in questions that it answers."""
+    fields = [(name, value) for name, value in rule.items() if value is not None and value != "" and name != "silences"]
+    for number, (name, value) in enumerate(fields):
+        text = str(value) if name in ("id", "decision") else exact(msgspec.json.encode(value).decode())
+        yield f"{'- ' if number == 0 else '  '}{name}: {text}"
+    if rule["silences"]:
+        yield f"  # answers {', '.join(rule['silences'])}"
