@@ -15,7 +15,7 @@ from ..home import Home
 from ..settings_loading import failed_examples
 from .recorded_actions import ActionSelection, RecordedAction, RecordedActions
 from .simulated_policy import NOTES, ActionJudge, run_simulation
-from .suggested_rules import SuggestedRule, named, suggested, yaml_of
+from .suggested_rules import SuggestedRule, named, suggested, written, yaml_of
 
 LEAST = 3
 """Yeses before something is suggested, where nothing else is said."""
@@ -154,7 +154,7 @@ async def suggest(home: Home, chosen: ActionSelection, *, least: int) -> dict[st
     return {
         "questions": found.questions,
         "spared": sum(group.yes for _, group in kept) + sum(group.yes for group in grants),
-        "rules": [{"rule": _plain(rule), "questions": group.yes, "calls": group.calls} for rule, group in kept],
+        "rules": [{"rule": written(rule), "questions": group.yes, "calls": group.calls} for rule, group in kept],
         "grants": [_grant(group) for group in grants],
         "yaml": yaml_of([rule for rule, _ in kept]),
         "simulated": {name: simulated[name] for name in ("judged", "same", "newly")},
@@ -162,10 +162,6 @@ async def suggest(home: Home, chosen: ActionSelection, *, least: int) -> dict[st
         "damaged": {"count": actions.damaged_count, "entries": actions.damaged},
         "notes": [*NOTES, RULES_NOTE],
     }
-
-
-def _plain(rule: OwnerRule) -> dict[str, Any]:
-    return {name: value for name, value in msgspec.to_builtins(rule).items() if value not in (None, "", False, [], ())}
 
 
 def _grant(group: AnsweredQuestions) -> dict[str, Any]:

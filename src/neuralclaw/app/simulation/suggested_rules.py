@@ -122,12 +122,20 @@ def yaml_of(rules: list[OwnerRule]) -> str:
     return "".join(_yaml_rule(rule) for rule in rules) or "[]\n"
 
 
+def written(rule: OwnerRule) -> dict[str, Any]:
+    """The fields of a rule that say something, as a file has them."""
+    said = {field.name for field in msgspec.structs.fields(rule) if field.required or getattr(rule, field.name) != field.default}
+    return {name: value for name, value in msgspec.to_builtins(rule).items() if name in said}
+
+
 def _yaml_rule(rule: OwnerRule) -> str:
-    fields: dict[str, Any] = msgspec.to_builtins(rule)
-    written = [(name, value) for name, value in fields.items() if value not in (None, "", False, [], ())]
-    return "".join(f"{'- ' if number == 0 else '  '}{name}: {_scalar(name, value)}\n" for number, (name, value) in enumerate(written))
+    fields = written(rule).items()
+    return "".join(f"{'- ' if number == 0 else '  '}{name}: {_scalar(name, value)}\n" for number, (name, value) in enumerate(fields))
 
 
 def _scalar(name: str, value: Any) -> str:
     """A value as YAML: names of ours as they are, everything else as JSON, which YAML reads."""
-    return str(value) if name in ("id", "decision", "tool") else msgspec.json.encode(value).decode()
+    if name in ("id", "decision", "tool"):
+        return str(value)
+    text = msgspec.json.encode(value).decode()
+    return "".join(one if one.isprintable() else f"\\U{ord(one):08x}" for one in text)
