@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from .program import PYTHON, Claw, Ran
 
@@ -72,6 +73,8 @@ async def test_a_recorded_call_is_judged_as_its_turn_was_unless_told_otherwise(c
         (["--command", "ls", "--resolve", "x=1.2.3.4"], "--resolve goes with --url"),
         (["--command", "ls", "--label", "extern"], "'extern' is not a label"),
         (["--command", "ls", "--origin", "nobody"], "nobody"),
+        (["--command", "ls", "--soul", "nope"], "there is no soul 'nope'"),
+        (["--command", "ls", "--channel", "telegarm"], "there is no channel 'telegarm'; did you mean 'telegram'?"),
         (["--batch", "file"], "--batch -"),
     ],
 )
@@ -118,6 +121,32 @@ async def test_a_line_of_a_batch_may_carry_every_option_and_the_command_line_giv
     assert ["error" in line for line in ran.lines] == [False, False, False, False, False, True, True]
 
 
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ({"command": "ls", "trust": "super"}, "trust cannot be 'super': it is one of low, medium, high"),
+        ({"command": "ls", "origin": "owners"}, "origin cannot be 'owners': it is one of owner, program, schedule, agent; did you mean 'owner'?"),
+        ({"path": "x", "op": "melt"}, "op cannot be 'melt': it is one of read, list, write, delete"),
+        ({"command": 5}, "command cannot be 5: expected a text, got a whole number"),
+        ({"command": "ls", "label": "external"}, "label cannot be 'external': expected a list, got a text"),
+        ({"command": "ls", "soul": "nope"}, "there is no soul 'nope'"),
+        ({"comand": "ls"}, "unknown field 'comand'; did you mean 'command'?"),
+    ],
+)
+async def test_a_wrong_field_of_a_batch_is_named_with_its_value_and_what_may_stand_there(claw: Claw, line: dict[str, Any], says: str) -> None:
+    ran = await claw(*EXPLAIN, "--batch", "-", stdin=b"x{\n" + lines({"id": "a", **line}))
+    assert ran.lines[0] == {"id": None, "decision": "forbid", "error": "the line is not JSON: invalid character (byte 0)"}
+    assert (ran.lines[1]["id"], ran.lines[1]["decision"]) == ("a", "forbid")
+    assert says in ran.lines[1]["error"]
+
+
+async def test_a_soul_with_a_file_a_rule_or_a_session_is_known(claw: Claw, home: Path) -> None:
+    (home / "souls").mkdir()
+    (home / "souls" / "coder.yaml").write_text("id: coder\n")
+    assert (await claw(*EXPLAIN, "--command", "ls", "--soul", "coder")).code == 0
+    assert "known here: coder" in (await claw(*EXPLAIN, "--command", "ls", "--soul", "codre")).err
+
+
 async def test_a_label_shows_what_content_from_outside_asks_for(claw: Claw) -> None:
     (claw.home / "config.yaml").write_text("tools: {terminal: {sandbox: process}}\n")
     command = ("--command", "python3 x.py", "--trust", "high", "--json")
@@ -141,7 +170,17 @@ async def test_a_policy_file_that_is_not_there_is_wrong_usage(claw: Claw) -> Non
     assert (await claw("policy", "check", "nofile.yaml")).code == 2
     (claw.workspace / "good.yaml").write_text("- {id: a, decision: ask, tool: terminal}\n")
     (claw.workspace / "bad.yaml").write_text("- {id: a, decision: perhaps}\n")
-    assert [(await claw("policy", "check", f"{name}.yaml")).code for name in ("good", "bad")] == [0, 1]
+    (claw.workspace / "bytes.yaml").write_bytes(b"- {id: a, decision: ask, tool: terminal}\n# \xff\n")
+    (claw.workspace / "folder.yaml").mkdir()
+    assert [(await claw("policy", "check", f"{name}.yaml")).code for name in ("good", "bad", "bytes", "folder")] == [0, 1, 1, 2]
+    assert (await claw("policy", "check", "bytes.yaml", "--json")).json["errors"] == [f"{claw.workspace}/bytes.yaml:2: is not UTF-8 text (byte 43)"]
+
+
+async def test_the_keys_that_a_rule_may_have_are_listed_and_a_word_that_yaml_reads_otherwise_is_told_to_be_quoted(claw: Claw) -> None:
+    (claw.workspace / "r.yaml").write_text("- {id: a, decision: ask, tool: terminal, reason: no}\n- {id: b, decision: ask, tool: terminal, xyzzyx: 1}\n")
+    told = (await claw("policy", "check", "r.yaml")).out.splitlines()
+    assert told[0].endswith("safety.rules[0].reason: expected text, found false; put quotes around it")
+    assert told[1].endswith("channel, workspace, exact, inside, match, not_match")
 
 
 @pytest.mark.parametrize("words", [["explain", "--command", "ls"], ["explain", "step-1"], ["rules"], ["check", "rules.yaml"]])
@@ -174,3 +213,28 @@ async def test_the_rules_of_the_owner_and_the_built_in_ones_have_the_same_fields
     assert "tier.execute" in shown[0]["silences"]
     assert not shown[1]["silences"]
     assert all(rule.keys() == shown[0].keys() for rule in shown)
+    told = (await claw("policy", "rules")).out
+    assert told.startswith('- id: owner.tests\n  decision: allow\n  command: "make test"\n  # answers ')
+    assert '- id: owner.push\n  decision: ask\n  alternative: "wait"\n  command: "git push"\n' in told
+    assert '- id: path.outside\n  decision: ask\n  reason: "' in told
+    read = yaml.safe_load(told)
+    assert [one["id"] for one in read] == [rule["id"] for rule in shown]
+    assert all({"id", "decision"} <= one.keys() for one in read)
+
+
+async def test_the_decision_that_a_built_in_rule_shows_is_what_happens(claw: Claw) -> None:
+    told = {rule["id"]: rule["decision"] for rule in (await claw("policy", "rules", "--json")).json}
+    asked = [
+        {"id": "path.outside", "path": "/srv/x", "op": "write"},
+        {"id": "path.outside", "path": "/srv/x", "op": "read"},
+        {"id": "path.outside", "command": "touch /srv/x"},
+        {"id": "path.secrets", "path": str(Path(claw.env["HOME"]) / ".ssh" / "id_rsa"), "op": "read"},
+        {"id": "path.later_run", "path": ".envrc", "op": "write"},
+        {"id": "url.refused", "url": "ftp://a.example/"},
+        {"id": "url.address", "url": "http://10.0.0.1/"},
+        {"id": "shell.syntax", "command": "echo 'x"},
+        {"id": "block.privilege", "command": "sudo ls"},
+    ]
+    for ran, one in zip((await claw(*EXPLAIN, "--batch", "-", stdin=lines(*asked))).lines, asked, strict=True):
+        found = [rule["decision"] for rule in ran.get("rules", ()) if rule["id"] == one["id"]]
+        assert found[:1] == [told[str(one["id"])]], (one, ran)

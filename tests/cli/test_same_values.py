@@ -49,6 +49,7 @@ CASES: dict[str, Case | str] = {
     "policy explain": Case(("--command", "git push"), {"command": "git push"}),
     "policy check": Case(("FOLDER/rules.yaml",), {"file": "FOLDER/rules.yaml"}),
     "policy simulate": Case(("FOLDER/rules.yaml",), {"file": "FOLDER/rules.yaml"}),
+    "policy suggest": Case(("--least", "1"), {"least": 1}),
     "policy rules": Case(),
     "audit verify": Case(),
     "undo": Case(("--session", "s"), {"session": "s"}),

@@ -27,7 +27,7 @@ class RecordedHome:
 
     def opened(self, *replies: Any) -> Any:
         """An agent of the home whose model gives these replies."""
-        return Agent.open(home=self.home, workspace=self.workspace, environ=self.environ, provider=ScriptedProvider(*replies), model="offline")
+        return Agent.open(home=self.home, workspace=self.workspace, environ=self.environ, provider=ScriptedProvider(*replies), model="offline", who="owner")
 
     async def calls(self, session: str, calls: Sequence[tuple[str, dict[str, Any]]], **options: Any) -> list[Any]:
         """A turn for each call, which is refused where it asks."""

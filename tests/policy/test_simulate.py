@@ -105,7 +105,7 @@ async def test_an_action_is_judged_in_its_circumstances(recorded: RecordedHome) 
     """What the model had read, whom it worked for, its trust and its workspace are those of the turn."""
     await recorded.commands("a", "mkdir x", trust="high")
     await recorded.commands("b", "mkdir y")
-    file = recorded.rules("- {id: nobody, decision: forbid, command: mkdir, who: schedule}\n- {id: program, decision: forbid, tool: terminal, who: owner}\n")
+    file = recorded.rules("- {id: nobody, decision: forbid, command: mkdir, who: schedule}\n- {id: program, decision: forbid, tool: terminal, who: agent}\n")
     assert (await recorded.do("policy.simulate", file=file))["newly"] == {"allowed": 0, "asked": 0, "forbidden": 0}
     here = recorded.rules(f"- {{id: here, decision: forbid, command: mkdir, workspace: {recorded.workspace}}}\n")
     assert (await recorded.do("policy.simulate", file=here))["newly"]["forbidden"] == 2

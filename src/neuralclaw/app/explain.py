@@ -20,8 +20,10 @@ from ..types.labels import NONE, Labels, join
 from ..types.messages import ToolCall
 from ..types.options import TurnOptions
 from ..types.risk import Trust
+from ..types.suggestions import did_you_mean
 from ..types.tools import ToolSpec
 from ..types.verdicts import Verdict
+from .explain_request import ExplainRequest, check_ids, request_of
 from .flow.labelled_facts import LabelledFacts
 from .home import Home, beside, read_command
 from .option_checks import real_directory
@@ -31,25 +33,6 @@ CANDIDATES = 8
 """Sessions that are named where an id is not unique."""
 BY_OP = {"read": "read_file", "list": "list_files", "write": "write_file", "delete": "delete_file"}
 """The tool that stands for an operation on a path."""
-
-
-class ExplainRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What may be asked, as in INTERFACE.md. `resolve`: one list of addresses for each look-up of a host, instead of DNS."""
-
-    workspace: str | None = None
-    trust: Trust | None = None
-    command: str | None = None
-    url: str | None = None
-    path: str | None = None
-    op: str | None = None
-    tool: str | None = None
-    args: dict[str, Any] | None = None
-    call_id: str | None = None
-    resolve: dict[str, list[list[str]]] | None = None
-    soul: str | None = None
-    origin: Who | None = None
-    channel: str | None = None
-    label: list[str] | None = None
 
 
 class CallCircumstances(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,11 +67,9 @@ async def explain(home: Home, asked: Mapping[str, Any], *, workspace: str, trust
 
     Raises `UsageError` for a question that cannot be answered: it names nothing, or something that is not there.
     """
-    try:
-        question = msgspec.convert(dict(asked), ExplainRequest)
-    except msgspec.ValidationError as error:
-        raise UsageError(f"that cannot be explained: {error}") from error
+    question = request_of(asked)
     _fits(question)
+    await check_ids(home, question)
     action, session = await _action(home, question, CallCircumstances(workspace=workspace, trust=trust))
     standing = await home.store.grants(session, action.workspace)
     if question.resolve is None:
@@ -109,7 +90,9 @@ def _fits(asked: ExplainRequest) -> None:
     for option, wanted in (("op", ("path",)), ("args", ("tool",)), ("resolve", ("url", "tool"))):
         if getattr(asked, option) is not None and targets[0] not in wanted:
             raise UsageError(f"--{option} goes with --{' or --'.join(wanted)}")
-    if asked.path is not None and asked.op not in BY_OP:
+    if asked.op is not None and asked.op not in BY_OP:
+        raise UsageError(f"op cannot be {asked.op!r:.80}: it is one of {', '.join(BY_OP)}{did_you_mean(asked.op, BY_OP)}")
+    if asked.path is not None and asked.op is None:
         raise UsageError(f"--path requires --op, one of {', '.join(BY_OP)}", hint=f"neuralclaw policy explain --path {asked.path} --op read")
 
 

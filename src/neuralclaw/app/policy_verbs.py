@@ -29,7 +29,8 @@ class PolicyVerbs:
         self._home, self._workspace, self._trust = home, workspace, trust
 
     def table(self) -> dict[str, VerbFunction]:
-        return {"policy.explain": self.explain, "policy.rules": self.rules, "policy.check": self.check, "policy.simulate": self.simulate}
+        verbs = (self.explain, self.rules, self.check, self.simulate, self.suggest)
+        return {f"policy.{verb.__name__}": verb for verb in verbs}
 
     async def explain(self, **asked: Any) -> dict[str, Any]:
         """What the gate would decide about a command, address, path or call, and why. Runs nothing."""
@@ -57,6 +58,12 @@ class PolicyVerbs:
         """
         chosen = load("policy.selection")(self._home, session, since, limit)
         found: dict[str, Any] = await load("policy.simulate")(self._home, file, chosen, add=add, samples=samples)
+        return found
+
+    async def suggest(self, *, session: str | None = None, since: str | None = None, limit: Count | None = None, least: Count = 3) -> dict[str, Any]:
+        """Narrow rules and grants that would have spared the questions that a person answered with yes, at least `least` times each. Applies nothing."""
+        chosen = load("policy.selection")(self._home, session, since, limit)
+        found: dict[str, Any] = await load("policy.suggest")(self._home, chosen, least=least)
         return found
 
 

@@ -72,12 +72,17 @@ def _typed(name: str, argument: str, value: Any, kind: Any) -> Any:
         if value is not None and not callable(value):
             raise UsageError(f"{argument} of {name} cannot be {value!r:.80}: expected a function")
         return value  # of the caller's own
+    return fitted_value(f"{argument} of {name}", os.fspath(value) if isinstance(value, os.PathLike) else value, kind)
+
+
+def fitted_value(what: str, value: Any, kind: Any) -> Any:
+    """The value in its type. `what` names it in the `UsageError` that is raised for one that does not fit, with what may stand there."""
     try:
-        return msgspec.convert(os.fspath(value) if isinstance(value, os.PathLike) else value, kind)
+        return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         if words := choices(kind):
-            raise UsageError(f"{argument} of {name} cannot be {value!r:.80}: it is one of {', '.join(words)}{did_you_mean(str(value), words)}") from None
-        raise UsageError(f"{argument} of {name} cannot be {value!r:.80}: {_lower(_in_words(str(error)))}") from None
+            raise UsageError(f"{what} cannot be {value!r:.80}: it is one of {', '.join(words)}{did_you_mean(str(value), words)}") from None
+        raise UsageError(f"{what} cannot be {value!r:.80}: {_lower(_in_words(str(error)))}") from None
 
 
 def choices(kind: Any) -> list[str]:
@@ -96,7 +101,7 @@ def choices(kind: Any) -> list[str]:
 
 
 _WORDS = {"array": "a list", "str": "a text", "int": "a whole number", "float": "a number", "bool": "true or false", "object": "a mapping", "null": "null"}
-_TYPE = re.compile(r"`([a-z]+)`")
+_TYPE = re.compile(r"`([a-z]+)(?: \| null)?`")
 
 
 def _in_words(text: str) -> str:

@@ -147,17 +147,24 @@ async def _batch(args: argparse.Namespace, given: dict[str, Any]) -> int:
     return 0
 
 
+def _line(line: str) -> Any:
+    """What a line of a batch says. Raises `UsageError`."""
+    try:
+        return msgspec.json.decode(line)
+    except msgspec.DecodeError as error:
+        raise UsageError(
+            f"the line is not JSON: {str(error).partition(': ')[2] or error}", hint='a line is one JSON object: {"id": 1, "command": "ls"}'
+        ) from None
+
+
 async def _one(desk: VerbCaller, line: str, given: dict[str, Any]) -> dict[str, Any]:
     """The verdict on one line with its `id`. Whatever fails means forbid, and the next line is read."""
     name: Any = None
     try:
-        asked = msgspec.json.decode(line)
+        asked = _line(line)
         if not isinstance(asked, dict):
             raise UsageError("a line must be one JSON object")
         name = asked.pop("id", None)
-        unknown = [key for key in asked if key not in (*_TARGETS, *_CONTEXT)]
-        if unknown:
-            raise UsageError(f"unknown field {unknown[0]!r}")
         own = {n: v for n, v in given.items() if n not in _BOUND or not any(t in asked for t in _TARGETS)}
         verdict = output.plain(await desk.do("policy.explain", **{**own, **asked}))
     except Exception as error:  # a named guard: any failure inside is forbid
@@ -206,21 +213,35 @@ def _simulate(args: argparse.Namespace) -> int:
     return 0
 
 
+def _suggest_options(parser: argparse.ArgumentParser) -> None:
+    _selection_options(parser)
+    parser.add_argument("--least", metavar="N", type=count, default=3, help="yeses before something is suggested (3)")
+    with_json(parser)
+
+
+def _suggest(args: argparse.Namespace) -> int:
+    found = _ask(args, "policy.suggest", **{name: getattr(args, name) for name in ("session", "since", "limit", "least")})
+    if args.json:
+        output.json_line(found)
+        return 0
+    told, screen = output.err(), output.out()
+    for line, style in load("policy.suggested")(found):
+        told.line(line, style)
+    for line in found["yaml"].splitlines():
+        screen.line(line)
+    return 0
+
+
 def _rules(args: argparse.Namespace) -> int:
     rules = _ask(args, "policy.rules")
     if args.json:
         output.json_line(rules)
-    else:
-        said = [{**rule, "reason": "; ".join(part for part in (_when(rule), rule["reason"]) if part)} for rule in rules]
-        output.table(said, ("id", "decision", "reason"), empty="there are no rules")
+        return 0
+    screen = output.out()
+    for rule in rules:
+        for line in load("policy.rule_lines")(rule):
+            screen.line(line)
     return 0
-
-
-def _when(rule: dict[str, Any]) -> str:
-    """The conditions of a rule, and the questions that it answers, as text."""
-    skipped = ("id", "decision", "reason", "alternative", "silences")
-    conditions = ", ".join(f"{name} {rule[name]}" for name in rule if name not in skipped and rule[name] is not None)
-    return f"{conditions} (answers {', '.join(rule['silences'])})" if rule["silences"] else conditions
 
 
 COMMANDS = (
@@ -239,5 +260,14 @@ COMMANDS = (
         run=_simulate,
         options=_simulate_options,
     ),
-    Command("policy rules", "The rules in force.", example="neuralclaw policy rules --json", run=_rules, options=with_json),
+    Command(
+        "policy suggest",
+        "Suggest rules that would have spared questions you answered with yes. Applies nothing.",
+        example="neuralclaw policy suggest > more.yaml",
+        run=_suggest,
+        options=_suggest_options,
+    ),
+    Command(
+        "policy rules", "The rules in force, built-in ones too, as a file of rules has them.", example="neuralclaw policy rules", run=_rules, options=with_json
+    ),
 )

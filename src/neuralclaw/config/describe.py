@@ -144,7 +144,7 @@ def keys(kind: Any, prefix: str = "") -> Iterator[str]:
         yield from keys(get_args(kind)[1], f"{prefix}.*")
     elif get_origin(kind) in (tuple, list):
         yield prefix
-        yield from (key for key in keys(get_args(kind)[0], f"{prefix}[0]") if "]." in key)
+        yield from (key for key in keys(get_args(kind)[0], f"{prefix}[0]") if key.startswith(f"{prefix}[0]."))
     elif isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         if prefix:
             yield prefix
@@ -184,7 +184,9 @@ def _beside(known: list[str], parts: list[str]) -> bool:
 
 
 def suggest_value(kind: Any, value: Any) -> str:
-    """The nearest of the words that may stand here, and how to turn quoted numbers into numbers."""
+    """The nearest of the words that may stand here, how to turn quoted numbers into numbers, and a word that YAML reads as something else into text."""
+    if kind is str and isinstance(value, bool | int | float):
+        return "; put quotes around it"
     if not isinstance(value, str):
         return ""
     words = [str(w) for w in get_args(kind)] if get_origin(kind) is Literal else [str(m.value) for m in kind] if _is_enum(kind) else []

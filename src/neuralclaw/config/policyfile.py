@@ -1,5 +1,6 @@
 """A policy file on its own: a list of rules, a `safety` section, or a whole configuration."""
 
+import os
 from typing import Literal, NamedTuple
 
 from ..errors import ConfigError, UsageError
@@ -29,7 +30,12 @@ def check(path: str, examples: ExamplesOf, person_home: str) -> list[str]:
 
 def read(path: str, examples: ExamplesOf, person_home: str) -> tuple[PolicyFile | None, list[str]]:
     """What the file says, None where it says nothing that can be used, and what is wrong with it. Raises `UsageError` when there is no file."""
-    text = read_text(path)
+    if os.path.isdir(path):  # noqa: PTH112
+        raise UsageError(f"there is no file {path}: it is a directory", hint="name the file with the rules")
+    try:
+        text = read_text(path)
+    except ConfigError as error:
+        return None, [error.text]
     if text is None:
         raise UsageError(f"there is no file {path}")
     problems: list[str] = []

@@ -16,7 +16,11 @@ OTHERS = (
     ("tool.unknown", "forbid", "the tool is not known"),
     ("gate.asked_again", "forbid", "the safety check asks again what was answered with a yes"),
     ("approval.no", "forbid", "a person said no to this very call"),
-    ("path.outside", "forbid", "a file tool works in the workspace and the allowed paths only; a command that writes elsewhere asks"),
+    (
+        "path.outside",
+        "ask",
+        "it reads, changes or runs what lies outside the workspace and the allowed paths; public places of the system are read",
+    ),
     ("path.protected", "forbid", "the agent's own data is not touched by any call"),
     ("path.special", "forbid", "it is no regular file or directory"),
     ("path.secrets", "forbid", "keys and passwords are kept there; in the workspace and the allowed paths it asks"),

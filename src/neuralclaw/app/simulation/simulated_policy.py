@@ -79,6 +79,10 @@ class ActionJudge:
         standing = await self._standing(one.session, one.around.workspace)
         return action, await self._now.judge(action, standing), await self._then.judge(action, standing)
 
+    async def spared(self, action: Action, standing: Sequence[StandingGrant]) -> bool:
+        """Whether the action is allowed now under these grants."""
+        return (await self._now.judge(action, standing)).decision is Decision.ALLOW
+
     async def action_of(self, one: RecordedAction) -> Action | str:
         """The action as it would be judged now, or why it cannot be."""
         spec, tools = await self._spec(one)
@@ -113,17 +117,20 @@ class SimulationCounts:
         self._most = samples
         self.judged = self.same = self.otherwise = 0
         self.newly: Counter[Decision] = Counter()
-        self.rules: Counter[tuple[str, str]] = Counter()
+        self.allowed_by: Counter[str] = Counter()
+        """By the rule that newly allows: how many actions."""
         self.samples: dict[Decision, list[dict[str, Any]]] = {decision: [] for decision in CHANGES}
 
     def add(self, one: RecordedAction, now: Verdict, then: Verdict) -> None:
         """Count an action that was judged twice."""
         self.judged += 1
-        self.otherwise += now.decision is not one.decision.decision
+        self.otherwise += one.decision.by == "policy" and now.decision is not one.decision.decision
         if now.decision is then.decision:
             self.same += 1
             return
         self.newly[then.decision] += 1
+        if then.decision is Decision.ALLOW:
+            self.allowed_by[deciding(then)["rule"] or ""] += 1
         shown = self.samples[then.decision]
         if len(shown) < self._most:
             shown.append(sample(one, now, then))
@@ -203,6 +210,7 @@ async def run_simulation(home: Home, policy: Policy, chosen: ActionSelection, sa
         "same": outcome.same,
         "newly": {word: outcome.newly[decision] for decision, word in CHANGES.items()},
         "otherwise_than_recorded": outcome.otherwise,
+        "allowed_by": dict(outcome.allowed_by),
         "samples": outcome.shown(),
         "not_judged": [{"why": why, "count": count} for why, count in sorted(left_out.items())],
         "damaged": {"count": actions.damaged_count, "entries": actions.damaged},

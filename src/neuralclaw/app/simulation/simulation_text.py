@@ -1,7 +1,10 @@
 """What people read of a simulation."""
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+import msgspec
 
 from ...channels.control_characters import exact
 
@@ -44,10 +47,7 @@ def left_out(found: Mapping[str, Any]) -> Iterator[Line]:
     """What the counts do not hold, and what was taken for granted."""
     for one in found["not_judged"]:
         yield f"Not judged: {counted(one['count'], 'call')}: {one['why']}.", ""
-    damaged = found["damaged"]
-    if damaged["count"]:
-        named = ", ".join(damaged["entries"][:NAMED]) + (", …" if damaged["count"] > NAMED else "")
-        yield f"Not counted, since not as written or not readable: {counted(damaged['count'], 'entry')}: {named}. See neuralclaw audit verify", "yellow"
+    yield from damage(found["damaged"])
     if found["erased"]:
         yield f"{counted(found['erased'], 'entry')} erased: what was said and done there is not known.", ""
     if found["otherwise_than_recorded"]:
@@ -57,7 +57,42 @@ def left_out(found: Mapping[str, Any]) -> Iterator[Line]:
         yield note, "dim"
 
 
+def damage(damaged: Mapping[str, Any]) -> Iterator[Line]:
+    """The entries that count for nothing."""
+    if damaged["count"]:
+        named = ", ".join(damaged["entries"][:NAMED]) + (", …" if damaged["count"] > NAMED else "")
+        yield f"Not counted, since not as written or not readable: {counted(damaged['count'], 'entry')}: {named}. See neuralclaw audit verify", "yellow"
+
+
 def counted(number: int, noun: str) -> str:
     """`1 action`, `2,000 actions`, `2 entries`."""
     many = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
     return f"{number:,} {noun if number == 1 else many}"
+
+
+def suggestion_lines(found: Mapping[str, Any]) -> Iterator[Line]:
+    """What is told beside the suggested rules, which are printed as they are."""
+    yield f"{counted(found['questions'], 'question')} of yours answered; {found['spared']:,} would have been spared. Nothing is applied.", "bold"
+    for one in found["rules"]:
+        yield f"  {one['rule']['id']}: {counted(one['questions'], 'question')} ({exact(', '.join(one['calls']))})", ""
+    for one in found["grants"]:
+        command = f"neuralclaw grants add {one['op']} {shlex.quote(one['path'])} --for 30d"
+        yield f"  in {exact(one['workspace'])}: {exact(command)}: {counted(one['questions'], 'question')} ({exact(', '.join(one['calls']))})", ""
+    newly = found["simulated"]["newly"]
+    if found["rules"]:
+        yield f"Simulated: newly allowed {newly['allowed']:,}, newly asked {newly['asked']:,}, newly forbidden {newly['forbidden']:,}.", ""
+    for one in found["not_suggested"]:
+        yield f"Not suggested: {counted(one['count'], 'question')}: {one['why']}.", ""
+    yield from damage(found["damaged"])
+    for note in found["notes"]:
+        yield note, "dim"
+
+
+def rule_lines(rule: Mapping[str, Any]) -> Iterator[str]:
+    """A rule in force as a file of rules writes it; behind it, as a comment, the built-in questions that it answers."""
+    fields = [(name, value) for name, value in rule.items() if value is not None and value != "" and name != "silences"]
+    for number, (name, value) in enumerate(fields):
+        text = str(value) if name in ("id", "decision") else exact(msgspec.json.encode(value).decode())
+        yield f"{'- ' if number == 0 else '  '}{name}: {text}"
+    if rule["silences"]:
+        yield f"  # answers {', '.join(rule['silences'])}"
