@@ -24,7 +24,8 @@ ASKED_SECRETS = ("/proc/*/environ", "/proc/*/task/*/environ", "/proc/*/mem", "/p
 _FORBIDDEN, _ASKED = (tuple(tuple(place.strip("/").split("/")) for place in places) for places in (FORBIDDEN_SECRETS, ASKED_SECRETS))
 STARTUP_NAMES = frozenset({".bashrc", ".bash_profile", ".bash_login", ".profile", ".zshrc", ".zprofile", ".zshenv", "authorized_keys", "autostart", ".xinitrc"})
 
-INSTRUCTIONS = "AGENTS.md"
+INSTRUCTIONS = ("agents.md", "agents.override.md", "skill.md")
+"""Names, in small letters, of files that this agent takes as instructions."""
 
 
 USER_HOME = "/~"
@@ -187,7 +188,8 @@ def is_startup(path: str) -> bool:
 
 def instructs(path: str) -> bool:
     """A file that later turns take as instructions, wherever it lies: a workspace may be there or below. The path may hold wildcards."""
-    return _may_be(INSTRUCTIONS.lower(), basename(path.rstrip("/")).lower())
+    name = basename(path.rstrip("/")).lower()
+    return any(_may_be(one, name) for one in INSTRUCTIONS)
 
 
 def matches(path: str, pattern: str) -> bool:

@@ -69,7 +69,8 @@ class PathFacts:
             exists=kind != "missing",
             kind=kind,
             inside=inside,
-            git=_repository(resolved, self._roots) if changed else "",
+            git=_around(resolved, self._roots, "HEAD") if changed else "",
+            environment=_around(resolved, self._roots, "pyvenv.cfg") if changed else "",
             digest=digest,
             text=text,
             link=status is not None and stat.S_ISLNK(status.st_mode),
@@ -137,11 +138,11 @@ def content_of(real: str) -> tuple[str | None, str | None]:
         os.close(fd)
 
 
-def _repository(real: str, roots: Sequence[str]) -> str:
-    """The nearest directory above it, below one of the roots, that has a file `HEAD`."""
+def _around(real: str, roots: Sequence[str], file: str) -> str:
+    """The nearest directory above it, below one of the roots, that has a file of this name: `HEAD` in one of git, `pyvenv.cfg` in an environment of Python."""
     place = os.path.dirname(real)
     while any(beneath(place, root) for root in roots) and place != "/":
-        if os.path.lexists(f"{place}/HEAD"):
+        if os.path.lexists(f"{place}/{file}"):
             return place
         place = os.path.dirname(place)
     return ""
