@@ -42,7 +42,7 @@ class PathFacts:
 
     def fact(self, want: PathWant) -> PathFact:
         """The fact of one path, with those of the files that its wildcards mean."""
-        path = home_path(want.path) if want.path.startswith(_USER) else os.path.join(self._cwd, want.path)
+        path = home_path(os.path.join(self._cwd, want.path))
         found = self._one(want, path)
         if not is_wild(path):
             return found
@@ -97,7 +97,9 @@ class PathFacts:
 
 
 def home_path(path: str) -> str:
-    """`/~bob/x` as `x` in the home of `bob`; the path as it is where there is no such user."""
+    """`/~bob/x` as `x` in the home of `bob`; the path as it is where there is no such user, and any other one."""
+    if not path.startswith(_USER):
+        return path
     user, slash, rest = path[len(_USER) :].partition("/")
     try:
         return pwd.getpwnam(user).pw_dir + slash + rest
