@@ -15,9 +15,13 @@ from neuralclaw.types.sentences import unbacked_sentence
 
 from ..agent.kit import agent, call, calls, events
 
-CORPUS = [
-    line.partition("|")[::2] for line in (Path(__file__).parent / "corpus.txt").read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")
-]
+HERE = Path(__file__).parent
+
+
+def corpus(name: str) -> list[tuple[set[str], str]]:
+    """Answers with the kinds of what they claim."""
+    lines = (line.partition("|") for line in (HERE / name).read_text(encoding="utf-8").splitlines() if line and not line.startswith("#"))
+    return [(set() if kinds == "-" else set(kinds.split(",")), text.replace("\\n", "\n")) for kinds, _, text in lines]
 
 
 def finished(name: str, /, *, ok: bool = True, risk: Risk = Risk.MEDIUM, exit_code: int | None = None, **arguments: str) -> CallState:
@@ -26,16 +30,21 @@ def finished(name: str, /, *, ok: bool = True, risk: Risk = Risk.MEDIUM, exit_co
     return CallState(call=ToolCall("c", name), questions=[], started=started, finished=end)
 
 
-def test_the_corpus_is_read_with_few_wrong_marks_and_few_missing_ones() -> None:
-    right = wrong = missed = 0
-    for kinds, text in CORPUS:
-        expected = set() if kinds == "-" else set(kinds.split(","))
-        found = {claim.kind for claim in find_claims(text.replace("\\n", "\n"))}
-        right, wrong, missed = right + len(found & expected), wrong + len(found - expected), missed + len(expected - found)
-    assert len(CORPUS) >= 300
-    assert sum(kinds == "-" for kinds, _ in CORPUS) >= 150
-    assert right / (right + wrong) >= 0.98
-    assert right / (right + missed) >= 0.98
+@pytest.mark.parametrize(("name", "precision", "recall"), [("corpus.txt", 0.98, 0.98), ("corpus_fresh.txt", 0.9, 0.8)])
+def test_the_corpus_is_read_with_few_wrong_marks_and_few_missing_ones(name: str, precision: float, recall: float) -> None:
+    answers = [(expected, {claim.kind for claim in find_claims(text)}) for expected, text in corpus(name)]
+    right = sum(bool(expected & found) for expected, found in answers)
+    wrong = sum(bool(found) and not expected for expected, found in answers)
+    claiming = sum(bool(expected) for expected, _ in answers)
+    assert min(claiming, len(answers) - claiming) >= 100
+    assert right / (right + wrong) >= precision
+    assert right / claiming >= recall
+
+
+@pytest.mark.parametrize("said", ["The email was sent to Bob.", "Your meeting is booked for 3 pm.", "The changes were committed and pushed.", "- Removed rows"])
+def test_a_sentence_that_may_be_a_report_is_a_claim_where_nothing_was_read(said: str) -> None:
+    assert find_unbacked(said, [])
+    assert not find_unbacked(said, [finished("read_file", path="log")])
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,6 @@ async def test_what_is_not_available_yet_says_so(claw: Claw) -> None:
         ["run", "--soul", "x", "task"],
         ["run", "--mode", "deliberate", "task"],
         ["doctor", "--prove"],
-        ["policy", "simulate", "f"],
     ):
         ran = await claw(*words)
         assert (ran.code, ran.out) == (2, ""), ran

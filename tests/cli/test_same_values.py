@@ -48,7 +48,7 @@ CASES: dict[str, Case | str] = {
     ),
     "policy explain": Case(("--command", "git push"), {"command": "git push"}),
     "policy check": Case(("FOLDER/rules.yaml",), {"file": "FOLDER/rules.yaml"}),
-    "policy simulate": "is not available yet",
+    "policy simulate": Case(("FOLDER/rules.yaml",), {"file": "FOLDER/rules.yaml"}),
     "policy rules": Case(),
     "audit verify": Case(),
     "undo": Case(("--session", "s"), {"session": "s"}),

@@ -30,8 +30,8 @@ ROOTS = frozenset({"cli", "app", "testing", "__main__", ""})
 SETTINGS = frozenset({"config", "log", "secrets", "plugins", "_version"})
 # The kernel computes on text and facts (and random ids). urllib.parse and posixpath are string functions; what they can read is forbidden below by name.
 PURE = frozenset(
-    "ast bisect collections contextlib dataclasses datetime difflib enum fnmatch functools hashlib ipaddress itertools json logging math operator posixpath re "
-    "secrets shlex string types typing unicodedata urllib.parse idna msgspec tree_sitter tree_sitter_bash __future__".split()
+    "ast base64 bisect collections contextlib dataclasses datetime difflib enum fnmatch functools hashlib ipaddress itertools json logging math operator "
+    "posixpath re secrets shlex string types typing unicodedata urllib.parse idna msgspec tree_sitter tree_sitter_bash __future__".split()
 )
 READS_THE_WORLD = frozenset({"realpath", "exists", "lexists", "isfile", "isdir", "islink", "expanduser", "expandvars", "getcwd", "stat", "abspath"})
 

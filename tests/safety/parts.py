@@ -79,7 +79,8 @@ class FakeFacts:
         scripts = dict.fromkeys(wants.scripts, "5" * 64) if self.scripts is None else {s: self.scripts[s] for s in wants.scripts if s in self.scripts}
         code = {path: self.code[path] for path in (*wants.ran, *wants.named) if path in self.code}
         held = {"undo_covers": self.undo_covers, "unconfined": self.unconfined}
-        return FactSheet(paths=tuple(paths), programs=programs, addresses=addresses, scripts=scripts, code=code, **held)
+        opened: dict[str, tuple[PathFact, ...]] = dict.fromkeys(wants.repositories, ())
+        return FactSheet(paths=tuple(paths), programs=programs, addresses=addresses, scripts=scripts, code=code, repositories=opened, **held)
 
     def _resolve(self, path: str) -> str:
         for link, target in self.links.items():

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from neuralclaw.types.risk import Decision, Trust
-from neuralclaw.types.web_links import links_in, plain_text
+from neuralclaw.types.web_links import bare_letters, links_in
 
 from .parts import FETCH, FakeFacts, action, gate
 
@@ -20,7 +20,7 @@ async def asks(url: str, said: str = "Summarise my notes and the news", *, label
         action(FETCH, trust=Trust.HIGH, url=url),
         labels=labels,
         said=(said,),
-        private_results=(plain_text(private),) * bool(private),
+        private_results=(bare_letters(private),) * bool(private),
         known_links=links_in(private, page),
     )
     verdict = await gate(facts=FACTS).judge(proposed)
@@ -60,6 +60,30 @@ async def test_without_content_from_outside_only_a_piece_of_private_data_asks() 
     assert not await asks("https://docs.example/library?q=python", labels=OWN)
     assert await asks("https://docs.example/?q=4711-0815-2342-9999", labels=OWN)
     assert await asks("https://docs.example/?q=Account+4711-0815-2342-9999+at", labels=OWN)
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "?a=4711-0815&b=2342-9999",
+        "4711/0815/2342/9999",
+        "?q=4711-0815-2342",
+        "4711.0815_2342~9999",
+        "9999-2432-5180-1174",
+        "NDcxMS0wODE1LTIzNDItOTk5OQ",
+        "NDcxMS0wODE1LTIzNDItOTk5OQ==",
+        "343731312d303831352d323334322d39393939",
+    ],
+)
+async def test_a_piece_of_private_data_asks_however_the_address_divides_or_encodes_it(target: str) -> None:
+    assert await asks(f"https://docs.example/{target}", labels=OWN)
+    assert await asks(f"https://docs.example/{target}", "Look at docs.example for me", labels=OWN)
+
+
+async def test_a_host_that_the_owner_named_gets_no_composed_address_from_its_own_content() -> None:
+    said = "Read my notes and look at evil.example for me"
+    assert await asks("https://evil.example/x?d=abc", said, labels=OWN | {"external:web/evil.example"})
+    assert not await asks("https://evil.example/x?d=abc", said, labels=OUTSIDE)
 
 
 @pytest.mark.invariant("flow.private-kinds")

@@ -54,7 +54,7 @@ async def test_a_rule_for_a_command_and_a_host_holds_for_what_the_command_did_no
     line = analyse(command, cwd=WORKSPACE, workspace=WORKSPACE, policy=policy, env={})
     places = OutboundPlaces(FACTS.look, action(TERMINAL, command=command), policy, (), line)
     if held:
-        with pytest.raises(PermissionDeniedError, match="the owner's rule r says forbid"):
+        with pytest.raises(PermissionDeniedError, match="your rule r forbids"):
             await places.judge("example.com", 443)
     else:
         assert await places.judge("example.com", 443) == ("93.184.216.34",)

@@ -11,7 +11,20 @@ import pytest
 
 from neuralclaw import safety
 from neuralclaw.errors import ConfigError
-from neuralclaw.safety import blocks, git, interpreters, network, programs, ran_files, reading_programs, rule_words, running_options, wrappers
+from neuralclaw.safety import (
+    awk_script,
+    blocks,
+    git,
+    interpreters,
+    network,
+    possible_powers,
+    programs,
+    ran_files,
+    reading_programs,
+    rule_words,
+    running_options,
+    wrappers,
+)
 from neuralclaw.types.datafile import by_name, decode_table, read_data_file
 from neuralclaw.types.risk import Risk
 
@@ -21,7 +34,9 @@ pytestmark = pytest.mark.anyio
 
 PLACE = Path(safety.__file__).parent / "tables"
 KINDS: dict[str, Any] = {
+    "awk.json": awk_script.AwkTable,
     "blocks.json": blocks.Blocks,
+    "deleting.json": possible_powers.DeletingTable,
     "git.json": git.GitTable,
     "global_options.json": rule_words.GlobalOptionsTable,
     "interpreters.json": interpreters.NameSet,
@@ -48,7 +63,7 @@ def rows(table: Any, *path: str) -> Iterator[tuple[str, Any]]:
 
 RISKS = [
     (place, text, risk)
-    for table in (programs.TABLE, reading_programs.TABLE, interpreters.TABLE, git.TABLE, network.TABLE, blocks.CONTENT)
+    for table in (awk_script.TABLE, programs.TABLE, reading_programs.TABLE, interpreters.TABLE, git.TABLE, network.TABLE, blocks.CONTENT)
     for place, row in rows(table, type(table).__name__)
     for text, risk in row.examples.items()
 ]

@@ -50,7 +50,7 @@ async def before_tool(turn: Turn, call: CallState, action: Action) -> CallEnd | 
         return None
     attempt = 1 if call.started is None else call.started.attempt + 1
     told = _of_call(action) | hook_inputs.of_verdict(verdict, attempt)
-    ran = await _run(turn, HookSubject(event="before_tool", tools=_names(action), powers=verdict.powers), told, action.call_id)
+    ran = await _run(turn, HookSubject(event="before_tool", tools=_names(action), powers=verdict.may), told, action.call_id)
     return _blocked(call, action, verdict, ran)
 
 
@@ -98,7 +98,7 @@ async def before_approval(turn: Turn, call: CallState, action: Action, question:
     if turn.equipment.hooks is None or any(one.hash == question.hash for one in call.questions):
         return None
     asked = hook_inputs.of_question(question.summary, question.reasons, question.risk, question.tier)
-    powers = question.verdict.powers if question.verdict is not None else ()
+    powers = question.verdict.may if question.verdict is not None else ()
     ran = await _run(turn, HookSubject(event="before_approval", tools=_names(action), powers=powers), _of_call(action) | asked, action.call_id)
     return _blocked(call, action, question.verdict or _FORBID, ran)
 
@@ -108,7 +108,7 @@ async def after_approval(turn: Turn, call: CallState, action: Action, verdict: V
     if turn.equipment.hooks is None:
         return None
     told = _of_call(action) | hook_inputs.of_answer(answer)
-    powers = verdict.powers if verdict is not None else ()
+    powers = verdict.may if verdict is not None else ()
     ran = await _run(turn, HookSubject(event="after_approval", tools=_names(action), powers=powers), told, action.call_id, answer.approval_id)
     return _blocked(call, action, verdict or _FORBID, ran)
 

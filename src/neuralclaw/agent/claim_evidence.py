@@ -37,13 +37,13 @@ _READERS = frozenset(
     " linkedin_job_detail system_info disk_info network_info process_list read_result calculate echo about_me".split()
 )
 _WORDS: dict[str, frozenset[str]] = {
-    "send mail email message notify reply forward post sms text publish": frozenset({"send"}),
+    "send mail email message notify reply forward post sms text publish share invite comment": frozenset({"send"}),
     "publish upload deploy push": frozenset({"push"}),
     "save write store export record download upload put": _FILES,
     "create add insert new make generate append open upsert": frozenset({"create", "save", "edit"}),
     "update edit modify change set patch replace fix apply append upsert complete close assign": frozenset({"edit", "save"}),
     "delete remove erase clear purge trash archive drop": frozenset({"delete", "remove"}),
-    "move rename copy": frozenset({"move", "create", "edit"}),
+    "move rename copy archive": frozenset({"move", "create", "edit"}),
     "calendar event schedule remind reminder book reserve appointment alarm timer": frozenset({"schedule", "create", "edit"}),
     "remember memory note": frozenset({"remember", "save", "create"}),
     "run execute exec eval": frozenset({"run"}),
@@ -51,8 +51,8 @@ _WORDS: dict[str, frozenset[str]] = {
     "commit merge": frozenset({"commit"}),
     "install": frozenset({"install"}),
     "start restart launch": frozenset({"start", "run"}),
-    "stop kill cancel": frozenset({"stop", "delete"}),
-    "submit order buy pay purchase checkout": frozenset({"submit", "schedule"}),
+    "stop kill cancel unsubscribe": frozenset({"stop", "delete"}),
+    "submit order buy pay payment purchase checkout money transfer transaction refund register sign subscribe": frozenset({"submit", "schedule"}),
 }
 _OF_WORD = {word: frozenset[str]().union(*(acts for words, acts in _WORDS.items() if word in words.split())) for words in _WORDS for word in words.split()}
 _READING_WORDS = frozenset("get list read search find fetch show view query look lookup check count describe info status download".split())
@@ -107,8 +107,9 @@ def find_unbacked(text: str, calls: Iterable[CallState]) -> tuple[AnswerClaim, .
     claims = find_claims(text)
     if not claims:
         return ()
+    ended = [call for call in calls if call.finished is not None and call.finished.ok]
     acts = frozenset[str]().union(*(_acts_of(call) for call in calls))
-    return tuple(claim for claim in claims if not _backs(acts, claim))
+    return tuple(claim for claim in claims if not _backs(acts, claim) and not (claim.report and ended))
 
 
 def _backs(acts: frozenset[str], claim: AnswerClaim) -> bool:

@@ -14,7 +14,7 @@ from ..types.events import ToolFinished
 from ..types.labels import AGENT, PRIVATE, SECRET, Labels, is_external
 from ..types.messages import ToolCall
 from ..types.tools import LinkOrigin, ToolResult, ToolSpec
-from ..types.web_links import letters_of, link_parts, link_place, links_in, places_in, plain_link, plain_text
+from ..types.web_links import bare_letters, letters_of, link_parts, link_place, links_in, places_in, plain_link
 
 LONGEST_HANDED = 200_000
 """Letters of the newest arguments for others that are kept."""
@@ -37,7 +37,7 @@ class LinkHistory:
         self._handed = ""
         self._turns: list[int] = []  # of each private text
         self.private_texts: list[str] = []
-        """The results that are private and that the model sees, as texts are compared."""
+        """The letters and digits of the results that are private and that the model sees."""
         self.private_links: set[str] = set()
         """The addresses in results that are private."""
         self.private_read = False
@@ -70,7 +70,7 @@ class LinkHistory:
         if result.private:
             self.private_read = True
             self._turns.append(turn)
-            self.private_texts.append(plain_text(text))
+            self.private_texts.append(bare_letters(text))
             self.private_links |= links_in(text)
         if result.links == "handed" and call is not None:
             self._handed = (self._handed + "".join(letters_of(one) for value in call.arguments.values() for one in _texts(value)))[-LONGEST_HANDED:]

@@ -61,6 +61,7 @@ class CallCircumstances(msgspec.Struct, frozen=True, kw_only=True):
     labels: Labels = NONE
     soul: str = ""
     channel: str = ""
+    present: bool = False
     read: Conversation | None = None
     """What the model had been told before it proposed a recorded call."""
 
@@ -122,9 +123,9 @@ async def _action(home: Home, asked: ExplainRequest, around: CallCircumstances) 
         session, options = found.session, found.options
     around = _given(asked, around)
     if asked.url is not None:
-        return _made(_tool(home.tools, "web_fetch"), {"url": asked.url}, around), session
+        return made(_tool(home.tools, "web_fetch"), {"url": asked.url}, around), session
     if asked.path is not None:
-        return _made(_tool(home.tools, BY_OP[asked.op or ""]), {"path": asked.path}, around), session
+        return made(_tool(home.tools, BY_OP[asked.op or ""]), {"path": asked.path}, around), session
     name, arguments = (asked.tool, asked.args or {}) if asked.tool is not None else ("terminal", {"command": asked.command})
     tools: Toolset = home.tools
     if tools.find(name) is None:  # capabilities are asked only then: none of their tools has a name of these
@@ -132,7 +133,7 @@ async def _action(home: Home, asked: ExplainRequest, around: CallCircumstances) 
         tools = await home.turn_tools(TurnContext(session=session, options=options))
     spec = _tool(tools, name)
     try:
-        return _made(spec, tools.prepare(spec.name, arguments), around), session
+        return made(spec, tools.prepare(spec.name, arguments), around), session
     except ToolValidationError as error:
         raise UsageError(error.text, hint=f"neuralclaw tools show {spec.name}") from error
 
@@ -146,6 +147,7 @@ def _given(asked: ExplainRequest, around: CallCircumstances) -> CallCircumstance
         labels=around.labels if asked.label is None else join(around.labels, _labels(asked.label)),
         soul=around.soul if asked.soul is None else asked.soul,
         channel=around.channel if asked.channel is None else asked.channel,
+        present=around.present,
         read=around.read,
     )
 
@@ -166,7 +168,8 @@ def _tool(tools: Toolset, name: str) -> ToolSpec:
     return spec
 
 
-def _made(spec: ToolSpec, arguments: dict[str, Any], around: CallCircumstances) -> Action:
+def made(spec: ToolSpec, arguments: dict[str, Any], around: CallCircumstances) -> Action:
+    """The action that a call of the tool is in these circumstances."""
     read = around.read or Conversation()
     return Action(
         session="explain",
@@ -176,7 +179,7 @@ def _made(spec: ToolSpec, arguments: dict[str, Any], around: CallCircumstances) 
         arguments=arguments,
         workspace=around.workspace,
         trust=around.trust,
-        origin=Origin(who=around.who, channel=around.channel),
+        origin=Origin(who=around.who, present=around.present, channel=around.channel),
         soul=around.soul,
         labels=around.labels,
         said=read.said() if around.who != "agent" else (),
@@ -227,13 +230,13 @@ def _call(entries: Sequence[Entry], call_id: str) -> RecordedCall | None:
         if ran and found is not None:
             return msgspec.structs.replace(found, call=ran[0])
         for call in (*proposed, *ran):
-            found = found or RecordedCall(call, _circumstances(started, labels, read) if started else None, started.options if started else None)
+            found = found or RecordedCall(call, circumstances(started, labels, read) if started else None, started.options if started else None)
         if found is None:
             read.apply(entry)
     return found
 
 
-def _circumstances(begun: TurnStarted, labels: Labels, read: Conversation) -> CallCircumstances:
+def circumstances(begun: TurnStarted, labels: Labels, read: Conversation) -> CallCircumstances:
     """What a call of that turn was judged in."""
     options = begun.options
     return CallCircumstances(
@@ -242,6 +245,7 @@ def _circumstances(begun: TurnStarted, labels: Labels, read: Conversation) -> Ca
         who=options.origin.who,
         soul=options.soul,
         channel=options.origin.channel,
+        present=options.origin.present,
         labels=labels,
         read=read,
     )

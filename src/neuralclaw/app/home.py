@@ -18,7 +18,7 @@ from ..agent.prompt import system_prompt
 from ..capability import CapabilityContext, ContextSource, TurnContext
 from ..errors import NeuralClawError
 from ..plugins import load
-from ..ports import Clock, Desk, Hooks, Provider, Toolset
+from ..ports import Clock, Desk, Facts, Hooks, Provider, Toolset
 from ..safety.gate import PolicyGate
 from ..sandbox.confined_files import ConfinedFiles
 from ..sandbox.environment import clean_env
@@ -90,12 +90,15 @@ class Home:
         own, secrets = config.data_places(loaded.home, env), GrantedSecrets(given)
         kept = load("hooks.files")(settings.hooks, env.get("HOME", "")) if settings.hooks else ()
         keep_hooks(kept)
-        self.policy: Policy = config.policy(settings, own_data=own, person_home=env.get("HOME", ""), secrets=given, own=own_code(), hooks=kept)
+        self.policy_of: Callable[[config.Settings], Policy] = functools.partial(
+            config.policy, own_data=own, person_home=env.get("HOME", ""), secrets=given, own=own_code(), hooks=kept
+        )
+        """The policy that settings make in this home."""
+        self.policy: Policy = self.policy_of(settings)
         self.sandbox = LazySandbox(lambda: sandbox_of(loaded, making=own))
         formats = FileFormats(capabilities_of(loaded).formats(), LazyConverter(lambda: load("converter")()))
-        facts = SystemFacts(self.policy, env.get("PATH", ""), documents=formats, undo_lacks=self._undo_lacks, unconfined=self._unconfined)
-        labelled = LabelledFacts(facts, store, self.policy.allowed_paths) if store.derives(TABLE) else facts
-        self.gate = PolicyGate(self.policy, labelled, clock, read_command, beside=beside)
+        self._facts = functools.partial(SystemFacts, path_env=env.get("PATH", ""), undo_lacks=self._undo_lacks, unconfined=self._unconfined)
+        self.gate = self.gate_of(self.policy, self.facts_of(self.policy, documents=formats))
         self.models = ModelResolver(loaded, self.gate, clock, given=provider)
         self.files = ConfinedFiles(os.path.join(loaded.home, "preimages"), hidden=own)  # noqa: PTH118
         terminal = settings.tools.terminal
@@ -152,6 +155,15 @@ class Home:
         """SHA-256 of what decides how every turn here goes: settings and policy."""
         settings = msgspec.json.encode([(v.key, v.value) for v in self.loaded.values], order="deterministic")
         return {"settings": hashlib.sha256(settings).hexdigest(), "policy": self.gate.policy_digest}
+
+    def facts_of(self, policy: Policy, **given: Any) -> Facts:
+        """What looks up the facts for a gate under this policy; `given`: `resolver` and `documents`, as `SystemFacts` takes them."""
+        facts = self._facts(policy, **given)
+        return LabelledFacts(facts, self.store, policy.allowed_paths) if self.store.derives(TABLE) else facts
+
+    def gate_of(self, policy: Policy, facts: Facts) -> PolicyGate:
+        """A gate of this home that judges under another policy."""
+        return PolicyGate(policy, facts, self.clock, read_command, beside=beside)
 
     @cached_property
     def policy_text(self) -> bytes:

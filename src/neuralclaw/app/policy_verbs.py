@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Annotated, Any
 
 import anyio
 import msgspec
@@ -18,15 +18,18 @@ from .settings_loading import failed_examples, load_settings
 from .toolbox import Toolbox
 from .verb_calls import VerbDesk, VerbFunction
 
+Count = Annotated[int, msgspec.Meta(ge=1)]
+Samples = Annotated[int, msgspec.Meta(ge=0, le=1_000)]
+
 
 class PolicyVerbs:
-    """`policy explain`, `rules` and `check` of a home; `workspace` and `trust` count where a question names none."""
+    """The verbs of `policy` in a home; `workspace` and `trust` count where a question names none."""
 
     def __init__(self, home: Home, workspace: str, trust: Trust) -> None:
         self._home, self._workspace, self._trust = home, workspace, trust
 
     def table(self) -> dict[str, VerbFunction]:
-        return {"policy.explain": self.explain, "policy.rules": self.rules, "policy.check": self.check}
+        return {"policy.explain": self.explain, "policy.rules": self.rules, "policy.check": self.check, "policy.simulate": self.simulate}
 
     async def explain(self, **asked: Any) -> dict[str, Any]:
         """What the gate would decide about a command, address, path or call, and why. Runs nothing."""
@@ -44,6 +47,17 @@ class PolicyVerbs:
         """Whether a policy file (a YAML or JSON list of rules, or a whole configuration) can be used. Raises `UsageError` when there is none."""
         errors: list[str] = load("policy_file")(file, failed_examples, self._home.loaded.env.get("HOME", ""))
         return {"ok": not errors, "errors": errors}
+
+    async def simulate(
+        self, *, file: str, add: bool = False, session: str | None = None, since: str | None = None, limit: Count | None = None, samples: Samples = 5
+    ) -> dict[str, Any]:
+        """What the policy of a file would decide otherwise about the actions on record: newly allowed, asked, forbidden, with samples. Runs and writes nothing.
+
+        The file stands in place of the rules in force (with `add`: behind them). `session`, `since` and `limit` (the newest ones) choose the actions.
+        """
+        chosen = load("policy.selection")(self._home, session, since, limit)
+        found: dict[str, Any] = await load("policy.simulate")(self._home, file, chosen, add=add, samples=samples)
+        return found
 
 
 @asynccontextmanager

@@ -14,11 +14,12 @@ from ..app.policy_verbs import policy_desk
 from ..channels.control_characters import exact
 from ..channels.line_reader import LineReader
 from ..errors import NeuralClawError, UsageError
+from ..plugins import load
 from ..ports import VerbCaller
 from . import output
 from .opening import NO_WORKSPACE, workspace_of
 from .option_choices import TRUST
-from .parsing import Command, choice, clean, not_yet, with_json
+from .parsing import Command, choice, clean, count, whole, with_json
 
 _TARGETS = ("command", "url", "path", "tool", "call_id")
 _BOUND = (*_TARGETS, "op", "args", "resolve")
@@ -178,8 +179,31 @@ def _check(args: argparse.Namespace) -> int:
     return 0 if report["ok"] else 1
 
 
+def _selection_options(parser: argparse.ArgumentParser) -> None:
+    """Which recorded actions are looked at."""
+    parser.add_argument("--session", metavar="ID", help="actions of this session alone")
+    parser.add_argument("--since", metavar="WHEN", help="actions from then on: a date, a time, or 30m, 12h, 7d for that long ago")
+    parser.add_argument("--limit", metavar="N", type=count, help="the newest N actions alone")
+
+
+def _simulate_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="a list of rules, a safety section, or a configuration")
+    parser.add_argument("--add", action="store_true", help="the rules of FILE come behind those in force, not in place of them")
+    _selection_options(parser)
+    parser.add_argument("--samples", metavar="N", type=whole, default=5, help="actions shown of each change (5)")
+    with_json(parser)
+
+
 def _simulate(args: argparse.Namespace) -> int:
-    raise not_yet("policy simulate")
+    chosen = {name: getattr(args, name) for name in ("add", "session", "since", "limit", "samples")}
+    found = _ask(args, "policy.simulate", file=os.path.abspath(args.file), **chosen)  # noqa: PTH100
+    if args.json:
+        output.json_line(found)
+    else:
+        screen = output.out()
+        for line, style in load("policy.simulated")(found):
+            screen.line(line, style)
+    return 0
 
 
 def _rules(args: argparse.Namespace) -> int:
@@ -210,10 +234,10 @@ COMMANDS = (
     Command("policy check", "Check a policy file: 0 valid, 1 not.", example="neuralclaw policy check rules.yaml", run=_check, options=_check_options),
     Command(
         "policy simulate",
-        "Decide recorded actions again under another policy.",
-        example="neuralclaw policy simulate rules.yaml",
+        "Decide recorded actions again under another policy: what would be newly allowed, asked or forbidden. Runs nothing.",
+        example="neuralclaw policy simulate rules.yaml --since 7d",
         run=_simulate,
-        options=_check_options,
+        options=_simulate_options,
     ),
     Command("policy rules", "The rules in force.", example="neuralclaw policy rules --json", run=_rules, options=with_json),
 )

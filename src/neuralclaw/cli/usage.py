@@ -14,7 +14,7 @@ OWN = {
     "init": ("init", "choose a model: finds what is there, asks, checks with a real call"),
     "doctor": ("doctor", "what works here, what is missing and how to get it"),
     "config": ("config", "show, check, set, schema, example, path: the settings and where they come from"),
-    "policy": ("policy", "explain, check, rules: what is allowed, asked about or forbidden, and why"),
+    "policy": ("policy", "explain, check, simulate, rules: what is allowed, asked about or forbidden, and why"),
     "completion": ("completion SHELL", "print the script that completes commands in bash, zsh or fish"),
 }
 """Noun -> how it is written, and what it does. The rows of capabilities say that of theirs; the chat is what there is without a command."""

@@ -145,11 +145,24 @@ def _wants(paths: list[PathWant], hosts: tuple[str, ...], line: CommandLine | No
         programs = tuple(dict.fromkeys(c.program for c in line.commands if c.program))
         scripts = tuple(dict.fromkeys(c.script for c in line.commands if c.script))
     files = ran_files.of_line(line) if line is not None and not line.only_reads and not line.blocks else ran_files.NamedFiles()
-    undo = line is not None and not line.only_reads and not line.blocks
+    repositories = line.read_with_git if line is not None else ()
+    nested = any(place != cwd for place in repositories)
+    undo = line is not None and (not line.only_reads or nested) and not line.blocks
     shell = line is not None and not (line.by_argv and line.only_reads)
     if not wanted and not programs and not hosts and not files.ran and not files.named:
         return None if line is None else Wants(cwd=cwd, undo=undo, shell=shell)
     if len(paths) + len(hosts) > MAX_WANTS:
         raise Exceeded(MANY_PLACES)
     found = tuple(dict.fromkeys(wanted))
-    return Wants(paths=found, programs=programs, hosts=hosts, scripts=scripts, ran=files.ran, named=files.named, cwd=cwd, undo=undo, shell=shell)
+    return Wants(
+        paths=found,
+        programs=programs,
+        hosts=hosts,
+        scripts=scripts,
+        ran=files.ran,
+        named=files.named,
+        cwd=cwd,
+        repositories=repositories,
+        undo=undo,
+        shell=shell,
+    )

@@ -42,7 +42,7 @@ class AnalysisState:
 
     __slots__ = (
         *("alters", "aside", "assigned", "blocks", "bounds", "broken", "commands", "contents", "copied", "fetched", "functions", "judge", "parse", "policy"),
-        *("relied", "run", "texts", "understood", "workspace"),
+        *("relied", "run", "scanned", "texts", "understood", "workspace"),
     )
 
     def __init__(
@@ -63,6 +63,8 @@ class AnalysisState:
         self.commands: list[SimpleCommand] = []
         self.blocks: list[BlockMatch] = []
         self.understood, self.broken = True, False
+        self.scanned = False
+        """Its text is looked at for blocks although it is understood: it sets what shells and programs evaluate."""
         self.functions: dict[str, Callable[[ExpandedCommand], CommandOutput]] = {}
         self.fetched: set[str] = set()
         self.contents: dict[str, str] = {}
@@ -132,13 +134,16 @@ def environment(state: AnalysisState, simple: ExpandedCommand, variable: str) ->
     risk = variable_risk(variable)
     if risk is Risk.LOW:
         return
+    state.scanned |= risk is Risk.HIGH
     why = f"{variable} decides which code runs" if risk is Risk.HIGH else f"{variable} may change what the program does"
     state.add(SimpleCommand(argv=(f"{variable}=…",), via=simple.via, powers=frozenset({Power.EXECUTE}), risk=risk, only_reads=False, reason=why))
 
 
 def positional(scene: ShellScope, words: Sequence[ShellWord]) -> None:
     """Set `$0`, `$1`, … and `$@` from a call's words."""
+    scene.variables.update({name: ("", False) for name in scene.variables if name.isdigit()})
     for number, word in enumerate(words):
         scene.variables[str(number)] = (word.text, word.known)
+    scene.arguments = tuple(words[1:])
     every = (" ".join(w.text for w in words[1:]), all(w.known for w in words[1:]))
     scene.variables["@"] = scene.variables["*"] = every

@@ -1,5 +1,6 @@
 """Nodes of the shell grammar that set variables or compare values: assignments, declarations, `unset`, `[ … ]`, `[[ … ]]` and `((…))`."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,7 @@ class Assignments:
         word = self._one([value], at) if value is not None and not listed else ShellWord("", known=value is None)
         if value is not None and listed:
             self._array(value, at)
+            word = ShellWord(re.sub(r"[\\()'\"]", "", text_of(value)), known=False)
         whole = source is not None and source.type == "variable_name"
         if name:
             evaluated.assign(self._state, name, source="$" if listed else text_of(value) if value is not None else "")

@@ -239,6 +239,14 @@ CHECKS: dict[str, Callable[[BlockedCall], Iterator[BlockMatch]]] = {
 }
 
 
+CHECKED = frozenset({*NAMES, *CHECKS, *DEVICE_WRITERS, "mkdir", "mkfifo"})
+
+
+def is_checked(name: str) -> bool:
+    """Whether a program of this name may fall under a block."""
+    return name in CHECKED or name.startswith("mkfs")
+
+
 def forks(code: str) -> bool:
     """Whether program text of some interpreter starts copies of itself in a loop."""
     return _FORK.search(code) is not None and _ENDLESS.search(code) is not None

@@ -40,6 +40,7 @@ OTHERS = (
     ("shell.bounds", "ask", "the command is too long, too deep or grows too much to work out what it does; one of more than 256,000 characters is forbidden"),
     ("shell.syntax", "ask", "the command cannot be read as shell code"),
     ("shell.unconfined", "ask", "no sandbox holds commands, and it is more than one program that reads, run without a shell"),
+    ("shell.unclear", "ask", "no sandbox holds commands, and what it does cannot be worked out: only a person's yes to this very call runs it"),
     ("program.unlisted", "ask", "the program is not on the list, and the command does not only read; forbid with safety.unlisted_commands"),
     (
         "flow.external",

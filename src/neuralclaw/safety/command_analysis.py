@@ -1,6 +1,5 @@
 """Analyses a simple command without running it: wrappers come off, inner shell code is analysed, what remains is judged."""
 
-from collections.abc import Sequence
 from itertools import takewhile
 
 import msgspec
@@ -13,13 +12,15 @@ from .commands import judge
 from .expansion import CommandOutput
 from .interpreters import INTERPRETERS
 from .paths import absolute, directory_after
+from .printed_text import printed
 from .programs import BUILTINS, DECODERS, SHELLS
 from .running_options import commands_of
-from .shell_words import ShellWord, ansi_c
+from .shell_words import ShellWord
 from .unwrapping import SPECIAL, name_of, wrapper
 from .wrappers import WRAPPERS
 
 MAX_DEPTH = 10
+SOURCES = frozenset({"source", "."})
 TOO_DEEP = f"it runs commands in commands, more than {MAX_DEPTH} levels deep"
 QUIET = frozenset({"true", "false", ":", "cd", "test", "[", "export", "set", "unset", "local", "readonly", "declare", "wait"})
 KEYWORDS = frozenset({"{", "}", "!", "if", "then", "else", "elif", "while", "until", "do"})
@@ -73,11 +74,13 @@ def plain(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandOu
     for found in blocks.check(call):
         state.block(found)
     judged = judge(call)
-    if name in INTERPRETERS:
+    if name in INTERPRETERS or name in SOURCES:
         _interpreter(state, simple, name)
+        if simple.fed or simple.via[-1:] == ("xargs",):  # what it runs is, or may be, what standard input says
+            state.understood = False
         if simple.stdin is not None or simple.fed:
             judged.act(Risk.HIGH, "a pipe leads into an interpreter", Power.EXECUTE)
-    elif (name in ("source", ".") or name == "eval") and any(w.fetched or w.decoded for w in call.args):
+    elif name == "eval" and any(w.fetched or w.decoded for w in call.args):
         state.block(blocks.block("block.download_run", what=name))
     _run_by_options(state, simple, name)
     _downloaded(state, simple, name)
@@ -109,7 +112,7 @@ def _output(state: AnalysisState, simple: ExpandedCommand, name: str, powers: se
             state.fetched.update(_saved_as(simple))
     decoded = upstream.decoded or any(w.decoded for w in args) or (name in DECODERS and name != "echo")
     if name in ("echo", "printf"):
-        return CommandOutput(_printed(name, args), fetched, decoded)
+        return CommandOutput(printed(name, args), fetched, decoded)
     if name == "cat" and not args:
         return CommandOutput(upstream.output, fetched, decoded)
     return CommandOutput("" if name in QUIET else None, fetched, decoded)
@@ -119,22 +122,6 @@ def _saved_as(simple: ExpandedCommand) -> list[str]:
     """The names under which a download without `-o` is kept."""
     names = [w.text.partition("?")[0].rstrip("/").rsplit("/", 1)[-1] for w in simple.words[1:] if "/" in w.text or "." in w.text]
     return [absolute(n, simple.scene.cwd or "/") for n in names if n]
-
-
-def _printed(name: str, args: Sequence[ShellWord]) -> str | None:
-    """The text that `echo` or a plain `printf` prints, or None."""
-    if not all(w.known and not w.glob for w in args):
-        return None
-    texts = [w.text for w in args]
-    if name == "printf":
-        if texts and texts[0] in ("%s", "%s\\n", "%b") and len(texts) > 1:
-            return "".join(ansi_c(t) if texts[0] == "%b" else t for t in texts[1:]) + ("\n" if texts[0] == "%s\\n" else "")
-        return ansi_c(texts[0]) if len(texts) == 1 and "%" not in texts[0] else None
-    escapes = False
-    while texts and texts[0] in ("-n", "-e", "-E", "-ne", "-en", "-nE"):
-        escapes |= "e" in texts.pop(0)
-    text = " ".join(texts)
-    return (ansi_c(text) if escapes else text) + "\n"
 
 
 def _directory(simple: ExpandedCommand, name: str) -> None:
@@ -159,7 +146,7 @@ def _downloaded(state: AnalysisState, simple: ExpandedCommand, name: str) -> Non
     """A program or script that the same line downloaded or wrote."""
     if not state.fetched and not state.contents:
         return
-    words = (simple.words[0], *scripts.program_of(simple.words[1:])) if name in INTERPRETERS or name in ("source", ".") else simple.words[:1]
+    words = (simple.words[0], *scripts.program_of(simple.words[1:])) if name in INTERPRETERS or name in SOURCES else simple.words[:1]
     for word in words:
         if word.text and not word.text.startswith("-") and ("/" in word.text or word is not simple.words[0]):
             if absolute(word.text, simple.scene.cwd or "/") in state.fetched:
@@ -189,7 +176,7 @@ def _interpreter(state: AnalysisState, simple: ExpandedCommand, name: str) -> No
         return
     if stdin.fetched or stdin.decoded:
         state.block(blocks.block("block.download_run", what=name))
-    if stdin.output is not None and name in SHELLS:
+    if stdin.output is not None and name in (*SHELLS, *SOURCES):
         state.parse(stdin.output, msgspec.structs.replace(simple, stdin=None), name)
     elif stdin.output is not None:
         for line in scripts.shell_calls(stdin.output):

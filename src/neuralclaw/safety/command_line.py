@@ -1,5 +1,7 @@
 """What the analysis of a command line finds, as values: simple commands, blocks, and what stayed unclear."""
 
+from posixpath import basename
+
 import msgspec
 
 from ..types.facts import PathWant
@@ -75,3 +77,8 @@ class CommandLine(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def only_reads(self) -> bool:
         return self.understood and not self.broken and not self.blocks and all(c.only_reads for c in self.commands)
+
+    @property
+    def read_with_git(self) -> tuple[str, ...]:
+        """The directories in which `git` reads, so that it opens a repository there."""
+        return tuple(dict.fromkeys(c.cwd for c in self.commands if c.cwd and c.only_reads and basename(c.program) == "git"))

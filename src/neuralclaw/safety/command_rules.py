@@ -11,7 +11,7 @@ from ..types.facts import FactSheet, PathFact, PathOp
 from ..types.options import Policy
 from ..types.risk import Decision, Power, Risk, Sink, Tier
 from ..types.urls import place_of
-from . import own_commands, owner_rules
+from . import git_repositories, own_commands, owner_rules
 from .analysis import Analysis
 from .command_line import CommandLine, SimpleCommand
 from .findings import Findings
@@ -26,6 +26,8 @@ COVERED = "undo.covers"
 """The rule by which a command counts as reading: what it writes stays in the workspace and can be undone, and it has no network."""
 UNCONFINED = "shell.unconfined"
 """The rule by which lines for a shell, and programs that do more than read, ask where no sandbox holds them."""
+UNCLEAR = "shell.unclear"
+"""The rule by which what is not understood asks where no sandbox holds it; no mode, grant or rule of the owner answers it."""
 REFUSED_PLACE = "network.refused"
 """The rule by which a command is refused that needs a place to which the outbound proxy never leads."""
 EXACT = frozenset("chgrp chmod chown cp ln mkdir mv rm rmdir sed shred tee touch truncate unlink".split())
@@ -52,11 +54,17 @@ def judge(findings: Findings, action: Action, policy: Policy, analysis: Analysis
     if unsure:
         findings.understood = False
         findings.raise_risk(Risk.MEDIUM)
-    only_reads = line.only_reads and not strays and not unsure
+    only_reads = line.only_reads and not strays and not unsure and git_repositories.judge(findings, action, policy, line, sheet)
     held = sheet.undo_covers and not any(c.critical or Power.NETWORK in c.powers for c in line.commands)
     _form(findings, policy, line, held=held)
     if sheet.unconfined and not (line.by_argv and only_reads):
         findings.ask(UNCONFINED, "no sandbox holds commands here, so only one program that reads, without a shell, runs without a question")
+        if line.broken or not line.understood:
+            findings.ask(
+                UNCLEAR,
+                "no sandbox holds commands here, and what this one does cannot be worked out, so only a person's yes to it runs it",
+                "the same in plain commands, or a sandbox: neuralclaw doctor says what it needs",
+            )
     own_commands.judge(findings, line, sheet)
     _programs_outside(findings, action, policy, sheet)
     if in_data_home(action.workspace, policy, action.workspace):

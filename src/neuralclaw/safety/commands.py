@@ -22,13 +22,11 @@ from .programs import (
     VERSIONED,
     Act,
 )
-from .reading_programs import READERS, GivenOptions, Reader
+from .reading_programs import READERS, SCRIPTS, GivenOptions, Reader
 from .shell_words import ShellWord
 
 DECLARING = frozenset({"declare", "typeset", "export"})
 """Builtins that set variables, which the walk looks at."""
-AWKS = frozenset({"awk", "gawk", "mawk", "nawk"})
-"""Their options end where their program stands."""
 TESTS = frozenset({"test", "[", "[[", "expr"})
 """Programs for which a word that is not known may be an operator."""
 
@@ -56,7 +54,7 @@ def judge(call: BlockedCall) -> CommandEffects:
         _builtin(found)
     else:
         found.act(Risk.MEDIUM, "what it does is not known", Power.EXECUTE)
-    if name not in READERS and name not in AWKS and found.only_reads and _wild_options(call.args):
+    if name not in READERS and found.only_reads and _wild_options(call.args):
         found.act(Risk.MEDIUM, "a name of a file may be an option of it", Power.WRITE, Power.EXECUTE)
     if name == "set" and positionals(call.args, "o"):  # what `$@` and `$1` are from then on
         found.unclear()
@@ -87,18 +85,33 @@ def _named(found: CommandEffects) -> None:
 
 def _reader(found: CommandEffects, reader: Reader) -> None:
     """A read where each option is on the program's list of reading options. What an unknown word turns out to be matters, unless the program only prints."""
-    call = found.call
-    found.powers.add(Power.READ)
-    given = reader.given(call.args)
+    given = reader.given(found.call.args)
     found.understood = True
-    for option in given.refused[:3]:
-        found.act(Risk.MEDIUM, f"{option} is not among the options with which it only reads", Power.WRITE, Power.EXECUTE)
-    if call.fed and not reader.prints:
-        found.act(Risk.MEDIUM, "its options come from standard input", Power.WRITE, Power.EXECUTE)
+    _options(found, reader, given)
     if reader.operands in ("text", "none", "format"):
         _texts(found, reader, given)
     else:
         _files(found, reader, given)
+
+
+def _options(found: CommandEffects, reader: Reader, given: GivenOptions) -> None:
+    """What the options of a reading program say of it."""
+    call = found.call
+    found.powers.add(Power.READ)
+    for option in given.refused[:3]:
+        found.act(Risk.MEDIUM, f"{option} is not among the options with which it only reads", Power.WRITE, Power.EXECUTE)
+    if call.fed and not reader.prints and not (reader.ends and given.operands):
+        found.act(Risk.MEDIUM, "its options come from standard input", Power.WRITE, Power.EXECUTE)
+    if reader.opens_unnamed(given, call.args):
+        found.why = found.why or f"{call.name}: it reads files that the line does not name"
+        found.unclear()
+    for word in given.valued(reader.files):
+        found.read(word)
+    for word in reader.scripts(given):
+        if not word.known or word.glob:
+            found.unclear()
+        if not SCRIPTS[reader.operands](word.text):
+            found.act(Risk.MEDIUM, "its script may write files or run commands", Power.WRITE, Power.EXECUTE)
 
 
 def _texts(found: CommandEffects, reader: Reader, given: GivenOptions) -> None:
@@ -113,36 +126,40 @@ def _texts(found: CommandEffects, reader: Reader, given: GivenOptions) -> None:
         unknown = bool(args) and (not args[0].known or args[0].glob or "%n" in args[0].text)
     elif found.call.name not in TESTS and reader.prints:
         unknown = False
-    found.understood = not unknown
+    found.understood &= not unknown
 
 
 def _files(found: CommandEffects, reader: Reader, given: GivenOptions) -> None:
     """Words that name files, and files behind options."""
     operands = list(given.operands)
     for word in given.values:
-        if word.text.startswith("-") or reader.operands != "pattern":
+        if reader.operands not in ("sed", "awk") and (word.text.startswith("-") or reader.operands != "pattern"):
             found.read(word, option=True)
-    if reader.operands == "pattern":
-        given_pattern = any(w.text in ("-e", "-f", "--file", "--from-file") or w.text.startswith(("--regexp", "-e", "-f")) for w in found.call.args)
-        if operands and not given_pattern:
+    if reader.operands in SCRIPTS:
+        operands = operands if given.has(reader.patterns) else operands[1:]
+    elif reader.operands == "pattern":
+        if operands and not given.has(reader.patterns):
             pattern = operands.pop(0)
             found.understood &= pattern.known or reader.prints
-        _deep(found, operands)
+        _deep(found, given, operands)
     elif reader.operands == "one" and any(word.glob for word in operands):
         found.act(Risk.MEDIUM, "a second operand is written", Power.WRITE)
     elif reader.operands == "one" and len(operands) > 1:
         found.act(Risk.MEDIUM, "its second operand is written", Power.WRITE)
         found.change(operands[1], "write")
+    if given.has(reader.changes):
+        found.act(Risk.MEDIUM, "it changes files in place", Power.WRITE)
+        for word in operands:
+            found.change(word, "write")
+        return
     for word in operands:
         if word.text != "-" or not word.known:
             found.read(word)
 
 
-def _deep(found: CommandEffects, operands: list[ShellWord]) -> None:
+def _deep(found: CommandEffects, given: GivenOptions, operands: list[ShellWord]) -> None:
     """A search that goes down into directories."""
-    name = found.call.name
-    flags = [w.text for w in found.call.args if w.text.startswith("-")]
-    if name in ("rg", "ag") or any(f in ("--recursive", "--dereference-recursive") or (not f.startswith("--") and ("r" in f or "R" in f)) for f in flags):
+    if found.call.name in ("rg", "ag") or given.has(("r", "R", "d", "recursive", "dereference-recursive", "directories")):
         for word in operands or [ShellWord(".")]:
             found.recursive(word)
 
@@ -283,12 +300,6 @@ def _find(found: CommandEffects) -> None:
 SPECIAL = {
     "find": _find,
     "git": git.judge,
-    "sed": scripts.sed,
-    "gsed": scripts.sed,
-    "awk": scripts.awk,
-    "gawk": scripts.awk,
-    "mawk": scripts.awk,
-    "nawk": scripts.awk,
     "tar": scripts.tar,
     "unzip": scripts.unzip,
     "source": scripts.source,

@@ -6,10 +6,11 @@ import re
 from collections.abc import Callable, Sequence
 
 from ..types.risk import Power, Risk
-from .analysis_state import AnalysisState, ExpandedCommand, environment
+from .analysis_state import AnalysisState, ExpandedCommand, environment, positional
 from .bounds import Exceeded
 from .command_line import SimpleCommand
 from .lazy_regex import lazy_pattern
+from .printed_text import printed
 from .programs import variable_risk
 from .shell_words import ShellWord
 
@@ -206,19 +207,33 @@ def _options(words: Sequence[ShellWord], valued: str) -> tuple[dict[str, ShellWo
 
 def _read(state: AnalysisState, simple: ExpandedCommand, words: Sequence[ShellWord]) -> None:
     options, names = _options(words, "adinNptu")
-    _named(state, simple, [*([options["a"]] if "a" in options else []), *(names or [ShellWord("REPLY")])])
+    given = [*([options["a"]] if "a" in options else []), *(names or [ShellWord("REPLY")])]
+    _named(state, simple, given)
+    if simple.stdin is not None and simple.stdin.output:
+        _likely(simple, given, simple.stdin.output.strip())
+
+
+def _likely(simple: ExpandedCommand, names: Sequence[ShellWord], text: str) -> None:
+    """Each of these variables may have this value, or a word of it."""
+    parts = text.split(None, len(names) - 1) if len(names) > 1 else [text]
+    for word, part in zip(names, parts, strict=False):
+        if word.text in simple.scene.variables:
+            simple.scene.variables[word.text] = (part, False)
 
 
 def _mapfile(state: AnalysisState, simple: ExpandedCommand, words: Sequence[ShellWord]) -> None:
     options, names = _options(words, "dnOsucC")
     if "C" in options:
         again(state, simple, options["C"].shown)
+        state.parse(options["C"].text, simple, "mapfile -C")
     _named(state, simple, names or [ShellWord("MAPFILE")])
 
 
 def _printf(state: AnalysisState, simple: ExpandedCommand, words: Sequence[ShellWord]) -> None:
     options, _ = _options(words[:2], "v")
-    _named(state, simple, [options["v"]] if "v" in options else [])
+    if "v" in options:
+        _named(state, simple, [options["v"]])
+        _likely(simple, [options["v"]], printed("printf", words[2:] if len(words[0].text) == 2 else words[1:]) or "")
 
 
 def _wait(state: AnalysisState, simple: ExpandedCommand, words: Sequence[ShellWord]) -> None:
@@ -289,6 +304,27 @@ def _set(state: AnalysisState, simple: ExpandedCommand, words: Sequence[ShellWor
             again(state, simple, word.shown)
         if "o" in word.text and rest and rest.pop(0).text not in SETTINGS:
             again(state, simple, "set -o")
+    if rest:
+        _positional(simple, rest[rest[0].text in ("-", "--") :])
+
+
+def _positional(simple: ExpandedCommand, words: Sequence[ShellWord]) -> None:
+    """What `set` and `shift` make of `$1`, `$2`, …: where it is done is not followed, so that none of them is sure."""
+    unsure = [ShellWord(word.text, False, word.show, word.glob) for word in words]
+    positional(simple.scene, [ShellWord(*simple.scene.value("0")), *unsure])
+
+
+def _shift(state: AnalysisState, simple: ExpandedCommand, words: Sequence[ShellWord]) -> None:
+    state.alters = True
+    count = int(words[0].text) if words and words[0].text.isdecimal() and len(words[0].text) < 6 else 1
+    _positional(simple, (simple.scene.arguments or ())[count:])
+
+
+def _alias(state: AnalysisState, simple: ExpandedCommand, words: Sequence[ShellWord]) -> None:
+    for word in words:
+        name, equals, text = word.text.partition("=")
+        if equals:
+            state.parse(text, simple, f"alias {name}")
 
 
 def _hash(state: AnalysisState, simple: ExpandedCommand, words: Sequence[ShellWord]) -> None:
@@ -297,8 +333,10 @@ def _hash(state: AnalysisState, simple: ExpandedCommand, words: Sequence[ShellWo
 
 
 def _jobs(state: AnalysisState, simple: ExpandedCommand, words: Sequence[ShellWord]) -> None:
-    if "x" in _options(words, "")[0]:
+    options, command = _options(words[:1], "")
+    if "x" in options:
         again(state, simple, "jobs -x")
+        state.run(state, simple.inside([*command, *words[1:]] or [ShellWord("", known=False)], "jobs -x"))
 
 
 BUILTINS: dict[str, Callable[[AnalysisState, ExpandedCommand, Sequence[ShellWord]], None]] = {
@@ -315,4 +353,6 @@ BUILTINS: dict[str, Callable[[AnalysisState, ExpandedCommand, Sequence[ShellWord
     "set": _set,
     "hash": _hash,
     "jobs": _jobs,
+    "shift": _shift,
+    "alias": _alias,
 }

@@ -8,6 +8,7 @@ import msgspec
 
 from .bounds import AnalysisBounds
 from .lazy_regex import lazy_pattern
+from .likely_values import likely_value
 from .paths import USER_HOME
 from .shell_arithmetic import shell_number
 from .shell_words import BRACE, EMPTY, ShellWord, WordPiece, ansi_c, bare, finish, in_double_quotes, quoted, text_of
@@ -23,9 +24,17 @@ _ORDINARY = lazy_pattern(r"[A-Za-z0-9_./:,=+@%-]+")
 DEFAULTS = frozenset({"-", ":-", "=", ":=", "+", ":+"})
 """Operators of an expansion behind which a word stands that may become its value."""
 NUMBERS = frozenset("?#$!")
+OWN = frozenset(
+    "_ BASHOPTS BASHPID BASH_ALIASES BASH_ARGC BASH_ARGV BASH_ARGV0 BASH_CMDS BASH_COMMAND BASH_LINENO BASH_REMATCH BASH_SOURCE BASH_SUBSHELL COPROC"
+    " COPROC_PID DIRSTACK EPOCHREALTIME EPOCHSECONDS EUID FUNCNAME GROUPS HISTCMD LINENO MAPFILE OLDPWD OPTARG OPTIND PIPESTATUS PPID PWD RANDOM"
+    " READLINE_LINE REPLY SECONDS SHELLOPTS SHLVL SRANDOM UID".split()
+)
+"""Variables that the shell sets by itself: what a line assigns to them need not stay."""
 LENGTH = lazy_pattern(r"\$\{#\w+\}")
 
 
+SUBSTITUTED = "/dev/fd/63"
+"""The file that `<(…)` becomes."""
 MAX_OUTPUT = 100_000
 """Characters of output that are followed; of more it is not known what it says."""
 
@@ -46,19 +55,21 @@ class CommandOutput(msgspec.Struct):
 class ShellScope:
     """What is known at a command: the directory (None: unknown) and variables (text, whether it is sure)."""
 
-    __slots__ = ("cwd", "functions", "home", "patterns", "variables")
+    __slots__ = ("arguments", "cwd", "functions", "home", "patterns", "variables")
 
     def __init__(self, cwd: str | None, home: str, variables: dict[str, tuple[str, bool]]) -> None:
         self.cwd, self.home, self.variables = cwd, home, variables
         self.patterns: dict[str, str] = {}
         """Variables whose value is a name of a file that these wildcards match."""
+        self.arguments: tuple[ShellWord, ...] | None = None
+        """What `"$@"` stands for."""
         self.functions: frozenset[str] = frozenset()
         """Functions that are surely defined here."""
 
     def copy(self) -> "ShellScope":
         """What a subshell begins with."""
         made = ShellScope(self.cwd, self.home, dict(self.variables))
-        made.patterns, made.functions = dict(self.patterns), self.functions
+        made.patterns, made.functions, made.arguments = dict(self.patterns), self.functions, self.arguments
         return made
 
     def outside(self, *, variables: bool = True) -> "ShellScope":
@@ -77,7 +88,8 @@ class ShellScope:
     def value(self, name: str) -> tuple[str, bool]:
         """A variable's text and whether that is sure. One that nobody set counts as empty and unsure."""
         if name in self.variables:
-            return self.variables[name]
+            text, sure = self.variables[name]
+            return text, sure and name not in OWN
         if name == "HOME" and self.home:
             return self.home, True
         if name == "PWD" and self.cwd is not None:
@@ -99,6 +111,9 @@ class Expander:
         ready = self._ordinary(nodes)
         if ready is not None:
             return [ready]
+        if scene.arguments is not None and len(nodes) == 1 and text_of(nodes[0]) in ('"$@"', '"${@}"'):
+            self._bounds.grow(sum(len(word.text) for word in scene.arguments))
+            return list(scene.arguments)
         return finish(self._together(nodes, scene), "".join(text_of(n) for n in nodes).replace(BRACE, "{"), scene.tilde, self._bounds)
 
     def one(self, nodes: "Sequence[Node]", scene: ShellScope) -> ShellWord:
@@ -212,7 +227,10 @@ class Expander:
         if name in NUMBERS or LENGTH.fullmatch(source):
             return WordPiece("0")
         if _NAME.fullmatch(name) or name.isdigit():
-            piece = self._value(*scene.value(name))
+            text, known = scene.value(name)
+            if scene.variables.get("IFS", ("", True))[0]:  # where it is split is not followed
+                text, known = text.translate({ord(c): " " for c in scene.variables["IFS"][0]}), False
+            piece = self._value(text, known)
             piece.wild = name in scene.patterns and not piece.known and scene.patterns[name] == piece.text
             return piece
         self._again("expansion", source)
@@ -221,7 +239,8 @@ class Expander:
             text, known = scene.value(default.group(1))
             return self._value(text or default.group(2), known and bool(text))
         self._inner(node, scene)
-        return self._default(node, scene)
+        piece = self._default(node, scene)
+        return piece if piece.text else WordPiece(_protected(likely_value(source, lambda name: scene.value(name)[0])), known=False)
 
     def _default(self, node: "Node", scene: ShellScope) -> WordPiece:
         """The word of `${NAME:-WORD}`, whose value is not known; of other expansions it is not known at all."""
@@ -242,7 +261,7 @@ class Expander:
         if text_of(node).startswith("$`"):
             result = CommandOutput(None, result.fetched, result.decoded)
         if node.type == "process_substitution":
-            return WordPiece(quoted("/dev/fd/63"), True, result.fetched, result.decoded)
+            return WordPiece(quoted(SUBSTITUTED), True, result.fetched, result.decoded)
         known = result.output is not None
         self._bounds.grow(len(result.output or ""))
         return WordPiece(_protected((result.output or "").rstrip("\n")), known, result.fetched, result.decoded)

@@ -28,6 +28,7 @@ class Findings:
         "making",
         "matches",
         "network",
+        "possible",
         "powers",
         "programs",
         "read",
@@ -37,7 +38,9 @@ class Findings:
         "secrets",
         "sinks",
         "tier",
+        "unchanged",
         "understood",
+        "unseen",
         "urls",
         "why",
         "write",
@@ -46,6 +49,7 @@ class Findings:
     def __init__(self, risk: Risk) -> None:
         self.risk, self.tier = risk, Tier.READ
         self.powers: set[Power] = set()
+        self.possible: frozenset[Power] = frozenset()
         self.sinks: set[Sink] = set()
         self.matches: dict[RuleMatch, None] = {}
         self.commands: tuple[CommandView, ...] = ()
@@ -64,6 +68,8 @@ class Findings:
         self.digests: dict[str, str | None] = {}
         self.programs: dict[str, str] = {}
         self.secrets: list[str] = []
+        self.unseen: list[str] = []
+        self.unchanged: list[str] = []
         self.binding: Binding | msgspec.UnsetType = msgspec.UNSET
         self.execute = self.network = False
 
@@ -103,6 +109,7 @@ class Findings:
             resolved=self.resolved,
             inside=self.inside,
             auto=decision is Decision.ASK and self.risk is not Risk.CRITICAL and all(rule in AUTO_RULES for rule in asks),
+            possible=tuple(p for p in Power if p in self.possible - self.powers) or msgspec.UNSET,
         )
 
     def envelope(self) -> Envelope:
@@ -120,4 +127,6 @@ class Findings:
             digests=self.digests,
             programs=self.programs,
             binding=self.binding,
+            unseen=tuple(dict.fromkeys(self.unseen)) or msgspec.UNSET,
+            unchanged=tuple(dict.fromkeys(self.unchanged)) or msgspec.UNSET,
         )

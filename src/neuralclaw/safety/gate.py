@@ -11,7 +11,7 @@ from ..errors import PermissionDeniedError
 from ..ports import Clock, Facts
 from ..types.actions import Action, action_hash, earlier_hash
 from ..types.entries import blob_digest
-from ..types.facts import FactSheet
+from ..types.facts import FactSheet, Wants
 from ..types.grants import Envelope, Grant, StandingGrant
 from ..types.ids import new_id
 from ..types.options import Policy, encoded_policy
@@ -80,6 +80,9 @@ class PolicyGate:
             hash = earlier  # a yes that was given before an upgrade is one to the same call
         if verdict.decision is Decision.ASK:
             verdict = self._answered(action, answers, judged, hash)
+            judged = await self._looked_up(action, judged)
+            if judged.verdict.decision is Decision.FORBID:
+                raise Denied(judged.verdict)
         return self._grant(action, judged, verdict, hash, FetchChain(answers.standing))
 
     def _grant(self, action: Action, judged: JudgedAction, verdict: Verdict, hash: str, chain: FetchChain) -> Grant:
@@ -113,7 +116,8 @@ class PolicyGate:
         judged = await self._guarded(moved, chain.addresses)
         verdict = judged.verdict
         if verdict.decision is Decision.ASK and (found := scopes.used(judged.parts, chain.standing)):
-            verdict = allowed(verdict, found)
+            judged = await self._looked_up(moved, judged)
+            verdict = allowed(judged.verdict, found) if judged.verdict.decision is Decision.ASK else judged.verdict
         approved = host_rules.asked_before(verdict, before.verdict) and all(url.host in chain.addresses for url in judged.analysis.urls)
         if verdict.decision is not Decision.ALLOW and not approved:
             hint = "a call of its own for that address can be asked about" if verdict.decision is Decision.ASK else ""
@@ -144,10 +148,15 @@ class PolicyGate:
         envelope = Envelope(read=tuple(read), write=tuple(write), hosts=tuple(hosts), network=bool(hosts))
         return Grant(session="", call_id="", tool="", arguments={}, workspace="", hash="", envelope=envelope)
 
-    async def _guarded(self, action: Action, known: Mapping[str, tuple[str, ...]] = NO_ADDRESSES) -> JudgedAction:
-        """The top-level guard of the kernel: whatever fails while judging means no. `known`: hosts that were looked up before."""
+    async def _looked_up(self, action: Action, judged: JudgedAction) -> JudgedAction:
+        """The same action with the network addresses of its hosts, which were not looked up as long as it asked."""
+        return await self._guarded(action, asked=judged) if judged.sheet.unasked_hosts else judged
+
+    async def _guarded(self, action: Action, known: Mapping[str, tuple[str, ...]] = NO_ADDRESSES, asked: JudgedAction | None = None) -> JudgedAction:
+        """The top-level guard of the kernel: whatever fails while judging means no. `known`: hosts that were looked up before; `asked`: what a person said
+        yes to, whose hosts are looked up now."""
         try:
-            judged = await self._judge(action, known)
+            judged = await (self._judge(action, known) if asked is None else self._with_hosts(action, asked))
         except Exceeded as exceeded:
             judged = JudgedAction(failed(f"what the call does cannot be worked out: {exceeded.reason}", rule="shell.bounds"))
         except UnfitArgument as unfit:
@@ -167,12 +176,20 @@ class PolicyGate:
             return JudgedAction(failed("the tool is not known, so the call is refused", rule="tool.unknown"))
         analysis = self._quick(action)
         if analysis is not None:
-            sheet = await self._look(action, analysis, known)
-            return _judged(action, self._policy, analysis, sheet)
-        analysis = await self._beside(lambda clock: analyse(action, self._policy, self._shell, AnalysisBounds(clock)))
-        long, sheet = analysis, await self._look(action, analysis, known)
-        judged: JudgedAction = await self._beside(lambda _: _judged(action, self._policy, long, sheet))
-        return judged
+            judged = _judged(action, self._policy, analysis, await self._look(action, analysis, known))
+        else:
+            long = await self._beside(lambda clock: analyse(action, self._policy, self._shell, AnalysisBounds(clock)))
+            sheet = await self._look(action, long, known)
+            judged = await self._beside(lambda _: _judged(action, self._policy, long, sheet))
+        return await self._with_hosts(action, judged) if judged.sheet.unasked_hosts and not _holds_back(action, judged.verdict) else judged
+
+    async def _with_hosts(self, action: Action, judged: JudgedAction) -> JudgedAction:
+        """The action judged again, with what its hosts lead to."""
+        found = await self._facts.look(action, Wants(hosts=judged.sheet.unasked_hosts))
+        addresses = {**judged.sheet.addresses, **found.addresses}
+        sheet = msgspec.structs.replace(judged.sheet, addresses=addresses, nat64=found.nat64, lookup_seconds=found.lookup_seconds, unasked_hosts=())
+        again: JudgedAction = await self._beside(lambda _: _judged(action, self._policy, judged.analysis, sheet))
+        return again
 
     def _quick(self, action: Action) -> Analysis | None:
         """The analysis of an ordinary call, in about the time that a change to another thread takes; None when it needs longer."""
@@ -182,14 +199,13 @@ class PolicyGate:
         return None if analysis.line is not None and analysis.line.exceeded else analysis
 
     async def _look(self, action: Action, analysis: Analysis, known: Mapping[str, tuple[str, ...]]) -> FactSheet:
+        """All facts but the network addresses of hosts: to look up a name tells it to the name's own server."""
         wants = analysis.wants
         if wants is None:
             return FactSheet()
-        if not known:
-            return await self._facts.look(action, wants)
-        wants = msgspec.structs.replace(wants, hosts=tuple(host for host in wants.hosts if host not in known))
-        sheet = await self._facts.look(action, wants)
-        return msgspec.structs.replace(sheet, addresses={**known, **sheet.addresses})
+        sheet = await self._facts.look(action, msgspec.structs.replace(wants, hosts=()))
+        unasked = tuple(host for host in wants.hosts if host not in known)
+        return msgspec.structs.replace(sheet, addresses={**known, **sheet.addresses}, unasked_hosts=unasked) if wants.hosts else sheet
 
     def _answered(self, action: Action, answers: Answers, judged: JudgedAction, hash: str) -> Verdict:
         """The verdict to run under when a person said yes to this very call or to all its parts; raises `Denied` after a no, `Parked` without an answer."""
@@ -218,6 +234,13 @@ def led_to(action: Action, before: Grant, url: str, name: str) -> dict[str, Any]
 async def here(work: Callable[[Callable[[], float] | None], Any]) -> Any:
     """Work that is done at once, without a clock."""
     return work(None)
+
+
+def _holds_back(action: Action, verdict: Verdict) -> bool:
+    """Whether the hosts of the call are not looked up before a person says yes: a name can carry what its writer has read, as the rest of an address can."""
+    if verdict.decision is not Decision.ASK:
+        return verdict.decision is Decision.FORBID
+    return flow_private.can_carry(action) or any(rule.id.startswith("flow.") for rule in verdict.rules)
 
 
 def _judged(action: Action, policy: Policy, analysis: Analysis, sheet: FactSheet) -> JudgedAction:

@@ -62,7 +62,10 @@ def judge(found: CommandEffects) -> None:
     args = list(found.call.args)
     if any(not w.known for w in args) or found.call.fed:
         found.unclear()
+    start = found.call.cwd
     place = _globals(found)
+    if found.call.cwd is None or (found.call.spread and found.call.cwd != start):  # which repository it opens is not known
+        found.unclear()
     if place is None or place >= len(args):
         found.powers.add(Power.READ)
         return

@@ -32,6 +32,10 @@ def judge(findings: Findings, action: Action, policy: Policy, url: Url, sheet: F
     if url.own and rule is None:
         findings.forbid("url.refused", f"{url.text} cannot be fetched: {url.host} is a name of this machine or its own network", ALTERNATIVE)
         return
+    findings.hosts.append(url.place)
+    findings.urls[url.text] = url.canonical
+    if url.host in sheet.unasked_hosts:
+        return
     found = (url.literal,) if url.literal is not None else sheet.addresses[url.host]
     findings.addresses[url.host] = found
     if not found:
@@ -45,8 +49,6 @@ def judge(findings: Findings, action: Action, policy: Policy, url: Url, sheet: F
             findings.match(RELEASED, Decision.ALLOW, f"{url.host} leads to {address}, {what}: the owner's rule {rule.id} allows it")
         else:
             findings.forbid("url.address", f"{url.host} leads to {address}, {what}", ALTERNATIVE)
-    findings.hosts.append(url.place)
-    findings.urls[url.text] = url.canonical
 
 
 def is_released(verdict: Verdict) -> bool:

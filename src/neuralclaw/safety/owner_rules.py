@@ -3,16 +3,26 @@
 from ..types.actions import Action
 from ..types.facts import FactSheet
 from ..types.options import OwnerRule, Policy
-from ..types.risk import Decision
+from ..types.risk import Decision, Power
 from ..types.urls import named_host, place_of
 from .analysis import Analysis
 from .blocks import steps_through
 from .command_line import BlockMatch, SimpleCommand
 from .findings import Findings
-from .paths import absolute, normal, person_home, under
+from .paths import absolute, is_public, normal, person_home, under
+from .possible_powers import runs_unknown
 from .rule_circumstances import holds
 from .rule_reach import reaches
 from .rule_words import is_prefix, names
+
+POWER_WORDS = {
+    Power.READ: "read",
+    Power.WRITE: "write",
+    Power.DELETE: "delete",
+    Power.NETWORK: "use the network",
+    Power.EXECUTE: "run programs",
+    Power.PRIVILEGE: "gain an administrator's rights",
+}
 
 
 def releases(policy: Policy, block: BlockMatch, action: Action) -> bool:
@@ -34,12 +44,47 @@ def apply(findings: Findings, action: Action, policy: Policy, analysis: Analysis
     for rule in policy.rules:
         if of_hosts and not rule.host:
             continue
-        root = None if rule.path is None else _root(rule.path, policy, action.workspace)
-        if not holds(rule, action) or not _has_power(rule, findings) or not _matches(rule, root, action, analysis, sheet):
+        if not holds(rule, action) or not _has_power(rule, findings) or not _matches(rule, action, analysis):
             continue
-        findings.match(f"owner.{rule.id}", rule.decision, rule.reason or f"the owner's rule {rule.id} says {rule.decision}", rule.alternative)
+        how = "" if rule.path is None else _reach(findings, rule, action, policy, analysis, sheet)
+        if how is None:
+            continue
+        findings.match(f"owner.{rule.id}", rule.decision, (rule.reason or _sentence(rule)) + how, rule.alternative)
         if rule.decision is Decision.ALLOW and findings.understood:
             findings.answered = True
+
+
+def _reach(findings: Findings, rule: OwnerRule, action: Action, policy: Policy, analysis: Analysis, sheet: FactSheet) -> str | None:
+    """How the call reaches the path of the rule, as the end of a sentence, or may reach it; None where it does not. Where only what it runs might, and the rule
+    forbids, a sandbox keeps the path from it instead."""
+    root = _root(rule.path or "", policy, action.workspace)
+    if rule.decision is Decision.ALLOW:
+        return "" if _all_below(root, analysis, sheet) else None
+    unknown = runs_unknown(findings, analysis.line)
+    changes = unknown or (analysis.line is not None and not analysis.line.only_reads)
+    if reaches(root, action, analysis, sheet) or (changes and under(action.workspace, root)):
+        return ""
+    if unknown and sheet.unconfined:
+        return ": what it runs may reach it, and no sandbox keeps it from there"
+    if unknown and rule.decision is Decision.ASK and _in_sight(root, findings, (action.workspace, *policy.allowed_paths)):
+        return ": what it runs may reach it"
+    if changes and rule.decision is Decision.FORBID:
+        (findings.unchanged if rule.power in (Power.WRITE, Power.DELETE) else findings.unseen).append(root)
+    return None
+
+
+def _in_sight(root: str, findings: Findings, roots: tuple[str, ...]) -> bool:
+    """Whether a sandbox shows the place, or something in it, to what the call runs."""
+    return is_public(root) or any(under(root, place) or under(place, root) for place in (*roots, *findings.read, *findings.write))
+
+
+def _sentence(rule: OwnerRule) -> str:
+    """What a rule without a reason says, with its conditions."""
+    does = {Decision.ALLOW: "allows", Decision.ASK: "asks about", Decision.FORBID: "forbids"}[rule.decision]
+    tool = f"the tool {rule.tool}" if rule.tool else ""
+    about = [part for part in (rule.command, tool, rule.path, rule.host, f"the power to {POWER_WORDS[rule.power]}" if rule.power else "") if part]
+    what = " with ".join(about) or "calls of this kind"
+    return f"your rule {rule.id} {does} {what}"
 
 
 def _root(path: str, policy: Policy, workspace: str) -> str:
@@ -48,15 +93,13 @@ def _root(path: str, policy: Policy, workspace: str) -> str:
     return normal(absolute(home + path[1:] if home and (path == "~" or path.startswith("~/")) else path, workspace))
 
 
-def _matches(rule: OwnerRule, root: str | None, action: Action, analysis: Analysis, sheet: FactSheet) -> bool:
-    """Whether all conditions of the rule hold: for some part of the call, or where it allows for all of it. `root` is its path, absolute."""
+def _matches(rule: OwnerRule, action: Action, analysis: Analysis) -> bool:
+    """Whether tool, command and host of the rule are those of the call: of some part of it, or where it allows of all."""
     everything = rule.decision is Decision.ALLOW
     if rule.tool is not None and rule.tool not in (action.spec.name, *action.spec.aliases):
         return False
     test = all if everything else any
     if rule.command is not None and not _runs(rule, rule.command, analysis):
-        return False
-    if root is not None and not (_all_below(root, analysis, sheet) if everything else reaches(root, action, analysis, sheet)):
         return False
     if rule.host is not None:
         named, hosts = named_host(rule.host).host, _hosts(analysis, everything=everything)
@@ -90,10 +133,10 @@ def _runs(rule: OwnerRule, command: str, analysis: Analysis) -> bool:
 
 
 def _has_power(rule: OwnerRule, findings: Findings) -> bool:
-    """Whether the call has the power that the rule names; no other one, where it allows."""
+    """Whether the call has, or may have, the power that the rule names; that one and no other, where it allows."""
     if rule.power is None:
         return True
-    return findings.powers == {rule.power} if rule.decision is Decision.ALLOW else rule.power in findings.powers
+    return findings.powers == {rule.power} if rule.decision is Decision.ALLOW else rule.power in findings.powers | findings.possible
 
 
 def _all_below(root: str, analysis: Analysis, sheet: FactSheet) -> bool:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 WRITING = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
+APPENDING = frozenset({">>", "&>>", "<>"})
+"""Of these, those that keep what is there."""
 
 
 class Redirects:
@@ -73,7 +75,7 @@ class Redirects:
             if is_device(normal(path)):
                 self._state.block(blocks.block("block.device", what=path))
             if path not in HARMLESS_DEVICES and not path.startswith("/dev/fd/"):
-                self._touch(at, (">", word.shown), Risk.MEDIUM, "it writes files", Power.WRITE, PathWant(path, "write"))
+                self._touch(at, (operator if operator in APPENDING else ">", word.shown), Risk.MEDIUM, "it writes files", Power.WRITE, PathWant(path, "write"))
             return at
         self._touch(at, ("<", word.shown), Risk.LOW, "", Power.READ, PathWant(path, "read"))
         return msgspec.structs.replace(at, stdin=CommandOutput(None, word.fetched or path in self._state.fetched, word.decoded))

@@ -151,4 +151,5 @@ def assumed_facts(action: Action, wants: Wants | None, policy: Policy) -> FactSh
         for want in wants.paths
     )
     programs = {name: normal(name) if "/" in name else f"/usr/bin/{name}" for name in wants.programs}
-    return FactSheet(paths=paths, programs=dict(programs), addresses=dict.fromkeys(wants.hosts, (ADDRESS,)))
+    repositories: dict[str, tuple[PathFact, ...]] = dict.fromkeys(wants.repositories, ())
+    return FactSheet(paths=paths, programs=dict(programs), addresses=dict.fromkeys(wants.hosts, (ADDRESS,)), repositories=repositories)

@@ -15,6 +15,8 @@ SHALLOW = frozenset(
 """Programs that do not go through a directory that they are given, unless an option says so."""
 WALKERS = frozenset("ack ag du fd fdfind find rg tree ugrep".split())
 """Programs that go through the directory where they run when they are given none."""
+HERE = frozenset("dir git ls pwd vdir".split())
+"""Programs that show something of the directory where they run."""
 SEARCHING = frozenset("egrep fgrep grep ls".split())
 """Programs that do so with an option."""
 LISTING = frozenset({"find_files", "list_files", "search_files"})
@@ -40,6 +42,8 @@ def _goes_through(command: SimpleCommand, root: str, facts: Mapping[tuple[str, P
     deep = program not in SHALLOW or recursive
     wants = [facts[want.path, want.op] for want in command.wants if (want.path, want.op) in facts]
     if any(_holds(fact, root) and (fact.op == "delete" or deep) for fact in wants):
+        return True
+    if command.cwd is not None and under(command.cwd, root) and (program in WALKERS or program in HERE):
         return True
     walks = program in WALKERS or (program in SEARCHING and recursive) or (program == "git" and "grep" in command.argv)
     return walks and command.cwd is not None and under(root, command.cwd) and all(fact.kind == "file" for fact in wants)

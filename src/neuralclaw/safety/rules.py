@@ -7,6 +7,7 @@ from ..types.risk import Power, Risk, Sink, Tier, Trust
 from . import access_rules, binding, command_rules, flow_rules, host_rules, owner_rules, path_rules, secret_rules
 from .analysis import Analysis
 from .findings import Findings
+from .possible_powers import possible_powers
 
 TOUCHED = (Power.READ, Power.WRITE, Power.DELETE)
 
@@ -29,6 +30,7 @@ def decide(action: Action, policy: Policy, analysis: Analysis, sheet: FactSheet)
         findings.ask("tool.confirmation", f"{spec.name} is configured to ask every time")
     flow_rules.judge(findings, action, analysis, sheet)
     _scales(findings, action, policy, sheet.undo_lacks)
+    findings.possible = possible_powers(findings, analysis.line, sheet)
     if policy.rules:
         owner_rules.apply(findings, action, policy, analysis, sheet)
     return findings

@@ -12,9 +12,11 @@ from typing import Annotated
 import msgspec
 
 from ..types.datafile import by_name, damaged, read_data_file
+from .awk_script import awk_only_reads
 from .lazy_regex import lazy_pattern
 from .nameset import NonEmptyNames, NonEmptyText
-from .scripts import awk_only_reads, sed_only_reads, shell_calls
+from .scripts import shell_calls
+from .sed_script import sed_only_reads
 from .shell_words import ShellWord
 
 FILE = "safety/tables/running_options.json"

@@ -9,158 +9,32 @@ from .command_effects import CommandEffects
 from .command_line import BlockMatch
 from .lazy_regex import lazy_pattern
 from .programs import SHELLS
+from .reading_programs import LISTINGS
 from .shell_words import ShellWord
-
-_ADDRESS = r"(?:\d+(?:~\d+)?|\$|/(?:\\.|[^/\\\n])*/[IM]*|\\(?P<d%d>.).*?(?P=d%d)|[+~]\d+)"
-_ADDRESSES = lazy_pattern(rf"(?:{_ADDRESS % (1, 1)}(?:\s*,\s*{_ADDRESS % (2, 2)})?\s*!?\s*)?")
-_PLAIN = lazy_pattern(r"[{}pdDgGhHxnNPqQlFz=](?:\s*\d+)?")
-_TEXT = lazy_pattern(r"[aic](?:\\\n|\s).*?(?:\n|$)|[aic]\S.*?(?:\n|$)|[btT:]\s*\w*|#.*?(?:\n|$)", re.DOTALL)
-_SUBST_FLAGS = lazy_pattern(r"[gpiImM0-9]*")
-
-
-def sed_only_reads(script: str) -> bool:
-    """Whether a sed script neither writes files (`w`) nor runs commands (`e`). Whatever is not recognised counts as doing so."""
-    place = 0
-    while place < len(script):
-        if script[place] in " \t\n;":
-            place += 1
-            continue
-        match = _ADDRESSES.match(script, place)
-        place = match.end() if match is not None else place
-        if place >= len(script):
-            return False
-        if script[place] in "sy":
-            end = _after_delimited(script, place)
-            if end is None:
-                return False
-            place = end
-            continue
-        plain = _PLAIN.match(script, place) or _TEXT.match(script, place)
-        if plain is None:
-            return False
-        place = plain.end()
-    return True
-
-
-def _after_delimited(script: str, place: int) -> int | None:
-    """The end of `s/…/…/flags` or `y/…/…/`, or None when it is unfinished or its flags do more than replace."""
-    if place + 1 >= len(script) or script[place + 1] in "\\\n":
-        return None
-    delimiter, seen, i = script[place + 1], 1, place + 2
-    while i < len(script) and seen < 3:
-        if script[i] == "\\":
-            i += 1
-        elif script[i] == delimiter:
-            seen += 1
-        i += 1
-    if seen < 3:
-        return None
-    flags = _SUBST_FLAGS.match(script, i)
-    end = flags.end() if flags is not None else i
-    return end if end >= len(script) or script[end] in " \t\n;}" else None
-
-
-def sed(found: CommandEffects) -> None:
-    """A read when neither an option nor the script writes or runs anything."""
-    found.powers.add(Power.READ)
-    args = list(found.call.args)
-    scripts: list[ShellWord] = []
-    files: list[ShellWord] = []
-    place = 0
-    while place < len(args):
-        word, text = args[place], args[place].text
-        if text in ("-e", "--expression") and place + 1 < len(args):
-            place += 1
-            scripts.append(args[place])
-        elif text.startswith("--expression="):
-            scripts.append(ShellWord(text.partition("=")[2], word.known))
-        elif text.startswith(("-i", "--in-place")) or re.fullmatch(r"-[nErsuz]*i.*", text):
-            found.act(Risk.MEDIUM, "it changes files in place", Power.WRITE)
-        elif re.fullmatch(r"-[nErsuzl]*e", text) and place + 1 < len(args):
-            place += 1
-            scripts.append(args[place])
-        elif text.startswith("-") and len(text) > 1:
-            if not (re.fullmatch(r"-[nErsuz]+", text) or text in ("--quiet", "--silent", "--regexp-extended", "--separate", "--null-data", "--sandbox", "--")):
-                found.act(Risk.MEDIUM, f"{text} is not understood", Power.EXECUTE)
-        else:
-            files.append(word)
-        place += 1
-    if not scripts and files:
-        scripts.append(files.pop(0))
-    _script(found, scripts, "sed")
-    if found.call.fed:
-        found.act(Risk.MEDIUM, "its options come from standard input", Power.EXECUTE)
-    for word in files:
-        (found.read if Power.WRITE not in found.powers else lambda w: found.change(w, "write"))(word)
-
-
-def _script(found: CommandEffects, scripts: list[ShellWord], kind: str) -> None:
-    for word in scripts:
-        if not word.known or word.glob:
-            found.unclear()
-        ok = sed_only_reads(word.text) if kind == "sed" else awk_only_reads(word.text)
-        if not ok:
-            found.act(Risk.MEDIUM, "its script may write files or run commands", Power.WRITE, Power.EXECUTE)
-
-
-_STRINGS = lazy_pattern(r'"(?:\\.|[^"\\\n])*("?)')
-_REGEXES = lazy_pattern(r"(^\s*|[~(!,{;]\s*|&&\s*|\|\|\s*)/(?:\\.|[^/\\\n])+/")
-_AWK_RUNS = lazy_pattern(r"\bsystem\b|(?<!\|)\|(?!\|)|\bgetline\b|@\w|/inet|\bclose\b|\bFUNCTAB\b|\bSYMTAB\b")
-_AWK_PRINTS = lazy_pattern(r"\bprintf?\b")
-
-
-def awk_only_reads(script: str) -> bool:
-    """Whether an awk program has no `system`, no pipe and no output to a file."""
-    if any(not string.group(1) for string in _STRINGS.finditer(script)):
-        return False
-    bare = _REGEXES.sub(lambda m: m.group(1), _STRINGS.sub('""', script))
-    return _AWK_RUNS.search(bare) is None and not any(_prints_to(part) for part in re.split(r"[;}\n]", bare)) and "/inet" not in script
-
-
-def _prints_to(statement: str) -> bool:
-    prints = _AWK_PRINTS.search(statement)
-    return prints is not None and ">" in statement[prints.end() :]
-
-
-def awk(found: CommandEffects) -> None:
-    """A read when its program is given on the line and neither writes nor runs anything."""
-    found.powers.add(Power.READ)
-    args = list(found.call.args)
-    place = 0
-    while place < len(args):
-        text = args[place].text
-        if text in ("-F", "-v"):
-            place += 2
-        elif text.startswith(("-F", "-v")):
-            place += 1
-        elif text == "--":
-            place += 1
-            break
-        elif text.startswith("-") and len(text) > 1:
-            found.act(Risk.MEDIUM, f"{text} may load a program that is not on the line", Power.EXECUTE, Power.WRITE)
-            place += 2 if text in ("-f", "-i", "-l", "-e", "-E") else 1
-        else:
-            break
-    if any(not w.known for w in args):
-        found.unclear()
-    if place < len(args) and found.only_reads:
-        _script(found, [args[place]], "awk")
-    for word in args[place + 1 :]:
-        found.read(word)
 
 
 def tar(found: CommandEffects) -> None:
     """Listing is a read; everything else writes, and several options run programs."""
-    args = [w.text for w in found.call.args]
-    first = args[0] if args else ""
-    listing = re.fullmatch(r"-?[vzjJa]*t[vzjJaf]*", first) is not None or first == "--list"
-    plain = all(not a.startswith("-") or a in ("--list", "--verbose") for a in args[1:])
-    if any(not w.known for w in found.call.args) or found.call.fed:
+    call = found.call
+    row = LISTINGS["tar"]
+    given = row.given(call.args)
+    if any(not w.known for w in call.args) or call.fed:
         found.unclear()
-    if listing and plain:
-        for word in found.call.args[1:]:
+    if any(":" in word.text.partition("/")[0] for word in given.valued(row.files)):
+        found.act(Risk.HIGH, "a name with a colon is an archive on another machine", Power.NETWORK, Power.EXECUTE)
+        found.sends = True
+    if row.reads(call.args):
+        found.powers.add(Power.READ)
+        for word in given.valued(row.files):
             found.read(word)
         return
+    _packs(found)
+
+
+def _packs(found: CommandEffects) -> None:
+    """`tar` that packs or unpacks."""
+    args = [w.text for w in found.call.args]
+    first = args[0] if args else ""
     powers = [Power.WRITE]
     if any(
         a.startswith(("--checkpoint-action", "--to-command", "--use-compress-program", "-I", "--rsh-command", "--info-script", "--new-volume-script"))
@@ -183,11 +57,16 @@ def tar(found: CommandEffects) -> None:
 
 
 def unzip(found: CommandEffects) -> None:
-    if found.call.args and found.call.args[0].text in ("-l", "-Z", "-v", "-t") and all(w.known for w in found.call.args):
-        for word in found.call.args[1:]:
-            found.read(word)
-        return
-    found.act(Risk.MEDIUM, "it unpacks files", Power.WRITE)
+    """Listing, testing and printing are reads. Of the archive `a` it also tries `a.zip`, and it has wildcards of its own."""
+    row = LISTINGS["unzip"]
+    archives = row.given(found.call.args).operands[:1]
+    if not row.reads(found.call.args) or found.call.fed:
+        found.act(Risk.MEDIUM, "it unpacks files", Power.WRITE)
+    if any(not w.known for w in found.call.args) or any(c in word.text for word in archives for c in "*?["):
+        found.unclear()
+    for word in archives if found.only_reads else ():
+        for ending in ("", ".zip", ".ZIP"):
+            found.read(ShellWord(word.text + ending, word.known))
 
 
 def runner(found: CommandEffects) -> None:

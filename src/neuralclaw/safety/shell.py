@@ -14,13 +14,13 @@ from .bounds import MAX_TEXT, AnalysisBounds, Exceeded
 from .command_analysis import MAX_DEPTH, TOO_DEEP, plain, run
 from .command_line import CommandLine, SimpleCommand
 from .control_flow import ControlFlow
-from .expansion import CommandOutput, Expander, ShellScope
+from .expansion import SUBSTITUTED, CommandOutput, Expander, ShellScope
 from .lazy_regex import lazy_pattern
 from .paths import HARMLESS_DEVICES, absolute, person_home
 from .redirects import Redirects
 from .shell_words import ShellWord, text_of
 from .syntax import FOLLOW, ODD, WALKED, WORDS, brace_words, called, continued, hides_blank, parse, side_by_side, side_by_side_words
-from .text_scan import crude
+from .text_scan import places, scan
 from .walked import WalkedNodes
 
 if TYPE_CHECKING:
@@ -48,11 +48,13 @@ def analyse(text: str, *, cwd: str, workspace: str, policy: Policy, env: Mapping
         for variable in env:
             environment(state, simple, variable)
         walk.text(text, simple, "")
-        walk.finish()
+        walk.finish(simple)
     except (Exceeded, RecursionError) as stop:
         exceeded = stop.reason if isinstance(stop, Exceeded) else "it is nested too deeply"
         state.understood = False
-        crude(state, text, simple)
+        places(state, text, simple)
+    if state.broken or state.scanned or not state.understood:
+        scan(state, text, simple)
     return CommandLine(
         text=text,
         commands=tuple(state.commands),
@@ -104,7 +106,7 @@ class _CommandLineWalk(ControlFlow):
             root = parse(brace_words(joined), self.bounds)
         if root.has_error:
             self.state.broken = True
-            crude(self.state, joined, simple)
+            places(self.state, joined, simple)
         self._walked.begin(root)
         inside = msgspec.structs.replace(simple, words=(), via=(*simple.via, via) if via else simple.via, depth=simple.depth + 1)
         return self._walk(root, inside)
@@ -120,7 +122,7 @@ class _CommandLineWalk(ControlFlow):
         del state.commands[count:]
         return result
 
-    def finish(self) -> None:
+    def finish(self, simple: ExpandedCommand) -> None:
         """Functions that call themselves: a fork bomb when copies run side by side, else code whose end is unknown."""
         for name, call in list(self.state.functions.items()):
             if name not in self._called:
@@ -139,7 +141,9 @@ class _CommandLineWalk(ControlFlow):
             elif name in reached:
                 self.state.understood = False
         evaluated.finish(self.state)
-        self.state.understood &= self.state.broken or self._walked.all()
+        for text in () if self.state.broken else self._walked.left():
+            self.state.understood = False
+            self.text(f": {text}", simple, "")
 
     # -- statements
 
@@ -169,7 +173,9 @@ class _CommandLineWalk(ControlFlow):
         result = CommandOutput("")
         for child in node.children:
             if child.is_named:
-                result = result.then(self._walk(child, at))
+                after = child.next_sibling
+                apart = after is not None and after.type == "&"  # it runs in a subshell
+                result = result.then(self._walk(child, msgspec.structs.replace(at, scene=self._copy(at.scene)) if apart else at))
             else:
                 self.plain = False
         return result
@@ -194,6 +200,13 @@ class _CommandLineWalk(ControlFlow):
         self.plain = False
         self._walked.see(node)
         at = self._current
+        result = self._substituted(node, at)
+        if node.type == "process_substitution" and result.output:
+            self.bounds.grow(len(result.output))
+            self.state.contents[SUBSTITUTED] = self.state.contents.get(SUBSTITUTED, "") + result.output + "\n"
+        return result
+
+    def _substituted(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
         inside = msgspec.structs.replace(at, scene=self._copy(at.scene), stdin=None, fed=False, spread=False, depth=at.depth + 1)
         source = text_of(node).strip()
         if source.startswith("$(("):
@@ -216,9 +229,6 @@ class _CommandLineWalk(ControlFlow):
         if text.startswith("((") and text.endswith("))"):  # arithmetic, where the grammar did not see it
             evaluated.arithmetic(self.state, at, text[2:-2])
         return self._all(node, msgspec.structs.replace(at, scene=self._copy(at.scene)))
-
-    def _on_negated_command(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
-        return self._all(node, at)
 
     def _on_pipeline(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
         """Each stage reads what the one before it writes."""
@@ -274,9 +284,6 @@ class _CommandLineWalk(ControlFlow):
             self._assigned.lasting(child, at)
         return CommandOutput("")
 
-    def _on_array(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
-        return self._all(node, at)
-
     def _on_declaration_command(self, node: "Node", at: ExpandedCommand) -> CommandOutput:
         self.plain = False
         self._assigned.declaration(node, at)
@@ -292,7 +299,7 @@ class _CommandLineWalk(ControlFlow):
         text = text_of(node)
         if "<(" in text or ">(" in text:  # the grammar takes one that a word touches for a comparison
             self.state.understood = False
-            crude(self.state, text, at)
+            places(self.state, text, at)
         self._assigned.test(node, at)
         return CommandOutput("")
 

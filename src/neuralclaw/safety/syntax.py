@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 WALKED = frozenset(
-    "program compound_statement do_group else_clause elif_clause if_statement while_statement case_statement case_item c_style_for_statement".split()
+    "program compound_statement do_group else_clause elif_clause if_statement while_statement case_statement case_item c_style_for_statement"
+    " negated_command array".split()
 )
 WORDS = frozenset(
     "word string raw_string ansi_c_string translated_string concatenation simple_expansion expansion command_substitution process_substitution number"

@@ -1,31 +1,106 @@
-"""Where the analysis cannot follow, the blocks still look at every stretch of text between operators."""
+"""What is not understood is looked at as text: where it holds the words of a block, in whatever place and quotation, it falls under that block."""
 
 import re
+from collections.abc import Iterator
+from itertools import chain
 
-from ..types.risk import Risk
+import msgspec
+
 from . import blocks
 from .analysis_state import MAX_BLOCKS, MAX_COMMANDS, AnalysisState, ExpandedCommand, named_places
-from .command_line import SimpleCommand
-from .shell_words import ShellWord
+from .bounds import MAX_TEXT
+from .command_line import BlockMatch, SimpleCommand
+from .interpreters import INTERPRETERS
+from .lazy_regex import lazy_pattern
+from .paths import absolute, is_device, normal
+from .programs import DECODERS
+from .shell_words import ShellWord, ansi_c
 
-MAX_CRUDE = 20_000
-"""Characters that are looked at."""
+MAX_CALLS, MAX_WORDS = 300, 400
+"""Places of one text that are looked at as a command, and the words behind each that are."""
+ORDINARY = frozenset({"exit", "format", "init", "su"})
+"""Names that are also ordinary words: they count where a command begins."""
+_ANSI = lazy_pattern(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
+_QUOTES = lazy_pattern(r"\\\n|[\\'\"]")
+_EXPANSION = lazy_pattern(r"\$\{([^{}]*)\}|\$\w+|\$[@*]")
+_ENDS = lazy_pattern(r"[;&|\n()`]+")
+_GAPS = lazy_pattern(r"[{}\[\],<]")
+_DEVICE = lazy_pattern(r">[>|&]?\s*(/[^\s;&|<>()`]+)")
+_FORK_BOMB = lazy_pattern(r"([^\s(){};&|]+)\s*\(\s*\)\s*[{(][^})]*?\1\s*\|\s*\1\s*&")
+_PROGRAM = "(?<![\\w.-])(?:%s)(?![\\w.-])"
+_GIVES = _PROGRAM % "|".join(["aria2c", "curl", "fetch", "http", "lynx", "wget", *sorted(DECODERS - {"tr", "rev"})])
+_RUNS = _PROGRAM % "|".join(sorted(re.escape(name) for name in INTERPRETERS))
+_DOWNLOAD_RUN = lazy_pattern(
+    rf"{_GIVES}[^\n;]*\|[^\n;]*{_RUNS}"  # it is piped into an interpreter
+    rf"|(?:{_RUNS}|(?<![\w.-])(?:eval|source)\s|(?:^|[\s;&|])\.\s)[^\n;|]*[`(]\s*{_GIVES}"  # it is the code, or the file, of one
+    rf"|{_GIVES}[^\n;&|]*\s-\w*[oO]\s*(\S+)[^\n]*[;&|\n]\s*(?:(?:{_RUNS}|source|\.)\s+)?(?:\./)?\1(?![\w.-])"  # it is saved, and run
+)
 
 
-def crude(state: AnalysisState, text: str, simple: ExpandedCommand) -> None:
-    """Find blocks in text that the grammar, or a bound, gave up on."""
-    for part in re.split(r"[;&|\n()`]+", re.sub(r"[{},]", " ", text[:MAX_CRUDE])):
-        words = [ShellWord(re.sub(r"[\\'\"]", "", w)) for w in part.split()]
-        for i in range(min(len(words), 8)):
-            name = words[i].text.rsplit("/", 1)[-1]
-            if i == 0 or name in blocks.NAMES:
-                call = blocks.BlockedCall(name=name, words=tuple(words[i:]), cwd=simple.scene.cwd, workspace=state.workspace, policy=state.policy)
-                for found in blocks.check(call):
-                    if len(state.blocks) < MAX_BLOCKS:
-                        state.block(found)
-                break
-        if words and len(state.commands) < MAX_COMMANDS:
-            call = blocks.BlockedCall(name="", words=(ShellWord(""), *words), cwd=simple.scene.cwd, workspace=state.workspace, policy=state.policy)
-            places = named_places(call)
-            if places:
-                state.add(SimpleCommand(argv=tuple(w.text for w in words), only_reads=False, risk=Risk.MEDIUM, wants=places, unresolved=True))
+def scan(state: AnalysisState, text: str, simple: ExpandedCommand) -> None:
+    """Find the blocks in a text that is not understood."""
+    decoded = _ANSI.sub(lambda m: ansi_c(m.group(1)), text[:MAX_TEXT])
+    bare = _QUOTES.sub("", decoded)
+    for found in dict.fromkeys(chain(_calls(state, bare, simple), _texts(bare, simple))):
+        if len(state.blocks) < MAX_BLOCKS and found not in state.blocks:
+            state.block(msgspec.structs.replace(found, reason=f"it is not understood, and may run what its text names: {found.reason}"))
+
+
+def places(state: AnalysisState, text: str, simple: ExpandedCommand) -> None:
+    """Take what looks like a path, in a text that cannot be parsed, for a place that is read."""
+    for stretch in _stretches(_QUOTES.sub("", text[:MAX_TEXT])):
+        wants = named_places(_call(state, "", [ShellWord(""), *stretch], simple))
+        if wants and len(state.commands) < MAX_COMMANDS:
+            state.commands.append(SimpleCommand(argv=tuple(w.text for w in stretch), only_reads=False, wants=wants, unresolved=True))
+
+
+def _stretches(text: str) -> Iterator[list[ShellWord]]:
+    """The words between operators; what stands inside an expansion is a stretch of its own."""
+    inner = [match.group(1) for match in _EXPANSION.finditer(text) if match.group(1)]
+    for part in _ENDS.split("\n".join([_EXPANSION.sub("$", text), *inner])):
+        if words := [ShellWord(word) for word in _GAPS.sub(" ", part).split()]:
+            yield words
+
+
+def _name(word: ShellWord) -> str:
+    return re.split(r"[/=]", word.text)[-1].lower()
+
+
+def _call(state: AnalysisState, name: str, words: list[ShellWord], simple: ExpandedCommand) -> blocks.BlockedCall:
+    return blocks.BlockedCall(name=name, words=tuple(words), cwd=simple.scene.cwd or state.workspace, workspace=state.workspace, policy=state.policy)
+
+
+def _calls(state: AnalysisState, text: str, simple: ExpandedCommand) -> Iterator[BlockMatch]:
+    """Blocked programs at any word, and where the program is not in plain letters, its words as those of each blocked program that the text names."""
+    stretches = list(_stretches(text))
+    named: dict[str, None] = {}
+    count = 0
+    for words in stretches:
+        for place, word in enumerate(words):
+            name = _name(word)
+            if not blocks.is_checked(name) or (place and name in ORDINARY):
+                continue
+            named[name] = None
+            count += 1
+            if count <= MAX_CALLS:
+                yield from blocks.check(_call(state, name, words[place : place + MAX_WORDS], simple))
+    for words in stretches:
+        if words[0].text[0] in "$-*?~":
+            for name in named:
+                count += 1
+                if count <= MAX_CALLS:
+                    yield from blocks.check(_call(state, name, [ShellWord(name), *words[words[0].text[0] != "-" :][:MAX_WORDS]], simple))
+
+
+def _texts(text: str, simple: ExpandedCommand) -> Iterator[BlockMatch]:
+    """Blocks that more than one command makes."""
+    if _DOWNLOAD_RUN.search(text):
+        yield blocks.block("block.download_run")
+    if _FORK_BOMB.search(text) or blocks.forks(text):
+        yield blocks.block("block.fork_bomb")
+    for match in _DEVICE.finditer(text):
+        path = normal(absolute(match.group(1), simple.scene.cwd or "/"))
+        if is_device(path):
+            yield blocks.block("block.device", what=path)
+        elif path == "/proc/sysrq-trigger":
+            yield blocks.block("block.shutdown", what=path)

@@ -12,11 +12,14 @@ from .analysis_state import AnalysisState, ExpandedCommand, call_of, environment
 from .command_line import SimpleCommand
 from .expansion import CommandOutput, ShellScope
 from .paths import directory_in
-from .programs import ACTS, PRIVILEGED, SHELLS
+from .programs import ACTS, BUILTINS, PRIVILEGED, SHELLS
 from .shell_words import ShellWord
 from .wrappers import WRAPPERS, InnerCommand, inner
 
 REMOTE = frozenset({"ssh"})
+BUILTIN = frozenset({"builtin", "command"})
+"""What runs a builtin in the shell itself, so that `cd` behind it moves the shell; what other builtins set is not followed."""
+HARMLESS = frozenset({":", "[", "cd", "echo", "false", "pwd", "test", "true", "type"})
 
 
 def wrapper(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandOutput:
@@ -28,6 +31,7 @@ def wrapper(state: AnalysisState, simple: ExpandedCommand, name: str) -> Command
 
 
 def _wrapped(state: AnalysisState, simple: ExpandedCommand, name: str, found: InnerCommand) -> CommandOutput:
+    shell = simple.scene
     simple = simple if name in ("time", "coproc") else msgspec.structs.replace(simple, scene=simple.scene.outside())
     state.understood &= WRAPPERS[name].plain or name in PRIVILEGED  # these are never LOW, and are told as what they are
     for blocked in blocks.check(call_of(state, simple, name)):
@@ -46,7 +50,11 @@ def _wrapped(state: AnalysisState, simple: ExpandedCommand, name: str, found: In
             return CommandOutput()
     if WRAPPERS[name].joined:
         return state.parse(" ".join(w.text for w in rest), simple, name)
-    return state.run(state, simple.inside(rest, name))
+    output = state.run(state, simple.inside(rest, name))
+    if name in BUILTIN:
+        shell.cwd = simple.scene.cwd
+        state.understood &= name_of(rest[0]) not in BUILTINS or name_of(rest[0]) in HARMLESS
+    return output
 
 
 def _elsewhere(scene: ShellScope, directory: ShellWord) -> ShellScope:
@@ -98,6 +106,9 @@ def _shell(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandO
         state.block(blocks.block("block.download_run", what=name))
     if not script.known or simple.fed:
         unresolved(state, simple, name)
+    if simple.via[-1:] == ("xargs",):  # how the input is split is not followed
+        state.understood = False
+        state.parse(" ".join(word.text for word in args[place:]), simple, name)
     scene = simple.scene.outside(variables=False)
     positional(scene, args[place + 1 :])
     return state.parse(script.text, msgspec.structs.replace(simple, scene=scene), f"{name} -c")
@@ -111,12 +122,13 @@ def _eval(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandOu
         if simple.stdin is not None and (simple.stdin.fetched or simple.stdin.decoded):
             state.block(blocks.block("block.download_run", what=name))
         unresolved(state, simple, name)
-    words = args[:1] if name == "trap" else args
+    words = args[[w.text for w in args[:1]] == ["--"] :][:1] if name == "trap" else args
     return state.parse(" ".join(w.text for w in words), simple, name)
 
 
 def _xargs(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandOutput | None:
-    """The inner command gets further arguments from standard input: known ones when a plain `echo` feeds it."""
+    """The inner command gets further arguments from standard input: known ones when a plain `echo` feeds it and they are surely split as here. Otherwise
+    what runs is not understood, and each way to split the text is looked at for what is blocked."""
     found = inner(simple.words, WRAPPERS["xargs"])
     simple = msgspec.structs.replace(simple, scene=simple.scene.outside())
     if not found.sure:
@@ -125,6 +137,14 @@ def _xargs(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandO
     rest = list(simple.words[found.start :]) or [ShellWord("echo")]
     text = simple.stdin.output if simple.stdin is not None else None
     mark = _replaced(found.options)
+    if any(word.text.startswith(("-a", "--a")) for word in found.options):
+        state.understood = False
+    if text is not None and not _surely_split(found.options, mark, text):
+        state.understood = False
+        state.run(state, simple.inside(rest, "xargs", fed=True))
+        for part in dict.fromkeys((text, text.rstrip("\0\n"))):
+            state.run(state, simple.inside([*rest, ShellWord(part)], "xargs", stdin=None))
+        text = text.replace("\0", "\n")
     if mark:
         return _each(state, simple, rest, mark, text)
     if text is not None:
@@ -132,13 +152,25 @@ def _xargs(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandO
     return state.run(state, simple.inside(rest, "xargs", fed=True))
 
 
+def _surely_split(options: Sequence[ShellWord], mark: str, text: str) -> bool:
+    """Whether `xargs` with these options splits the text at its blanks (with `-I`, at its lines) and nowhere else, into the arguments of one command."""
+    texts = [word.text for word in options if word.text not in ("-r", "--no-run-if-empty", "-t", "--verbose", "--")]
+    plain = not any(c in "'\"\\" or (c not in " \t\n" and (c.isspace() or not c.isprintable())) for c in text)
+    if mark:
+        lines = text.splitlines()
+        return plain and texts in (["-I", mark], [f"-I{mark}"]) and all(line and line == line.strip() for line in lines)
+    return plain and not texts
+
+
 def _replaced(options: Sequence[ShellWord]) -> str:
     """The mark that `xargs -I MARK` replaces, or ""."""
     for place, word in enumerate(options):
-        if word.text in ("-I", "--replace") and place + 1 < len(options):
+        if word.text == "-I" and place + 1 < len(options):
             return options[place + 1].text
-        if word.text.startswith("-I") or word.text == "-i":
+        if word.text.startswith(("-I", "-i")):
             return word.text[2:] or "{}"
+        if word.text.startswith("--r") and word.text.partition("=")[0] in ("--rep", "--repl", "--repla", "--replac", "--replace"):
+            return word.text.partition("=")[2] or "{}"
     return ""
 
 
@@ -165,9 +197,14 @@ def _find(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandOu
         if args[place].text in ("-exec", "-execdir", "-ok", "-okdir"):
             end = next((i for i in range(place + 1, len(args)) if args[i].text in (";", "+")), len(args))
             words: list[ShellWord] = []
-            for word in args[place + 1 : end]:
-                words += starts if word.text == "{}" else [word]
+            passed_on = place + 1 < end and (name_of(args[place + 1]) in SPECIAL or name_of(args[place + 1]) in WRAPPERS)
+            for word in args[place + 1 : end]:  # in the name of a program, in code, and in what is handed on, the name that is found may be anything
+                given = starts if word.text == "{}" and words else [word]
+                whole = word.text == "{}" and words and not passed_on
+                words += given if whole or "{}" not in word.text else [msgspec.structs.replace(one, known=False) for one in given]
             simple = msgspec.structs.replace(simple, scene=simple.scene.outside())
+            if args[place].text.endswith("dir"):  # it runs where the file lies
+                simple.scene.cwd = None
             spread = any(w.text == "{}" for w in args[place + 1 : end])
             state.run(state, simple.inside(words or [ShellWord("", known=False)], f"find {args[place].text}", spread=spread, stdin=None))
             place = end

@@ -42,12 +42,12 @@ class WalkedNodes:
         """The node was walked; `whole`: with all below it, as text of its own."""
         (self._whole if whole else self._seen).add(_key(node))
 
-    def all(self) -> bool:
-        """Whether every node that does something was walked, and no text that bash evaluates is left beside the nodes."""
-        return not any(self._unseen(root, evaluated=False, plain=False) for root in self._roots)
+    def left(self) -> tuple[str, ...]:
+        """The first node of each text that does something and was not walked, or the text beside nodes that bash evaluates."""
+        return tuple(text for root in self._roots for text in (self._unseen(root),) if text)
 
-    def _unseen(self, root: "Node", *, evaluated: bool, plain: bool) -> bool:
-        todo = [(root, evaluated, plain)]
+    def _unseen(self, root: "Node") -> str:
+        todo = [(root, False, False)]
         while todo:
             node, evaluated, plain = todo.pop()
             self._bounds.step()
@@ -55,20 +55,21 @@ class WalkedNodes:
             if not node.is_named or kind in _LITERAL or key in self._whole:
                 continue
             if kind in CODE and key not in self._seen:
-                return True
+                return text_of(node)
             if kind in _QUOTES:
                 if evaluated and _RUNS_UNQUOTED.search(text_of(node)):
-                    return True  # (in double quotes single ones protect nothing)
+                    return text_of(node)[1:-1]  # (in double quotes single ones protect nothing)
                 continue
             if kind == "heredoc_redirect":
                 plain = any(c.type == "heredoc_start" and set(text_of(c)) & set("'\"\\") for c in node.children)
             if kind == "heredoc_body" and plain:
                 continue
-            if any(_left(part, kind) for part in _between(node)):
-                return True
+            for part in _between(node):
+                if _left(part, kind):
+                    return part
             below = evaluated or kind in _EVALUATED
             todo += [(child, below, plain) for child in node.children]
-        return False
+        return ""
 
 
 def _key(node: "Node") -> tuple[int, int, int, str]:

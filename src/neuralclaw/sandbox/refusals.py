@@ -101,12 +101,16 @@ def refused(printed: tuple[bytes, bytes], seen: View, program: Program, around: 
     lines, errors = (text.decode(errors="replace").splitlines() for text in printed)
     hidden, kept = _paths(lines, seen, program, around)
     said = []
+    ruled = [path for path in dict.fromkeys((*hidden, *kept)) if any(beneath(path, place) for place in seen.ruled)]
+    hidden, kept = ([path for path in paths if path not in ruled] for paths in (hidden, kept))
     hidden, never = _divided(hidden, seen)
     kept, own = _divided(kept, seen, changing=True)
     temporary = " Temporary files belong in $TMPDIR." if around.own != "/tmp" and any(beneath(path, "/tmp") for path in (*hidden, *never)) else ""
     if never:
         reason = "is, or holds, the agent's own data, keys and passwords or a whole home, which no command is given"
         said.append(f"{_listed(never)} {reason}.{temporary} {SEEN}. {ELSEWHERE}")
+    if ruled:
+        said.append(f"{_listed(ruled)} is kept from commands by a rule of the owner. Do what the task needs without it, or tell the person.")
     owners = {owner: [path for path in own if owner_of(path) == owner] for owner in map(owner_of, own)}
     said += [f"{_listed(paths)} {owner}, which no call may change. {ELSEWHERE}" for owner, paths in owners.items()]
     if around.carved:

@@ -13,15 +13,17 @@ import msgspec
 from anyio.to_thread import run_sync
 
 from ..types.actions import Action
-from ..types.facts import FactSheet, PathFact, Wants
+from ..types.facts import FactSheet, PathFact, PathWant, Wants
 from ..types.options import Policy
 from .code_digests import code_digests
 from .nolinks import opener
 from .path_facts import SHOWN_BYTES, PathFacts, content_of, kind_of
 from .program_lookup import beneath, find_program
+from .repositories import opened_by_git
 
 Resolver = Callable[[str], Awaitable[Sequence[str]]]
 """Host to addresses, in the order of the answer; an unknown host has none."""
+_Disk = tuple[tuple[PathFact, ...], dict[str, str | None], dict[str, str], dict[str, str], dict[str, tuple[PathFact, ...]]]
 
 
 class DocumentTexts(Protocol):
@@ -73,9 +75,10 @@ class SystemFacts:
         scripts: dict[str, str] = {}
         code: dict[str, str] = {}
         programs: dict[str, str | None] = {}
+        repositories: dict[str, tuple[PathFact, ...]] = {}
         if wants.paths or wants.programs or wants.scripts or wants.ran or wants.named:  # in one go: each one costs a change of threads
             in_command = any(touch.kind == "command" for touch in action.spec.touches)
-            paths, programs, scripts, code = await run_sync(self._disk, action.workspace, wants, in_command)
+            paths, programs, scripts, code, repositories = await run_sync(self._disk, action.workspace, wants, in_command)
             paths = tuple([await self._with_text(fact) for fact in paths])
         begun = time.monotonic()
         addresses = await self._addresses(wants.hosts)
@@ -90,6 +93,7 @@ class SystemFacts:
             lookup_seconds=looked,
             scripts=scripts,
             code=code,
+            repositories=repositories,
             undo_covers=lacks is None,
             unconfined=await self._unconfined() if wants.shell and self._unconfined is not None else False,
             undo_lacks=lacks or "",
@@ -105,15 +109,16 @@ class SystemFacts:
         text = await self._documents.text_of(fact.resolved, data)
         return fact if text is None or len(text) > SHOWN_BYTES else msgspec.structs.replace(fact, text=text)
 
-    def _disk(self, workspace: str, wants: Wants, in_command: bool) -> tuple[tuple[PathFact, ...], dict[str, str | None], dict[str, str], dict[str, str]]:
-        """Places, programs by their names, and digests of scripts and of code that is run."""
+    def _disk(self, workspace: str, wants: Wants, in_command: bool) -> _Disk:
+        """Places, programs by their names, digests of scripts and of code that is run, and repositories that git opens."""
         cwd = wants.cwd or workspace
         programs = {name: find_program(name, self._path, cwd) for name in wants.programs}
         facts = PathFacts(cwd, (workspace, *self._policy.allowed_paths), self._policy, in_command=in_command)
         paths = tuple(map(facts.fact, wants.paths))
         real = {name: path and os.path.realpath(path) for name, path in programs.items()}
         code = self._code(workspace, wants, real) if wants.ran or wants.named else {}
-        return paths, real, _digests(wants.scripts), code
+        repositories = {place: tuple(facts.fact(PathWant(one, "read")) for one in opened_by_git(place)) for place in wants.repositories}
+        return paths, real, _digests(wants.scripts), code, repositories
 
     def _code(self, workspace: str, wants: Wants, programs: Mapping[str, str | None]) -> dict[str, str]:
         """Digests of what a command runs: where they are files, or look like code, or are programs that lie where calls write."""

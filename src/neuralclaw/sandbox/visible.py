@@ -67,7 +67,9 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     home: str
     workspace: str = ""
     kept: tuple[str, ...] = ()
-    """Read-only, though it lies in a place to write: code is later run from it, or it is the agent's own."""
+    """Read-only, though it lies in a place to write: code is later run from it, it is the agent's own, or a rule of the owner keeps it."""
+    ruled: tuple[str, ...] = ()
+    """Of `hidden` and `kept` those that rules of the owner keep."""
 
     def shows(self, path: str) -> bool:
         """Whether a real path can be read."""
@@ -96,8 +98,8 @@ def toolchains() -> dict[str, Toolchain]:
 def view(envelope: Envelope, workspace: str, program: Program, *, home: str, hidden: Iterable[str]) -> View:
     """What this program sees. `home`: the person's, "" where it is not known. `hidden`: places of keys and of the agent's own data."""
     known = _rows_of(home)
-    covered = tuple(dict.fromkeys((*(real_path(path) for path in hidden), *_settings_with_keys(home, known), *_not_public())))
-    own = protected_places(workspace)
+    covered = tuple(dict.fromkeys((*(real_path(path) for path in (*hidden, *envelope.covered)), *_settings_with_keys(home, known), *_not_public())))
+    own = (*protected_places(workspace), *map(real_path, envelope.read_only))
     write = tuple(path for path in open_to_write(envelope) if is_real(path) and not any(beneath(path, place) for place in own))
     kept = tuple(path for path in (home, *covered) if path)
     read = _outermost((*_public(), *_toolchains_of(home, known), *_included_by_git(home, covered), *_of_interpreter(kept), *_of_program(program, kept)))
@@ -115,6 +117,7 @@ def view(envelope: Envelope, workspace: str, program: Program, *, home: str, hid
         home=home,
         workspace=workspace,
         kept=tuple(place for place in own if any(beneath(place, root) for root in write) and is_real(place)),
+        ruled=tuple(map(real_path, (*envelope.covered, *envelope.read_only))),
     )
 
 

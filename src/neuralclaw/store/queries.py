@@ -25,6 +25,8 @@ class Wanted(msgspec.Struct, frozen=True):
     after: int = 0
     from_turn: int = 0
     kinds: Sequence[str] | None = None
+    verified: bool = False
+    """Each entry is held against the chain, whatever its kind."""
 
 
 def entries_after(c: sqlite3.Connection, codec: Codec, wanted: Wanted, limit: int) -> list[Entry]:
@@ -40,7 +42,7 @@ def entries_after(c: sqlite3.Connection, codec: Codec, wanted: Wanted, limit: in
         values += kinds
     order = "+e.entry" if from_turn else "e.entry"
     rows = c.execute(f"{ENTRY} WHERE {where} ORDER BY {order} LIMIT ?", (*values, limit)).fetchall()
-    return [entry_of(row, codec) for row in rows]
+    return [entry_of(row, codec, every=wanted.verified) for row in rows]
 
 
 def records_after(c: sqlite3.Connection, codec: Codec, record: int, limit: int) -> list[Entry]:

@@ -225,11 +225,12 @@ class SqliteStore:
 
     # reading
 
-    async def read(self, session: str, *, after: int = 0, from_turn: int = 0, kinds: Sequence[str] | None = None) -> list[Entry]:
+    async def read(self, session: str, *, after: int = 0, from_turn: int = 0, kinds: Sequence[str] | None = None, verified: bool = False) -> list[Entry]:
         """See `ports.Store`."""
-        entries = self._readers.run(lambda c: queries.entries_after(c, self._codec, Wanted(session, after, from_turn, kinds), _AT_ONCE))
+        first = Wanted(session, after, from_turn, kinds, verified)
+        entries = self._readers.run(lambda c: queries.entries_after(c, self._codec, first, _AT_ONCE))
         if len(entries) == _AT_ONCE:
-            wanted = Wanted(session, entries[-1].entry, from_turn, kinds)
+            wanted = msgspec.structs.replace(first, after=entries[-1].entry)
             entries += await self._aside(lambda c: queries.entries_after(c, self._codec, wanted, -1))
         return entries
 

@@ -20,14 +20,15 @@ ENTRY = (
 """What `entry_of` takes."""
 
 
-def entry_of(row: Sequence[Any], codec: Codec) -> Entry:
-    """An entry. One of `DECIDING` whose header does not follow from the record before it, or whose body is not under its digest, is `Unreadable`."""
+def entry_of(row: Sequence[Any], codec: Codec, *, every: bool = False) -> Entry:
+    """An entry. One of `DECIDING` (`every`: of any kind) is `Unreadable` where its header does not follow from the record before it, or its body is not
+    under its digest."""
     *columns, before, key, changes, data = row
     header = header_of(columns)
     if data is None:
         return Entry(header, None)
     body = body_of(header.kind, header.version, data, header.session, header.entry, codec)
-    if header.kind in DECIDING and not isinstance(body, Unreadable):
+    if (every or header.kind in DECIDING) and not isinstance(body, Unreadable):
         previous = START if before is None and header.record == 1 else before.hex() if before is not None else ""
         if key is None or link(previous, header) != header.hash or not is_sealed(bytes.fromhex(header.digest), key, data, changes or b""):
             text = f"entry {header.entry} of session {header.session} is not as it was written"

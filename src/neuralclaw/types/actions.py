@@ -53,7 +53,7 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     said: tuple[str, ...] = ()
     """The owner's messages of the session that the model still sees."""
     private_results: Sequence[str] = ()
-    """The texts of results that are private and that the model still sees, as `types.web_links.plain_text` gives them."""
+    """The texts of results that are private and that the model still sees, as `types.web_links.bare_letters` gives them."""
     private_links: Set[str] = frozenset()
     """The web addresses that stand whole in them, or stood in those of earlier turns."""
     private_read: bool = False

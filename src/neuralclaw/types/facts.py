@@ -28,6 +28,8 @@ class Wants(msgspec.Struct, frozen=True, kw_only=True):
     """Paths whose files the command runs as code, where they are there; `named`: where they look like code."""
     named: tuple[str, ...] = ()
     cwd: str = ""
+    repositories: tuple[str, ...] = ()
+    """Directories in which git reads, so that it opens a repository there."""
     undo: bool = False
     """Whether undo covers what a command may write is looked up."""
     shell: bool = False
@@ -76,6 +78,8 @@ class FactSheet(msgspec.Struct, frozen=True, kw_only=True):
     paths: tuple[PathFact, ...] = ()
     programs: dict[str, str | None] = msgspec.field(default_factory=dict)
     addresses: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    unasked_hosts: tuple[str, ...] = ()
+    """Hosts of the call that were not looked up: their names are told to nobody before the call is allowed."""
     nat64: tuple[str, ...] = ()
     """Addresses of `ipv4only.arpa`, looked up where a host has IPv6 addresses: they show how this network translates IPv4 addresses (RFC 7050)."""
     lookup_seconds: float = 0.0
@@ -84,6 +88,8 @@ class FactSheet(msgspec.Struct, frozen=True, kw_only=True):
     """SHA-256 of each file that an interpreter would run, where it could be read."""
     code: dict[str, str] = msgspec.field(default_factory=dict)
     """SHA-256 of each file that the command runs as code: of `Wants.ran` and `Wants.named`, and of its programs that lie where calls write."""
+    repositories: dict[str, tuple[PathFact, ...]] = msgspec.field(default_factory=dict)
+    """What git may open as its repository in each directory that was asked about: read, it decides what else git runs."""
     reach: Labels = NONE
     """Joined labels of all files in the workspace and the allowed paths: what a command may read whose reads are not known."""
     undo_covers: bool = False

@@ -145,6 +145,21 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True):
     """What a command is held to. Unset for any other call, so that its hash is the one of earlier versions."""
     until: float | None = None
     """Monotonic seconds after which it is void; None: until its call ends."""
+    unseen: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    """Places that rules of the owner keep from what the call runs: a sandbox shows nothing of them. Unset where there are none, for the hash of earlier
+    versions; so is the next one."""
+    unchanged: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    """Places that a sandbox shows read-only, for the same reason."""
+
+    @property
+    def covered(self) -> tuple[str, ...]:
+        """The places that nothing is shown of."""
+        return self.unseen or ()
+
+    @property
+    def read_only(self) -> tuple[str, ...]:
+        """The places that are shown read-only, wherever they lie."""
+        return self.unchanged or ()
 
     @property
     def git_alone(self) -> bool:

@@ -45,6 +45,14 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """SHA-256 (hex) of the policy that it was judged under; "" where nothing was judged."""
     auto: bool = False
     """It asks for nothing but risk up to HIGH, tier up to execute, or a program off the list: what `--approvals auto` says yes to."""
+    possible: tuple[Power, ...] | msgspec.UnsetType = msgspec.UNSET
+    """Powers that it may have besides, since it is not known what it runs, or since a program of it may delete. Unset: none."""
+
+    @property
+    def may(self) -> tuple[Power, ...]:
+        """The powers that it has or may have: what a rule or a hook by power is about."""
+        held = {*self.powers, *(self.possible or ())}
+        return tuple(power for power in Power if power in held)
 
     @property
     def reasons(self) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ _LINK = re.compile(r"https?://[^\s<>\"'`|\\^{}\[\]]+")
 _PLACE = re.compile(r"(?<![\w.%-])(?:[\w%-]+\.)+[\w%-]+(?::\d+)?(?:[/?][^\s<>\"'`|\\^{}\[\]]*)?")
 """A host with what stands behind it; the scheme may be missing."""
 _PARTS = re.compile(r"[/?&=#;,+ ]+")
+_MARKS = re.compile(r"[\W_]+")
 _BEHIND = ".,;:!?*_)"
 _DECODED = 3
 """How often a text is decoded that may hold an address."""
@@ -18,6 +19,11 @@ _DECODED = 3
 def plain_text(text: str) -> str:
     """One form for words that are written the same: NFKC, folded case, single spaces."""
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+
+
+def bare_letters(text: str) -> str:
+    """The letters and digits of a text, case folded."""
+    return _MARKS.sub("", unicodedata.normalize("NFKC", text).casefold())
 
 
 def links_in(*texts: str) -> frozenset[str]:

@@ -81,7 +81,7 @@ async def try_hook(context: BuiltInContext, name: str, call: str | None) -> Hook
 def _not_for(hook: HookDefinition, subject: _Subject) -> str:
     """Why a turn would not run the hook for this call, "" where it would."""
     spec = subject.action.spec
-    powers = spec.powers if hook.event == "after_tool" else subject.verdict.powers
+    powers = spec.powers if hook.event == "after_tool" else subject.verdict.may
     if not matches(hook, HookSubject(event=hook.event, tools=(spec.name, *spec.aliases), powers=powers)):
         has = ", ".join(str(one) for one in powers) or "no power"
         return f"it is for other tools or powers than {spec.name}, which has {has}"

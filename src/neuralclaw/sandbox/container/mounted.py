@@ -59,11 +59,11 @@ def mounted(envelope: Envelope, workspace: str, *, home: str, hidden: Iterable[s
     """
     if not is_real(workspace) or workspace in ("/", TEMPORARY) or any(beneath(workspace, place) for place in OF_THE_IMAGE):
         raise ToolExecutionError(f"the workspace {workspace} cannot be shown to a container: the image has its own {workspace}; nothing was run")
-    own = protected_places(workspace)
+    own = (*protected_places(workspace), *map(os.path.realpath, envelope.read_only))
     write = _outermost(path for path in open_to_write(envelope) if _is_mountable(path) and not read_only and not any(beneath(path, place) for place in own))
     named = (workspace, *envelope.read, *envelope.write)
     read = _outermost(path for path in named if _is_mountable(path) and not any(beneath(path, root) for root in write))
-    inside = (os.path.realpath(path) for path in hidden)
+    inside = (os.path.realpath(path) for path in (*hidden, *envelope.covered))
     granted = (*envelope.read, *envelope.write, workspace)
     covered = (path for path in inside if path not in granted and any(beneath(path, root) for root in (*read, *write)) and os.path.exists(path))
     seen = View(read=read, granted=(), write=write, hidden=_outermost(covered), home=home)

@@ -1,0 +1,123 @@
+"""What an owner's rule is about is found where a call may do it, and not where it cannot."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from neuralclaw.safety import possible_powers
+from neuralclaw.types.options import OwnerRule, Policy
+from neuralclaw.types.questions import Answers
+from neuralclaw.types.risk import Decision, Power
+from neuralclaw.types.verdicts import Verdict
+
+from .parts import POLICY, TERMINAL, WORKSPACE, WRITE, FakeFacts, action, gate
+
+pytestmark = pytest.mark.anyio
+
+HELD = FakeFacts(undo_covers=True)
+UNKNOWN = (
+    "make",
+    "python3 -c 'open(1)'",
+    "sh x.sh",
+    "./x.sh",
+    "node x.js",
+    "perl -e 1",
+    "npm test",
+    "pytest",
+    "frob",
+    "$UNKNOWN a",
+    'eval "$x"',
+    "cargo build",
+)
+
+
+def having(decision: str = "forbid", **fields: Any) -> Policy:
+    return msgspec.structs.replace(POLICY, rules=(msgspec.convert({"id": "one", "decision": decision, **fields}, OwnerRule),))
+
+
+async def judged(policy: Policy, command: str, facts: FakeFacts = HELD) -> Verdict:
+    return await gate(policy, facts).judge(action(TERMINAL, command=command))
+
+
+async def matched(policy: Policy, command: str, facts: FakeFacts = HELD) -> bool:
+    return "owner.one" in (await judged(policy, command, facts)).rule_ids
+
+
+@pytest.mark.parametrize("command", UNKNOWN)
+async def test_what_runs_unread_code_may_write_and_delete(command: str) -> None:
+    for power in ("read", "write", "delete"):
+        assert await matched(having(power=power), command), power
+    assert not await matched(having(power="network"), command)
+    assert await matched(having(power="network"), command, FakeFacts(unconfined=True))
+
+
+@pytest.mark.parametrize("command", ["cat a.txt", "ls", "git status", "grep x a.txt", "echo x", "wc -l a.txt"])
+async def test_what_only_reads_may_do_nothing_else(command: str) -> None:
+    for power in ("write", "delete", "network", "execute"):
+        assert not await matched(having(power=power), command), power
+
+
+DELETING = (
+    "rm a",
+    "sed -i d a.txt",
+    "> a.txt",
+    "echo x > a.txt",
+    "truncate -s 0 a",
+    "rsync --delete a/ b/",
+    "tar --remove-files -cf x.tar a",
+    "gzip a",
+    "zip -m x a",
+)
+
+
+@pytest.mark.parametrize("command", DELETING)
+async def test_programs_that_take_content_away_delete(command: str) -> None:
+    assert await matched(having(power="delete"), command)
+
+
+@pytest.mark.parametrize(
+    "command", ["echo x >> a.txt", "mkdir a", "touch a", "cp a b", "tar -cf x.tar a", "zip x.zip a", "git add a.txt", "sed -n p a.txt", "gzip -k a"]
+)
+async def test_programs_that_only_add_do_not_delete(command: str) -> None:
+    assert not await matched(having(power="delete"), command)
+
+
+def test_the_examples_of_the_table_of_deleting_programs_hold() -> None:
+    assert possible_powers.rows()["tar"].deletes(("tar", "--remove-files"))
+
+
+async def test_a_verdict_tells_hooks_what_a_call_may_have() -> None:
+    verdict = await judged(POLICY, "make")
+    assert verdict.powers == (Power.EXECUTE,)
+    assert set(verdict.may) == {Power.READ, Power.WRITE, Power.DELETE, Power.EXECUTE}
+    assert (await gate().judge(action(WRITE, path="a", content="x"))).may == (Power.WRITE,)
+
+
+@pytest.mark.invariant("gate.owner-kept")
+@pytest.mark.parametrize("command", UNKNOWN)
+async def test_a_forbidden_path_is_kept_from_what_runs_unread_code(command: str) -> None:
+    for rule, expected in (({}, ("unseen",)), ({"power": "read"}, ("unseen",)), ({"power": "write"}, ("unchanged",)), ({"power": "delete"}, ("unchanged",))):
+        policy = having(path="private", **rule)
+        assert not await matched(policy, command)
+        assert await matched(policy, command, FakeFacts(unconfined=True))
+        trusting = msgspec.structs.replace(policy, unlisted_commands="ask", require_confirmation_for=())
+        call = msgspec.structs.replace(action(TERMINAL, command=command), trust="high")
+        if (await gate(trusting, HELD).judge(call)).decision is Decision.ALLOW:
+            envelope = (await gate(trusting, HELD).authorize(call, Answers())).envelope
+            held = tuple(name for name in ("unseen", "unchanged") if getattr(envelope, name) == (f"{WORKSPACE}/private",))
+            assert held == expected
+
+
+@pytest.mark.parametrize("command", UNKNOWN)
+async def test_a_rule_that_asks_about_a_path_asks_where_unread_code_may_reach_it(command: str) -> None:
+    assert await matched(having("ask", path="private"), command)
+    assert not await matched(having("ask", path="/home/ann/other"), command)
+    assert not await matched(having("ask", path="private"), "cat a.txt")
+
+
+async def test_a_rule_without_a_reason_says_what_it_is_about() -> None:
+    verdict = await judged(having(path="private"), "cat private/a")
+    assert verdict.reasons == ("your rule one forbids private",)
+    verdict = await judged(having(path="private"), "make", FakeFacts(unconfined=True))
+    assert verdict.reasons == ("your rule one forbids private: what it runs may reach it, and no sandbox keeps it from there",)
