@@ -38,6 +38,7 @@ class Tree:
         self.program = root / "opt" / "nc"
         for path in (
             "work/a.txt", "work/sub/deep/x.txt", "work/.git/hooks/pre-commit", "work/.git/HEAD", "work/.envrc", "work/.venv/bin/activate", "work/src/m.py",
+            "work/env/pyvenv.cfg", "work/env/bin/python",
             ".ssh/id_rsa", ".ssh/config", ".aws/credentials", ".bashrc", "notes/n.txt", "shared/s.txt", "shared/deep/d.txt", "shared/deep/er/e.txt",
             "shared/deep/.ssh/key", ".config/systemd/user/a.service", "other/.git/hooks/post-merge", "work2/b.txt", "work/.ssh/id",
         ):  # fmt: skip
@@ -117,6 +118,7 @@ CASES: list[tuple[str, str, str, str]] = [
     ("hard-key", F, F, "W/hard-key"), ("in/../../../.ssh/id_rsa", F, F, "H/.ssh/id_rsa"), ("{H}/.aws/credentials", F, F, "H/.aws/credentials"),
     ("{H}/.ssh/new", F, F, "H/.ssh/new"), ("{H}/notes/../.ssh/id_rsa", F, F, "H/.ssh/id_rsa"), (".ssh/id", E, E, "W/.ssh/id"),
     ("{S}/.ssh/key", E, E, "S/.ssh/key"), ("{D}/journal.db", F, F, "D/journal.db"), ("to-data/config.yaml", F, F, "D/config.yaml"),
+    ("env/bin/python", A, E, "W/env/bin/python"), ("env/notes.txt", A, A, "W/env/notes.txt"), ("env", A, E, "W/env"),
     ("~/notes/n.txt", E, E, "H/notes/n.txt"), ("~/.ssh/id_rsa", F, F, "H/.ssh/id_rsa"), ("~/work/../notes/n.txt", E, E, "H/notes/n.txt"),
     ("~/work/a.txt", A, A, "W/a.txt"), ("./~/a.txt", A, A, "W/~/a.txt"), ("~/.bashrc", E, E, "H/.bashrc"),
     ("hard-data", F, F, "W/hard-data"), ("{D}/new", F, F, "D/new"), ("{D}/workspaces/s/w.txt", F, F, "D/workspaces/s/w.txt"),

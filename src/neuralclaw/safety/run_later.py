@@ -51,7 +51,7 @@ def runs_later(path: str, roots: tuple[str, ...], fact: PathFact | None = None) 
         for where in ("anywhere", "named", "repository", *(("root",) if at == 0 else ())):
             if who := _named(parts, at, names.get(where, {})):
                 return who
-    if environment and any(under(path, f"{environment}/{part}") for part in PARTS):
+    if environment and (path == environment or any(under(path, f"{environment}/{part}") for part in PARTS)):
         return ENVIRONMENT
     if path.endswith("/HEAD"):
         return "git"  # it makes a repository of its directory

@@ -70,7 +70,7 @@ class PathFacts:
             kind=kind,
             inside=inside,
             git=_around(resolved, self._roots, "HEAD") if changed else "",
-            environment=_around(resolved, self._roots, "pyvenv.cfg") if changed else "",
+            environment=_around(f"{resolved}/.", self._roots, "pyvenv.cfg") if changed else "",
             digest=digest,
             text=text,
             link=status is not None and stat.S_ISLNK(status.st_mode),
