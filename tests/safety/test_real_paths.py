@@ -38,6 +38,7 @@ class Tree:
         self.program = root / "opt" / "nc"
         for path in (
             "work/a.txt", "work/sub/deep/x.txt", "work/.git/hooks/pre-commit", "work/.git/HEAD", "work/.envrc", "work/.venv/bin/activate", "work/src/m.py",
+            "work/env/pyvenv.cfg", "work/env/bin/python",
             ".ssh/id_rsa", ".ssh/config", ".aws/credentials", ".bashrc", "notes/n.txt", "shared/s.txt", "shared/deep/d.txt", "shared/deep/er/e.txt",
             "shared/deep/.ssh/key", ".config/systemd/user/a.service", "other/.git/hooks/post-merge", "work2/b.txt", "work/.ssh/id",
         ):  # fmt: skip
@@ -117,6 +118,9 @@ CASES: list[tuple[str, str, str, str]] = [
     ("hard-key", F, F, "W/hard-key"), ("in/../../../.ssh/id_rsa", F, F, "H/.ssh/id_rsa"), ("{H}/.aws/credentials", F, F, "H/.aws/credentials"),
     ("{H}/.ssh/new", F, F, "H/.ssh/new"), ("{H}/notes/../.ssh/id_rsa", F, F, "H/.ssh/id_rsa"), (".ssh/id", E, E, "W/.ssh/id"),
     ("{S}/.ssh/key", E, E, "S/.ssh/key"), ("{D}/journal.db", F, F, "D/journal.db"), ("to-data/config.yaml", F, F, "D/config.yaml"),
+    ("env/bin/python", A, E, "W/env/bin/python"), ("env/notes.txt", A, A, "W/env/notes.txt"), ("env", A, E, "W/env"),
+    ("~/notes/n.txt", E, E, "H/notes/n.txt"), ("~/.ssh/id_rsa", F, F, "H/.ssh/id_rsa"), ("~/work/../notes/n.txt", E, E, "H/notes/n.txt"),
+    ("~/work/a.txt", A, A, "W/a.txt"), ("./~/a.txt", A, A, "W/~/a.txt"), ("~/.bashrc", E, E, "H/.bashrc"),
     ("hard-data", F, F, "W/hard-data"), ("{D}/new", F, F, "D/new"), ("{D}/workspaces/s/w.txt", F, F, "D/workspaces/s/w.txt"),
     ("to-home/.local/share/neuralclaw/journal.db", F, F, "D/journal.db"), ("{D}", F, F, "D"),
     ("to-data/../neuralclaw/journal.db", F, F, "D/journal.db"),
@@ -129,7 +133,7 @@ CASES: list[tuple[str, str, str, str]] = [
     ("to-etc/hostname", A, E, "/etc/hostname"), ("to-etc/../etc/hostname", A, E, "/etc/hostname"), ("/etc/shadow", F, F, "/etc/shadow"),
     ("to-etc/shadow", F, F, "/etc/shadow"), ("/usr/../etc/./shadow", F, F, "/etc/shadow"), ("/proc/1/environ", F, F, "/proc/1/environ"),
     ("Cafe\u0301.txt", A, A, "W/Cafe\u0301.txt"), ("Caf\u00e9.txt", A, A, "W/Caf\u00e9.txt"), ("\u2025/notes/n.txt", A, A, "W/\u2025/notes/n.txt"),
-    ("．．/n.txt", A, A, "W/．．/n.txt"), ("a\u200b.txt", A, A, "W/a\u200b.txt"), ("~", A, A, "W/~"),
+    ("．．/n.txt", A, A, "W/．．/n.txt"), ("a\u200b.txt", A, A, "W/a\u200b.txt"), ("./~", A, A, "W/~"),
 ]  # fmt: skip
 
 
@@ -151,7 +155,7 @@ async def test_a_path_is_judged_where_the_kernel_finds_it(tree: Tree, case: tupl
     for op, expected in (("read", read), ("write", write)):
         verdict = await tree.told_path(op, path)
         assert (verdict.decision, verdict.resolved) == (expected, where(tree, leads)), (op, verdict.rules)
-        by_command = await tree.told(COMMANDS[op].format(f"'{path}'"))
+        by_command = await tree.told(COMMANDS[op].format(path if path.startswith("~") else f"'{path}'"))
         assert by_command.decision == expected, (op, by_command.rules)
 
 
@@ -337,3 +341,15 @@ async def test_the_question_names_each_place_outside(tree: Tree, text: str, name
     with pytest.raises(Parked) as parked:
         await tree.gate().authorize(action(TERMINAL, command=spelled(tree, text), workspace=str(tree.work), trust=Trust.HIGH), Answers())
     assert spelled(tree, named) in parked.value.question.summary
+
+
+async def test_what_file_tools_get_is_the_path_that_was_judged(tree: Tree) -> None:
+    grant = await tree.gate().authorize(action(READ, path="~/work/a.txt", workspace=str(tree.work), trust=Trust.HIGH), Answers())
+    assert grant.arguments["path"] == str(tree.work / "a.txt")
+    verdict = await tree.told_path("read", "~root/.ssh/id_rsa")
+    assert (verdict.decision, verdict.resolved) == (FORBID, "/root/.ssh/id_rsa")
+
+
+@pytest.mark.parametrize("path", ["file:///etc/hostname", "FILE:/etc/hostname", "https://example.com/x"])
+async def test_an_address_is_no_path(tree: Tree, path: str) -> None:
+    assert (await tree.told_path("read", path)).decision == FORBID

@@ -169,3 +169,15 @@ def test_the_program_imports_nothing_from_the_directory_that_it_is_started_in(tm
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
     assert str(tmp_path) not in done.stdout.splitlines(), done
     assert done.returncode == 0, done.stderr
+
+
+async def test_an_environment_of_python_is_read_only_to_a_command_that_does_not_name_it(tmp_path: Path) -> None:
+    top = tmp_path.resolve()
+    (top / "env/bin").mkdir(parents=True)
+    (top / "env/pyvenv.cfg").write_text("home = /usr/bin\n")
+    script = "echo evil > env/bin/python; mv env other; echo fine > beside"
+    await sh(sandbox("bubblewrap"), command_grant(top), script)
+    assert list((top / "env/bin").iterdir()) == []
+    assert (top / "beside").read_text() == "fine\n"
+    await sh(sandbox("bubblewrap"), command_grant(top, write=(str(top), str(top / "env/bin/python"))), script)
+    assert (top / "other/bin/python").read_text() == "evil\n"

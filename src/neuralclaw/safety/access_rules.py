@@ -72,7 +72,7 @@ def _has(findings: Findings, action: Action, policy: Policy, fact: PathFact) -> 
     """Whether the command may do it without being given it: it lies where it reads or writes anyway, and nothing there is excepted from that."""
     allowed = roots(action, policy)
     mine = findings.write if fact.op == "write" else (*findings.read, *findings.write)
-    excepted = any(secret(path) or (fact.op == "write" and (instructs(path) or runs_later(path, allowed, fact.git))) for path in (fact.path, fact.resolved))
+    excepted = any(secret(path) or (fact.op == "write" and (instructs(path) or runs_later(path, allowed, fact))) for path in (fact.path, fact.resolved))
     return any(under(fact.resolved, root) for root in mine) and not excepted
 
 

@@ -1,5 +1,6 @@
 """From an action to what it touches: pure, before any fact is known."""
 
+import re
 from collections.abc import Callable, Iterator
 
 import msgspec
@@ -39,6 +40,8 @@ class UnfitArgument(ValueError):
     """An argument that no tool could be called with, so that there is nothing to judge."""
 
 
+_PATHS = frozenset({"read", "list", "write", "delete", "cwd"})
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+:/", re.ASCII | re.IGNORECASE)
 NOTHING = Analysis()
 MANY_PLACES = f"it touches more than {MAX_WANTS:,} places"
 
@@ -94,6 +97,8 @@ def _values(action: Action, touch: Touch) -> Iterator[str]:
             raise TypeError(f"{touch.argument} is no text")
         if "\0" in item:
             raise UnfitArgument(f"{touch.argument} holds a zero byte, which no path, address or program can be given")
+        if touch.kind in _PATHS and _ADDRESS.match(item):
+            raise UnfitArgument(f"{touch.argument} is the address {item!r}, where a path is needed: name the path alone, as /etc/hostname")
         if item or touch.kind != "cwd":
             yield item
 

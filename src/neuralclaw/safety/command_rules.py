@@ -240,8 +240,8 @@ def _changed(command: SimpleCommand, facts: Mapping[tuple[str, PathOp], PathFact
 def _asked_places(line: CommandLine, action: Action, policy: Policy, facts: Mapping[tuple[str, PathOp], PathFact]) -> list[str]:
     """Places that code is later run from which the words name to be changed, so that they were asked about: a sandbox lets the command change them."""
     allowed = roots(action, policy)
-    named = {path: fact.git for command in line.commands for fact in _changed(command, facts) for path in (fact.resolved, normal(fact.path))}
-    return [path for path, git in named.items() if instructs(path) or runs_later(path, allowed, git)]
+    named = {path: fact for command in line.commands for fact in _changed(command, facts) for path in (fact.resolved, normal(fact.path))}
+    return [path for path, fact in named.items() if instructs(path) or runs_later(path, allowed, fact)]
 
 
 def _unsure_places(line: CommandLine, sheet: FactSheet) -> bool:

@@ -26,6 +26,7 @@ from .analysis import Analysis, UnfitArgument, analyse
 from .bounds import QUICK_TEXT, AnalysisBounds, Exceeded
 from .call_sentences import sentence
 from .command_line import CommandLine
+from .home_paths import with_homes
 from .outbound_places import OutboundPlaces
 from .question_wording import JudgedAction
 from .rules import decide
@@ -67,6 +68,7 @@ class PolicyGate:
 
     async def authorize(self, action: Action, answers: Answers) -> Grant:
         """A grant for exactly this call. Raises `Denied(verdict)`, or `Parked(question)` when a person must answer and has not yet."""
+        action = with_homes(action, self._policy)
         judged = await self._guarded(action)
         verdict = judged.verdict
         if verdict.decision is Decision.FORBID:
@@ -127,6 +129,7 @@ class PolicyGate:
 
     async def judge(self, action: Action, standing: Sequence[StandingGrant] = ()) -> Verdict:
         """The verdict under these standing grants, without a grant for the call: what `policy explain` and `--dry-run` show."""
+        action = with_homes(action, self._policy)
         judged = await self._guarded(action)
         if judged.verdict.decision is not Decision.ASK:
             return judged.verdict

@@ -180,7 +180,7 @@ def later_run(findings: Findings, fact: PathFact, allowed: tuple[str, ...], work
     """What is run later, by the person's own programs, is not written without the person's word. What a command writes there without naming it is put back."""
     around = (*allowed, *filter(None, (home,)), "/")
     for path in dict.fromkeys((fact.resolved, normal(fact.path))):
-        if (who := runs_later(path, around, fact.git)) and not instructs(path):
+        if (who := runs_later(path, around, fact)) and not instructs(path):
             shown = relpath(path, workspace) if under(path, workspace) else path
             verb = "deletes" if fact.op == "delete" else "writes"
             findings.ask("path.later_run", f"{verb} {shown}, which {who} runs or follows later, outside of any sandbox", "a file of another name")

@@ -17,14 +17,15 @@ SYSTEM = ("/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32"
 SCRATCH = ("/tmp", "/var/tmp", "/dev/shm")
 HARMLESS_DEVICES = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"})
 PLACES = "sandbox/tables/places.json"
-HOMES = ("/home", "/Users")
+HOMES = ("/home", "/Users", "/var/home")
 
 FORBIDDEN_SECRETS = ("/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-")
 ASKED_SECRETS = ("/proc/*/environ", "/proc/*/task/*/environ", "/proc/*/mem", "/proc/*/task/*/mem", "/proc/kcore", "/etc/sudoers", "/etc/ssh/ssh_host_*_key")
 _FORBIDDEN, _ASKED = (tuple(tuple(place.strip("/").split("/")) for place in places) for places in (FORBIDDEN_SECRETS, ASKED_SECRETS))
 STARTUP_NAMES = frozenset({".bashrc", ".bash_profile", ".bash_login", ".profile", ".zshrc", ".zprofile", ".zshenv", "authorized_keys", "autostart", ".xinitrc"})
 
-INSTRUCTIONS = "AGENTS.md"
+INSTRUCTIONS = ("agents.md", "agents.override.md", "skill.md")
+"""Names, in small letters, of files that this agent takes as instructions."""
 
 
 USER_HOME = "/~"
@@ -142,12 +143,12 @@ def holds_data_home(path: str, policy: Policy, workspace: str) -> bool:
     if workspace != "/" and under(path, workspace):
         return any(under(root, path) for root in data_homes(policy))
     homes = (person_home(policy), *data_homes(policy))
-    return path in ("/", "/home", "/root") or any(root and under(root, path) for root in homes)
+    return path in ("/", "/var", "/root", *HOMES) or any(root and under(root, path) for root in homes)
 
 
 def is_system(path: str) -> bool:
     """Whether a write there changes the system. Scratch places and harmless devices are not."""
-    if path in HARMLESS_DEVICES or any(under(path, s) for s in SCRATCH):
+    if path in HARMLESS_DEVICES or any(under(path, s) for s in SCRATCH) or any(path.startswith(f"{home}/") for home in HOMES):
         return False
     return path == "/" or any(under(path, s) for s in SYSTEM)
 
@@ -187,7 +188,8 @@ def is_startup(path: str) -> bool:
 
 def instructs(path: str) -> bool:
     """A file that later turns take as instructions, wherever it lies: a workspace may be there or below. The path may hold wildcards."""
-    return _may_be(INSTRUCTIONS.lower(), basename(path.rstrip("/")).lower())
+    name = basename(path.rstrip("/")).lower()
+    return any(_may_be(one, name) for one in INSTRUCTIONS)
 
 
 def matches(path: str, pattern: str) -> bool:
@@ -228,7 +230,9 @@ def is_root_or_home(path: str, policy: Policy, workspace: str) -> bool:
     parts = [p for p in path.split("/") if p]
     if len(parts) <= 1:
         return True
-    if len(parts) == 2 and ("/" + parts[0] in HOMES or ("/" + parts[0] in SYSTEM and parts[0] != "root" and not is_scratch(path))):
+    if dirname(path) in HOMES or path in HOMES:
+        return True
+    if len(parts) == 2 and ("/" + parts[0] in SYSTEM and parts[0] != "root" and not is_scratch(path)):
         return True
     kept = (workspace, person_home(policy), *policy.protected_paths)
     return any(k and k != workspace and under(k, path) for k in kept) or (path != workspace and under(workspace, path))

@@ -60,4 +60,4 @@ def _grant_for(fact: PathFact, command: SimpleCommand | None, places: Sequence[S
 
 def _run_later(path: str, scope: Scope, fact: PathFact) -> bool:
     """Whether code is later run from there, wherever a repository begins: that asks, whatever was given."""
-    return bool(runs_later(path, ("/",), fact.git) or runs_later(path, (scope.value,), fact.git))
+    return bool(runs_later(path, ("/",), fact) or runs_later(path, (scope.value,), fact))

@@ -1,18 +1,22 @@
 """Places that code is later run from, as far as a path shows it: the table by which commands are held back too."""
 
+from fnmatch import fnmatchcase
 from functools import cache
 
 import msgspec
 
 from ..types.datafile import read_data_file
+from ..types.facts import PathFact
+from ..types.own_parts import PARTS
 from .paths import under
 
 FILE = "sandbox/tables/run_later.json"
+ENVIRONMENT = "whoever uses this environment of Python"
 
 
 class LaterRow(msgspec.Struct, frozen=True):
-    """Names of places, and who runs what lies there. `where`: in a directory of git's own, anywhere (`named` too), in a repository, or at the top of a place to
-    write."""
+    """Names of places (in a name of one part `*` stands for any letters), and who runs what lies there. `where`: in a directory of git's own, anywhere
+    (`named` too), in a repository, or at the top of a place to write."""
 
     who: str
     where: str
@@ -34,9 +38,10 @@ def _names() -> dict[str, dict[tuple[str, ...], str]]:
     return found
 
 
-def runs_later(path: str, roots: tuple[str, ...], git: str = "") -> str:
+def runs_later(path: str, roots: tuple[str, ...], fact: PathFact | None = None) -> str:
     """Who runs, or follows, what lies at this path below one of `roots`, "" for nobody. Where a repository begins does not show in a path, so each may
-    be its top. `git`: a directory above the path that git may take for its own, whatever its name. Raises `ConfigError` for a damaged table."""
+    be its top. `fact`: what was found of it. Raises `ConfigError` for a damaged table."""
+    git, environment = (fact.git, fact.environment) if fact is not None else ("", "")
     root = max((one for one in roots if under(path, one)), key=len, default=None)
     if root is None:
         return ""
@@ -44,13 +49,21 @@ def runs_later(path: str, roots: tuple[str, ...], git: str = "") -> str:
     names = _names()
     for at in range(len(parts)):
         for where in ("anywhere", "named", "repository", *(("root",) if at == 0 else ())):
-            for name, who in names.get(where, {}).items():
-                if parts[at : at + len(name)] == name:
-                    return who
+            if who := _named(parts, at, names.get(where, {})):
+                return who
+    if environment and (path == environment or any(under(path, f"{environment}/{part}") for part in PARTS)):
+        return ENVIRONMENT
     if path.endswith("/HEAD"):
         return "git"  # it makes a repository of its directory
     beside = tuple(path[len(git) + 1 :].lower().split("/")) if git and under(path, git) else ()
     return _in_git(parts, names.get("git", {})) or _below(beside, names.get("git", {}))
+
+
+def _named(parts: tuple[str, ...], at: int, names: dict[tuple[str, ...], str]) -> str:
+    for name, who in names.items():
+        if parts[at : at + len(name)] == name or (len(name) == 1 and "*" in name[0] and fnmatchcase(parts[at], name[0])):
+            return who
+    return ""
 
 
 def _in_git(parts: tuple[str, ...], names: dict[tuple[str, ...], str]) -> str:

@@ -18,6 +18,7 @@ from ..types.secret_names import SECRET_NAMES
 from ..types.tools import FileChange
 from .nolinks import opener
 from .own_code import owner_of, protected_places
+from .path_facts import home_path
 from .preimages import Preimages, Sync, sync_directory, write_all
 from .program_lookup import beneath
 from .program_run import open_envelope
@@ -267,7 +268,7 @@ def _resolve(grant: Grant, path: str, *, follow: bool = True) -> str:
         raise ToolExecutionError(f"{path!r} is not a path") from error
     if not path or "\0" in path:
         raise ToolExecutionError(f"{path!r} is not a path")
-    whole = os.path.join(grant.workspace, path)
+    whole = home_path(os.path.join(grant.workspace, path))
     name = os.path.basename(whole)
     real = os.path.realpath(whole) if follow or name in ("", ".", "..") else os.path.join(os.path.realpath(os.path.dirname(whole)), name)
     _walks(whole, real)

@@ -42,7 +42,7 @@ class PathFacts:
 
     def fact(self, want: PathWant) -> PathFact:
         """The fact of one path, with those of the files that its wildcards mean."""
-        path = home_path(want.path) if want.path.startswith(_USER) else os.path.join(self._cwd, want.path)
+        path = home_path(os.path.join(self._cwd, want.path))
         found = self._one(want, path)
         if not is_wild(path):
             return found
@@ -69,7 +69,8 @@ class PathFacts:
             exists=kind != "missing",
             kind=kind,
             inside=inside,
-            git=_repository(resolved, self._roots) if changed else "",
+            git=_around(resolved, self._roots, "HEAD") if changed else "",
+            environment=_around(f"{resolved}/.", self._roots, "pyvenv.cfg") if changed else "",
             digest=digest,
             text=text,
             link=status is not None and stat.S_ISLNK(status.st_mode),
@@ -96,7 +97,9 @@ class PathFacts:
 
 
 def home_path(path: str) -> str:
-    """`/~bob/x` as `x` in the home of `bob`; the path as it is where there is no such user."""
+    """`/~bob/x` as `x` in the home of `bob`; the path as it is where there is no such user, and any other one."""
+    if not path.startswith(_USER):
+        return path
     user, slash, rest = path[len(_USER) :].partition("/")
     try:
         return pwd.getpwnam(user).pw_dir + slash + rest
@@ -137,11 +140,11 @@ def content_of(real: str) -> tuple[str | None, str | None]:
         os.close(fd)
 
 
-def _repository(real: str, roots: Sequence[str]) -> str:
-    """The nearest directory above it, below one of the roots, that has a file `HEAD`."""
+def _around(real: str, roots: Sequence[str], file: str) -> str:
+    """The nearest directory above it, below one of the roots, that has a file of this name: `HEAD` in one of git, `pyvenv.cfg` in an environment of Python."""
     place = os.path.dirname(real)
     while any(beneath(place, root) for root in roots) and place != "/":
-        if os.path.lexists(f"{place}/HEAD"):
+        if os.path.lexists(f"{place}/{file}"):
             return place
         place = os.path.dirname(place)
     return ""

@@ -211,7 +211,7 @@ def _divided(paths: list[str], seen: View, *, changing: bool = False) -> tuple[l
         if changing:
             closed = any(beneath(path, place) for place in protected_places(seen.workspace))
         else:
-            holds = path in ("/", "/home", "/root") or any(place and beneath(place, path) for place in (seen.home, *seen.hidden))
+            holds = path in ("/", "/home", "/var/home", "/root") or any(place and beneath(place, path) for place in (seen.home, *seen.hidden))
             closed = holds or any(beneath(path, place) for place in seen.hidden) or any(part in SECRET_NAMES for part in path.split("/"))
         (never if closed else may).append(path)
     return may, never

@@ -48,6 +48,8 @@ class PathFact(msgspec.Struct, frozen=True, kw_only=True):
     """In an allowed path (the workspace or `tools.filesystem.allowed_paths`)."""
     git: str = ""
     """Of what the action would change: the directory with a file `HEAD` that it lies in, which git may take for a repository, whatever its name."""
+    environment: str = ""
+    """Of the same: the environment of Python, whatever its name, that it lies in."""
     digest: str | None = None
     """SHA-256 of a regular file that the action would change, so that what is changed is what was judged."""
     text: str | None = None

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 
 from ..program_lookup import beneath
 from .place_manifest import PlaceManifest
@@ -70,7 +71,19 @@ def kept_in(write: Sequence[str], hidden: Sequence[str] = ()) -> tuple[str, ...]
             _known.clear()
         _known[root] = scan(_known.get(root, PlaceManifest(root)), None, frozenset(hidden))
         found += kept_of(_known[root], write)
+        found += environments_in(root, write)
     return tuple(found)
+
+
+def environments_in(root: str, write: Sequence[str]) -> list[str]:
+    """Environments of Python at the top of a place to write, whatever their name, which are read-only to a call whose words name none of them to be written.
+
+    They are too large to be compared and put back afterwards. Reads the disk.
+    """
+    with suppress(OSError), os.scandir(root) as entries:
+        found = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False) and os.path.isfile(f"{entry.path}/pyvenv.cfg")]
+        return sorted(path for path in found if not any(beneath(one, path) for one in write))
+    return []
 
 
 def directories_around(path: str, root: str) -> tuple[tuple[int, int], ...]:

@@ -1,6 +1,7 @@
 """Which names are places that code is later run from, and who runs it: the table `run_later.json`."""
 
 import os
+from fnmatch import fnmatchcase
 from functools import cache
 from typing import Literal
 
@@ -17,8 +18,9 @@ PlaceScope = Literal["git", "anywhere", "repository", "root", "named"]
 
 
 class PlaceRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Names of places, and who runs what lies there. `where`: in a directory of git's own, anywhere, at the top of a repository or of a place that a command
-    may write, or there alone; `named`: anywhere, where words name it, since programs that install something change it all the time.
+    """Names of places, and who runs what lies there. A name may have two parts (`.hg/hgrc`); of one that may lie anywhere, `*` stands for any letters.
+    `where`: in a directory of git's own, anywhere, at the top of a repository or of a place that a command may write, or there alone;
+    `named`: anywhere, where words name it, since programs that install something change it all the time.
     `examples`: paths in a repository that is the workspace, and whether they are such places."""
 
     who: str
@@ -43,6 +45,13 @@ class PlaceNames(msgspec.Struct, frozen=True):
     root: dict[str, str]
     named: dict[str, str]
     last: frozenset[str]
+    patterns: tuple[tuple[str, str], ...]
+    """Of `anywhere` those with `*`."""
+
+    def who_anywhere(self, name: str, above: str) -> str:
+        """Who runs what has this name, in small letters, in a directory that is called `above`, wherever that is; "" for nobody."""
+        found = self.anywhere.get(name) or self.anywhere.get(f"{above}/{name}")
+        return found or next((who for pattern, who in self.patterns if fnmatchcase(name, pattern)), "")
 
 
 @cache
@@ -55,7 +64,8 @@ def place_names() -> PlaceNames:
             if name.startswith(("/", "..")) or name.lower() in found[row.where]:
                 raise damaged(FILE, name, "it is not a name below a directory, or occurs twice")
             found[row.where][name.lower()] = row.who
-    return PlaceNames(**found, last=table.last)
+    patterns = tuple((name, who) for name, who in found["anywhere"].items() if "*" in name)
+    return PlaceNames(**found, last=table.last, patterns=patterns)
 
 
 @cache
@@ -73,7 +83,7 @@ def named_place(path: str) -> bool:
     """Whether a path alone, by its names, is such a place or lies in one, whatever is there."""
     names = place_names()
     parts = path.lower().split("/")
-    if any(part in names.anywhere or part in names.repository or part in names.root for part in parts):
+    if any(part in names.repository or part in names.root or names.who_anywhere(part, parts[at - 1] if at else "") for at, part in enumerate(parts)):
         return True
     tails = {"/".join(parts[at : at + 2]) for at in range(len(parts))}
     if tails & names.root.keys():
@@ -92,6 +102,7 @@ def whole_place(path: str, root: str) -> str:
     at_top = top_names(root) if root else {}
     for depth, part in enumerate(parts):
         small, head = part.lower(), "/".join(parts[: depth + 1])
-        if small in names.anywhere or (depth == 0 and small in names.repository) or head.lower() in at_top:
+        above = parts[depth - 1].lower() if depth else ""
+        if names.who_anywhere(small, above) or (depth == 0 and small in names.repository) or head.lower() in at_top:
             return head
     return ""

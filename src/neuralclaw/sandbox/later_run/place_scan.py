@@ -171,7 +171,8 @@ class PlaceScan:
             places = {name for name in self._names.git if name.partition("/")[0] in entries}
             below = directories & {"modules", "worktrees"}
         else:
-            named = {name for name in entries if self._is_place(name.lower(), path == self._root, ".git" in entries)}
+            above = os.path.basename(path).lower()
+            named = {name for name in entries if self._is_place(name.lower(), above, path == self._root, ".git" in entries)}
             places = named | ({".git"} & entries.keys() - directories)
             if kind == "repository":
                 places |= {name for name in self._names.git if name.partition("/")[0] in entries}
@@ -188,9 +189,9 @@ class PlaceScan:
         whole, tops = (tuple(sorted(one)) for one in (places & directories, places - directories))
         return PlaceDirectory(kind, now.st_ino, now.st_mtime_ns, ctime, tuple(sorted(below)), whole, tops)
 
-    def _is_place(self, name: str, root: bool, repository: bool) -> bool:
+    def _is_place(self, name: str, above: str, root: bool, repository: bool) -> bool:
         names = self._names
-        return name in names.anywhere or ((root or repository) and name in names.repository) or (root and name in self._at_top)
+        return bool(names.who_anywhere(name, above)) or ((root or repository) and name in names.repository) or (root and name in self._at_top)
 
     def _owner(self, path: str, name: str, kind: DirectoryKind) -> _Owner:
         whole = f"{path}/{name}"
@@ -201,7 +202,7 @@ class PlaceScan:
         if name == ".git":
             return _Owner("git", "directory of git", path, whole)
         small = name.lower()
-        who = self._names.anywhere.get(small) or self._names.repository.get(small) or self._at_top.get(small, "")
+        who = self._names.who_anywhere(small, os.path.basename(path).lower()) or self._names.repository.get(small) or self._at_top.get(small, "")
         return _Owner(who, "file", path, whole)
 
     def _top(self, path: str, owner: _Owner) -> None:
