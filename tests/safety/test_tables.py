@@ -22,11 +22,11 @@ pytestmark = pytest.mark.anyio
 PLACE = Path(safety.__file__).parent / "tables"
 KINDS: dict[str, Any] = {
     "blocks.json": blocks.Blocks,
-    "deleting.json": possible_powers.DeletingTable,
     "git.json": git.GitTable,
     "global_options.json": rule_words.GlobalOptionsTable,
     "interpreters.json": interpreters.NameSet,
     "network.json": network.NetworkTable,
+    "possible_powers.json": possible_powers.PossiblePowerTable,
     "programs.json": programs.Programs,
     "ran_files.json": ran_files.RanFilesTable,
     "readers.json": reading_programs.ReaderTable,

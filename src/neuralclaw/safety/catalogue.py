@@ -8,6 +8,7 @@ from ..types.options import OwnerRule, Policy
 from ..types.risk import Decision
 from .blocks import TABLE
 from .findings import AUTO_RULES
+from .owner_rules import described
 
 CONDITIONS = ("tool", "command", "path", "host", "power", "label", "soul", "who", "present", "channel", "workspace", "exact")
 
@@ -16,7 +17,12 @@ OTHERS = (
     ("tool.unknown", "forbid", "the tool is not known"),
     ("gate.asked_again", "forbid", "the safety check asks again what was answered with a yes"),
     ("approval.no", "forbid", "a person said no to this very call"),
-    ("path.outside", "forbid", "a file tool works in the workspace and the allowed paths only; a command that writes elsewhere asks"),
+    (
+        "path.outside",
+        "ask",
+        "what lies outside the workspace, the allowed paths and, for reading, the system's public places is read, written or run after a yes, "
+        "by file tool and command alike",
+    ),
     ("path.protected", "forbid", "the agent's own data is not touched by any call"),
     ("path.special", "forbid", "it is no regular file or directory"),
     ("path.secrets", "forbid", "keys and passwords are kept there; in the workspace and the allowed paths it asks"),
@@ -84,5 +90,5 @@ def in_force(policy: Policy) -> list[dict[str, Any]]:
 def _shown(rule: OwnerRule) -> dict[str, Any]:
     fields = msgspec.to_builtins(rule)
     silences = sorted(AUTO_RULES) if rule.decision is Decision.ALLOW else []
-    told = {"id": f"owner.{rule.id}", "decision": str(rule.decision), "reason": rule.reason, "alternative": rule.alternative}
+    told = {"id": f"owner.{rule.id}", "decision": str(rule.decision), "reason": rule.reason or described(rule), "alternative": rule.alternative}
     return {**told, **{name: fields[name] for name in CONDITIONS}, "exact": fields["exact"] or None, "silences": silences}
