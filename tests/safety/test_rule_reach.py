@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from neuralclaw.safety import possible_powers
+from neuralclaw.types.actions import Origin
 from neuralclaw.types.options import OwnerRule, Policy
 from neuralclaw.types.questions import Answers
 from neuralclaw.types.risk import Decision, Power
@@ -154,3 +155,38 @@ async def test_a_rule_that_forbids_a_command_asks_where_any_program_may_run() ->
     assert ("owner.one", Decision.ASK) in {(match.id, match.decision) for match in verdict.rules}
     assert "what it runs is not known, and may be `git push`" in verdict.reasons[0]
     assert (await judged(having(command="git push"), "git $x")).decision is Decision.FORBID
+
+
+PLACE = {"workspace": "/home/ann/other"}
+CIRCUMSTANCES: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = [
+    ({"tool": "terminal"}, {}, {"spec": WRITE, "arguments": {"path": "a", "content": "x"}}),
+    ({"tool": "bash"}, {}, {"spec": WRITE, "arguments": {"path": "a", "content": "x"}}),
+    ({"soul": "helper"}, {"soul": "helper"}, {"soul": "other"}),
+    ({"who": "schedule"}, {"origin": Origin(who="schedule")}, {"origin": Origin(who="owner")}),
+    ({"present": True}, {"origin": Origin(present=True)}, {"origin": Origin(present=False)}),
+    ({"channel": "telegram"}, {"origin": Origin(channel="telegram")}, {"origin": Origin(channel="web")}),
+    ({"workspace": "/home/ann/other"}, PLACE, {}),
+    ({"label": "external"}, {"labels": frozenset({"external:web/a.example"})}, {"labels": frozenset({"externals"})}),
+    ({"label": "external:web"}, {"labels": frozenset({"external:web/a.example"})}, {"labels": frozenset({"external:mail"})}),
+    ({"power": "execute"}, {"arguments": {"command": "make"}}, {"arguments": {"command": "cat a"}}),
+    ({"command": "make"}, {"arguments": {"command": "make x"}}, {"arguments": {"command": "cmake x"}}),
+]
+
+
+@pytest.mark.parametrize(("rule", "holds", "other"), CIRCUMSTANCES, ids=lambda value: ",".join(value))
+async def test_each_condition_of_a_rule_decides_alone_and_beside_others(rule: dict[str, Any], holds: dict[str, Any], other: dict[str, Any]) -> None:
+    call = action(TERMINAL, command="make")
+    for more in ({},) if "tool" in rule else ({}, {"tool": "terminal"}):
+        assert "owner.one" in (await gate(having(**rule, **more), HELD).judge(msgspec.structs.replace(call, **holds))).rule_ids
+        assert "owner.one" not in (await gate(having(**rule, **more), HELD).judge(msgspec.structs.replace(call, **other))).rule_ids
+
+
+async def test_the_strictest_rule_wins_in_any_order_and_no_rule_allows_what_another_forbids() -> None:
+    rules = [msgspec.convert({"id": name, "decision": name, "command": "make"}, OwnerRule) for name in ("allow", "ask", "forbid")]
+    for ordered in (rules, rules[::-1], rules[1:] + rules[:1]):
+        verdict = await judged(msgspec.structs.replace(POLICY, rules=tuple(ordered)), "make")
+        assert (verdict.decision, verdict.rule_ids[:2]) == (Decision.FORBID, ("owner.forbid", "owner.ask"))
+    allowing = msgspec.structs.replace(POLICY, rules=(msgspec.convert({"id": "one", "decision": "allow", "command": "sudo ls"}, OwnerRule),))
+    assert (await judged(allowing, "sudo ls")).decision is Decision.FORBID
+    exact = having("allow", command="frob a", exact=True)
+    assert ((await judged(exact, "frob a")).decision, (await judged(exact, "frob a b")).decision) == (Decision.ALLOW, Decision.ASK)

@@ -44,7 +44,9 @@ class PossiblePower(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             return any(self.holding in arg for arg in args)
         if not self.options and not self.subcommands:
             return True
-        return any(_given(option, args) for option in self.options) or any(names(f"{argv[0]} {word}", argv) for word in self.subcommands)
+        return any(_given(option, args) for option in self.options) or any(
+            word.partition(" ")[0] in args and names(f"{argv[0]} {word}", argv) for word in self.subcommands
+        )
 
 
 class PossiblePowerTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -6,7 +6,9 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
+from ..types.risk import Power
 from .command_line import CommandLine, SimpleCommand
+from .interpreters import INTERPRETERS
 from .rule_words import SAME, names
 from .running_options import commands_of
 from .shell_words import ShellWord
@@ -45,6 +47,8 @@ def _all(line: CommandLine) -> Iterator[Sequence[str]]:
         program = command.argv[0].rsplit("/", 1)[-1] if command.argv else ""
         if program in aliases:
             yield [*aliases[program], *command.argv[1:]]
+        if program in INTERPRETERS and Power.EXECUTE in command.powers:
+            yield from (WORD.findall(word) for word in _code(command.argv))
         if program == "alias":
             for name, equals, value in (word.partition("=") for word in command.argv[1:]):
                 aliases[name] = value.split() if equals else []
@@ -52,6 +56,13 @@ def _all(line: CommandLine) -> Iterator[Sequence[str]]:
             if number >= MOST:
                 break
             yield from _words(text)
+
+
+def _code(argv: Sequence[str]) -> Iterator[str]:
+    """Parts of code on the line that may be a command with its words: each call, statement or string in it."""
+    for word in argv[1:]:
+        if not word.startswith("-") and any(char in word for char in " ('\"["):
+            yield from re.split(r"[(;{\n]|exec ", word)
 
 
 def _aliases_of_git(program: str, argv: Sequence[str]) -> Iterator[str]:

@@ -38,6 +38,8 @@ NAMED = frozenset("add annotate blame check-attr hash-object ls-files ls-tree mv
 WIDE = frozenset(
     {"-A", "--all", "-u", "--update", "-a", "-i", "--include", "-p", "--patch", "--interactive", "-e", "--edit", "--renormalize", "--pathspec-from-file"}
 )
+TEXTS = ("--author", "--committer", "--date", "--format", "--grep", "--message", "--pretty", "--since", "--until", "--after", "--before", "--trailer")
+"""Options whose value is no path."""
 WHOLE = frozenset({".", ":/", "*", ":", "./"})
 
 
@@ -46,7 +48,10 @@ def git_reaches(argv: Sequence[str], root: str, cwd: str, workspace: str) -> boo
     subcommand, args, cwd = _subcommand(argv, cwd)
     if not (under(root, workspace) or under(root, cwd) or under(cwd, root)):
         return False
+    if subcommand in NO_CONTENT and subcommand not in BY_OPTION and subcommand not in ("clone", "config", "init"):
+        return False
     places = {cwd, workspace}
+    args = _without_messages(args)
     marked = args.index("--") if "--" in args else None
     operands = [arg for number, arg in enumerate(args) if arg != "--" and (not arg.startswith("-") or (marked is not None and number > marked))]
     options = [arg for arg in args[:marked] if arg.startswith("-")]
@@ -63,7 +68,7 @@ def git_reaches(argv: Sequence[str], root: str, cwd: str, workspace: str) -> boo
         return any(option.startswith(PATCH) for option in options)
     if subcommand in NAMED:
         return any(option in WIDE for option in options) or (subcommand == "ls-files" and not operands) or any(one in WHOLE for one in operands)
-    limited = operands[operands.index(args[marked + 1]) :] if marked is not None and len(args) > marked + 1 else []
+    limited = [arg for arg in args[marked + 1 :] if arg != "--"] if marked is not None else []
     if subcommand in ("diff", "log", "grep", "difftool") and not limited:
         limited = [one for one in operands if _is_path(one)]
     return not limited or any(one in WHOLE for one in limited)
@@ -86,6 +91,17 @@ def _subcommand(argv: Sequence[str], cwd: str) -> tuple[str, list[str], str]:
     return found, rest, cwd
 
 
+def _without_messages(args: Sequence[str]) -> list[str]:
+    """The words without the values of options that give a message."""
+    found: list[str] = []
+    before = ""
+    for arg in args:
+        if not (before in TEXTS or (before.startswith("-") and not before.startswith("--") and before.endswith("m") and len(before) < 6)):
+            found.append(arg)
+        before = arg
+    return found
+
+
 def _names(operand: str, root: str, cwd: str) -> bool:
     """Whether the operand may be the path, lie in it, or be a directory around it."""
     _, colon, behind = operand.rpartition(":")
@@ -105,7 +121,7 @@ def _wild(root: str, pattern: str) -> bool:
 
 
 def _in_options(options: Sequence[str]) -> list[str]:
-    values = [option.partition("=")[2] for option in options if "=" in option]
+    values = [option.partition("=")[2] for option in options if "=" in option and not option.startswith(TEXTS)]
     return [*values, *(option.rpartition(":")[2] for option in options if option.startswith("-L") and ":" in option)]
 
 

@@ -20,10 +20,15 @@ CLIENTS = HTTP | frozenset(
 )
 """Programs that connect to what their words name, and to nothing where they name nothing."""
 
+_PROXY = re.compile(r"proxy\s*=\s*(\S+)", re.IGNORECASE)
+
 
 def may_reach(line: CommandLine, host: str, *, unconfined: bool) -> bool:
     """Whether some command of the line names the host or one below it, or may reach it: it is a client whose words are not known. Other programs of the
     network reach no such host, since their proxy judges each; `unconfined`: nothing holds them."""
+    uses = any(Power.NETWORK in command.powers for command in line.commands)
+    if uses and any(_named(host).search(found[1]) for found in _PROXY.finditer(line.text)):
+        return True
     return any(_reaches(command, host, understood=line.understood, unconfined=unconfined) for command in line.commands)
 
 
@@ -75,9 +80,8 @@ def _authority(text: str) -> str:
     scheme, separator, rest = text.partition("://")
     if separator and "/" not in scheme:
         return re.split(r"[/?#]", rest, maxsplit=1)[0]
-    if text.startswith(("/", "./", "../")):
-        return ""
-    return re.split(r"[/?#]", text, maxsplit=1)[0] if not text.startswith("//") else text[2:].partition("/")[0]
+    text = text.removeprefix("//")
+    return "" if text.startswith(("/", "./", "../")) else re.split(r"[/?#]", text, maxsplit=1)[0]
 
 
 @lru_cache(maxsize=256)

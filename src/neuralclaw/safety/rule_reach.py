@@ -56,11 +56,19 @@ def _goes_through(command: SimpleCommand, root: str, facts: Mapping[tuple[str, P
 
 
 def _sent(command: SimpleCommand) -> Iterator[str]:
-    """Files whose content a word gives after `=@` or `=<`, as forms of `curl` do."""
-    for word in command.argv[1:]:
+    """Files that words give: as a path with a `/`, or after `=@` or `=<`, as forms of `curl` do."""
+    for word in command.argv:
+        pieces = (word, word.partition("=")[2], word[2:] if word.startswith("-") else "")
+        if command.cwd is not None and _shows_name(command):
+            yield from (normal(absolute(piece, command.cwd)) for piece in pieces if "/" in piece and "://" not in piece and "\0" not in piece)
         for mark in ("=@", "=<"):
             if mark in word and command.cwd is not None:
                 yield from (normal(absolute(name, command.cwd)) for name in word.partition(mark)[2].partition(";")[0].split(",") if name)
+
+
+def _shows_name(command: SimpleCommand) -> bool:
+    """Whether the words of a command may be paths beside those that it was found to read or change: they are not for what prints them."""
+    return _base(command) in ("[", "test") or (not command.only_reads and _base(command) not in ("echo", "git", "printf"))
 
 
 def _base(command: SimpleCommand) -> str:

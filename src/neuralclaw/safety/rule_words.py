@@ -14,6 +14,12 @@ SYSTEM_PROGRAMS = ("/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin
 """Where a program by its path is the one that its name says, so that a rule which allows the name allows it."""
 
 
+LONG = {"f": "--force", "r": "--recursive"}
+"""Letters that are these options in every program that has both."""
+SHORTEST = 5
+"""Characters of a long option, with its dashes, that may stand for all of it."""
+
+
 class GlobalOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Options of programs that stand before the subcommand: those that take the next word as their value, and those that do not."""
 
@@ -58,7 +64,7 @@ def names(command: str, argv: Sequence[str]) -> bool:
     words = command.split()
     if not words or not argv or not _is_like(_base(words[0]), _base(argv[0])):
         return False
-    return all(_has(option, argv[1:]) for option in words[1:] if _is_option(option)) and _in_order(
+    return all(_has(option, _letters_of_rm(argv)) for option in words[1:] if _is_option(option)) and _in_order(
         [word for word in words[1:] if not _is_option(word)], argv[1:], OPTIONS.get(_base(argv[0]))
     )
 
@@ -81,14 +87,22 @@ def _is_option(word: str) -> bool:
     return len(word) > 1 and word.startswith("-")
 
 
+def _letters_of_rm(argv: Sequence[str]) -> list[str]:
+    """The arguments, where `rm` takes `-R` for `-r`."""
+    return [arg.replace("R", "r") if _base(argv[0]) == "rm" and _is_option(arg) and not arg.startswith("--") else arg for arg in argv[1:]]
+
+
 def _has(option: str, args: Sequence[str]) -> bool:
     """Whether the option stands among the arguments: whole, with a value, or its letters in any bundle of letters."""
     if any(arg == option or arg.startswith(f"{option}=") or _is_open(arg) for arg in args):
         return True
-    if option.startswith("--") or not option[1:].isalpha():
-        return False
     letters = {letter for arg in args if arg.startswith("-") and not arg.startswith("--") for letter in arg[1:]}
-    return set(option[1:]) <= letters
+    words = [arg.partition("=")[0] for arg in args if arg.startswith("--") and len(arg) >= SHORTEST]
+    if option.startswith("--"):
+        return any(option.startswith(word) for word in words) or any(option == LONG.get(letter) for letter in letters)
+    if not option[1:].isalpha():
+        return False
+    return all(one in letters or (one in LONG and any(LONG[one].startswith(word) for word in words)) for one in option[1:])
 
 
 def _in_order(words: Sequence[str], args: Sequence[str], options: GlobalOptions | None) -> bool:
