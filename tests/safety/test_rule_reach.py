@@ -1,11 +1,13 @@
 """What an owner's rule is about is found where a call may do it, and not where it cannot."""
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
 from neuralclaw.safety import possible_powers
+from neuralclaw.types.actions import Origin
 from neuralclaw.types.options import OwnerRule, Policy
 from neuralclaw.types.questions import Answers
 from neuralclaw.types.risk import Decision, Power
@@ -28,7 +30,7 @@ UNKNOWN = (
     "frob",
     "$UNKNOWN a",
     'eval "$x"',
-    "cargo build",
+    "ruby x.rb",
 )
 
 
@@ -84,7 +86,7 @@ async def test_programs_that_only_add_do_not_delete(command: str) -> None:
 
 
 def test_the_examples_of_the_table_of_deleting_programs_hold() -> None:
-    assert possible_powers.rows()["tar"].deletes(("tar", "--remove-files"))
+    assert possible_powers.rows()[Power.DELETE]["tar"].given(("tar", "--remove-files"))
 
 
 async def test_a_verdict_tells_hooks_what_a_call_may_have() -> None:
@@ -121,3 +123,70 @@ async def test_a_rule_without_a_reason_says_what_it_is_about() -> None:
     assert verdict.reasons == ("your rule one forbids private",)
     verdict = await judged(having(path="private"), "make", FakeFacts(unconfined=True))
     assert verdict.reasons == ("your rule one forbids private: what it runs may reach it, and no sandbox keeps it from there",)
+
+
+SECTIONS = (Path(__file__).parent / "owner_rule_lines.txt").read_text().split("RULE ")[1:]
+"""A rule, and command lines: `+` it forbids, `?+` it asks or forbids since any program may run, `-` it is not about."""
+
+
+@pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.partition("\n")[0])
+async def test_a_rule_finds_what_it_is_about_and_nothing_else(section: str) -> None:
+    rule, *lines = section.strip().splitlines()
+    policy = having(**msgspec.json.decode(rule))
+    wrong = []
+    for wanted, _, command in (line.partition(" ") for line in lines):
+        found = [match.decision for match in (await judged(policy, command)).rules if match.id == "owner.one"]
+        sign = "-" if not found else "+" if found[0] is Decision.FORBID else "?"
+        if sign not in wanted:
+            wrong.append(f"{sign} {command}")
+    assert wrong == []
+
+
+async def test_a_forbidden_host_may_be_reached_by_whatever_nothing_holds() -> None:
+    policy = having(host="example.com")
+    for command in ("make", "pip install x", "git push", "$x"):
+        assert await matched(policy, command, FakeFacts(unconfined=True)), command
+        assert not await matched(policy, command), command
+    assert not await matched(policy, "cat a.txt", FakeFacts(unconfined=True))
+
+
+async def test_a_rule_that_forbids_a_command_asks_where_any_program_may_run() -> None:
+    verdict = await judged(having(command="git push"), 'eval "$x"')
+    assert ("owner.one", Decision.ASK) in {(match.id, match.decision) for match in verdict.rules}
+    assert "what it runs is not known, and may be `git push`" in verdict.reasons[0]
+    assert (await judged(having(command="git push"), "git $x")).decision is Decision.FORBID
+
+
+PLACE = {"workspace": "/home/ann/other"}
+CIRCUMSTANCES: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = [
+    ({"tool": "terminal"}, {}, {"spec": WRITE, "arguments": {"path": "a", "content": "x"}}),
+    ({"tool": "bash"}, {}, {"spec": WRITE, "arguments": {"path": "a", "content": "x"}}),
+    ({"soul": "helper"}, {"soul": "helper"}, {"soul": "other"}),
+    ({"who": "schedule"}, {"origin": Origin(who="schedule")}, {"origin": Origin(who="owner")}),
+    ({"present": True}, {"origin": Origin(present=True)}, {"origin": Origin(present=False)}),
+    ({"channel": "telegram"}, {"origin": Origin(channel="telegram")}, {"origin": Origin(channel="web")}),
+    ({"workspace": "/home/ann/other"}, PLACE, {}),
+    ({"label": "external"}, {"labels": frozenset({"external:web/a.example"})}, {"labels": frozenset({"externals"})}),
+    ({"label": "external:web"}, {"labels": frozenset({"external:web/a.example"})}, {"labels": frozenset({"external:mail"})}),
+    ({"power": "execute"}, {"arguments": {"command": "make"}}, {"arguments": {"command": "cat a"}}),
+    ({"command": "make"}, {"arguments": {"command": "make x"}}, {"arguments": {"command": "cmake x"}}),
+]
+
+
+@pytest.mark.parametrize(("rule", "holds", "other"), CIRCUMSTANCES, ids=lambda value: ",".join(value))
+async def test_each_condition_of_a_rule_decides_alone_and_beside_others(rule: dict[str, Any], holds: dict[str, Any], other: dict[str, Any]) -> None:
+    call = action(TERMINAL, command="make")
+    for more in ({},) if "tool" in rule else ({}, {"tool": "terminal"}):
+        assert "owner.one" in (await gate(having(**rule, **more), HELD).judge(msgspec.structs.replace(call, **holds))).rule_ids
+        assert "owner.one" not in (await gate(having(**rule, **more), HELD).judge(msgspec.structs.replace(call, **other))).rule_ids
+
+
+async def test_the_strictest_rule_wins_in_any_order_and_no_rule_allows_what_another_forbids() -> None:
+    rules = [msgspec.convert({"id": name, "decision": name, "command": "make"}, OwnerRule) for name in ("allow", "ask", "forbid")]
+    for ordered in (rules, rules[::-1], rules[1:] + rules[:1]):
+        verdict = await judged(msgspec.structs.replace(POLICY, rules=tuple(ordered)), "make")
+        assert (verdict.decision, verdict.rule_ids[:2]) == (Decision.FORBID, ("owner.forbid", "owner.ask"))
+    allowing = msgspec.structs.replace(POLICY, rules=(msgspec.convert({"id": "one", "decision": "allow", "command": "sudo ls"}, OwnerRule),))
+    assert (await judged(allowing, "sudo ls")).decision is Decision.FORBID
+    exact = having("allow", command="frob a", exact=True)
+    assert ((await judged(exact, "frob a")).decision, (await judged(exact, "frob a b")).decision) == (Decision.ALLOW, Decision.ASK)

@@ -36,11 +36,11 @@ PLACE = Path(safety.__file__).parent / "tables"
 KINDS: dict[str, Any] = {
     "awk.json": awk_script.AwkTable,
     "blocks.json": blocks.Blocks,
-    "deleting.json": possible_powers.DeletingTable,
     "git.json": git.GitTable,
     "global_options.json": rule_words.GlobalOptionsTable,
     "interpreters.json": interpreters.NameSet,
     "network.json": network.NetworkTable,
+    "possible_powers.json": possible_powers.PossiblePowerTable,
     "programs.json": programs.Programs,
     "ran_files.json": ran_files.RanFilesTable,
     "readers.json": reading_programs.ReaderTable,

@@ -8,6 +8,7 @@ from ..types.options import OwnerRule, Policy
 from ..types.risk import Decision
 from .blocks import TABLE
 from .findings import AUTO_RULES
+from .owner_rules import described
 
 CONDITIONS = ("tool", "command", "path", "host", "power", "label", "soul", "who", "present", "channel", "workspace", "exact")
 
@@ -89,5 +90,5 @@ def in_force(policy: Policy) -> list[dict[str, Any]]:
 def _shown(rule: OwnerRule) -> dict[str, Any]:
     fields = msgspec.to_builtins(rule)
     silences = sorted(AUTO_RULES) if rule.decision is Decision.ALLOW else []
-    told = {"id": f"owner.{rule.id}", "decision": str(rule.decision), "reason": rule.reason, "alternative": rule.alternative}
+    told = {"id": f"owner.{rule.id}", "decision": str(rule.decision), "reason": rule.reason or described(rule), "alternative": rule.alternative}
     return {**told, **{name: fields[name] for name in CONDITIONS}, "exact": fields["exact"] or None, "silences": silences}

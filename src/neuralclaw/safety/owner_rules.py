@@ -4,7 +4,7 @@ from ..types.actions import Action
 from ..types.facts import FactSheet
 from ..types.options import OwnerRule, Policy
 from ..types.risk import Decision, Power
-from ..types.urls import named_host, place_of
+from ..types.urls import named_host
 from .analysis import Analysis
 from .blocks import steps_through
 from .command_line import BlockMatch, SimpleCommand
@@ -12,8 +12,10 @@ from .findings import Findings
 from .paths import absolute, is_public, normal, person_home, under
 from .possible_powers import runs_unknown
 from .rule_circumstances import holds
+from .rule_commands import runs
+from .rule_hosts import may_reach
 from .rule_reach import reaches
-from .rule_words import is_prefix, names
+from .rule_words import is_prefix
 
 POWER_WORDS = {
     Power.READ: "read",
@@ -44,12 +46,17 @@ def apply(findings: Findings, action: Action, policy: Policy, analysis: Analysis
     for rule in policy.rules:
         if of_hosts and not rule.host:
             continue
-        if not holds(rule, action) or not _has_power(rule, findings) or not _matches(rule, action, analysis):
+        if not holds(rule, action) or not _has_power(rule, findings) or not _matches(rule, action, analysis, sheet, connecting=of_hosts):
+            continue
+        decision = rule.decision if rule.command is None else _runs(rule, rule.command, analysis)
+        if decision is None:
             continue
         how = "" if rule.path is None else _reach(findings, rule, action, policy, analysis, sheet)
         if how is None:
             continue
-        findings.match(f"owner.{rule.id}", rule.decision, (rule.reason or _sentence(rule)) + how, rule.alternative)
+        if decision is not rule.decision:
+            how = f": what it runs is not known, and may be `{rule.command}`"
+        findings.match(f"owner.{rule.id}", decision, (rule.reason or described(rule)) + how, rule.alternative)
         if rule.decision is Decision.ALLOW and findings.understood:
             findings.answered = True
 
@@ -78,7 +85,7 @@ def _in_sight(root: str, findings: Findings, roots: tuple[str, ...]) -> bool:
     return is_public(root) or any(under(root, place) or under(place, root) for place in (*roots, *findings.read, *findings.write))
 
 
-def _sentence(rule: OwnerRule) -> str:
+def described(rule: OwnerRule) -> str:
     """What a rule without a reason says, with its conditions."""
     does = {Decision.ALLOW: "allows", Decision.ASK: "asks about", Decision.FORBID: "forbids"}[rule.decision]
     tool = f"the tool {rule.tool}" if rule.tool else ""
@@ -93,25 +100,19 @@ def _root(path: str, policy: Policy, workspace: str) -> str:
     return normal(absolute(home + path[1:] if home and (path == "~" or path.startswith("~/")) else path, workspace))
 
 
-def _matches(rule: OwnerRule, action: Action, analysis: Analysis) -> bool:
-    """Whether tool, command and host of the rule are those of the call: of some part of it, or where it allows of all."""
-    everything = rule.decision is Decision.ALLOW
+def _matches(rule: OwnerRule, action: Action, analysis: Analysis, sheet: FactSheet, *, connecting: bool) -> bool:
+    """Whether tool and host of the rule are those of the call: of some part of it, or where it allows of all. `connecting`: only its address counts."""
     if rule.tool is not None and rule.tool not in (action.spec.name, *action.spec.aliases):
         return False
-    test = all if everything else any
-    if rule.command is not None and not _runs(rule, rule.command, analysis):
-        return False
-    if rule.host is not None:
-        named, hosts = named_host(rule.host).host, _hosts(analysis, everything=everything)
-        if not hosts or not test(h == named or h.endswith("." + named) for h in hosts):
-            return False
-    return True
-
-
-def _hosts(analysis: Analysis, *, everything: bool) -> list[str]:
-    """The hosts that the call names. A rule that allows does not count those of a command: what else a command reaches is not known."""
-    named = [] if everything else [place_of(place).host for command in _commands(analysis) for place in command.places or ()]
-    return [*(url.host for url in analysis.urls), *named]
+    if rule.host is None:
+        return True
+    named = named_host(rule.host).host
+    of_urls = [url.host == named or url.host.endswith("." + named) for url in analysis.urls]
+    if rule.decision is Decision.ALLOW:  # what else a command reaches is not known
+        return bool(of_urls) and all(of_urls)
+    if any(of_urls) or connecting or analysis.line is None:
+        return any(of_urls)
+    return may_reach(analysis.line, named, unconfined=sheet.unconfined)
 
 
 def _commands(analysis: Analysis) -> tuple[SimpleCommand, ...]:
@@ -124,12 +125,16 @@ def _weighty(analysis: Analysis) -> tuple[SimpleCommand, ...]:
     return tuple(c for c in commands if not c.only_reads) or commands
 
 
-def _runs(rule: OwnerRule, command: str, analysis: Analysis) -> bool:
-    """Whether a command of the line is the one that the rule names, also under a wrapper; or all that matter are, where it allows."""
+def _runs(rule: OwnerRule, command: str, analysis: Analysis) -> Decision | None:
+    """What the rule decides where a command of the line is the one that it names, also under a wrapper, or where all that matter are if it allows; that it asks
+    where it would forbid and a command may be any; None where none is."""
     if rule.decision is Decision.ALLOW:
         commands = _weighty(analysis)
-        return bool(commands) and all(is_prefix(command, c.argv, exact=rule.exact) for c in commands)
-    return any(names(command, c.argv) or any(names(command, (wrapper,)) for wrapper in c.via) for c in _commands(analysis))
+        return rule.decision if commands and all(is_prefix(command, c.argv, exact=rule.exact) for c in commands) else None
+    if analysis.line is None:
+        return None
+    found = runs(command, analysis.line)
+    return rule.decision if found == "yes" else Decision.ASK if found == "maybe" else None
 
 
 def _has_power(rule: OwnerRule, findings: Findings) -> bool:

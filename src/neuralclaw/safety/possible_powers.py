@@ -1,7 +1,7 @@
 """Powers that a call may have besides those that are found in it: of programs that nobody read, and of programs that delete what they are given.
 
-Rules and hooks of the owner that are about a power are about these too. Which programs delete, overwrite or replace files is the table
-`tables/deleting.json`.
+Rules and hooks of the owner that are about a power are about these too. Which programs delete or replace files, and which may use a network, is the table
+`tables/possible_powers.json`.
 """
 
 import shlex
@@ -19,45 +19,53 @@ from .findings import Findings
 from .nameset import NonEmptyNames, NonEmptyText
 from .rule_words import names
 
-FILE = "safety/tables/deleting.json"
+FILE = "safety/tables/possible_powers.json"
 
 
-class DeletingProgram(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One row: programs that take away, or replace, content that is there. With `options` or `subcommands` only where one of them is given; `kept_by`: not
-    where one of these is given. A letter counts in a bundle of letters too. `examples`: command lines, and whether they do."""
+class PossiblePower(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One row: programs that may have the power, `delete` where they take away or replace content that is there. With `options` or `subcommands` only where one
+    of them is given, with `holding` where a word has that in it; `kept_by`: not where one of these is given. A letter counts in a bundle of letters too.
+    `examples`: command lines, and whether they may."""
 
     names: NonEmptyNames
     examples: Annotated[dict[NonEmptyText, bool], msgspec.Meta(min_length=1)]
+    power: Power = Power.DELETE
     options: tuple[NonEmptyText, ...] = ()
     subcommands: tuple[NonEmptyText, ...] = ()
     kept_by: tuple[NonEmptyText, ...] = ()
+    holding: str = ""
 
-    def deletes(self, argv: Sequence[str]) -> bool:
-        """Whether a call with these words, the program first, may delete."""
+    def given(self, argv: Sequence[str]) -> bool:
+        """Whether a call with these words, the program first, may have the power."""
         args = argv[1:]
         if any(_given(option, args) for option in self.kept_by):
             return False
+        if self.holding:
+            return any(self.holding in arg for arg in args)
         if not self.options and not self.subcommands:
             return True
-        return any(_given(option, args) for option in self.options) or any(names(f"{argv[0]} {word}", argv) for word in self.subcommands)
+        return any(_given(option, args) for option in self.options) or any(
+            word.partition(" ")[0] in args and names(f"{argv[0]} {word}", argv) for word in self.subcommands
+        )
 
 
-class DeletingTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PossiblePowerTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The file."""
 
-    programs: Annotated[tuple[DeletingProgram, ...], msgspec.Meta(min_length=1)]
+    programs: Annotated[tuple[PossiblePower, ...], msgspec.Meta(min_length=1)]
 
 
 @cache
-def rows() -> dict[str, DeletingProgram]:
-    """The rows under their names. Raises `ConfigError` where an example does not hold."""
-    table = read_data_file(FILE, DeletingTable).programs
+def rows() -> dict[Power, dict[str, PossiblePower]]:
+    """The rows of each power under their names. Raises `ConfigError` where an example does not hold."""
+    table = read_data_file(FILE, PossiblePowerTable).programs
     for place, row in enumerate(table):
         for line, wanted in row.examples.items():
             argv = shlex.split(line)
-            if (argv[0] in row.names and row.deletes(argv)) is not wanted:
+            if (argv[0] in row.names and row.given(argv)) is not wanted:
                 raise damaged(FILE, f"programs[{place}].examples ({line})", f"the row says the other of {str(wanted).lower()}")
-    return by_name(FILE, table, lambda row: row.names)
+    powers = dict.fromkeys(row.power for row in table)
+    return {power: by_name(FILE, [row for row in table if row.power is power], lambda row: row.names) for power in powers}
 
 
 def runs_unknown(findings: Findings, line: CommandLine | None) -> bool:
@@ -74,14 +82,17 @@ def possible_powers(findings: Findings, line: CommandLine | None, sheet: FactShe
         found |= {Power.READ, Power.WRITE, Power.DELETE}
         if findings.network or sheet.unconfined:
             found.add(Power.NETWORK)
-    if line is not None and any(_deletes(command) for command in line.commands):
-        found |= {Power.WRITE, Power.DELETE}
+    for command in line.commands if line is not None else ():
+        for power in rows():
+            if may_have(command, power) and not (power is Power.DELETE and command.only_reads):
+                found |= {power, Power.WRITE} if power is Power.DELETE else {power}
     return frozenset(found)
 
 
-def _deletes(command: SimpleCommand) -> bool:
-    row = rows().get(command.argv[0].rsplit("/", 1)[-1]) if command.argv else None
-    return row is not None and row.deletes(command.argv)
+def may_have(command: SimpleCommand, power: Power) -> bool:
+    """Whether the table says that the program may have the power with these words."""
+    row = rows()[power].get(command.argv[0].rsplit("/", 1)[-1]) if command.argv else None
+    return row is not None and row.given(command.argv)
 
 
 def _given(option: str, args: Sequence[str]) -> bool:

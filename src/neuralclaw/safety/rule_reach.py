@@ -1,13 +1,14 @@
 """Whether a call may reach the path of an owner's rule: by name, by a wildcard, or as a part of a directory that it goes through."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 
 from ..types.actions import Action
 from ..types.facts import FactSheet, PathFact, PathOp
 from .analysis import Analysis
 from .command_line import SimpleCommand
-from .paths import under
+from .paths import absolute, normal, under
+from .rule_git_reach import git_reaches
 
 SHALLOW = frozenset(
     "[ basename cat cd chgrp chmod chown dirname echo file head ln ls mkdir more less nl pwd readlink realpath stat tail tee test touch wc".split()
@@ -15,7 +16,7 @@ SHALLOW = frozenset(
 """Programs that do not go through a directory that they are given, unless an option says so."""
 WALKERS = frozenset("ack ag du fd fdfind find rg tree ugrep".split())
 """Programs that go through the directory where they run when they are given none."""
-HERE = frozenset("dir git ls pwd vdir".split())
+HERE = frozenset("dir ls vdir".split())
 """Programs that show something of the directory where they run."""
 SEARCHING = frozenset("egrep fgrep grep ls".split())
 """Programs that do so with an option."""
@@ -32,12 +33,17 @@ def reaches(root: str, action: Action, analysis: Analysis, sheet: FactSheet) -> 
     named = {(want.path, want.op) for want in analysis.paths}
     if line is None and any(_holds(facts[one], root) and (action.spec.name in LISTING or one[1] == "delete") for one in named if one in facts):
         return True
-    return line is not None and any(_goes_through(command, root, facts) for command in line.commands)
+    if line is not None and any(under(place, root) for command in line.commands for place in _sent(command)):
+        return True
+    return line is not None and any(
+        _goes_through(command, root, facts) or (_base(command) == "git" and git_reaches(command.argv, root, command.cwd or action.workspace, action.workspace))
+        for command in line.commands
+    )
 
 
 def _goes_through(command: SimpleCommand, root: str, facts: Mapping[tuple[str, PathOp], PathFact]) -> bool:
     """Whether a command works through a directory that holds the place."""
-    program = command.program.rsplit("/", 1)[-1] or (command.argv[0].rsplit("/", 1)[-1] if command.argv else "")
+    program = _base(command)
     recursive = any(_recursive(word, program) for word in command.argv[1:])
     deep = program not in SHALLOW or recursive
     wants = [facts[want.path, want.op] for want in command.wants if (want.path, want.op) in facts]
@@ -45,8 +51,28 @@ def _goes_through(command: SimpleCommand, root: str, facts: Mapping[tuple[str, P
         return True
     if command.cwd is not None and under(command.cwd, root) and (program in WALKERS or program in HERE):
         return True
-    walks = program in WALKERS or (program in SEARCHING and recursive) or (program == "git" and "grep" in command.argv)
+    walks = program in WALKERS or (program in SEARCHING and recursive)
     return walks and command.cwd is not None and under(root, command.cwd) and all(fact.kind == "file" for fact in wants)
+
+
+def _sent(command: SimpleCommand) -> Iterator[str]:
+    """Files that words give: as a path with a `/`, or after `=@` or `=<`, as forms of `curl` do."""
+    for word in command.argv:
+        pieces = (word, word.partition("=")[2], word[2:] if word.startswith("-") else "")
+        if command.cwd is not None and _shows_name(command):
+            yield from (normal(absolute(piece, command.cwd)) for piece in pieces if "/" in piece and "://" not in piece and "\0" not in piece)
+        for mark in ("=@", "=<"):
+            if mark in word and command.cwd is not None:
+                yield from (normal(absolute(name, command.cwd)) for name in word.partition(mark)[2].partition(";")[0].split(",") if name)
+
+
+def _shows_name(command: SimpleCommand) -> bool:
+    """Whether the words of a command may be paths beside those that it was found to read or change: they are not for what prints them."""
+    return _base(command) in ("[", "test") or (not command.only_reads and _base(command) not in ("echo", "git", "printf"))
+
+
+def _base(command: SimpleCommand) -> str:
+    return command.program.rsplit("/", 1)[-1] or (command.argv[0].rsplit("/", 1)[-1] if command.argv else "")
 
 
 def _recursive(word: str, program: str) -> bool:
