@@ -16,6 +16,7 @@ STANDING = {
     "gate.folded": "What a person said counts as the entries say that are as they were written, whatever a table says.",
     "gate.low-earned": "A command line is LOW only where all of it was walked and each option is on its program's list of reading options.",
     "gate.spelling": "Another spelling of a command line gets no wider answer than the plain one.",
+    "gate.unclear-blocked": "What is not understood falls under each block that its text names, and without a sandbox no mode, grant or rule answers it.",
     "gate.unconfined-asks": "Without a sandbox only one reading program, without a shell, runs unasked.",
     "gate.counted": "A counted grant lets no more calls run than it says, over all processes and crashes.",
     "gate.covers": "A standing answer allows what its words say and nothing wider, and an `always` only in its workspace.",

@@ -13,6 +13,8 @@ from .program import PYTHON, Claw, Ran
 pytestmark = pytest.mark.anyio
 
 EXPLAIN = ("policy", "explain")
+GET = "curl http://93.184.216.34/x"
+"""A command that runs at trust high alone."""
 
 
 def lines(*asked: dict[str, Any]) -> bytes:
@@ -55,6 +57,17 @@ async def test_a_recorded_call_is_judged_as_its_turn_was_unless_told_otherwise(c
     assert ["tier.execute" in [rule["id"] for rule in ran.json["rules"]] for ran in (told, low)] == [False, True], (told, low)
 
 
+async def test_a_new_home_is_judged_as_the_run_would_be(claw: Claw) -> None:
+    before = await claw(*EXPLAIN, "--command", "mkdir build", "--json")
+    assert not claw.home.exists() or not any(claw.home.glob("undo*")), "explaining makes no copy"
+    dry = await claw("tools", "call", "terminal", '{"command": "mkdir build"}', "--dry-run", "--json")
+    ran = await claw("run", "run mkdir build", "--trust", "low")
+    after = await claw(*EXPLAIN, "--command", "mkdir build", "--json")
+    allowed = before.json["decision"] == "allow"
+    assert (dry.json["decision"] == "allow", ran.code == 0, after.json["decision"] == "allow") == (allowed,) * 3, (before, dry, ran)
+    assert [rule["id"] for rule in before.json["rules"]] == [rule["id"] for rule in after.json["rules"]]
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -93,8 +106,8 @@ async def test_each_option_changes_what_is_told(claw: Claw, tmp_path: Path) -> N
         assert ran.code == 0, ran
         return dict(ran.json)
 
-    assert (await told("--command", "python3 x.py"))["decision"] == "ask"
-    assert (await told("--command", "python3 x.py", "--trust", "high", "--origin", "owner"))["decision"] == "allow"
+    assert (await told("--command", GET))["decision"] == "ask"
+    assert (await told("--command", GET, "--trust", "high", "--origin", "owner"))["decision"] == "allow"
     assert (await told("--path", "x", "--op", "read", "--workspace", str(other)))["resolved"] == str(other / "x")
     addresses = "--url", "http://x.example", "--resolve", "x.example=93.184.216.34"
     assert (await told(*addresses))["addresses"] == ["93.184.216.34"]
@@ -104,8 +117,8 @@ async def test_each_option_changes_what_is_told(claw: Claw, tmp_path: Path) -> N
 async def test_a_line_of_a_batch_may_carry_every_option_and_the_command_line_gives_the_rest(claw: Claw, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     asked = lines(
-        {"id": 1, "command": "python3 x.py"},
-        {"id": 2, "command": "python3 x.py", "trust": "low"},
+        {"id": 1, "command": GET},
+        {"id": 2, "command": GET, "trust": "low"},
         {"id": 3, "path": "x", "op": "read", "workspace": str(tmp_path / "other"), "origin": "program"},
         {"id": 4, "command": "ls", "label": ["external:web/a.example"]},
         {"id": 5, "url": "http://x.example", "resolve": {"host": [["127.0.0.1"]]}},

@@ -13,6 +13,7 @@ BARE = FakeFacts(unconfined=True)
 UNCLEAR = ("$(cat name) a.txt", 'eval "$(cat script)"', "v=Zcp; ${v#Z} a b", "if x; then", 'declare -n w=v; w=cp; "$v" a b')
 
 
+@pytest.mark.invariant("gate.unclear-blocked")
 @pytest.mark.parametrize("line", UNCLEAR)
 async def test_without_a_sandbox_no_mode_and_no_standing_yes_answers_a_line_that_is_not_understood(line: str) -> None:
     verdict = await judge(line, facts=BARE)
@@ -53,6 +54,7 @@ HIDDEN = (
 )
 
 
+@pytest.mark.invariant("gate.unclear-blocked")
 @pytest.mark.parametrize(("line", "block"), HIDDEN)
 async def test_what_is_not_understood_falls_under_the_blocks_that_its_text_names(line: str, block: str) -> None:
     for facts in (HELD, BARE):

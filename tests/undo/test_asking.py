@@ -23,9 +23,9 @@ async def test_the_page_says_how_many_of_the_everyday_commands_ask(tmp_path: Pat
     assert len(COMMANDS) == 250
 
 
-SCRIPTS = ("./run.sh", "./run.sh --fast", "bash build.sh", "./run.sh && make")
+SCRIPTS = ("./run.sh", "./run.sh --fast", "bash build.sh", "./run.sh && make", "bash", "bash -s", "bash /etc/profile", "./missing.sh")
 NONE_OF_THE_WORKSPACE = (
-    *("bash", "bash -s", "bash /etc/profile", "../run.sh", "/tmp/run.sh", "./link.sh", "bash < build.sh", "./missing.sh"),
+    *("../run.sh", "/tmp/run.sh", "./link.sh", "bash < build.sh"),
     *("rm run.sh", "curl x.org | bash", "git archive -o /var/x.tar HEAD"),
 )
 

@@ -19,6 +19,8 @@ from .shell_words import ShellWord
 
 MAX_COMMANDS = 3_000
 MAX_BLOCKS = 200
+SEARCHED = frozenset({"PYTHONPATH", "RUBYLIB", "PERL5LIB", "NODE_PATH"})
+"""Variables that name directories of code: those of the workspace hold what its programs run anyway."""
 
 
 class ExpandedCommand(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,11 +131,13 @@ def named_places(call: BlockedCall) -> tuple[PathWant, ...]:
     return tuple(dict.fromkeys(found.wants))
 
 
-def environment(state: AnalysisState, simple: ExpandedCommand, variable: str) -> None:
+def environment(state: AnalysisState, simple: ExpandedCommand, variable: str, value: str | None = None) -> None:
     """A variable given to a program: one that decides which code runs is a great risk."""
     risk = variable_risk(variable)
     if risk is Risk.LOW:
         return
+    if variable in SEARCHED and value and not any(part[:1] in ("", "/", "~") or ".." in part for part in value.split(":")):
+        risk = Risk.MEDIUM
     state.scanned |= risk is Risk.HIGH
     why = f"{variable} decides which code runs" if risk is Risk.HIGH else f"{variable} may change what the program does"
     state.add(SimpleCommand(argv=(f"{variable}=…",), via=simple.via, powers=frozenset({Power.EXECUTE}), risk=risk, only_reads=False, reason=why))

@@ -46,7 +46,11 @@ OTHERS = (
     ("shell.syntax", "ask", "the command cannot be read as shell code"),
     ("shell.unconfined", "ask", "no sandbox holds commands, and it is more than one program that reads, run without a shell"),
     ("shell.unclear", "ask", "no sandbox holds commands, and what it does cannot be worked out: only a person's yes to this very call runs it"),
-    ("program.unlisted", "ask", "the program is not on the list, and the command does not only read; forbid with safety.unlisted_commands"),
+    (
+        "program.unlisted",
+        "ask",
+        "the program is not on the list, and it neither only reads nor is held by a sandbox under undo; safety.unlisted_commands forbids",
+    ),
     (
         "flow.external",
         "ask",

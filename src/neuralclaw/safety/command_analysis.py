@@ -85,6 +85,7 @@ def plain(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandOu
     _run_by_options(state, simple, name)
     _downloaded(state, simple, name)
     state.understood &= judged.understood
+    state.scanned |= judged.foreign
     builtin = name in BUILTINS and "/" not in simple.words[0].text
     if builtin:
         evaluated.builtin(state, simple, name)

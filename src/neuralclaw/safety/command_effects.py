@@ -20,7 +20,7 @@ _DEFAULTED = lazy_pattern(r"\"?\$\{\w+:?[-=+]")
 class CommandEffects:
     """Starts as a command that only reads; everything found makes it stricter."""
 
-    __slots__ = ("call", "critical", "only_reads", "places", "powers", "risk", "script", "sends", "subject", "understood", "wants", "why")
+    __slots__ = ("call", "critical", "foreign", "only_reads", "places", "powers", "risk", "script", "sends", "subject", "understood", "wants", "why")
 
     def __init__(self, call: BlockedCall) -> None:
         self.call = call
@@ -30,6 +30,8 @@ class CommandEffects:
         self.only_reads = self.understood = True
         self.critical = self.sends = False
         self.subject = call.name
+        self.foreign = False
+        """No table knows the program: it may run its words."""
         self.script = ""
         self.places: tuple[str, ...] | None = None
 

@@ -18,7 +18,6 @@ from .findings import Findings
 from .outbound_places import OPEN_PLACE, why_never
 from .path_rules import changes_outside, instructions, kept, later_run, reads_outside, roots, too_much
 from .paths import HARMLESS_DEVICES, SCRATCH, holds_data_home, in_data_home, instructs, is_device, is_public, is_root_or_home, normal, person_home, under
-from .programs import SHELLS, WORKSPACE_PROGRAMS
 from .reading_programs import READERS
 from .run_later import runs_later
 
@@ -78,8 +77,7 @@ def judge(findings: Findings, action: Action, policy: Policy, analysis: Analysis
         _command(findings, action, policy, command, facts, company)
     if not only_reads:
         covered = sheet.undo_covers and not findings.network and not findings.write and not any(c.critical for c in line.commands)
-        scripts = _workspace_scripts(line, action, policy, sheet) if covered and policy.unlisted_commands == "ask" else set()
-        _unlisted(findings, policy, line, strays, covered, scripts)
+        _unlisted(findings, action, policy, line, sheet, covered=covered)
         if any(c.critical for c in line.commands):
             findings.raise_tier(Tier.SYSTEM_CRITICAL)
         elif covered:
@@ -150,34 +148,30 @@ def _programs_outside(findings: Findings, action: Action, policy: Policy, sheet:
             findings.read.append(real)
 
 
-def _workspace_scripts(line: CommandLine, action: Action, policy: Policy, sheet: FactSheet) -> set[SimpleCommand]:
-    """Commands that are a program of the workspace, by its path, or a shell that runs a script of it: confined, they can do what `make` can."""
-    inside = [place for place in roots(action, policy) if place != "/"]
-    found: set[SimpleCommand] = set()
-    for command in line.commands:
-        resolved = sheet.programs.get(command.program)
-        direct = "/" in command.program and resolved is not None and any(under(resolved, place) for place in inside)
-        shell = command.program in SHELLS and resolved is not None and not any(under(resolved, place) for place in (*inside, *SCRATCH))
-        if direct or (shell and command.script and not command.open and any(under(command.script, place) for place in inside)):
-            found.add(command)
-    return found
-
-
-def _unlisted(findings: Findings, policy: Policy, line: CommandLine, strays: set[str], covered: bool, scripts: set[SimpleCommand]) -> None:
-    """Programs off the list ask, but for known ones, and scripts of the workspace, where undo covers what they may do."""
+def _unlisted(findings: Findings, action: Action, policy: Policy, line: CommandLine, sheet: FactSheet, *, covered: bool) -> None:
+    """Programs off the list ask, but where the sandbox holds what they may do and undo covers it: there they can do what `make` can."""
     for command in line.commands:
         name = command.program
-        if not name or (name in policy.programs and name not in strays) or command in scripts:
+        strange = stray(name, action, policy, sheet)
+        if not name or (name in policy.programs and not strange):
             continue
-        listed = "/" in name and name not in strays and name.rsplit("/", 1)[-1] in policy.programs
-        known = covered and policy.unlisted_commands == "ask" and name not in strays and name.rsplit("/", 1)[-1] in WORKSPACE_PROGRAMS
-        if listed or known:
+        listed = "/" in name and not strange and name.rsplit("/", 1)[-1] in policy.programs
+        held = covered and policy.unlisted_commands == "ask" and (not strange or _in_workspace(name, action, policy, sheet))
+        if listed or held:
             continue
         reason = f"{name} is not on the list of programs"
         if policy.unlisted_commands == "forbid":
             findings.forbid("program.unlisted", reason, "a program on the list (safety.terminal_whitelist_extra adds to it)")
         else:
             findings.ask("program.unlisted", reason)
+
+
+def _in_workspace(program: str, action: Action, policy: Policy, sheet: FactSheet) -> bool:
+    """Whether the program lies in the workspace, or would, and is not there yet."""
+    resolved = sheet.programs.get(program)
+    if resolved is None:
+        return not program.startswith("/") and ".." not in program.split("/")
+    return any(under(resolved, place) for place in roots(action, policy) if place != "/")
 
 
 def exact_changes(line: CommandLine) -> bool:
@@ -232,7 +226,8 @@ def _changed(command: SimpleCommand, facts: Mapping[tuple[str, PathOp], PathFact
     yield from changed
     for target in changed:
         if target.op == "write" and target.kind in ("directory", "missing"):
-            copied = (fact for fact in named if fact is not target and (target.kind == "directory" or fact.op == "read"))
+            plain = [fact for fact in named if fact is not target and not (fact.expanded and basename(fact.path) == "*")]
+            copied = (fact for fact in plain if (target.kind == "directory" or fact.op == "read"))
             for name in sorted({basename(fact.path.rstrip("/")) for fact in copied} - {"", ".", ".."}):
                 yield msgspec.structs.replace(target, path=join(target.path, name), resolved=join(target.resolved, name))
 

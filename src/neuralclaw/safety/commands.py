@@ -20,6 +20,7 @@ from .programs import (
     UNSAFE_BUILTINS,
     VERSION,
     VERSIONED,
+    WORKSPACE_PROGRAMS,
     Act,
 )
 from .reading_programs import READERS, SCRIPTS, GivenOptions, Reader
@@ -27,6 +28,8 @@ from .shell_words import ShellWord
 
 DECLARING = frozenset({"declare", "typeset", "export"})
 """Builtins that set variables, which the walk looks at."""
+MANUALS = frozenset({"apropos", "info", "man", "tldr", "whatis"})
+"""Programs whose words are names of programs that they tell of."""
 TESTS = frozenset({"test", "[", "[[", "expr"})
 """Programs for which a word that is not known may be an operator."""
 
@@ -54,6 +57,7 @@ def judge(call: BlockedCall) -> CommandEffects:
         _builtin(found)
     else:
         found.act(Risk.MEDIUM, "what it does is not known", Power.EXECUTE)
+        found.foreign = name not in WORKSPACE_PROGRAMS and name not in MANUALS and "/" not in call.words[0].text
     if name not in READERS and found.only_reads and _wild_options(call.args):
         found.act(Risk.MEDIUM, "a name of a file may be an option of it", Power.WRITE, Power.EXECUTE)
     if name == "set" and positionals(call.args, "o"):  # what `$@` and `$1` are from then on

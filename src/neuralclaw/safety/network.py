@@ -11,6 +11,7 @@ from ..types.risk import Power, Risk
 from ..types.urls import parse
 from .command_effects import CommandEffects
 from .nameset import NameSet
+from .programs import TOOLS
 from .shell_words import ShellWord
 
 FILE = "safety/tables/network.json"
@@ -36,6 +37,8 @@ def _matches(text: str, names: tuple[str, ...]) -> bool:
 _URL = re.compile(r"(?P<scheme>https?)://(?:[^/?#]*@)?(?P<place>[^/?#@]*)", re.IGNORECASE)
 
 
+OFFLINE = frozenset({"--no-install", "--no"})
+"""Options with which `npx` fetches nothing."""
 _HEADER_FLAGS = ("-H", "--header")
 _HEADERS = ("-H", "--header=")
 """What is in a header names no place, whatever it turns out to be: the places that are named stay all that is reached."""
@@ -130,8 +133,12 @@ def wget(found: CommandEffects) -> None:
 
 def runner(found: CommandEffects) -> None:
     """Fetches a package and runs it."""
-    found.act(Risk.MEDIUM, "it fetches and runs packages", Power.NETWORK, Power.EXECUTE)
-    found.sends = True
+    first = next((word.text for word in found.call.args if word.text not in OFFLINE), "")
+    if first in TOOLS:  # where the package is not installed, the sandbox has no network to fetch it
+        found.act(Risk.MEDIUM, "it runs a tool of the project", Power.EXECUTE)
+    else:
+        found.act(Risk.MEDIUM, "it fetches and runs packages", Power.NETWORK, Power.EXECUTE)
+        found.sends = True
     found.subject = f"{found.call.name} {found.call.args[0].text}" if found.call.args and not found.call.args[0].text.startswith("-") else ""
     if any(not w.known for w in found.call.args):
         found.unclear()

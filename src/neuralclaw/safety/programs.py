@@ -100,6 +100,8 @@ SCRIPTED = frozenset(TABLE.scripted.names)
 """Programs whose arguments are programs: one yes never covers another call of them."""
 WORKSPACE_PROGRAMS = frozenset({*ACTS, *READERS, *SUBCOMMANDS, *TABLE.developer.names})
 """Programs that are known to work on files: those of the tables above, and tools of developers."""
+TOOLS = frozenset(TABLE.developer.names)
+"""Tools of developers: they work on files of the workspace."""
 FIND_PLAIN, FIND_VALUED, FIND_RUN = (frozenset(part.names) for part in (TABLE.find_plain, TABLE.find_valued, TABLE.find_run))
 SAFE_VARIABLES = frozenset(TABLE.safe_variables.names)
 DANGEROUS_VARIABLES = frozenset(TABLE.dangerous_variables.names)

@@ -323,14 +323,15 @@ class _CommandLineWalk(ControlFlow):
     def _command(self, node: "Node", at: ExpandedCommand, more: list[ShellWord]) -> CommandOutput:
         self._walked.see(node)
         words: list[ShellWord] = []
-        assigned: list[str] = []
+        assigned: list[tuple[str, str, bool]] = []
         redirected = at
         for group in side_by_side_words(node.children):
             child = group[0]
             if child.type == "variable_assignment":
                 self.state.understood &= len(group) == 1
                 scene = self._copy(at.scene)
-                assigned.append(self._assigned.assign(child, msgspec.structs.replace(at, scene=scene)))
+                name = self._assigned.assign(child, msgspec.structs.replace(at, scene=scene))
+                assigned.append((name, *scene.variables.get(name, ("", False))))
                 self.plain = False
             elif child.type in ("file_redirect", "heredoc_redirect", "herestring_redirect"):
                 redirected, extra = self._redirect(child, redirected)
@@ -338,8 +339,8 @@ class _CommandLineWalk(ControlFlow):
             elif child.type != "comment":
                 words += self._joined(group, at)
         words += more
-        for name in assigned:
-            environment(self.state, at, name)
+        for name, value, sure in assigned:
+            environment(self.state, at, name, value if sure else None)
             if name in at.scene.variables:  # a function, or text that is evaluated, sees the new value
                 at.scene.variables[name] = ("", False)
         if not words:

@@ -32,7 +32,7 @@ from ...types.quoted_names import one_line
 from ...types.tools import FileChange, ToolContext, ToolResult
 from ...types.verdicts import Verdict
 from .file_changes import file_changes
-from .first_copy import FirstCopy, not_copied
+from .first_copy import FirstCopy, not_copied, too_much, unfinished
 from .git_lines import told, undo_git_line, was_put_back
 from .interrupted_files import KINDS, interrupted_calls, record_commands
 from .signs_of_life import SignsOfLife
@@ -95,22 +95,21 @@ class ChangeRecorder:
         """None where undo brings back all that a command may write that stays in the workspace and the allowed paths; else what it does not, in words.
 
         The first copy of a workspace is made now, in the background, with `copy`; it is waited for `LOOK_SECONDS`. Without it
-        nothing is covered that has no copy, and there is nothing to say of it.
+        nothing is made, and a workspace that has no copy yet is judged as covered, since whatever runs makes the copy first.
         """
         roots = self._roots((workspace, *self._allowed))
         if not copy and not all(self.kept.tree(root).known for root in roots):
-            return ""
+            return too_much(roots, self._protected)
         return await run_sync(self._lacks, roots, workspace, time.monotonic() + LOOK_SECONDS, abandon_on_cancel=True)
 
     def _lacks(self, roots: Sequence[str], workspace: str, deadline: float) -> str | None:
-        protected = [root for root in roots if root in self._protected]
-        if protected or not roots:
-            return f"{one_line(protected[0])} is too much to be kept" if protected else _unfinished("the workspace")
+        if (lacks := too_much(roots, self._protected)) is not None:
+            return lacks
         lost: list[NotKept] = []
         try:
             for tree in map(self.kept.tree, roots):
                 if not self._copied(tree, deadline):
-                    return self._copies[tree.root].failed or _unfinished("the workspace" if tree.root == workspace else one_line(tree.root))
+                    return self._copies[tree.root].failed or unfinished("the workspace" if tree.root == workspace else one_line(tree.root))
                 if tree.root in self._failing or tree.not_kept():
                     tree.refresh(self._stop_at(deadline))  # it may have been mended meanwhile
                     self._failing.discard(tree.root)
@@ -363,10 +362,6 @@ class ChangeRecorder:
 def covered(verdict: Verdict | None) -> bool:
     """Whether the call runs because undo covers it."""
     return verdict is not None and any(rule.id == COVERED for rule in verdict.rules)
-
-
-def _unfinished(place: str) -> str:
-    return f"the first copy of {place}, which undo needs, is not finished"
 
 
 def named(lost: Sequence[NotKept], workspace: str) -> str:

@@ -3,6 +3,7 @@
 import logging
 import os
 import threading
+from collections.abc import Sequence
 
 from ...sandbox.undo.saved_tree import SavedTree
 from ...sandbox.undo.tree_scan import Stopped, why_stopped
@@ -34,3 +35,14 @@ def not_copied(root: str, error: OSError | Stopped) -> str:
     if isinstance(error, FileNotFoundError) and not os.path.lexists(root):
         return f"{one_line(root)} is not there to be copied: take it out of tools.filesystem.allowed_paths, or mount it"
     return f"what is in {one_line(root)} could not be copied ({why_stopped(error)})"
+
+
+def too_much(roots: Sequence[str], protected: Sequence[str]) -> str | None:
+    """Why what these places hold is not kept at all."""
+    named = [one_line(root) for root in roots if root in protected]
+    return f"{named[0]} is too much to be kept" if named else None if roots else unfinished("the workspace")
+
+
+def unfinished(place: str) -> str:
+    """That the first copy of a place is still being made."""
+    return f"the first copy of {place}, which undo needs, is not finished"
