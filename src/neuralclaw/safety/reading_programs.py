@@ -24,18 +24,16 @@ class GivenOptions(msgspec.Struct):
     values: list[ShellWord]
 
 
-class Reader(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One row. `flags` and `long` are options without a value, or with one that is joined to it; `valued` and `long_valued` take a value,
-    `joined` only one behind the letter.
+class OptionList(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The options with which a program only reads. `flags` and `long` are options without a value, or with one that is joined to it; `valued` and
+    `long_valued` take a value, `joined` only one behind the letter.
 
     `prints`: no option that the program has writes or runs anything, so that it does not matter what an unknown word turns out to be. `free`: its words are
-    never options; `numbers`: `-20` is one. `operands`: `paths` (all are files), `text` (none is), `pattern` (the first is a pattern, the rest files), `one`
-    (a single file; a second operand would be written), `none` (any operand does more than read), `format` (only words that begin with `+`).
+    never options; `numbers`: `-20` is one.
     """
 
     names: NonEmptyNames
     examples: Examples
-    operands: Literal["paths", "text", "pattern", "one", "none", "format"] = "paths"
     prints: bool = False
     free: bool = False
     numbers: bool = False
@@ -62,8 +60,10 @@ class Reader(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             elif text == "--":
                 ended = True
             else:
-                values = self._values(text)
+                values = self.values_of(text)
                 if values is None:
+                    found.refused.append(word.shown)
+                elif values and args[place : place + 1] and not self.is_value(args[place].text):
                     found.refused.append(word.shown)
                 elif values:
                     found.values += args[place : place + 1]
@@ -72,7 +72,11 @@ class Reader(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                     found.values.append(word)
         return found
 
-    def _values(self, text: str) -> int | None:
+    def is_value(self, text: str) -> bool:
+        """Whether a word may be the value of the option before it."""
+        return True
+
+    def values_of(self, text: str) -> int | None:
         """How many of the next words belong to this option, or None where it is not on the list."""
         if text.startswith("--"):
             name, equals, _ = text[2:].partition("=")
@@ -88,6 +92,13 @@ class Reader(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 return None
         return 0
 
+
+class Reader(OptionList, frozen=True, forbid_unknown_fields=True):
+    """One row. `operands`: `paths` (all are files), `text` (none is), `pattern` (the first is a pattern, the rest files), `one` (a single file; a second
+    operand would be written), `none` (any operand does more than read), `format` (only words that begin with `+`)."""
+
+    operands: Literal["paths", "text", "pattern", "one", "none", "format"] = "paths"
+
     def reads(self, args: Sequence[ShellWord]) -> bool:
         """Whether the options of a call are reading ones and its operands are such that it writes nothing."""
         found = self.given(args)
@@ -102,12 +113,12 @@ class ReaderTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     readers: tuple[Reader, ...]
 
 
-def checked(file: str, field: str, rows: Sequence[Reader], before: str = "") -> dict[str, Reader]:
-    """The rows under their names. Raises `ConfigError` where an example's options are not read as its row says. `before`: the program of all rows."""
+def checked(file: str, field: str, rows: Sequence[Reader]) -> dict[str, Reader]:
+    """The rows under their names. Raises `ConfigError` where an example's options are not read as its row says."""
     found = by_name(file, rows, lambda row: row.names)
     for place, row in enumerate(rows):
         for text, risk in row.examples.items():
-            name, *rest = shlex.split(text.removeprefix(before).partition("<")[0]) if "$" not in text else ("",)
+            name, *rest = shlex.split(text.partition("<")[0]) if "$" not in text else ("",)
             if name and (name not in row.names or row.reads([ShellWord(word) for word in rest]) is not (risk is Risk.LOW)):
                 raise damaged(file, f"{field}[{place}].examples ({text})", f"it is not {risk.name} by the options of the row")
     return found
