@@ -63,7 +63,7 @@ async def test_what_stands_behind_a_subcommand_and_is_not_on_its_list_is_not_low
     assert (await LineJudge(tmp_path).judge(command)).risk is not Risk.LOW
 
 
-@pytest.mark.parametrize("command", ["git diff /elsewhere/x a.txt", "git grep -f ../x", "git blame --ignore-revs-file=../x a", "git blame ../x", "git log -- ../x"])
+@pytest.mark.parametrize("command", ["git diff /elsewhere/x a", "git grep -f ../x", "git blame --ignore-revs-file=../x a", "git blame ../x", "git log -- ../x"])
 async def test_a_file_outside_that_git_is_told_to_read_is_a_read_outside(tmp_path: Path, command: str) -> None:
     assert "path.outside" in [rule.id for rule in (await LineJudge(tmp_path / "work").judge(command)).rules]
 
