@@ -15,6 +15,7 @@ STANDING = {
     "gate.held": "A yes is one to the program, the code, the targets and the directory that were there when it was asked for.",
     "gate.folded": "What a person said counts as the entries say that are as they were written, whatever a table says.",
     "gate.low-earned": "A command line is LOW only where all of it was walked and each option is on its program's list of reading options.",
+    "gate.own-repository": "Reading with git is LOW only in the repository of the workspace or of an allowed path.",
     "gate.spelling": "Another spelling of a command line gets no wider answer than the plain one.",
     "gate.unclear-blocked": "What is not understood falls under each block that its text names, and without a sandbox no mode, grant or rule answers it.",
     "gate.unconfined-asks": "Without a sandbox only one reading program, without a shell, runs unasked.",

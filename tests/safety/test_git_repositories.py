@@ -34,6 +34,7 @@ async def test_reading_with_git_in_the_repository_of_the_workspace_is_low(worksp
     assert reads(await LineJudge(workspace).judge(command))
 
 
+@pytest.mark.invariant("gate.own-repository")
 @pytest.mark.parametrize("place", STRANGE)
 @pytest.mark.parametrize(
     "command",

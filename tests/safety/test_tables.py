@@ -20,6 +20,7 @@ from neuralclaw.safety import (
     possible_powers,
     programs,
     ran_files,
+    reading_calls,
     reading_programs,
     rule_words,
     running_options,
@@ -43,6 +44,7 @@ KINDS: dict[str, Any] = {
     "possible_powers.json": possible_powers.PossiblePowerTable,
     "programs.json": programs.Programs,
     "ran_files.json": ran_files.RanFilesTable,
+    "reading_calls.json": reading_calls.ReadingCallTable,
     "readers.json": reading_programs.ReaderTable,
     "running_options.json": running_options.RunningOptionsTable,
     "wrappers.json": wrappers.Wrappers,
@@ -63,7 +65,7 @@ def rows(table: Any, *path: str) -> Iterator[tuple[str, Any]]:
 
 RISKS = [
     (place, text, risk)
-    for table in (awk_script.TABLE, programs.TABLE, reading_programs.TABLE, interpreters.TABLE, git.TABLE, network.TABLE, blocks.CONTENT)
+    for table in (awk_script.TABLE, programs.TABLE, reading_calls.TABLE, reading_programs.TABLE, interpreters.TABLE, git.TABLE, network.TABLE, blocks.CONTENT)
     for place, row in rows(table, type(table).__name__)
     for text, risk in row.examples.items()
 ]
@@ -124,7 +126,7 @@ def test_a_damaged_table_is_refused_by_file_and_row() -> None:
     said = damaged("programs.json", lambda data: data["subcommands"][1]["subcommands"][0].pop("examples"))
     assert said.startswith('safety/tables/programs.json, subcommands[1].subcommands[0] (["ls"')
     assert "missing required field `examples`" in said
-    assert "unknown field `nonsense`" in damaged("git.json", lambda data: data["lists"][0].update(nonsense=1))
+    assert "unknown field `nonsense`" in damaged("git.json", lambda data: data["network"][0].update(nonsense=1))
     assert 'wrappers[0].examples (["env"])' in damaged("wrappers.json", lambda data: data["wrappers"][0].update(examples={}))
     assert "rules[2].yes (" in damaged("blocks.json", lambda data: data["rules"][2].update(yes=[]))
     assert 'rules[1] ("rm"): rm does not begin with' in damaged("blocks.json", lambda data: data["rules"][1].update(id="rm"))
@@ -133,9 +135,9 @@ def test_a_damaged_table_is_refused_by_file_and_row() -> None:
 
 def test_a_table_that_is_no_json_names_the_line() -> None:
     with pytest.raises(ConfigError, match=r"safety/tables/git\.json, line 2: JSON is malformed"):
-        decode_table("safety/tables/git.json", b'{\n "reads": nothing}', git.GitTable)
+        decode_table("safety/tables/git.json", b'{\n "writes": nothing}', git.GitTable)
     with pytest.raises(ConfigError, match=r"safety/tables/git\.json, line 3: "):
-        decode_table("safety/tables/git.json", b'{\n "reads":\n {', git.GitTable)
+        decode_table("safety/tables/git.json", b'{\n "writes":\n {', git.GitTable)
 
 
 def test_a_row_of_a_map_is_named_by_its_keys() -> None:

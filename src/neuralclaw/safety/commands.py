@@ -11,18 +11,17 @@ from .programs import (
     FIND_PLAIN,
     FIND_RUN,
     FIND_VALUED,
-    IP_CHANGES,
     PRIVILEGED,
     SCRIPTED,
     SUBCOMMANDS,
     SYSTEM_CHANGES,
-    SYSTEM_READS,
     UNSAFE_BUILTINS,
     VERSION,
     VERSIONED,
     WORKSPACE_PROGRAMS,
     Act,
 )
+from .reading_calls import refused_words
 from .reading_programs import READERS, SCRIPTS, GivenOptions, Reader
 from .shell_words import ShellWord
 
@@ -49,7 +48,7 @@ def judge(call: BlockedCall) -> CommandEffects:
         _act(found, ACTS[name])
     elif name in SUBCOMMANDS:
         _subcommand(found)
-    elif name in SYSTEM_CHANGES or name in SYSTEM_READS:
+    elif name in SYSTEM_CHANGES:
         _system(found)
     elif name in INTERPRETERS:
         scripts.interpreter(found)
@@ -83,7 +82,7 @@ def _named(found: CommandEffects) -> None:
     reader = READERS.get(name)
     if reader is not None and (reader.operands == "pattern" or (reader.operands == "text" and reader.prints)):
         return  # its words are texts, and those that are files were looked at
-    known = name in SPECIAL or name in READERS or name in ACTS or name in SUBCOMMANDS or name in SYSTEM_CHANGES or name in SYSTEM_READS or name in BUILTINS
+    known = name in SPECIAL or name in READERS or name in ACTS or name in SUBCOMMANDS or name in SYSTEM_CHANGES or name in BUILTINS
     found.name(links=not known, code=not known or (name in SCRIPTED and not found.only_reads))
 
 
@@ -233,35 +232,33 @@ def _act(found: CommandEffects, act: Act) -> None:
 
 
 def _subcommand(found: CommandEffects) -> None:
+    """A program with subcommands: what `reading_calls` does not know as a read does what its row says, or runs code."""
     call = found.call
     sub = next((w for w in call.args if not w.text.startswith("-")), None)
     if sub is not None:
         found.subject = f"{call.name} {sub.text}" if sub.known else ""
-    row = SUBCOMMANDS[call.name].get(sub.text if sub is not None else "")
-    powers, risk, why = (row.powers, row.risk, row.why) if row is not None else ((Power.EXECUTE,), Risk.MEDIUM, "it runs code")
-    if sub is not None and call.args[0] is not sub and not powers:
-        powers, risk, why = (Power.EXECUTE,), Risk.MEDIUM, "its options are not known"
-    if any(w.text in ("--outdated", "-o", "--uptodate", "-u") for w in call.args) and not powers:
-        powers, risk, why = (Power.NETWORK,), Risk.MEDIUM, "it uses the network"
-    if powers:
-        found.act(risk, why, *powers)
-        found.sends = Power.NETWORK in powers
-    else:
-        found.powers.add(Power.READ)
     if call.fed:
         found.unclear()
+    refused = refused_words(call.name, call.args)
+    if refused == []:
+        found.powers.add(Power.READ)
+        return
+    row = SUBCOMMANDS[call.name].get(sub.text if sub is not None else "")
+    powers, risk, why = (row.powers, row.risk, row.why) if row is not None else ((Power.EXECUTE,), Risk.MEDIUM, "it runs code")
+    found.act(risk, why, *powers)
+    found.sends = Power.NETWORK in powers
 
 
 def _system(found: CommandEffects) -> None:
     call = found.call
     texts = [w.text for w in call.args]
-    reads = SYSTEM_READS.get(call.name)
     first = next((t for t in texts if call.name == "ip" or not t.startswith("--no-")), "")
     found.subject = f"{call.name} {first}".strip()
-    if reads is not None and first in reads and all(w.known for w in call.args) and not call.fed and not (call.name == "ip" and IP_CHANGES & set(texts)):
+    refused = refused_words(call.name, call.args)
+    if refused == [] and all(w.known for w in call.args) and not call.fed:
         found.powers.add(Power.READ)
         return
-    found.act(Risk.HIGH, "it changes the system", Power.WRITE, Power.EXECUTE)
+    found.act(Risk.HIGH, "it changes the system" if not refused else f"with {refused[0]} it may change the system", Power.WRITE, Power.EXECUTE)
     found.critical = True
     if call.name in ("apt", "apt-get", "yum", "dnf", "pacman", "apk", "zypper", "snap", "flatpak", "brew", "docker", "podman"):
         found.powers.add(Power.NETWORK)

@@ -28,7 +28,7 @@ def _named(command: SimpleCommand) -> bool:
     if Power.EXECUTE in command.powers or command.script or command.via:
         return False
     name = (command.program or (command.argv[0] if command.argv else "")).rsplit("/", 1)[-1]
-    return name in PRINTING or bool(command.wants)
+    return name in PRINTING or (bool(command.wants) and name != "git")  # (git reads what it keeps, too)
 
 
 def labels_of_result(analysis: Analysis, sheet: FactSheet, envelope: Envelope) -> Labels:

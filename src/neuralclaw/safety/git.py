@@ -10,7 +10,7 @@ from .command_effects import CommandEffects
 from .nameset import Examples, NameSet, NonEmptyNames
 from .network import named_places
 from .paths import directory_in
-from .reading_programs import Reader, checked
+from .reading_calls import CALLS, refused_words
 from .shell_words import ShellWord
 
 FILE = "safety/tables/git.json"
@@ -24,37 +24,21 @@ class GitSending(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     examples: Examples
 
 
-class GitListing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Subcommands that only read with nothing but these `words`, and names after one of `named`; with `need_word` not without one of them."""
-
-    names: NonEmptyNames
-    words: frozenset[str]
-    named: frozenset[str]
-    examples: Examples
-    need_word: bool = False
-
-
 class GitTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The file."""
 
-    reads: NameSet
-    options: tuple[Reader, ...]
     writes: NameSet
     deletes: NameSet
     network: tuple[GitSending, ...]
-    lists: tuple[GitListing, ...]
     global_flags: NameSet
 
 
 TABLE = read_data_file(FILE, GitTable)
 
-READS, WRITES, DELETES = frozenset(TABLE.reads.names), frozenset(TABLE.writes.names), frozenset(TABLE.deletes.names)
+WRITES, DELETES = frozenset(TABLE.writes.names), frozenset(TABLE.deletes.names)
 NETWORK = {name: row.risk for name, row in by_name(FILE, TABLE.network, lambda row: row.names).items()}
-LISTS = by_name(FILE, TABLE.lists, lambda row: row.names)
 GLOBAL_FLAGS = frozenset(TABLE.global_flags.names)
 OTHER_REPOSITORY = "{} names a repository whose settings can make git run other programs"
-OPTIONS = checked(FILE, "options", TABLE.options, "git ")
-"""The options with which a subcommand only reads."""
 
 
 def judge(found: CommandEffects) -> None:
@@ -71,10 +55,15 @@ def judge(found: CommandEffects) -> None:
         return
     sub, rest = args[place].text, [w.text for w in args[place + 1 :]]
     found.subject = f"git {sub}" if found.only_reads else ""
+    refused = refused_words("git", args[place:])
     if not args[place].known:
         found.act(Risk.HIGH, "its subcommand cannot be resolved", Power.EXECUTE)
-    elif sub in READS or (sub == "reflog" and not rest) or (sub in LISTS and _lists(sub, rest)) or (sub == "clean" and _only_tells(rest)):
+    elif refused == []:
         _read(found, sub, args[place + 1 :])
+    elif f"git {sub}" in CALLS and sub not in WRITES and sub not in DELETES:
+        found.powers.add(Power.READ)
+        for word in (refused or [])[:3]:
+            found.act(Risk.MEDIUM, f"{word} is not among the options with which git {sub} only reads", Power.WRITE, Power.EXECUTE)
     else:
         _change(found, sub, rest)
 
@@ -112,34 +101,13 @@ def _directory(word: ShellWord, cwd: str | None) -> str | None:
     return None if not word.known or word.glob else directory_in(word.text, cwd) if word.text else cwd
 
 
-def _lists(sub: str, rest: list[str]) -> bool:
-    words, taken = LISTS[sub].words, LISTS[sub].named
-    if LISTS[sub].need_word:
-        return bool(rest) and rest[0] in words
-    if sub in ("notes", "reflog") and rest and not rest[0].startswith("-"):
-        return rest[0] in words
-    if sub == "config":
-        names = [t for t in rest if not t.startswith("-") and t not in words]
-        listed = all(t in words for t in rest if t.startswith("-"))
-        return listed and (len(names) <= 1 or any(t in taken for t in rest))
-    named = any(t.partition("=")[0] in taken for t in rest)
-    for text in rest:
-        if text.startswith("-") and text not in words and text.partition("=")[0] not in taken:
-            return False
-        if not text.startswith("-") and text not in words and not named:
-            return False
-    return True
-
-
 def _read(found: CommandEffects, sub: str, words: Sequence[ShellWord]) -> None:
-    """A subcommand that reads, where its options are on its list; those of `LISTS` and `clean` were looked at."""
+    """A subcommand that reads. Git takes a path outside of the repository for a file of its own accord, and some options name one."""
     found.powers.add(Power.READ)
-    row = OPTIONS.get(sub)
-    refused = row.given(words).refused if row is not None else []
-    for option in refused[:3]:
-        found.act(Risk.MEDIUM, f"{option} is not among the options with which git {sub} only reads", Power.WRITE, Power.EXECUTE)
-    if sub in ("diff", "grep") and any(word.text == "--no-index" for word in words):
-        for word in found.call.args:
+    bare = sub in ("diff", "grep") and any(word.text == "--no-index" for word in words)
+    for word in words:
+        text = word.text.partition("=")[2] if word.text.startswith("--") else word.text[2:] if word.text.startswith("-") else word.text
+        if bare or text.startswith(("/", "~")) or ".." in text.split("/"):
             found.read(word)
 
 
@@ -186,13 +154,6 @@ def _output(found: CommandEffects) -> None:
             found.change(msgspec.structs.replace(word, text=word.text.partition("=")[2]), "write")
         elif word.text.startswith("-o") and len(word.text) > 2:
             found.change(msgspec.structs.replace(word, text=word.text[2:]), "write")
-
-
-def _only_tells(rest: list[str]) -> bool:
-    """Whether `git clean` tells what it would delete: with `-n` among its letters, which wins over `-f`, and no option that does more."""
-    options = [t for t in rest[: rest.index("--") if "--" in rest else None] if t.startswith("-")]
-    known = all(t in ("--dry-run", "--quiet", "--force") or (not t.startswith("--") and set(t[1:]) <= set("ndfxXq")) for t in options)
-    return known and any(t == "--dry-run" or (not t.startswith("--") and "n" in t) for t in options)
 
 
 def _forces(rest: list[str]) -> bool:

@@ -27,7 +27,7 @@ class Act(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Subcommand(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What subcommands of a program do; without powers they only read."""
+    """What subcommands of a program do where they do more than read."""
 
     names: NonEmptyNames
     powers: tuple[Power, ...]
@@ -43,22 +43,12 @@ class Subcommands(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     subcommands: tuple[Subcommand, ...]
 
 
-class SystemReads(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Programs that change the system, unless one of these is their first argument ("": they have none)."""
-
-    names: NonEmptyNames
-    arguments: frozenset[str]
-    examples: Examples
-
-
 class Programs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The file."""
 
     acts: tuple[Act, ...]
     subcommands: tuple[Subcommands, ...]
     system_changes: NameSet
-    system_reads: tuple[SystemReads, ...]
-    ip_changes: NameSet
     builtins: NameSet
     unsafe_builtins: NameSet
     shells: NameSet
@@ -83,8 +73,6 @@ SUBCOMMANDS = {
     name: by_name(FILE, program.subcommands, lambda row: row.names) for name, program in by_name(FILE, TABLE.subcommands, lambda row: row.names).items()
 }
 SYSTEM_CHANGES = frozenset(TABLE.system_changes.names)
-SYSTEM_READS = {name: row.arguments for name, row in by_name(FILE, TABLE.system_reads, lambda row: row.names).items()}
-IP_CHANGES = frozenset(TABLE.ip_changes.names)
 BUILTINS = frozenset(TABLE.builtins.names)
 """Words that the shell itself carries out: never looked up, never on a list."""
 UNSAFE_BUILTINS = frozenset(TABLE.unsafe_builtins.names)

@@ -25,6 +25,11 @@ _MAY_BE_OPTION = lazy_pattern(r"-[^\d]")
 """A value that is an option where the option before it takes none, or only a joined one, in some version of the program."""
 
 
+def may_be_option(text: str) -> bool:
+    """Whether a word that stands for a value is an option to some version of the program."""
+    return _MAY_BE_OPTION.match(text) is not None
+
+
 class GivenOptions(msgspec.Struct):
     """How a program's words were read. `refused`: what is, or may be, an option off the list; `values`: words that belong to an option; `options`: each
     option by its name without dashes, with its value."""
@@ -42,28 +47,21 @@ class GivenOptions(msgspec.Struct):
         return any(name in names for name, _ in self.options)
 
 
-class Reader(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One row. `flags` and `long` are options without a value, or with one that is joined to it; `valued` and `long_valued` take a value,
+class OptionList(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The options with which a program only reads. `flags` and `long` are options without a value, or with one that is joined to it; `valued` and `long_valued` take a value,
     `joined` only one behind the letter.
 
     `prints`: no option that the program has writes or runs anything, so that it does not matter what an unknown word turns out to be. `free`: its words are
-    never options; `numbers`: `-20` is one. `operands`: `paths` (all are files), `text` (none is), `pattern` (the first is a pattern, the rest files), `one`
-    (a single file; a second operand would be written), `none` (any operand does more than read), `format` (only words that begin with `+`), `sed` and `awk`
-    (the first is a script in that language, the rest files).
+    never options; `numbers`: `-20` is one.
 
     `clusters`: which letters one word may hold: `all`; `flags` (the value of a letter is the next word, never the rest); `none` (each word is one
     option, which may begin with two dashes). `ends`: its options end at the first operand; `no_end`: `--` does not end them. `bundled`: the letters of its
     first word are options without a dash. `refuses`: a word that begins with one of these characters names a file of options, or is an
-    option. `needs`: without one of these options it writes.
-
-    Of options by name: the value of `files` is a file that is read; with `unnamed` it reads files that the line does not name, or through links; `patterns`
-    give the pattern or script, so that every operand is a file; with `changes` it writes its operands. `imports`: words of the program's language with which
-    its arguments name files.
+    option.
     """
 
     names: NonEmptyNames
     examples: Examples
-    operands: Literal["paths", "text", "pattern", "one", "none", "format", "sed", "awk"] = "paths"
     prints: bool = False
     free: bool = False
     numbers: bool = False
@@ -77,12 +75,6 @@ class Reader(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     no_end: bool = False
     bundled: bool = False
     refuses: str = ""
-    needs: frozenset[str] = frozenset()
-    files: frozenset[str] = frozenset()
-    unnamed: frozenset[str] = frozenset()
-    patterns: frozenset[str] = frozenset()
-    changes: frozenset[str] = frozenset()
-    imports: tuple[str, ...] = ()
 
     def given(self, args: Sequence[ShellWord]) -> GivenOptions:
         """The words of a call as this program takes them, wherever its options stand."""
@@ -109,23 +101,28 @@ class Reader(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 place += self._take(found, word, args[place:])
         return found
 
+    def values_of(self, text: str) -> int | None:
+        """How many of the next words belong to the options in this one, or None where one is not on the list."""
+        options = self.options_in(ShellWord(text))
+        return None if options is None else sum(takes for *_, takes in options)
+
     def _take(self, found: GivenOptions, word: ShellWord, behind: Sequence[ShellWord]) -> int:
         """Note the options in one word. How many of the words behind it belong to them."""
-        options = self._options(word)
+        options = self.options_in(word)
         if options is None:
             found.refused.append(word.shown)
             return 0
         taken = 0
         for name, value, takes in options:
             given = behind[0] if takes and behind else value
-            if takes and given is not None and not self.prints and _MAY_BE_OPTION.match(given.text):
+            if takes and given is not None and not self.prints and may_be_option(given.text):
                 found.refused.append(given.shown)
             found.options.append((name, given))
             taken += bool(takes and behind)
         found.values += behind[:taken] or ([word] if not taken else [])
         return taken
 
-    def _options(self, word: ShellWord) -> list[tuple[str, ShellWord | None, bool]] | None:
+    def options_in(self, word: ShellWord) -> list[tuple[str, ShellWord | None, bool]] | None:
         """The options in one word: name, joined value, and whether the next word is the value. None where one is not on the list."""
         text = word.text
         if text.startswith("--") or self.clusters == "none":
@@ -158,6 +155,25 @@ class Reader(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             return [(letter, ShellWord(rest, word.known) if rest else None, not rest)]
         return [(letter, None, False)] if letter in self.flags and not rest else None
 
+
+class Reader(OptionList, frozen=True, forbid_unknown_fields=True):
+    """One row. `operands`: `paths` (all are files), `text` (none is), `pattern` (the first is a pattern, the rest files), `one` (a single file; a second
+    operand would be written), `none` (any operand does more than read), `format` (only words that begin with `+`), `sed` and `awk` (the first is a script in
+    that language, the rest files). `needs`: without one of these options it writes.
+
+    Of options by name: the value of `files` is a file that is read; with `unnamed` it reads files that the line does not name, or through links; `patterns`
+    give the pattern or script, so that every operand is a file; with `changes` it writes its operands. `imports`: words of the program's language with which
+    its arguments name files.
+    """
+
+    operands: Literal["paths", "text", "pattern", "one", "none", "format", "sed", "awk"] = "paths"
+    needs: frozenset[str] = frozenset()
+    files: frozenset[str] = frozenset()
+    unnamed: frozenset[str] = frozenset()
+    patterns: frozenset[str] = frozenset()
+    changes: frozenset[str] = frozenset()
+    imports: tuple[str, ...] = ()
+
     def opens_unnamed(self, given: GivenOptions, args: Sequence[ShellWord]) -> bool:
         """Whether it reads files that the line does not name."""
         return given.has(self.unnamed) or any(word in arg.text for word in self.imports for arg in args)
@@ -187,12 +203,12 @@ class ReaderTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     listings: tuple[Reader, ...]
 
 
-def checked(file: str, field: str, rows: Sequence[Reader], before: str = "") -> dict[str, Reader]:
-    """The rows under their names. Raises `ConfigError` where an example's options are not read as its row says. `before`: the program of all rows."""
+def checked(file: str, field: str, rows: Sequence[Reader]) -> dict[str, Reader]:
+    """The rows under their names. Raises `ConfigError` where an example's options are not read as its row says."""
     found = by_name(file, rows, lambda row: row.names)
     for place, row in enumerate(rows):
         for text, risk in row.examples.items():
-            name, *rest = shlex.split(text.removeprefix(before).partition("<")[0]) if "$" not in text else ("",)
+            name, *rest = shlex.split(text.partition("<")[0]) if "$" not in text else ("",)
             if name and (name not in row.names or row.reads([ShellWord(word) for word in rest]) is not (risk is Risk.LOW)):
                 raise damaged(file, f"{field}[{place}].examples ({text})", f"it is not {risk.name} by the options of the row")
     return found
