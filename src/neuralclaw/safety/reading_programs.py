@@ -48,8 +48,8 @@ class GivenOptions(msgspec.Struct):
 
 
 class OptionList(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The options with which a program only reads. `flags` and `long` are options without a value, or with one that is joined to it; `valued` and `long_valued` take a value,
-    `joined` only one behind the letter.
+    """The options with which a program only reads. `flags` and `long` are options without a value, or with one that is joined to it; `valued` and
+    `long_valued` take a value, `joined` only one behind the letter.
 
     `prints`: no option that the program has writes or runs anything, so that it does not matter what an unknown word turns out to be. `free`: its words are
     never options; `numbers`: `-20` is one.
