@@ -3,7 +3,7 @@
 import re
 from functools import cache
 
-DELIMITERS = frozenset("/|,#@:!%_~+=")
+DELIMITERS = frozenset("/|,#@:!%_~+=-;")
 """Characters that may stand around an expression of sed. What a letter, a blank or a bracket ends is read in more than one way."""
 
 
@@ -11,7 +11,7 @@ DELIMITERS = frozenset("/|,#@:!%_~+=")
 def _body(delimiter: str) -> re.Pattern[str]:
     cut = re.escape(delimiter)
     inner = rf"\[:\w+:\]|\\[^\]\[\n]|[^\]\[\\\n{cut}]"
-    return re.compile(rf"(?:\\[^\n]|\[\^?(?:{inner})+\]|[^\[\\\n{cut}])*{cut}")
+    return re.compile(rf"(?:\\[^\n]|\[\^?(?:\](?:{inner})*|(?:{inner})+)\]|[^\[\\\n{cut}])*{cut}")
 
 
 @cache

@@ -53,11 +53,12 @@ class Reader(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     `clusters`: which letters one word may hold: `all`; `flags` (the value of a letter is the next word, never the rest); `none` (each word is one
     option, which may begin with two dashes). `ends`: its options end at the first operand; `no_end`: `--` does not end them. `bundled`: the letters of its
-    first word are options without a dash. `refuses`: a word that begins with one of these characters names a file of options, or is an option. `needs`: without one of these options it writes.
+    first word are options without a dash. `refuses`: a word that begins with one of these characters names a file of options, or is an option. `needs`:
+    without one of these options it writes.
 
     Of options by name: the value of `files` is a file that is read; with `unnamed` it reads files that the line does not name, or through links; `patterns`
     give the pattern or script, so that every operand is a file; with `changes` it writes its operands. `imports`: words of the program's language with which
-    its arguments name files.
+    its arguments name files. `endings`: of an operand `a` it also tries `a` with one of these behind.
     """
 
     names: NonEmptyNames
@@ -82,6 +83,7 @@ class Reader(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     patterns: frozenset[str] = frozenset()
     changes: frozenset[str] = frozenset()
     imports: tuple[str, ...] = ()
+    endings: tuple[str, ...] = ()
 
     def given(self, args: Sequence[ShellWord]) -> GivenOptions:
         """The words of a call as this program takes them, wherever its options stand."""
@@ -160,6 +162,10 @@ class Reader(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def opens_unnamed(self, given: GivenOptions, args: Sequence[ShellWord]) -> bool:
         """Whether it reads files that the line does not name."""
         return given.has(self.unnamed) or any(word in arg.text for word in self.imports for arg in args)
+
+    def tried(self, operands: Sequence[ShellWord]) -> list[ShellWord]:
+        """The files that these operands may stand for."""
+        return [ShellWord(word.text + ending, word.known, word.show, word.glob) if ending else word for word in operands for ending in ("", *self.endings)]
 
     def scripts(self, given: GivenOptions) -> list[ShellWord]:
         """The scripts of a call, in the language of the program."""
