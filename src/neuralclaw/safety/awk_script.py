@@ -11,7 +11,7 @@ import msgspec
 
 from ..types.datafile import damaged, read_data_file
 from ..types.risk import Risk
-from .delimited import after_expression
+from .delimited import CONTROL, after_expression
 from .lazy_regex import lazy_pattern
 from .nameset import Examples, NonEmptyNames
 
@@ -49,7 +49,7 @@ class _AwkToken(NamedTuple):
 
 def awk_only_reads(program: str) -> bool:
     """Whether a program of awk surely neither runs commands, nor writes files, nor opens any but those named behind it."""
-    if "\\\n" in program:
+    if "\\\n" in program or CONTROL.search(program) is not None:
         return False
     tokens = list(_tokens(program))
     return bool(tokens) and tokens[-1].kind != "unclear" and _known_names(tokens) and not _redirects(tokens)
