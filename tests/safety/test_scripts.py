@@ -99,6 +99,7 @@ SED_DOES_MORE = [
     "s/[/]/x/",
     "p#\rw HIT",
     "s/[^]/]/#/w HIT",
+    "t}# x$w HIT",
     "{b#};w HIT",
     "{bx #};w HIT",
     "s/a\nw HIT/b/",
