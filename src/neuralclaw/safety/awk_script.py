@@ -11,7 +11,7 @@ import msgspec
 
 from ..types.datafile import damaged, read_data_file
 from ..types.risk import Risk
-from .delimited import after_expression
+from .delimited import CONTROL, after_expression
 from .lazy_regex import lazy_pattern
 from .nameset import Examples, NonEmptyNames
 
@@ -27,12 +27,14 @@ _OPENS = frozenset("( , { } ; ! && || ~ !~ ? : = == != < <= > >= + - * % ^ ** +=
 
 
 class AwkTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The file. `statements`: words of the language; behind those of `before_expression` a slash begins a regular expression. `functions`: those built in
+    """The file. `statements`: words of the language; behind those of `before_expression` a slash begins a regular expression, and behind
+    the parentheses of `conditions` it may. `functions`: those built in
     that only compute. `refused`: names that run, write or open something, or stand for what is read, in any awk. `examples`:
     command lines whose second word is a program."""
 
     statements: NonEmptyNames
     before_expression: NonEmptyNames
+    conditions: NonEmptyNames
     functions: NonEmptyNames
     refused: NonEmptyNames
     examples: Examples
@@ -47,7 +49,7 @@ class _AwkToken(NamedTuple):
 
 def awk_only_reads(program: str) -> bool:
     """Whether a program of awk surely neither runs commands, nor writes files, nor opens any but those named behind it."""
-    if "\\\n" in program:
+    if "\\\n" in program or CONTROL.search(program) is not None:
         return False
     tokens = list(_tokens(program))
     return bool(tokens) and tokens[-1].kind != "unclear" and _known_names(tokens) and not _redirects(tokens)
@@ -56,12 +58,17 @@ def awk_only_reads(program: str) -> bool:
 def _tokens(program: str) -> Iterator[_AwkToken]:
     """The tokens without blanks, comments and lines. The last is of the kind `unclear` where the rest cannot be cut for sure."""
     place, before, new_line = 0, _AwkToken("sign", ";", 0, 0), False
+    conditions: list[bool] = []
     while place < len(program):
         found = _TOKEN.match(program, place)
         kind = "unclear" if found is None else str(found.lastgroup)
         token = _AwkToken(kind, "" if found is None else found.group(), place, place if found is None else found.end())
         if token.text == "/":
             token = _slash(program, token, before, new_line)
+        elif token.text == "(":
+            conditions.append(before.text in TABLE.conditions)
+        elif token.text == ")" and conditions and not conditions.pop():
+            token = token._replace(kind="value")
         if kind not in ("blank", "line"):
             yield token
         if token.kind == "unclear":
@@ -76,7 +83,7 @@ def _slash(program: str, token: _AwkToken, before: _AwkToken, new_line: bool) ->
     if (before.kind == "sign" and before.text in _OPENS) or (before.kind == "name" and before.text in TABLE.before_expression):
         end = after_expression(program, token.end)
         return token._replace(kind="unclear") if end is None else token._replace(kind="regex", end=end)
-    value = before.kind == "number" or before.text == "]" or (before.kind == "name" and before.text not in TABLE.statements + TABLE.functions)
+    value = before.kind in ("number", "value") or before.text == "]" or (before.kind == "name" and before.text not in TABLE.statements + TABLE.functions)
     alone = "/" not in program[token.end :].partition("\n")[0]
     if new_line or not (value or alone):
         return token._replace(kind="unclear")
@@ -99,7 +106,7 @@ def _redirects(tokens: list[_AwkToken]) -> bool:
     for token in tokens:
         if token.kind == "name" and token.text in ("print", "printf"):
             printing = True
-        elif token.kind == "sign":
+        elif token.kind in ("sign", "value"):
             round_depth += (token.text == "(") - (token.text == ")")
             depth += (token.text == "{") - (token.text == "}")
             if token.text in ("{", "}", ";") and not round_depth:

@@ -8,6 +8,7 @@ from .interpreters import INTERPRETERS
 from .programs import (
     ACTS,
     BUILTINS,
+    FIND_FOLLOWS,
     FIND_PLAIN,
     FIND_RUN,
     FIND_VALUED,
@@ -155,7 +156,7 @@ def _files(found: CommandEffects, reader: Reader, given: GivenOptions) -> None:
         for word in operands:
             found.change(word, "write")
         return
-    for word in operands:
+    for word in reader.tried(operands):
         if word.text != "-" or not word.known:
             found.read(word)
 
@@ -279,7 +280,10 @@ def _find(found: CommandEffects) -> None:
         text = word.text
         if not word.known:
             found.unclear()
-        if text in FIND_VALUED:
+        if text in FIND_FOLLOWS:
+            found.why = found.why or "find: it goes where links lead"
+            found.unclear()
+        elif text in FIND_VALUED:
             place += 1
         elif text in FIND_RUN:
             while place < len(args) and args[place].text not in (";", "+"):

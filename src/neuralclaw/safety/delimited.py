@@ -3,15 +3,20 @@
 import re
 from functools import cache
 
-DELIMITERS = frozenset("/|,#@:!%_~+=")
+from .lazy_regex import lazy_pattern
+
+DELIMITERS = frozenset("/|,#@:!%_~+=-;")
 """Characters that may stand around an expression of sed. What a letter, a blank or a bracket ends is read in more than one way."""
+
+CONTROL = lazy_pattern(r"[\x00-\x08\x0b-\x1f\x7f]")
+"""Characters that some implementation takes for the end of a line."""
 
 
 @cache
 def _body(delimiter: str) -> re.Pattern[str]:
     cut = re.escape(delimiter)
     inner = rf"\[:\w+:\]|\\[^\]\[\n]|[^\]\[\\\n{cut}]"
-    return re.compile(rf"(?:\\[^\n]|\[\^?(?:{inner})+\]|[^\[\\\n{cut}])*{cut}")
+    return re.compile(rf"(?:\\[^\n]|\[\^?(?:\](?:{inner})*|(?!\^)(?:{inner})+)\]|[^\[\\\n{cut}])*{cut}")
 
 
 @cache

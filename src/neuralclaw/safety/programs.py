@@ -61,6 +61,7 @@ class Programs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     find_plain: NameSet
     find_valued: NameSet
     find_run: NameSet
+    find_follows: NameSet
     safe_variables: NameSet
     dangerous_variables: NameSet
     dangerous_beginnings: NameSet
@@ -91,6 +92,8 @@ WORKSPACE_PROGRAMS = frozenset({*ACTS, *READERS, *SUBCOMMANDS, *TABLE.developer.
 TOOLS = frozenset(TABLE.developer.names)
 """Tools of developers: they work on files of the workspace."""
 FIND_PLAIN, FIND_VALUED, FIND_RUN = (frozenset(part.names) for part in (TABLE.find_plain, TABLE.find_valued, TABLE.find_run))
+FIND_FOLLOWS = frozenset(TABLE.find_follows.names)
+"""Options with which `find` goes where links lead."""
 SAFE_VARIABLES = frozenset(TABLE.safe_variables.names)
 DANGEROUS_VARIABLES = frozenset(TABLE.dangerous_variables.names)
 DANGEROUS_BEGINNINGS = TABLE.dangerous_beginnings.names

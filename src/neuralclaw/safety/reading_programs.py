@@ -163,7 +163,7 @@ class Reader(OptionList, frozen=True, forbid_unknown_fields=True):
 
     Of options by name: the value of `files` is a file that is read; with `unnamed` it reads files that the line does not name, or through links; `patterns`
     give the pattern or script, so that every operand is a file; with `changes` it writes its operands. `imports`: words of the program's language with which
-    its arguments name files.
+    its arguments name files. `endings`: of an operand `a` it also tries `a` with one of these behind.
     """
 
     operands: Literal["paths", "text", "pattern", "one", "none", "format", "sed", "awk"] = "paths"
@@ -173,10 +173,15 @@ class Reader(OptionList, frozen=True, forbid_unknown_fields=True):
     patterns: frozenset[str] = frozenset()
     changes: frozenset[str] = frozenset()
     imports: tuple[str, ...] = ()
+    endings: tuple[str, ...] = ()
 
     def opens_unnamed(self, given: GivenOptions, args: Sequence[ShellWord]) -> bool:
         """Whether it reads files that the line does not name."""
         return given.has(self.unnamed) or any(word in arg.text for word in self.imports for arg in args)
+
+    def tried(self, operands: Sequence[ShellWord]) -> list[ShellWord]:
+        """The files that these operands may stand for."""
+        return [ShellWord(word.text + ending, word.known, word.show, word.glob) if ending else word for word in operands for ending in ("", *self.endings)]
 
     def scripts(self, given: GivenOptions) -> list[ShellWord]:
         """The scripts of a call, in the language of the program."""

@@ -64,9 +64,8 @@ def unzip(found: CommandEffects) -> None:
         found.act(Risk.MEDIUM, "it unpacks files", Power.WRITE)
     if any(not w.known for w in found.call.args) or any(c in word.text for word in archives for c in "*?["):
         found.unclear()
-    for word in archives if found.only_reads else ():
-        for ending in ("", ".zip", ".ZIP"):
-            found.read(ShellWord(word.text + ending, word.known))
+    for word in row.tried(archives) if found.only_reads else ():
+        found.read(word)
 
 
 def runner(found: CommandEffects) -> None:

@@ -3,14 +3,14 @@ is not understood."""
 
 import re
 
-from .delimited import DELIMITERS, after_expression, after_text
+from .delimited import CONTROL, DELIMITERS, after_expression, after_text
 from .lazy_regex import lazy_pattern
 
 _POSITION = lazy_pattern(r"\d+(?:~\d+)?|\$|[+~]\d+")
 _ADDRESS_FLAGS = lazy_pattern(r"[ \t]*[IM]*")
 _BLANK = lazy_pattern(r"[ \t]*")
 _BETWEEN = lazy_pattern(r"[ \t\n;]*")
-_PLAIN = lazy_pattern(r"[=dDFgGhHnNpPxz]|[lLqQ](?:[ \t]*\d+)?|[btT][ \t]*\w*")
+_PLAIN = lazy_pattern(r"[=dDFgGhHnNpPxz]|[lLqQ](?:[ \t]*\d+)?|[btT][ \t]*\w*(?=[ \t]*(?:[;\n]|\Z))")
 _END = lazy_pattern(r"[ \t]*(?:[;\n]|(?=[}#])|\Z)")
 _WHOLE_LINE = lazy_pattern(r"#[^\n]*(?:\n|\Z)|[aic][ \t]*[^\s\\][^\\\n]*(?:\n|\Z)")
 _LABEL = lazy_pattern(r":[ \t]*\w+[ \t]*(?:[;\n]|\Z)")
@@ -19,6 +19,8 @@ _REPLACED_FLAGS = lazy_pattern(r"[gpiImM0-9]*")
 
 def sed_only_reads(script: str) -> bool:
     """Whether a script of sed surely neither writes files, nor runs commands, nor reads files that it names."""
+    if CONTROL.search(script) is not None:
+        return False
     place = _after(_BETWEEN, script, 0)
     while place < len(script):
         end = _after_command(script, place)

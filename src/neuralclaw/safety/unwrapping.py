@@ -137,7 +137,7 @@ def _xargs(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandO
     rest = list(simple.words[found.start :]) or [ShellWord("echo")]
     text = simple.stdin.output if simple.stdin is not None else None
     mark = _replaced(found.options)
-    if any(word.text.startswith(("-a", "--a")) for word in found.options):
+    if any(re.match("-[0prtxo]*a|--a", word.text) for word in found.options):
         state.understood = False
     if text is not None and not _surely_split(found.options, mark, text):
         state.understood = False
