@@ -72,3 +72,10 @@ async def test_a_repository_around_the_workspace_is_read_like_any_place_outside(
 async def test_a_workspace_whose_own_git_is_a_file_that_leads_inside_is_not_trusted(workspace: Path) -> None:
     assert not reads(await LineJudge(workspace / "led").judge("git status"))
     assert not reads(await LineJudge(workspace / "bare").judge("git status"))
+
+
+async def test_a_repository_whose_index_names_another_one_is_not_trusted(workspace: Path) -> None:
+    said = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+    subprocess.run(["git", *said, "-C", workspace / "nested", "commit", "-q", "--allow-empty", "-m", "x"], check=True)
+    subprocess.run(["git", "-C", workspace, "add", "nested"], check=True, capture_output=True)
+    assert not reads(await LineJudge(workspace).judge("git status"))

@@ -7,6 +7,8 @@ from contextlib import suppress
 
 _LONGEST = 4096
 _GITDIR = re.compile(rb"gitdir: ([^\r\n]+)")
+_GITLINK = b"\x00\x00\xe0\x00"
+"""The mode of another repository in the index."""
 _HEAD = re.compile(rb"ref: |[0-9a-f]{40}")
 
 
@@ -20,7 +22,10 @@ def _candidates(place: str) -> Iterator[str]:
     while True:
         beside = os.path.join(place, ".git")
         if os.path.lexists(beside):
-            yield os.path.realpath(_named(beside) or beside)
+            real = os.path.realpath(_named(beside) or beside)
+            yield real
+            if _GITLINK in _beginning(os.path.join(real, "index"), -1):
+                yield place  # git also works in repositories below it, which its index names
             if not os.path.isdir(beside) or _whole(beside):
                 return
         if os.path.lexists(os.path.join(place, "HEAD")):
@@ -44,9 +49,9 @@ def _whole(place: str) -> bool:
     return parts and _HEAD.match(_beginning(os.path.join(place, "HEAD"))) is not None
 
 
-def _beginning(file: str) -> bytes:
+def _beginning(file: str, length: int = _LONGEST) -> bytes:
     with suppress(OSError):
         if os.path.isfile(file):
             with open(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as read:
-                return read.read(_LONGEST)
+                return read.read(length)
     return b""
