@@ -24,6 +24,7 @@ STANDING = {
     "gate.outside-asks": "What a call touches outside the workspace, allowed paths and public places is asked about, and a yes opens that alone.",
     "gate.owner-kept": "What an owner's rule forbids by its path no command reads or changes, nor what it runs: it is refused, or its sandbox keeps it.",
     "gate.self-kept": "No call touches the agent's own data, changes its program or uses its command line, whatever the workspace.",
+    "gate.simulated": "A simulation of rules (`policy simulate`, `policy suggest`) changes nothing, and counts only entries that are as they were written.",
     "hooks.narrow": "A hook blocks or refuses, and allows nothing that the gate asks about or forbids.",
     "hooks.recorded": "A recorded run of a hook counts only as written, for the same program, arguments and input; a result that no hook read is kept back.",
     "hooks.pinned": "Of a hook only the bytes run that the owner pinned, and no call changes them.",

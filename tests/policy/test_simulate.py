@@ -39,6 +39,7 @@ async def test_a_simulation_counts_what_is_newly_allowed_asked_and_forbidden_and
     assert not found["not_judged"]
 
 
+@pytest.mark.invariant("gate.simulated")
 async def test_a_simulation_runs_nothing_and_leaves_the_record_as_it_was(recorded: RecordedHome) -> None:
     await recorded.calls("a", [("write_file", {"path": "made.txt", "content": "x"})], trust="medium")
     (recorded.workspace / "made.txt").unlink()
@@ -111,6 +112,7 @@ async def test_an_action_is_judged_in_its_circumstances(recorded: RecordedHome) 
     assert (await recorded.do("policy.simulate", file=here))["newly"]["forbidden"] == 2
 
 
+@pytest.mark.invariant("gate.simulated")
 async def test_an_entry_that_is_not_as_it_was_written_counts_for_nothing_and_is_named(recorded: RecordedHome) -> None:
     await recorded.commands("a", "ls", "ls -a")
     text = "(SELECT record FROM entries WHERE kind = 'message' AND session = 'a' ORDER BY record LIMIT 1)"

@@ -83,6 +83,7 @@ async def test_answers_of_no_person_do_not_count(recorded: RecordedHome) -> None
     assert (await recorded.do("policy.suggest", least=1))["questions"] == 0
 
 
+@pytest.mark.invariant("gate.simulated")
 async def test_an_answer_that_is_not_as_it_was_written_does_not_count_and_is_named(recorded: RecordedHome) -> None:
     await said(recorded, (PUSH, "no"))
     answer = "(SELECT record FROM entries WHERE kind = 'approval.resolved')"
