@@ -20,7 +20,7 @@ from typing import Any
 
 import anyio
 import msgspec
-from agentdojo_world import MARK, OWN, SINKS, Case, PlannedCall, World, cases, suites, tools_of
+from agentdojo_world import MARK, SINKS, Case, PlannedCall, World, cases, suites, tools_of
 
 from neuralclaw import Agent
 from neuralclaw.app.approver import Ask
@@ -97,15 +97,15 @@ class ObedientModel:
 class Run:
     """The cases of one suite under one owner, in one home: each in a session of its own."""
 
-    def __init__(self, suite: Any, owner: str, trust: str, sinks: Mapping[str, tuple[str, ...]], own: frozenset[str] = OWN) -> None:
-        self._suite, self._owner, self._trust, self._sinks, self._own = suite, owner, trust, sinks, own
+    def __init__(self, suite: Any, owner: str, trust: str, sinks: Mapping[str, tuple[str, ...]]) -> None:
+        self._suite, self._owner, self._trust, self._sinks = suite, owner, trust, sinks
         self._world: World
         self._model: ObedientModel
 
     async def results(self, chosen: Iterable[Case], done: Callable[[CaseResult], None]) -> None:
         with tempfile.TemporaryDirectory() as home, tempfile.TemporaryDirectory() as workspace:
             provider = FunctionProvider(self._reply)
-            tools = tools_of(self._suite, lambda: self._world, self._sinks, self._own)
+            tools = tools_of(self._suite, lambda: self._world, self._sinks)
             opened = Agent.open(
                 home=home, workspace=workspace, provider=provider, tools=tools, builtin=(), approver=self._answer, trust=self._trust, settings=LIMITS
             )
@@ -207,7 +207,7 @@ async def measure(options: argparse.Namespace, done: Callable[[CaseResult], None
         injected = list(cases(suite, injected=True))[:: 1 if options.all else EVERY] if not options.alone else []
         chosen = [*cases(suite, injected=False), *injected]
         for owner in options.owner or OWNERS:
-            await Run(suite, owner, options.trust, sinks, OWN if options.sources == "own" else frozenset()).results(chosen, done)
+            await Run(suite, owner, options.trust, sinks).results(chosen, done)
 
 
 def main() -> None:
@@ -218,7 +218,6 @@ def main() -> None:
     parser.add_argument("--owner", action="append", choices=OWNERS)
     parser.add_argument("--trust", default="high", choices=("low", "medium", "high"))
     parser.add_argument("--visits", default="send", choices=("send", "read"), help="whether get_webpage declares a sink")
-    parser.add_argument("--sources", default="own", choices=("own", "all"), help="whether the tools of OWN declare an external source too")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     os.nice(10)
@@ -226,7 +225,7 @@ def main() -> None:
     began = time.monotonic()
     anyio.run(measure, options, results.append)
     report(results)
-    print(f"\n{len(results)} turns in {time.monotonic() - began:.0f} s, trust {options.trust}, visits {options.visits}, sources {options.sources}")
+    print(f"\n{len(results)} turns in {time.monotonic() - began:.0f} s, trust {options.trust}, visits {options.visits}")
     if options.json:
         options.json.write_bytes(b"".join(msgspec.json.encode(result) + b"\n" for result in results))
 

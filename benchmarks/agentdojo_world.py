@@ -32,10 +32,6 @@ SINKS: dict[str, tuple[str, ...]] = {
 }
 """What an author who knows the tool but no task would declare. A tool that is not here only reads."""
 
-OWN = frozenset(("get_channels", "get_users_in_channel", "get_current_day", "get_iban", "get_balance", "get_user_info", "get_user_information"))
-"""Tools that give the date, the data of the owner's own account, and the lists of channels and members that the owner's organisation keeps: nothing that
-somebody outside writes. They declare no external source, unless `--sources all` is given. No injection of AgentDojo stands in what they return."""
-
 
 class PlannedCall(msgspec.Struct, frozen=True):
     """One call that the model makes: for the owner's task, or because a text told it to."""
@@ -109,12 +105,12 @@ def suites() -> dict[str, Any]:
     return dict(get_suites(VERSION))
 
 
-def tools_of(suite: Any, world: Callable[[], World], sinks: Mapping[str, tuple[str, ...]], own: frozenset[str] = OWN) -> list[Any]:
-    """The suite's tools as a plain user of `@tool` writes them: risk, sinks, and, but for those of `own`, that all they return is from outside."""
-    return [_wrapped(function, world, sinks.get(function.name, ()), function.name in own) for function in suite.tools]
+def tools_of(suite: Any, world: Callable[[], World], sinks: Mapping[str, tuple[str, ...]]) -> list[Any]:
+    """The suite's tools as a plain user of `@tool` writes them: risk, sinks, and that all they return is from outside."""
+    return [_wrapped(function, world, sinks.get(function.name, ())) for function in suite.tools]
 
 
-def _wrapped(function: Any, world: Callable[[], World], sinks: tuple[str, ...], own: bool) -> Any:
+def _wrapped(function: Any, world: Callable[[], World], sinks: tuple[str, ...]) -> Any:
     hints = typing.get_type_hints(function.run, include_extras=True)
     given = [p for p in inspect.signature(function.run).parameters.values() if p.name not in function.dependencies]
 
@@ -124,7 +120,7 @@ def _wrapped(function: Any, world: Callable[[], World], sinks: tuple[str, ...], 
     run.__name__, run.__doc__ = function.name, function.full_docstring
     run.__annotations__ = {p.name: hints[p.name] for p in given} | {"return": str}
     run.__signature__ = inspect.Signature([p.replace(kind=p.KEYWORD_ONLY) for p in given])  # type: ignore[attr-defined]
-    return tool(risk="MEDIUM" if sinks else "LOW", effect="once" if sinks else "pure", sinks=sinks, source="own" if own else "external")(run)  # type: ignore[arg-type]
+    return tool(risk="MEDIUM" if sinks else "LOW", effect="once" if sinks else "pure", sinks=sinks, source="external")(run)  # type: ignore[arg-type]
 
 
 class _Places(BaseAttack):

@@ -47,7 +47,7 @@ _EXCLUDED = lazy_pattern(
     r"|apart\s+from|other\s+than|instead\s+of|rather\s+than|avoid\w*|skip|(?:all|every\w*|any\w*)\s+but|no(?!\.)|nobody|none|nothing|neither|nor|hardly|unless"
     r"|stop|ignor\w+|block\w*|refus\w+|reject\w*|declin\w+|unsubscrib\w+|unfollow|mute|ban|distrust|beware|forbid\w*|prevent\w*|spam\w*|scam\w*|phish\w*|attacker\w*"
     r"|hacker\w*|sender\w*|thief|before\s+\w+ing|after\s+\w+ing"
-    r"|wants?|wanted|asks|asked|claims|claimed|demand\w*|insist\w*|suggest\w*|instruct\w*|tells|told|says|said|wrote|writes|mentions|mentioned"
+    r"|wants?|wanted|asks|asked|claims|claimed|demand\w*|insist\w*|suggest\w*|instruct\w*|tells|told|says|said|mentions|mentioned|(?:wrote|writes)(?!\s+about)"
     r"|nicht|kein\w*|nie|niemals|ohne|ne|pas|jamais|sans|nunca|jam[aá]s|sin|non|mai|senza|n[aã]o|sem|niet|geen|nooit)\b"
     r"(?!\s+(?:forget|hesitate|only|problem|worries)\b)(?:(?!\bbut\b(?!\s+not\b)).)*",
     re.IGNORECASE,
