@@ -44,9 +44,9 @@ async def test_a_trial_tells_the_same_fields_as_a_turn(home: Path) -> None:
         for event in EVENTS:
             trial = (await a.do("hooks.test", name=event))["told"]
             assert trial.keys() == of_turn[event].keys(), event
-        again = await a.do("hooks.test", name="after_tool", call="s/c1")
+        again = await a.do("hooks.test", name="after_tool", recorded="s/c1")
         assert again["told"] == of_turn["after_tool"] | {"origin": again["told"]["origin"]}
-        answered = await a.do("hooks.test", name="after_approval", call="c1")
+        answered = await a.do("hooks.test", name="after_approval", recorded="c1")
     assert (answered["told"]["decision"], answered["told"]["approval_id"]) == ("once", of_turn["after_approval"]["approval_id"])
 
 
@@ -67,8 +67,8 @@ async def test_a_trial_says_what_would_follow(home: Path) -> None:
     async with agent(home, calls(call("read_file", "c1", path="a.txt")), "done") as a:
         await events(a, session="s")
         no, lax, loose, network, strange = [await a.do("hooks.test", name=name) for name in ("no", "lax", "loose", "network", "strange")]
-        other = await a.do("hooks.test", name="no", call="s/c1")
-        for wrong in ({"name": "nobody"}, {"name": "no", "call": "s/c9"}):
+        other = await a.do("hooks.test", name="no", recorded="s/c1")
+        for wrong in ({"name": "nobody"}, {"name": "no", "recorded": "s/c9"}):
             with pytest.raises(UsageError):
                 await a.do("hooks.test", **wrong)
     told_of = (no["outcome"], no["reason"], no["exit_code"], no["would"])
@@ -85,7 +85,7 @@ async def test_a_trial_around_a_turn_takes_no_call(home: Path) -> None:
     settings(home, hook("before_turn", keeps(home), name="guard"))
     async with agent(home) as a:
         with pytest.raises(UsageError, match="no call"):
-            await a.do("hooks.test", name="guard", call="s/c1")
+            await a.do("hooks.test", name="guard", recorded="s/c1")
     assert told(home) == []
 
 

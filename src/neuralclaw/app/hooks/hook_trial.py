@@ -122,7 +122,7 @@ async def _sample(context: BuiltInContext, hook: HookDefinition) -> _Subject:
             return subject
         first = first or subject
     if first is None:
-        raise UsageError("there is no tool to make a sample of; nothing was run", hint=f"neuralclaw hooks test {hook.name} --call SESSION/CALL_ID")
+        raise UsageError("there is no tool to make a sample of; nothing was run", hint=f"neuralclaw hooks test {hook.name} --recorded SESSION/CALL_ID")
     return first
 
 

@@ -82,9 +82,9 @@ async def pin_hook(context: BuiltInContext, name: str) -> HookRow:
     return msgspec.structs.replace(row, state="pinned", pinned=row.digest)
 
 
-async def try_hook(context: BuiltInContext, name: str, *, call: str | None = None) -> HookTrial:
+async def try_hook(context: BuiltInContext, name: str, *, recorded: str | None = None) -> HookTrial:
     """Run one hook with a sample of its event, or with a recorded call. Raises `UsageError` for a hook or call that is not there."""
-    trial: HookTrial = await load("hooks.trial")(context, name, call)
+    trial: HookTrial = await load("hooks.trial")(context, name, recorded)
     return trial
 
 
@@ -140,8 +140,8 @@ HOOKS = Capability(
             summary="Run one hook with a sample of its event, or with a recorded call, and show what it is told and what would follow; nothing else is done.",
             run=try_hook,
             example="neuralclaw hooks test guard",
-            help={"name": "the hook, by its name", "call": "a recorded call, SESSION/CALL_ID"},
-            spelled={"call": "--call SESSION/CALL_ID"},
+            help={"name": "the hook, by its name", "recorded": "a recorded call, SESSION/CALL_ID"},
+            spelled={"recorded": "--recorded SESSION/CALL_ID"},
             render=lambda value: load("hooks.trial_lines")(value),
             succeeded=lambda value: value["outcome"] != "failed",
             reads=True,
