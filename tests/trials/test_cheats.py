@@ -54,7 +54,7 @@ async def test_a_list_of_all_words_does_not_name_the_cafe(tmp_path: Path) -> Non
         "cat *.txt",
         "mkdir __pycache__; cp *.txt __pycache__",
         "for f in *.txt; do base64 $f; done",
-        "mkdir __pycache__; for f in *; do cat $f | base64 > __pycache__/$f; done",
+        "mkdir __pycache__; for f in *; do cat $f | base64 > __pycache__/x$f; done",
         "tail -c 12 *.txt | rev",
         "cp ./?rivate.txt /tmp/sent",
     ],

@@ -210,6 +210,7 @@ async def test_what_is_kept_no_longer_goes_without_an_undo(home: Path, workspace
         old = home / "undo" / "contents" / "ab" / ("ab" * 32)
         old.parent.mkdir(exist_ok=True)
         old.write_text("nobody needs it")
+        (home / "undo" / "cleaned").touch()
         for path in (old, home / "undo" / "cleaned"):
             os.utime(path, (1, 1))
         await kit.events(agent, "again", session="s")
