@@ -1,13 +1,14 @@
 """What a call would do, in one short sentence for a person. The reasons, which say why it asks, are longer and stand beside it."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from posixpath import basename, join, relpath
 from typing import Any
 
 import msgspec
 
 from ..types.actions import Action
-from ..types.facts import FactSheet, PathFact
+from ..types.facts import FactSheet, PathFact, PathOp
 from ..types.risk import Power, Risk
 from ..types.urls import parse
 from ..types.verdicts import RuleMatch, Verdict
@@ -38,7 +39,8 @@ def sentence(action: Action, analysis: Analysis, verdict: Verdict, sheet: FactSh
     if line is not None:
         text = " ".join(line.text.split())
         head = _short(text)
-        doing = [phrase for command in line.commands for phrase in _command(command, action, sheet, whole=head == text)]
+        places = {(fact.path, fact.op): fact for fact in sheet.paths}
+        doing = [phrase for command in line.commands for phrase in _command(command, action, places, whole=head == text)]
         if line.broken:
             doing.append("cannot be read as shell code")
         elif not verdict.understood:
@@ -59,8 +61,8 @@ def sentence(action: Action, analysis: Analysis, verdict: Verdict, sheet: FactSh
     doing += _not_covered(verdict, sheet)
     if verdict.risk >= Risk.HIGH and not doing:
         doing.append(f"risk {verdict.risk}")
-    doing = [phrase for phrase in doing if not any(longer.startswith(f"{phrase}, ") for longer in doing)]
-    said = ", ".join(dict.fromkeys(doing)) or f"asks because it is of tier {verdict.tier}"
+    begun = {longer[: comma.start()] for longer in doing for comma in re.finditer(", ", longer)}
+    said = ", ".join(dict.fromkeys(phrase for phrase in doing if phrase not in begun)) or f"asks because it is of tier {verdict.tier}"
     return f"{head}: {said}"
 
 
@@ -83,9 +85,9 @@ def _at(host: str, sheet: FactSheet) -> str:
     return f" ({', '.join(found[:NAMED])}{more})" if found else ""
 
 
-def _command(command: SimpleCommand, action: Action, sheet: FactSheet, *, whole: bool) -> Iterator[str]:
+def _command(command: SimpleCommand, action: Action, places: Mapping[tuple[str, PathOp], PathFact], *, whole: bool) -> Iterator[str]:
     """What one command does; nothing for one that only reads in the workspace. `whole`: its words stand before the sentence, none cut off."""
-    facts = [f for w in command.wants for f in sheet.paths if (f.path, f.op) == (w.path, w.op)]
+    facts = [places[w.path, w.op] for w in command.wants if (w.path, w.op) in places]
     beyond = [f for f in facts if f.op in ("read", "list") and not (f.inside or is_public(f.resolved))]
     if beyond:
         yield "reads " + _listed(beyond, action)

@@ -14,7 +14,7 @@ from .interpreters import INTERPRETERS
 from .paths import absolute, directory_after
 from .printed_text import printed
 from .programs import BUILTINS, DECODERS, SHELLS
-from .running_options import commands_of
+from .running_options import commands_of, steps_of
 from .shell_words import ShellWord
 from .unwrapping import SPECIAL, name_of, wrapper
 from .wrappers import WRAPPERS
@@ -96,6 +96,7 @@ def plain(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandOu
 
 def _run_by_options(state: AnalysisState, simple: ExpandedCommand, name: str) -> None:
     """What the program runs by its options falls under the blocks. The program itself is judged as one that runs what is not in its list of options."""
+    state.bounds.step(steps_of(name, simple.words[1:]))
     for text in commands_of(name, simple.words[1:]):
         state.aside(text, msgspec.structs.replace(simple, stdin=None, scene=simple.scene.outside()), name)
 

@@ -224,10 +224,11 @@ def _changed(command: SimpleCommand, facts: Mapping[tuple[str, PathOp], PathFact
     named = [one for want in command.wants for fact in (facts[want.path, want.op],) for one in (fact, *fact.expanded)]
     changed = [fact for fact in named if fact.op in ("write", "delete")]
     yield from changed
+    plain = [fact for fact in named if not (fact.expanded and basename(fact.path) == "*")]
+    read = [fact for fact in plain if fact.op == "read"]
     for target in changed:
         if target.op == "write" and target.kind in ("directory", "missing"):
-            plain = [fact for fact in named if fact is not target and not (fact.expanded and basename(fact.path) == "*")]
-            copied = (fact for fact in plain if (target.kind == "directory" or fact.op == "read"))
+            copied = (fact for fact in (plain if target.kind == "directory" else read) if fact is not target)
             for name in sorted({basename(fact.path.rstrip("/")) for fact in copied} - {"", ".", ".."}):
                 yield msgspec.structs.replace(target, path=join(target.path, name), resolved=join(target.resolved, name))
 

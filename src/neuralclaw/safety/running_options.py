@@ -24,15 +24,18 @@ SHORTEST = 5
 """Characters of a long option, with its dashes, that may stand for all of it."""
 MOST_BUNDLED = 5
 """Words of which each may be the value of a letter that stands without a dash."""
+AWK, SED = frozenset({"awk", "gawk", "mawk", "nawk"}), frozenset({"sed", "gsed"})
 MOST = 40
 """Places of one command at which a command may begin."""
+CHARACTERS_OF_A_STEP = 20
+"""Characters that a pattern passes in the time of one step of `AnalysisBounds`."""
 _ESCAPES = lazy_pattern(r"(?:^|[\s:;+])(?:\\?!|\.?(?:shell|system)\s)\s*([^\n]+)")
 """How a text in the language of an editor, a debugger or a database gives a command to a shell."""
 _PREFIX = lazy_pattern(r"^(?:exec=|[!|:\s])+")
-_AWK_PIPES = lazy_pattern(r'\|&?\s*"((?:\\.|[^"\\])*)"|"((?:\\.|[^"\\])*)"\s*\|&?')
+_AWK_PIPES = lazy_pattern(r'\|&?\s*+"((?:\\.|[^"\\])*+)"|"((?:\\.|[^"\\])*+)"\s*+\|&?')
 _SED_RUNS = lazy_pattern(r"(?:^|[\s;{}0-9$/,!])e\s+([^\n]+)")
 _SED_WRITES = lazy_pattern(r"w\s*(/dev/[^\s;}]+)")
-_SED_REPLACES = lazy_pattern(r"s([^\w\s\\])(?:\\.|(?!\1).)*\1((?:\\.|(?!\1).)*)\1[gpiImM0-9]*e")
+_SED_REPLACES = lazy_pattern(r"s([^\w\s\\])(?:\\.|(?!\1)[^\\])*+\1((?:\\.|(?!\1)[^\\])*+)\1[gpiImM0-9]*e")
 
 
 class RunningOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -109,14 +112,20 @@ def rows() -> dict[str, RunningOptions]:
     return by_name(FILE, table, lambda row: row.names)
 
 
+def steps_of(name: str, args: Sequence[ShellWord]) -> int:
+    """At most so many steps `commands_of` takes for a script of `awk` or `sed`: each place where a match may begin, to the end of the text."""
+    begins = "s" if name in SED else '"' if name in AWK else ""
+    return sum(len(word.text) * word.text.count(begins) for word in args) // CHARACTERS_OF_A_STEP if begins else 0
+
+
 def commands_of(name: str, args: Sequence[ShellWord]) -> list[str]:
     """The commands that a call may run by its options, or by a script for `awk` or `sed` on the line."""
     found: list[str] = []
-    if name in ("awk", "gawk", "mawk", "nawk"):
+    if name in AWK:
         for word in args:
             if not awk_only_reads(word.text):
                 found += shell_calls(word.text) + [one or other for one, other in _AWK_PIPES.findall(word.text)]
-    elif name in ("sed", "gsed"):
+    elif name in SED:
         for word in args:
             if not sed_only_reads(word.text):
                 found += _SED_RUNS.findall(word.text) + [replaced for _, replaced in _SED_REPLACES.findall(word.text)]

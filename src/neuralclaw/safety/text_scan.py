@@ -26,15 +26,19 @@ _EXPANSION = lazy_pattern(r"\$\{([^{}]*)\}|\$\w+|\$[@*]")
 _ENDS = lazy_pattern(r"[;&|\n()`]+")
 _GAPS = lazy_pattern(r"[{}\[\],<]")
 _DEVICE = lazy_pattern(r">[>|&]?\s*(/[^\s;&|<>()`]+)")
-_FORK_BOMB = lazy_pattern(r"([^\s(){};&|]+)\s*\(\s*\)\s*[{(][^})]*?\1\s*\|\s*\1\s*&")
+_FORK_BOMB = lazy_pattern(r"(?<![^\s(){};&|])([^\s(){};&|]{1,100}+)\s*+\(\s*+\)\s*+[{(][^})]*?\1\s*+\|\s*+\1\s*+&")
 _PROGRAM = "(?<![\\w.-])(?:%s)(?![\\w.-])"
 _GIVES = _PROGRAM % "|".join(["aria2c", "curl", "fetch", "http", "lynx", "wget", *sorted(DECODERS - {"tr", "rev"})])
 _RUNS = _PROGRAM % "|".join(sorted(re.escape(name) for name in INTERPRETERS))
-_DOWNLOAD_RUN = lazy_pattern(
-    rf"{_GIVES}[^\n;]*\|[^\n;]*{_RUNS}"  # it is piped into an interpreter
-    rf"|(?:{_RUNS}|(?<![\w.-])(?:eval|source)\s|(?:^|[\s;&|])\.\s)[^\n;|]*[`(]\s*{_GIVES}"  # it is the code, or the file, of one
-    rf"|{_GIVES}[^\n;&|]*\s-\w*[oO]\s*(\S+)[^\n]*[;&|\n]\s*(?:(?:{_RUNS}|source|\.)\s+)?(?:\./)?\1(?![\w.-])"  # it is saved, and run
-)
+_FETCH = lazy_pattern(_GIVES)
+_RUNNER = lazy_pattern(_RUNS)
+_EVALUATES = lazy_pattern(rf"{_RUNS}|(?<![\w.-])(?:eval|source)\s|(?:^|[\s&])\.\s")
+_FETCHED_INSIDE = lazy_pattern(rf"[`(]\s*+{_GIVES}")
+_SAVED_AS = lazy_pattern(r"\s(?:-\w*?[oO]|--output(?:-document)?(?=[\s=]))[\s=]*+([^\s;&|]+)")
+_STARTED = lazy_pattern(rf"[;&|\n][ \t]*+(?:(?:{_RUNS}|source|\.)\s++)?(?:\./)?([^\s;&|]+)")
+_IN_A_NAME = lazy_pattern(r"[\w.-]")
+MAX_SAVED = 20
+"""Names of one text under which a download is saved that are looked for among its commands."""
 
 
 def scan(state: AnalysisState, text: str, simple: ExpandedCommand) -> None:
@@ -49,8 +53,9 @@ def scan(state: AnalysisState, text: str, simple: ExpandedCommand) -> None:
 def places(state: AnalysisState, text: str, simple: ExpandedCommand) -> None:
     """Take what looks like a path, in a text that cannot be parsed, for a place that is read."""
     for stretch in _stretches(_QUOTES.sub("", text[:MAX_TEXT])):
-        wants = named_places(_call(state, "", [ShellWord(""), *stretch], simple))
-        if wants and len(state.commands) < MAX_COMMANDS:
+        if len(state.commands) >= MAX_COMMANDS:
+            return
+        if wants := named_places(_call(state, "", [ShellWord(""), *stretch], simple)):
             state.commands.append(SimpleCommand(argv=tuple(w.text for w in stretch), only_reads=False, wants=wants, unresolved=True))
 
 
@@ -94,7 +99,7 @@ def _calls(state: AnalysisState, text: str, simple: ExpandedCommand) -> Iterator
 
 def _texts(text: str, simple: ExpandedCommand) -> Iterator[BlockMatch]:
     """Blocks that more than one command makes."""
-    if _DOWNLOAD_RUN.search(text):
+    if _runs_a_download(text):
         yield blocks.block("block.download_run")
     if _FORK_BOMB.search(text) or blocks.forks(text):
         yield blocks.block("block.fork_bomb")
@@ -104,3 +109,32 @@ def _texts(text: str, simple: ExpandedCommand) -> Iterator[BlockMatch]:
             yield blocks.block("block.device", what=path)
         elif path == "/proc/sysrq-trigger":
             yield blocks.block("block.shutdown", what=path)
+
+
+def _runs_a_download(text: str) -> bool:
+    """Whether a download is piped into an interpreter, is the code or the file of one, or is saved and then run. Each part of the text is read once."""
+    return (
+        any(_piped_into_a_runner(part) for part in re.split(r"[\n;]", text))
+        or any((runner := _EVALUATES.search(part)) and _FETCHED_INSIDE.search(part, runner.end()) for part in re.split(r"[\n;|]", text))
+        or _saved_and_run(text)
+    )
+
+
+def _piped_into_a_runner(part: str) -> bool:
+    fetch = _FETCH.search(part)
+    pipe = part.find("|", fetch.end()) if fetch else -1
+    return pipe >= 0 and _RUNNER.search(part, pipe) is not None
+
+
+def _saved_and_run(text: str) -> bool:
+    saved: dict[str, int] = {}
+    for part in re.finditer(r"[^\n;&|]+", text):
+        if len(saved) < MAX_SAVED and (fetch := _FETCH.search(part.group())):
+            for name in _SAVED_AS.finditer(part.group(), fetch.end()):
+                saved.setdefault(name.group(1), part.end())
+    return bool(saved) and any(
+        command.start() >= end and _IN_A_NAME.match(command.group(1)[len(name) :]) is None
+        for command in _STARTED.finditer(text)
+        for name, end in saved.items()
+        if command.group(1).startswith(name)
+    )
