@@ -27,9 +27,11 @@ async def spoken(claw: Claw, task: str, session: str, **answer: Any) -> Ran:
     with claw.started("run", task, "--input", "stream-json", "--output", "stream-json", "--session", session, stdin=subprocess.PIPE) as running:
         events = [running.until("approval.requested")]
         running.say({"type": "answer", "approval_id": events[0]["approval_id"], **answer})
+        refused = False
         for event in running.events():
             events.append(event)
-            if event["type"] == "error":
+            if event["type"] == "error" and not refused:
+                refused = True
                 running.say({"type": "answer", "approval_id": events[0]["approval_id"], "decision": "no"})
             elif event["type"] == "turn.finished":
                 break
@@ -121,7 +123,7 @@ async def test_an_answer_that_is_not_offered_is_refused_and_nothing_is_recorded(
 
 
 async def test_a_no_over_standard_input_carries_words_to_the_model(claw: Claw) -> None:
-    ran = await spoken(claw, "run frobnicate", "t", decision="no", text="move it to the trash")
+    ran = await spoken(claw, "run rm junk.txt", "t", decision="no", text="move it to the trash")
     [resolved] = [e for e in ran.lines if e["type"] == "approval.resolved"]
     assert (resolved["decision"], resolved["text"], resolved["by"]) == ("no", "move it to the trash", "program")
     [finished] = [e for e in ran.lines if e["type"] == "tool.finished"]
@@ -129,11 +131,11 @@ async def test_a_no_over_standard_input_carries_words_to_the_model(claw: Claw) -
 
 
 async def test_who_answers_is_on_record(claw: Claw) -> None:
-    first = await parked(claw, "run frobnicate", "a")
+    first = await parked(claw, "run rm junk.txt", "a")
     assert (await claw("approvals", "answer", first["approval_id"], "no", "--text", "not that one")).code == 0
     assert (await claw("approvals", "show", first["approval_id"], "--json")).json["answer"]["by"] == "program"
     assert "answered by a program: no, with the words: not that one" in (await claw("approvals", "show", first["approval_id"])).out
-    second = await parked(claw, "run frobnicate", "b")
+    second = await parked(claw, "run rm junk.txt", "b")
     with claw.terminal("approvals", "answer", second["approval_id"], "n") as person:
         assert person.end() == 0
     assert (await claw("approvals", "show", second["approval_id"], "--json")).json["answer"]["by"] == "owner"
