@@ -71,7 +71,9 @@ def _bound(action: Shown) -> str:
     if action.programs:
         said.append(f"runs {', '.join(dict.fromkeys(action.programs.values()))}")
     if action.files:
-        said.append("code: " + ", ".join(f"{_seen_from(path, action.cwd)} (SHA-256 {digest[:DIGITS]}…)" for path, digest in action.files.items()))
+        named = [f"{_seen_from(path, action.cwd)} (SHA-256 {digest[:DIGITS]}…)" for path, digest in action.files.items() if not path.endswith("/")]
+        trees = [f"all code below {path.rstrip('/')} as it is now" for path in action.files if path.endswith("/")]
+        said.append("code: " + ", ".join([*named, *trees]))
     if action.targets:
         named = [_seen_from(target.partition(" ")[2], action.cwd) for target in action.targets]
         said.append("changes " + ", ".join(named[:TARGETS]) + (f" and {len(named) - TARGETS} more" if len(named) > TARGETS else ""))

@@ -146,6 +146,7 @@ def _wants(paths: list[PathWant], hosts: tuple[str, ...], line: CommandLine | No
         scripts = tuple(dict.fromkeys(c.script for c in line.commands if c.script))
     files = ran_files.of_line(line) if line is not None and not line.only_reads and not line.blocks else ran_files.NamedFiles()
     repositories = line.read_with_git if line is not None else ()
+    committed = line.changed_with_git if line is not None and not line.blocks else ()
     nested = any(place != cwd for place in repositories)
     undo = line is not None and (not line.only_reads or nested) and not line.blocks
     shell = line is not None and not (line.by_argv and line.only_reads)
@@ -163,6 +164,7 @@ def _wants(paths: list[PathWant], hosts: tuple[str, ...], line: CommandLine | No
         named=files.named,
         cwd=cwd,
         repositories=repositories,
+        committed=committed,
         undo=undo,
         shell=shell,
     )

@@ -17,4 +17,5 @@ def bind(findings: Findings, analysis: Analysis, sheet: FactSheet) -> None:
     targets = {f"{fact.op} {fact.path}": fact.resolved for fact in changed}
     targets |= {f"in {fact.path}": fact.resolved for fact in sheet.paths if fact.op == "list" and fact.path in places}
     digests = {fact.resolved: fact.digest for fact in changed if fact.kind in ("file", "missing")}
-    findings.binding = Binding(files={**sheet.scripts, **sheet.code}, targets=targets, changed=digests)
+    files = {**sheet.scripts, **sheet.code, **{path: digest for of_place in sheet.hooks.values() for path, digest in of_place.items()}}
+    findings.binding = Binding(files=files, targets=targets, changed=digests)

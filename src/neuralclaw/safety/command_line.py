@@ -82,3 +82,13 @@ class CommandLine(msgspec.Struct, frozen=True, kw_only=True):
     def read_with_git(self) -> tuple[str, ...]:
         """The directories in which `git` reads, so that it opens a repository there."""
         return tuple(dict.fromkeys(c.cwd for c in self.commands if c.cwd and c.only_reads and basename(c.program) == "git"))
+
+    @property
+    def changed_with_git(self) -> tuple[str, ...]:
+        """The directories in which `git` changes a repository, so that hooks of it may run."""
+        return tuple(dict.fromkeys(c.cwd for c in self.commands if c.cwd and not c.only_reads and basename(c.program) == "git"))
+
+    @property
+    def loads_files(self) -> bool:
+        """Whether it may run code from files that its words do not name."""
+        return not self.understood or self.broken or any(c.unresolved or Power.EXECUTE in c.powers for c in self.commands)

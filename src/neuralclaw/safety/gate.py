@@ -28,6 +28,7 @@ from .call_sentences import sentence
 from .command_line import CommandLine
 from .home_paths import with_homes
 from .outbound_places import OutboundPlaces
+from .paths import under
 from .question_wording import JudgedAction
 from .rules import decide
 
@@ -70,6 +71,8 @@ class PolicyGate:
         """A grant for exactly this call. Raises `Denied(verdict)`, or `Parked(question)` when a person must answer and has not yet."""
         action = with_homes(action, self._policy)
         judged = await self._guarded(action)
+        if judged.verdict.decision is Decision.ASK and (answers.by_hash or not self._standing(action, judged, answers.standing)):
+            judged = await self._held_to_files(action, judged)
         verdict = judged.verdict
         if verdict.decision is Decision.FORBID:
             raise Denied(verdict)
@@ -148,15 +151,25 @@ class PolicyGate:
         envelope = Envelope(read=tuple(read), write=tuple(write), hosts=tuple(hosts), network=bool(hosts))
         return Grant(session="", call_id="", tool="", arguments={}, workspace="", hash="", envelope=envelope)
 
+    async def _held_to_files(self, action: Action, judged: JudgedAction) -> JudgedAction:
+        """The same action, held to every file of code in its directories where its words do not tell which of them it runs."""
+        line = judged.analysis.line
+        if line is None or line.only_reads or not line.loads_files:
+            return judged
+        places = {action.workspace, *(root for root in self._policy.allowed_paths for c in line.commands if c.cwd and under(c.cwd, root))}
+        return await self._guarded(action, asked=judged, more=Wants(trees=tuple(sorted(places))))
+
     async def _looked_up(self, action: Action, judged: JudgedAction) -> JudgedAction:
         """The same action with the network addresses of its hosts, which were not looked up as long as it asked."""
-        return await self._guarded(action, asked=judged) if judged.sheet.unasked_hosts else judged
+        return await self._guarded(action, asked=judged, more=Wants(hosts=judged.sheet.unasked_hosts)) if judged.sheet.unasked_hosts else judged
 
-    async def _guarded(self, action: Action, known: Mapping[str, tuple[str, ...]] = NO_ADDRESSES, asked: JudgedAction | None = None) -> JudgedAction:
-        """The top-level guard of the kernel: whatever fails while judging means no. `known`: hosts that were looked up before; `asked`: what a person said
-        yes to, whose hosts are looked up now."""
+    async def _guarded(
+        self, action: Action, known: Mapping[str, tuple[str, ...]] = NO_ADDRESSES, asked: JudgedAction | None = None, more: Wants | None = None
+    ) -> JudgedAction:
+        """The top-level guard of the kernel: whatever fails while judging means no. `known`: hosts that were looked up before; `asked`: the same action as
+        it was judged without the facts `more`, which are looked up now."""
         try:
-            judged = await (self._judge(action, known) if asked is None else self._with_hosts(action, asked))
+            judged = await (self._judge(action, known) if asked is None or more is None else self._with_more(action, asked, more))
         except Exceeded as exceeded:
             judged = JudgedAction(failed(f"what the call does cannot be worked out: {exceeded.reason}", rule="shell.bounds"))
         except UnfitArgument as unfit:
@@ -181,13 +194,17 @@ class PolicyGate:
             long = await self._beside(lambda clock: analyse(action, self._policy, self._shell, AnalysisBounds(clock)))
             sheet = await self._look(action, long, known)
             judged = await self._beside(lambda _: _judged(action, self._policy, long, sheet))
-        return await self._with_hosts(action, judged) if judged.sheet.unasked_hosts and not _holds_back(action, judged.verdict) else judged
+        if not judged.sheet.unasked_hosts or _holds_back(action, judged.verdict):
+            return judged
+        return await self._with_more(action, judged, Wants(hosts=judged.sheet.unasked_hosts))
 
-    async def _with_hosts(self, action: Action, judged: JudgedAction) -> JudgedAction:
-        """The action judged again, with what its hosts lead to."""
-        found = await self._facts.look(action, Wants(hosts=judged.sheet.unasked_hosts))
-        addresses = {**judged.sheet.addresses, **found.addresses}
-        sheet = msgspec.structs.replace(judged.sheet, addresses=addresses, nat64=found.nat64, lookup_seconds=found.lookup_seconds, unasked_hosts=())
+    async def _with_more(self, action: Action, judged: JudgedAction, more: Wants) -> JudgedAction:
+        """The action judged again, with what its hosts lead to, or with the files that it may run."""
+        found = await self._facts.look(action, more)
+        sheet = msgspec.structs.replace(judged.sheet, code={**judged.sheet.code, **found.code})
+        if more.hosts:
+            addresses = {**sheet.addresses, **found.addresses}
+            sheet = msgspec.structs.replace(sheet, addresses=addresses, nat64=found.nat64, lookup_seconds=found.lookup_seconds, unasked_hosts=())
         again: JudgedAction = await self._beside(lambda _: _judged(action, self._policy, judged.analysis, sheet))
         return again
 

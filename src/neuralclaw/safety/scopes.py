@@ -166,7 +166,9 @@ def _command(action: Action, policy: Policy, command: SimpleCommand, sheet: Fact
         return None  # what it would run may be another program the next time
     if command.program in DOWNLOADS and not plain_download(command):
         return None  # it goes elsewhere than its address says, or sends something
-    held_to = [] if not code else [script] if list(code.values()) == [script] else [sorted(code.items())]
+    held_to: list[object] = [] if not code else [script] if list(code.values()) == [script] else [sorted(code.items())]
+    hooks = sheet.hooks.get(command.cwd, {}) if basename(command.program) == "git" else {}
+    held_to += [sorted(hooks.items())] if hooks else []
     value = msgspec.json.encode((argv, place, command.via, program, targets, given, *held_to), order="deterministic").decode()
     words = " ".join(ANY_TEXT if word == ANY_TEXT else quote(word) for word in (*command.via, *argv))
     if ANY_TEXT in argv:
@@ -174,7 +176,7 @@ def _command(action: Action, policy: Policy, command: SimpleCommand, sheet: Fact
     if given:
         words += " with " + ", ".join(f"{name}={quote(str(text))}" for name, text in sorted(given.items()))
     ever = not {*NOT_ALWAYS, Power.EXECUTE} & command.powers
-    return ScopePart(Scope("program", value, action.spec.name, definition_of(action)), f"{_short(words)} in {place}{_held(command, code)}", ever)
+    return ScopePart(Scope("program", value, action.spec.name, definition_of(action)), f"{_short(words)} in {place}{_held(command, code, hooks)}", ever)
 
 
 def _code(command: SimpleCommand, sheet: FactSheet) -> dict[str, str]:
@@ -190,13 +192,15 @@ def _code(command: SimpleCommand, sheet: FactSheet) -> dict[str, str]:
     return digests
 
 
-def _held(command: SimpleCommand, code: Mapping[str, str]) -> str:
+def _held(command: SimpleCommand, code: Mapping[str, str], hooks: Mapping[str, str]) -> str:
     """In words: what the yes is held to, what it is not, and which places of the network it reaches."""
     said: list[str] = []
     if code:
         names = list(dict.fromkeys(basename(path) for path in code))
         shown = ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
         said.append(f"{shown} as {'it is' if len(names) == 1 else 'they are'} now")
+    if hooks:
+        said.append("the repository's settings and hooks as they are now")
     if Power.EXECUTE in command.powers:
         said.append("other files that it loads may change" if code else "whatever the workspace's files hold then")
     if Power.NETWORK in command.powers:

@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 
+from .later_run.git_names import names_of_settings
+
 _LONGEST = 4096
 _GITDIR = re.compile(rb"gitdir: ([^\r\n]+)")
 _GITLINK = b"\x00\x00\xe0\x00"
@@ -16,6 +18,21 @@ def opened_by_git(directory: str) -> tuple[str, ...]:
     """The real directories that git may take for the repository of `directory`, nearest first. Only the last of them is one for certain: what has the file
     `HEAD` and lacks the rest is named as well, and git steps over it, or not, by its version."""
     return tuple(dict.fromkeys(_candidates(os.path.realpath(directory))))
+
+
+def run_by_git(directory: str) -> Iterator[str]:
+    """The files that git may run, or take orders from, when it changes the repository of `directory`: its settings, and every hook."""
+    for place in opened_by_git(directory):
+        common = os.path.join(place, os.fsdecode(_beginning(os.path.join(place, "commondir"))).strip())
+        hooks = {os.path.join(common, "hooks")}
+        for name in ("config", "config.worktree"):
+            for base in dict.fromkeys((place, common)):
+                file = os.path.join(base, name)
+                yield file
+                hooks |= {os.path.join(directory, path) for kind, path in names_of_settings(_beginning(file, -1)) if kind == "hooks"}
+        for hook in sorted(hooks):
+            with suppress(OSError):
+                yield from (entry.path for entry in os.scandir(hook) if not entry.name.endswith(".sample"))
 
 
 def _candidates(place: str) -> Iterator[str]:

@@ -15,15 +15,14 @@ from anyio.to_thread import run_sync
 from ..types.actions import Action
 from ..types.facts import FactSheet, PathFact, PathWant, Wants
 from ..types.options import Policy
-from .code_digests import code_digests
+from .code_digests import code_digests, tree_digests
 from .nolinks import opener
 from .path_facts import SHOWN_BYTES, PathFacts, content_of, kind_of
 from .program_lookup import beneath, find_program
-from .repositories import opened_by_git
+from .repositories import opened_by_git, run_by_git
 
 Resolver = Callable[[str], Awaitable[Sequence[str]]]
 """Host to addresses, in the order of the answer; an unknown host has none."""
-_Disk = tuple[tuple[PathFact, ...], dict[str, str | None], dict[str, str], dict[str, str], dict[str, tuple[PathFact, ...]]]
 
 
 class DocumentTexts(Protocol):
@@ -71,29 +70,23 @@ class SystemFacts:
 
     async def look(self, action: Action, wants: Wants) -> FactSheet:
         """The facts, looked up now. Raises `OSError` for a file that would be changed and cannot be read."""
-        paths: tuple[PathFact, ...] = ()
-        scripts: dict[str, str] = {}
-        code: dict[str, str] = {}
-        programs: dict[str, str | None] = {}
-        repositories: dict[str, tuple[PathFact, ...]] = {}
-        if wants.paths or wants.programs or wants.scripts or wants.ran or wants.named:  # in one go: each one costs a change of threads
+        sheet = FactSheet()
+        if (
+            wants.paths or wants.programs or wants.scripts or wants.ran or wants.named or wants.trees or wants.committed
+        ):  # in one go: each one costs a change of threads
             in_command = any(touch.kind == "command" for touch in action.spec.touches)
-            paths, programs, scripts, code, repositories = await run_sync(self._disk, action.workspace, wants, in_command)
-            paths = tuple([await self._with_text(fact) for fact in paths])
+            sheet = await run_sync(self._disk, action.workspace, wants, in_command)
+            sheet = msgspec.structs.replace(sheet, paths=tuple([await self._with_text(fact) for fact in sheet.paths]))
         begun = time.monotonic()
         addresses = await self._addresses(wants.hosts)
         nat64 = await self._translation() if any(":" in address for found in addresses.values() for address in found) else ()
         looked = time.monotonic() - begun if wants.hosts else 0.0
         lacks = await self._undo_lacks(action.workspace, action.turn > 0) if wants.undo and self._undo_lacks is not None else ""
-        return FactSheet(
-            paths=paths,
-            programs=programs,
+        return msgspec.structs.replace(
+            sheet,
             addresses=addresses,
             nat64=nat64,
             lookup_seconds=looked,
-            scripts=scripts,
-            code=code,
-            repositories=repositories,
             undo_covers=lacks is None,
             unconfined=await self._unconfined() if wants.shell and self._unconfined is not None else False,
             undo_lacks=lacks or "",
@@ -109,16 +102,18 @@ class SystemFacts:
         text = await self._documents.text_of(fact.resolved, data)
         return fact if text is None or len(text) > SHOWN_BYTES else msgspec.structs.replace(fact, text=text)
 
-    def _disk(self, workspace: str, wants: Wants, in_command: bool) -> _Disk:
-        """Places, programs by their names, digests of scripts and of code that is run, and repositories that git opens."""
+    def _disk(self, workspace: str, wants: Wants, in_command: bool) -> FactSheet:
+        """What the disk tells: places, programs by their names, digests of scripts and of code that is run, and repositories that git opens."""
         cwd = wants.cwd or workspace
         programs = {name: find_program(name, self._path, cwd) for name in wants.programs}
         facts = PathFacts(cwd, (workspace, *self._policy.allowed_paths), self._policy, in_command=in_command)
         paths = tuple(map(facts.fact, wants.paths))
         real = {name: path and os.path.realpath(path) for name, path in programs.items()}
         code = self._code(workspace, wants, real) if wants.ran or wants.named else {}
+        code |= tree_digests(wants.trees)
+        hooks = {place: code_digests(run_by_git(place), ()) for place in wants.committed}
         repositories = {place: tuple(facts.fact(PathWant(one, "read")) for one in opened_by_git(place)) for place in wants.repositories}
-        return paths, real, _digests(wants.scripts), code, repositories
+        return FactSheet(paths=paths, programs=real, scripts=_digests(wants.scripts), code=code, hooks=hooks, repositories=repositories)
 
     def _code(self, workspace: str, wants: Wants, programs: Mapping[str, str | None]) -> dict[str, str]:
         """Digests of what a command runs: where they are files, or look like code, or are programs that lie where calls write."""

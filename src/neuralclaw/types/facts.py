@@ -30,6 +30,10 @@ class Wants(msgspec.Struct, frozen=True, kw_only=True):
     cwd: str = ""
     repositories: tuple[str, ...] = ()
     """Directories in which git reads, so that it opens a repository there."""
+    committed: tuple[str, ...] = ()
+    """Directories in which git changes a repository, so that the repository's hooks and settings may run programs."""
+    trees: tuple[str, ...] = ()
+    """Directories of which every file of code is looked up: which of them the command loads is not known."""
     undo: bool = False
     """Whether undo covers what a command may write is looked up."""
     shell: bool = False
@@ -87,7 +91,10 @@ class FactSheet(msgspec.Struct, frozen=True, kw_only=True):
     scripts: dict[str, str] = msgspec.field(default_factory=dict)
     """SHA-256 of each file that an interpreter would run, where it could be read."""
     code: dict[str, str] = msgspec.field(default_factory=dict)
-    """SHA-256 of each file that the command runs as code: of `Wants.ran` and `Wants.named`, and of its programs that lie where calls write."""
+    """SHA-256 of each file that the command runs as code: of `Wants.ran` and `Wants.named`, and of its programs that lie where calls write. Under the name of
+    a directory with a slash behind it: the state of all code below (`Wants.trees`)."""
+    hooks: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
+    """For each of `Wants.committed`: the settings and hooks of the repository there, and the SHA-256 of each."""
     repositories: dict[str, tuple[PathFact, ...]] = msgspec.field(default_factory=dict)
     """What git may open as its repository in each directory that was asked about: read, it decides what else git runs."""
     reach: Labels = NONE
