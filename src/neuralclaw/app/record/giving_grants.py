@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from ...channels.value_text import local
 from ...errors import UsageError
 from ...ports import Clock, Store
 from ...runtime.record_verbs import granted
@@ -64,7 +65,7 @@ class GivingGrants:
         until = datetime.fromtimestamp(self._clock.now() + seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         where = f"in session {session}" if session else "in every session of this workspace"
         count = "" if uses is None else f", {uses} use{'' if uses == 1 else 's'}"
-        covers = f"{_VERBS[op]} files below {place}, {where}, until {until}{count}"
+        covers = f"{_VERBS[op]} files below {place}, {where}, until {local(until)}{count}"
         body = GrantGiven(
             grant_id=new_id(),
             by=self._who,

@@ -76,7 +76,8 @@ def grant_lines(rows: list[dict[str, Any]]) -> Lines:
         lines.append((exact(f"{row['grant_id']}  {row['covers']}"), "bold"))
         lines.append((exact(f"            {row['lasts']}, session {row['session']}, workspace {row['workspace']}, by {row['by']}, {row['since']}"), ""))
         if row["uses"] is not None:
-            lines.append((f"            used {row['used']} of {row['uses']}", ""))
+            spent = ", so it covers nothing more" if row["used"] >= row["uses"] else ""
+            lines.append((f"            used {row['used']} of {row['uses']}{spent}", ""))
         if row["definition"]:
             lines.append((typed(f"            for the definition {row['definition']} of {row['tool']}; now: neuralclaw tools show {row['tool']}"), ""))
     return lines

@@ -126,7 +126,7 @@ def _problem(steps: list[Step] | Unclear, tools: Collection[str]) -> Failure | N
         return None
     if lacking.direct:
         return Failure("LLMError", f"offline: there is no tool {lacking.tool}, so nothing was done of: {lacking.words}", hint="neuralclaw tools list")
-    return Failure("LLMError", f"offline: the tool {lacking.tool} is not available yet, so nothing was done of: {lacking.words}", hint=HELP)
+    return Failure("LLMError", f"offline: the tool {lacking.tool} is not among the tools of this turn, so nothing was done of: {lacking.words}", hint=HELP)
 
 
 def _short(words: str) -> str:
