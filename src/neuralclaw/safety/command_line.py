@@ -5,7 +5,7 @@ from posixpath import basename
 import msgspec
 
 from ..types.facts import PathWant
-from ..types.risk import Power, Risk
+from ..types.risk import Power, Risk, in_order
 from ..types.verdicts import CommandView
 
 
@@ -51,7 +51,7 @@ class SimpleCommand(msgspec.Struct, frozen=True, kw_only=True):
     """A word of it begins with a wildcard, or is an option with one: the name of a file can become an option of the program."""
 
     def view(self) -> CommandView:
-        powers = tuple(p for p in Power if p in self.powers)
+        powers = in_order(self.powers)
         return CommandView(argv=self.argv, via=self.via, powers=powers, risk=self.risk)
 
 

@@ -3,7 +3,7 @@
 import msgspec
 
 from ..types.grants import Binding, Envelope
-from ..types.risk import Decision, Power, Risk, Sink, Tier
+from ..types.risk import Decision, Power, Risk, Sink, Tier, in_order
 from ..types.verdicts import CommandView, RuleMatch, Verdict
 from .paths import under
 
@@ -100,7 +100,7 @@ class Findings:
             decision=decision,
             risk=self.risk,
             tier=self.tier,
-            powers=tuple(p for p in Power if p in self.powers),
+            powers=in_order(self.powers),
             sinks=tuple(s for s in Sink if s in self.sinks),
             rules=tuple(matches),
             understood=self.understood,
@@ -109,7 +109,7 @@ class Findings:
             resolved=self.resolved,
             inside=self.inside,
             auto=decision is Decision.ASK and self.risk is not Risk.CRITICAL and all(rule in AUTO_RULES for rule in asks),
-            possible=tuple(p for p in Power if p in self.possible - self.powers) or msgspec.UNSET,
+            possible=in_order(self.possible - self.powers) or msgspec.UNSET,
         )
 
     def envelope(self) -> Envelope:

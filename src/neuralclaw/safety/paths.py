@@ -22,6 +22,7 @@ HOMES = ("/home", "/Users", "/var/home")
 FORBIDDEN_SECRETS = ("/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-")
 ASKED_SECRETS = ("/proc/*/environ", "/proc/*/task/*/environ", "/proc/*/mem", "/proc/*/task/*/mem", "/proc/kcore", "/etc/sudoers", "/etc/ssh/ssh_host_*_key")
 _FORBIDDEN, _ASKED = (tuple(tuple(place.strip("/").split("/")) for place in places) for places in (FORBIDDEN_SECRETS, ASKED_SECRETS))
+_TOPS = frozenset(pattern[0] for pattern in (*_FORBIDDEN, *_ASKED))
 STARTUP_NAMES = frozenset({".bashrc", ".bash_profile", ".bash_login", ".profile", ".zshrc", ".zprofile", ".zshenv", "authorized_keys", "autostart", ".xinitrc"})
 
 INSTRUCTIONS = ("agents.md", "agents.override.md", "skill.md")
@@ -215,10 +216,11 @@ def _may_be(mine: str, theirs: str) -> bool:
 def secret(path: str) -> str | None:
     """`forbid` or `ask` for a place that holds secrets, else None. The path may hold wildcards."""
     mine = path.strip("/").split("/")
-    if any(_fits(mine, pattern) for pattern in _FORBIDDEN):
+    below = mine[0] in _TOPS or bool(_WILD.intersection(mine[0]))
+    if below and any(_fits(mine, pattern) for pattern in _FORBIDDEN):
         return "forbid"
     parts = path.split("/")
-    if any(_fits(mine, pattern) for pattern in _ASKED) or any(part.lower() in SECRET_NAMES for part in parts):
+    if (below and any(_fits(mine, pattern) for pattern in _ASKED)) or any(part.lower() in SECRET_NAMES for part in parts):
         return "ask"
     if any("*" in part and part.startswith(".") and fnmatchcase(".ssh", part) for part in parts):
         return "ask"

@@ -29,13 +29,31 @@ class LaterTable(msgspec.Struct, frozen=True):
     rows: tuple[LaterRow, ...]
 
 
+class LaterNames(msgspec.Struct, frozen=True):
+    """Who runs what is named so. `whole`: under the parts of the name, in small letters; `wild`: under one part with wildcards."""
+
+    whole: dict[tuple[str, ...], str]
+    wild: dict[str, str]
+    lengths: tuple[int, ...]
+
+
 @cache
-def _names() -> dict[str, dict[tuple[str, ...], str]]:
-    """`where` -> the parts of a name, in small letters -> who runs it."""
+def _names() -> dict[str, LaterNames]:
+    """The names of each `where`."""
     found: dict[str, dict[tuple[str, ...], str]] = {}
     for row in read_data_file(FILE, LaterTable).rows:
         found.setdefault(row.where, {}).update({tuple(name.lower().split("/")): row.who for name in row.names})
-    return found
+    return {
+        where: LaterNames(
+            whole=names,
+            wild={name[0]: who for name, who in names.items() if len(name) == 1 and "*" in name[0]},
+            lengths=tuple(sorted({len(name) for name in names})),
+        )
+        for where, names in found.items()
+    }
+
+
+_NONE = LaterNames({}, {}, ())
 
 
 def runs_later(path: str, roots: tuple[str, ...], fact: PathFact | None = None) -> str:
@@ -49,21 +67,20 @@ def runs_later(path: str, roots: tuple[str, ...], fact: PathFact | None = None) 
     names = _names()
     for at in range(len(parts)):
         for where in ("anywhere", "named", "repository", *(("root",) if at == 0 else ())):
-            if who := _named(parts, at, names.get(where, {})):
+            if who := _named(parts, at, names.get(where, _NONE)):
                 return who
     if environment and (path == environment or any(under(path, f"{environment}/{part}") for part in PARTS)):
         return ENVIRONMENT
     if path.endswith("/HEAD"):
         return "git"  # it makes a repository of its directory
     beside = tuple(path[len(git) + 1 :].lower().split("/")) if git and under(path, git) else ()
-    return _in_git(parts, names.get("git", {})) or _below(beside, names.get("git", {}))
+    in_git = names.get("git", _NONE).whole
+    return _in_git(parts, in_git) or _below(beside, in_git)
 
 
-def _named(parts: tuple[str, ...], at: int, names: dict[tuple[str, ...], str]) -> str:
-    for name, who in names.items():
-        if parts[at : at + len(name)] == name or (len(name) == 1 and "*" in name[0] and fnmatchcase(parts[at], name[0])):
-            return who
-    return ""
+def _named(parts: tuple[str, ...], at: int, names: LaterNames) -> str:
+    whole = next((who for length in names.lengths if (who := names.whole.get(parts[at : at + length]))), "")
+    return whole or next((who for name, who in names.wild.items() if fnmatchcase(parts[at], name)), "")
 
 
 def _in_git(parts: tuple[str, ...], names: dict[tuple[str, ...], str]) -> str:

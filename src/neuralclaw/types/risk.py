@@ -1,6 +1,8 @@
 """The scales on which actions are judged: decision, risk, tier, power, effect and sink. Each scale is ordered as written."""
 
+from collections.abc import Collection
 from enum import Enum
+from functools import cache
 
 
 class Scale(str, Enum):
@@ -8,7 +10,7 @@ class Scale(str, Enum):
 
     @property
     def rank(self) -> int:
-        return list(type(self)).index(self)
+        return ranks(type(self))[self]
 
     def __lt__(self, other: str) -> bool:
         return self.rank < type(self)(other).rank
@@ -26,6 +28,12 @@ class Scale(str, Enum):
 
     def __str__(self) -> str:
         return str(self.value)
+
+
+@cache
+def ranks(scale: type[Scale]) -> dict[Scale, int]:
+    """The words of a scale in their order, each with its place."""
+    return {word: place for place, word in enumerate(scale)}
 
 
 class Decision(Scale):
@@ -63,6 +71,11 @@ class Power(Scale):
     NETWORK = "network"
     EXECUTE = "execute"
     PRIVILEGE = "privilege"
+
+
+def in_order(powers: Collection[Power]) -> tuple[Power, ...]:
+    """Each of the powers once, in the order of the scale."""
+    return tuple(sorted(set(powers), key=ranks(Power).__getitem__)) if powers else ()
 
 
 class Effect(Scale):

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from .risk import Decision, Power, Risk, Sink, Tier
+from .risk import Decision, Power, Risk, Sink, Tier, in_order
 
 
 class RuleMatch(msgspec.Struct, frozen=True):
@@ -51,8 +51,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def may(self) -> tuple[Power, ...]:
         """The powers that it has or may have: what a rule or a hook by power is about."""
-        held = {*self.powers, *(self.possible or ())}
-        return tuple(power for power in Power if power in held)
+        return in_order({*self.powers, *(self.possible or ())})
 
     @property
     def reasons(self) -> tuple[str, ...]:
