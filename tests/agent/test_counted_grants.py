@@ -1,5 +1,6 @@
 """Counted grants in whole agents: uses are on record before the call begins, and no two of them are the same one."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ def touching(home: Path, *names: str) -> Any:
 async def test_a_counted_grant_lets_so_many_calls_run_and_no_more(home: Path) -> None:
     place = docs(home)
     async with agent(home, touching(home, "a", "b"), touching(home, "c"), "done") as a:
-        given = await a.do("grants.add", op="write", path=str(place), lasting="1h", uses=2)
+        given = await a.do("grants.add", op="write", what=str(place), lasting="1h", uses=2)
         assert given["covers"].startswith(f"create and change files below {place}, in every session of this workspace, until ")
         assert given["covers"].endswith(", 2 uses")
         seen = await events(a, session="s", approvals="none")
@@ -47,7 +48,7 @@ async def test_a_grant_holds_in_its_workspace_and_session_alone(home: Path) -> N
     place, other = docs(home), home.parent / "other"
     other.mkdir()
     async with agent(home, touching(home, "a"), "done") as a:
-        await a.do("grants.add", op="write", path=str(place), session="t")
+        await a.do("grants.add", op="write", what=str(place), session="t")
         await events(a, session="s", approvals="none")
     async with agent(home, touching(home, "b"), "done", workspace=other) as a:
         await events(a, session="t", approvals="none")
@@ -57,11 +58,42 @@ async def test_a_grant_holds_in_its_workspace_and_session_alone(home: Path) -> N
     assert [path.name for path in place.iterdir()] == ["c"]
 
 
-@pytest.mark.parametrize("wrong", [{"lasting": "1y"}, {"lasting": "31d"}, {"uses": 0}, {"path": "/"}, {"path": "/etc"}, {"path": "nosuch"}, {"op": "execute"}])
+async def test_a_grant_for_a_command_lets_that_command_alone_run_for_so_many_calls(home: Path) -> None:
+    work = home.parent / "work"
+    work.mkdir(exist_ok=True)
+    for name in ("a", "b"):
+        (work / name).write_text("x")
+    steps = [calls(call("terminal", command=command)) for command in ("rm b", "rm a", "rm a")]
+    async with agent(home, *steps, "done") as a:
+        given = await a.do("grants.add", op="run", what="rm a", lasting="1h", uses=1)
+        assert given["covers"].startswith(f"rm a in {work}, in every session of this workspace, until ")
+        seen = await events(a, session="s", approvals="none")
+    assert [event.ok for event in seen.of("tool.finished")] == [False, True, False]
+    assert [path.name for path in work.iterdir()] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("op", "what", "said"),
+    [
+        ("run", "ls", "'ls' runs without a question"),
+        ("run", "sudo ls", "no grant can allow this: sudo"),
+        ("run", "rm *", "covers one call alone"),
+        ("run", " ", "the command is empty"),
+        ("fetch", "example.com", "no grant can allow this: example.com cannot be fetched"),
+    ],
+)
+async def test_a_call_that_no_grant_can_cover_is_refused_in_words(home: Path, op: str, what: str, said: str) -> None:
+    async with agent(home) as a:
+        with pytest.raises(UsageError, match=re.escape(said)):
+            await a.do("grants.add", op=op, what=what)
+        assert await a.do("grants.list") == []
+
+
+@pytest.mark.parametrize("wrong", [{"lasting": "1y"}, {"lasting": "31d"}, {"uses": 0}, {"what": "/"}, {"what": "/etc"}, {"what": "nosuch"}, {"op": "execute"}])
 async def test_what_cannot_be_given_is_refused_and_nothing_is_recorded(home: Path, wrong: dict[str, Any]) -> None:
     async with agent(home) as a:
         with pytest.raises(UsageError):
-            await a.do("grants.add", **({"op": "write", "path": str(docs(home))} | wrong))
+            await a.do("grants.add", **({"op": "write", "what": str(docs(home))} | wrong))
         assert await a.do("grants.list") == []
 
 
@@ -69,7 +101,7 @@ async def test_the_home_and_the_agents_own_data_are_not_given(home: Path) -> Non
     async with agent(home) as a:
         for path in (home, home.parent, "~"):
             with pytest.raises(UsageError):
-                await a.do("grants.add", op="write", path=str(path))
+                await a.do("grants.add", op="write", what=str(path))
 
 
 def given(uses: int | None = 1, until: str | None = None) -> Draft:
@@ -110,7 +142,7 @@ async def test_a_crash_between_the_use_and_the_run_costs_one_use_and_the_same_ca
     place = docs(home)
     async with agent(home, touching(home, "a")) as a:
         asked = (await events(a, session="s", approvals="park")).one("approval.requested")
-        given = await a.do("grants.add", op="write", path=str(place), uses=1)
+        given = await a.do("grants.add", op="write", what=str(place), uses=1)
         turn = asked.turn
     async with opened(home) as store:  # the process died here: the use is on record, the call has not begun
         await store.append(HOME, [Draft(0, GrantUsed(grant_id=given["grant_id"], session="s", turn=turn, call_id=asked.call_id))])

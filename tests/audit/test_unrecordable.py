@@ -138,7 +138,7 @@ async def act(agent: Agent, place: str, question: str) -> None:
         arguments: dict[str, dict[str, Any]] = {
             "tools.call": {"name": "send_parcel", "arguments": {"to": "me"}},
             "grants.revoke": {"grant_id": (await agent.do("grants.list"))[0]["grant_id"]} if place == "grants.revoke" else {},
-            "grants.add": {"op": "read", "path": "/srv", "lasting": "1h"},
+            "grants.add": {"op": "read", "what": "/srv", "lasting": "1h"},
             "undo": {"session": "s"},
             "redo": {"session": "s"},
             "sessions.cancel": {"session": "p"},

@@ -87,7 +87,7 @@ CHANGING = {
     "sessions cancel": Case(("p",), {"session": "p"}),
     "config set": Case(("llm.temperature", "0.3"), {"key": "llm.temperature", "value": "0.3"}),
     "audit anchor": Case(("--accept",), {"accept": True}, r'"(head|place)": "[^"]*"'),
-    "grants add": Case(("read", "/srv", "--for", "1h"), {"op": "read", "path": "/srv", "lasting": "1h"}, r'"(grant_id|since|until|covers)": "[^"]*"'),
+    "grants add": Case(("read", "/srv", "--for", "1h"), {"op": "read", "what": "/srv", "lasting": "1h"}, r'"(grant_id|since|until|covers)": "[^"]*"'),
     "grants revoke": Case(("GRANT",), {"grant_id": "GRANT"}, TIMES),
 }
 

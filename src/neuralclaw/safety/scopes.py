@@ -35,6 +35,8 @@ NAMED = 3
 """Files that are named before they are only counted."""
 _SILENT = tuple((word,) for word in INERT)
 ANY_TEXT = "…"
+IN_SESSION = ", in this session only"
+"""How the words end for what a `session` answer covers."""
 _COMMIT_FLAG = r"--all|--signoff|--verbose|--quiet|--no-verify|--amend|--allow-empty|-[asvqn]+"
 _COMMIT_TEXT = r"-[asvqn]*m|--message"
 
@@ -95,14 +97,15 @@ def covers(parts: Sequence[ScopePart]) -> Covers:
         return Covers()
     what = "; ".join(dict.fromkeys(part.words for part in parts))
     ever = f"{what}, in every session of this workspace until you revoke it" if all(part.always for part in parts) else None
-    return Covers(session=f"{what}, in this session only", always=ever)
+    return Covers(session=what + IN_SESSION, always=ever)
 
 
 def used(parts: Sequence[ScopePart], standing: Sequence[StandingGrant]) -> tuple[StandingGrant, ...]:
-    """The standing grants that cover every part of the call together; () where some part is not covered. An `always` covers what may be covered for ever."""
+    """The standing grants that cover every part of the call together; () where some part is not covered. What may not be covered for ever is covered by an
+    answer for the session, or by what was given for a time."""
     found: list[StandingGrant] = []
     for part in parts:
-        grant = next((g for g in standing if part.scope in g.scopes and (part.always or g.lasts == "session")), None)
+        grant = next((g for g in standing if part.scope in g.scopes and (part.always or g.lasts == "session" or g.given)), None)
         if grant is None:
             return ()
         found.append(grant)

@@ -48,6 +48,8 @@ class Scope(msgspec.Struct, frozen=True):
 
 PlaceOp = Literal["read", "write", "delete"]
 """What a grant for a place lets calls do there."""
+CallOp = Literal["run", "fetch"]
+"""What a grant for a command, or for the host and port of an address, lets calls do."""
 
 
 class StandingGrant(msgspec.Struct, frozen=True, kw_only=True):

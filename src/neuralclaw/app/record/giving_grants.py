@@ -1,28 +1,36 @@
-"""`grants add`: a grant for a place that is given before any question."""
+"""`grants add`: a grant for a place, a command or a host that is given before any question."""
 
 import os
 import re
-from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from ...channels.value_text import local
-from ...errors import UsageError
-from ...ports import Clock, Store
+from ...errors import ToolValidationError, UsageError
+from ...ports import Toolset
 from ...runtime.record_verbs import granted
 from ...safety.paths import SYSTEM, holds_data_home, in_data_home, person_home, secret
-from ...types.entries import HOME, Draft, Entry
+from ...safety.scopes import IN_SESSION
+from ...types.entries import HOME, Draft
 from ...types.events import GrantGiven
-from ...types.grants import PlaceOp
+from ...types.grants import CallOp, PlaceOp, Scope
 from ...types.ids import new_id
 from ...types.labels import OWNER
 from ...types.options import Policy
+from ...types.questions import Answers
+from ...types.risk import Trust
+from ...types.signals import Denied, Parked
+from ..capability_context import BuiltInContext
+from ..explain import CallCircumstances, made
 
 LONGEST_DAYS = 30
 """A grant without a question ends at the latest after so many days."""
 MOST_USES = 10_000
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+_CALLS: dict[CallOp, tuple[str, str]] = {"run": ("terminal", "command"), "fetch": ("web_fetch", "url")}
 _VERBS: dict[PlaceOp, str] = {"read": "read", "write": "create and change", "delete": "delete"}
 
 
@@ -50,31 +58,59 @@ def place_of(path: str, op: PlaceOp, policy: Policy, workspace: str) -> str:
 
 
 class GivingGrants:
-    """Grants on record as the word of `who`. `notify` tells this process of entries that were written."""
+    """Grants on record as the word of the client of `context`. `tools`: those that its turns have."""
 
-    def __init__(self, store: Store, clock: Clock, policy: Policy, notify: Callable[[Sequence[Entry]], None], who: str) -> None:
-        self._store, self._clock, self._policy, self._notify, self._who = store, clock, policy, notify, who
+    def __init__(self, context: BuiltInContext, tools: Toolset) -> None:
+        self._context, self._tools = context, tools
 
-    async def add(self, *, op: PlaceOp, path: str, workspace: str, lasting: str, uses: int | None, session: str) -> dict[str, Any]:
+    async def add(self, *, op: PlaceOp | CallOp, what: str, workspace: str, lasting: str, uses: int | None, session: str) -> dict[str, Any]:
         """The grant as `grants list` shows it. Raises `UsageError`."""
+        context = self._context
         if not workspace:
             raise UsageError("a grant holds in a workspace, and there is none", hint="--workspace DIR")
-        place, seconds = place_of(path, op, self._policy, workspace), seconds_of(lasting)
+        seconds = seconds_of(lasting)
         if uses is not None and not 1 <= uses <= MOST_USES:
             raise UsageError(f"a grant lets 1 to {MOST_USES:,} calls run, not {uses}")
-        until = datetime.fromtimestamp(self._clock.now() + seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        if op == "run" or op == "fetch":
+            covered, scopes = await self._call(op, what, workspace)
+        else:
+            place = place_of(what, op, context.home.policy, workspace)
+            covered, scopes = f"{_VERBS[op]} files below {place}", (Scope("below", place, op),)
+        until = datetime.fromtimestamp(context.clock.now() + seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         where = f"in session {session}" if session else "in every session of this workspace"
         count = "" if uses is None else f", {uses} use{'' if uses == 1 else 's'}"
-        covers = f"{_VERBS[op]} files below {place}, {where}, until {local(until)}{count}"
         body = GrantGiven(
             grant_id=new_id(),
-            by=self._who,
-            covers=covers,
-            scopes=({"kind": "below", "value": place, "tool": op},),
+            by=context.who,
+            covers=f"{covered}, {where}, until {local(until)}{count}",
+            scopes=tuple(msgspec.to_builtins(scope) for scope in scopes),
             workspace=workspace,
             session=session,
             until=until,
             uses=uses,
         )
-        self._notify(await self._store.append(HOME, [Draft(0, body, OWNER)]))
-        return next(granted(grant) for grant in await self._store.grants() if grant.grant_id == body.grant_id)
+        context.notify(await context.store.append(HOME, [Draft(0, body, OWNER)]))
+        return next(granted(grant) for grant in await context.store.grants() if grant.grant_id == body.grant_id)
+
+    async def _call(self, op: CallOp, what: str, workspace: str) -> tuple[str, tuple[Scope, ...]]:
+        """What a `session` answer to the question about this very call would cover, in words and as scopes."""
+        if not what.strip():
+            raise UsageError(f"the {'command' if op == 'run' else 'address'} is empty; nothing was recorded")
+        name, argument = _CALLS[op]
+        spec = self._tools.find(name)
+        if spec is None:
+            raise UsageError(f"the tool {name} is not among the tools of this home; nothing was recorded", hint="neuralclaw tools list")
+        try:
+            arguments = self._tools.prepare(name, {argument: what})
+            await self._context.home.gate.authorize(made(spec, arguments, CallCircumstances(workspace=workspace, trust=Trust.LOW)), Answers())
+        except ToolValidationError as error:
+            raise UsageError(f"{error.text}; nothing was recorded") from error
+        except Denied as denied:
+            raise UsageError(f"no grant can allow this: {'; '.join(denied.verdict.reasons)}; nothing was recorded") from None
+        except Parked as parked:
+            question = parked.question
+        else:
+            raise UsageError(f"{what!r:.200} runs without a question; nothing was recorded")
+        if question.covers.session is None:
+            raise UsageError("a yes to this covers one call alone; nothing was recorded", hint=f"what is asked: {question.summary}")
+        return question.covers.session.removesuffix(IN_SESSION), question.scopes

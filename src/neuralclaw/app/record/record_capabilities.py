@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
-from ...capability import Capability, Verb
+from ...capability import Capability, TurnContext, Verb
 from ...plugins import load
 from ...runtime.record_verbs import RecordQueries
-from ...types.grants import PlaceOp
+from ...types.grants import CallOp, PlaceOp
 from ..capability_context import BuiltInContext
 from ..option_checks import RESERVED
 
@@ -83,16 +83,18 @@ async def list_grants(context: BuiltInContext) -> list[dict[str, Any]]:
 
 async def add_grant(
     context: BuiltInContext,
-    op: PlaceOp,
-    path: str,
+    op: PlaceOp | CallOp,
+    what: str,
     *,
     lasting: str = "1h",
     uses: Annotated[int, msgspec.Meta(ge=1)] | None = None,
     session: str = "",
 ) -> dict[str, Any]:
-    """Let calls of this workspace do something below a directory, for a time and a number of calls, without a question. Raises `UsageError`."""
-    giving = load("record.giving")(context.store, context.clock, context.home.policy, context.notify, context.who)
-    done: dict[str, Any] = await giving.add(op=op, path=path, workspace=context.workspace, lasting=lasting, uses=uses, session=session)
+    """Let calls of this workspace do something below a directory, run one command or fetch from one host, for a time and a number of calls, without a
+    question. Raises `UsageError`."""
+    tools = (await context.home.tools_and_problems(TurnContext(session=session, options=context.defaults.turn)))[0]
+    giving = load("record.giving")(context, tools)
+    done: dict[str, Any] = await giving.add(op=op, what=what, workspace=context.workspace, lasting=lasting, uses=uses, session=session)
     return done
 
 
@@ -214,17 +216,17 @@ GRANTS = Capability(
         ),
         Verb(
             name="grants.add",
-            summary="Let calls of this workspace read, write or delete below a directory, for a time and a number of calls, without a question.",
+            summary="Let calls of this workspace use a directory, run a command or fetch from a host, for a time and a number of calls, without a question.",
             run=add_grant,
             example="neuralclaw grants add write ~/docs --for 1h --uses 20",
             help={
-                "op": "what they may do there",
-                "path": "the directory; what lies below it is covered",
+                "op": "what they may do",
+                "what": "the directory, and what lies below it is covered; the whole command; or an address, whose host and port are covered",
                 "lasting": "how long it holds: 90s, 20m, 1h, 2d; 30d at most",
                 "uses": "how many calls it lets run; else any number",
                 "session": "only for calls of this session",
             },
-            spelled={"op": "read|write|delete", "path": "DIR", "lasting": "--for TIME", "uses": "--uses N", "session": "--session ID"},
+            spelled={"op": "read|write|delete|run|fetch", "what": "DIR|COMMAND|URL", "lasting": "--for TIME", "uses": "--uses N", "session": "--session ID"},
             render=_text("given"),
             begins_no_turn=True,
         ),

@@ -74,7 +74,9 @@ def grant_lines(rows: list[dict[str, Any]]) -> Lines:
     lines: Lines = []
     for row in rows:
         lines.append((exact(f"{row['grant_id']}  {row['covers']}"), "bold"))
-        lines.append((exact(f"            {row['lasts']}, session {row['session']}, workspace {row['workspace']}, by {row['by']}, {row['since']}"), ""))
+        lines.append(
+            (exact(f"            {row['lasts']}, session {row['session']}, workspace {row['workspace']}, by {row['by']}, since {local(row['since'])}"), "")
+        )
         if row["uses"] is not None:
             spent = ", so it covers nothing more" if row["used"] >= row["uses"] else ""
             lines.append((f"            used {row['used']} of {row['uses']}{spent}", ""))
