@@ -16,6 +16,7 @@ from .printed_text import printed
 from .programs import BUILTINS, DECODERS, SHELLS
 from .running_options import commands_of, steps_of
 from .shell_words import ShellWord
+from .text_scan import kept
 from .unwrapping import SPECIAL, name_of, wrapper
 from .wrappers import WRAPPERS
 
@@ -99,6 +100,7 @@ def _run_by_options(state: AnalysisState, simple: ExpandedCommand, name: str) ->
     state.bounds.step(steps_of(name, simple.words[1:]))
     for text in commands_of(name, simple.words[1:]):
         state.aside(text, msgspec.structs.replace(simple, stdin=None, scene=simple.scene.outside()), name)
+        kept(state, text, simple)
 
 
 def _output(state: AnalysisState, simple: ExpandedCommand, name: str, powers: set[Power], written: list[str]) -> CommandOutput:

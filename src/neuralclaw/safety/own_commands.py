@@ -11,6 +11,8 @@ from .findings import Findings
 from .lazy_regex import lazy_pattern
 
 RULE = "self.command"
+REASON = "which no call may use: settings, permissions and answers are the person's"
+INSTEAD = "the person can run it in a terminal"
 OWN = "neuralclaw"
 TELLS = frozenset({"--version", "--help", "-h"})
 """Words with which it only tells something of itself."""
@@ -34,8 +36,7 @@ def judge(findings: Findings, line: CommandLine, sheet: FactSheet) -> None:
             continue
         if is_own(argv):
             _self(findings)
-            reason = f"{' '.join(command.argv[:3])} is the agent's own command line, which no call may use: settings, permissions and answers are the person's"
-            findings.forbid(RULE, reason, "the person can run it in a terminal")
+            findings.forbid(RULE, f"{' '.join(command.argv[:3])} is the agent's own command line, {REASON}", INSTEAD)
         elif _runs_code(argv):
             _self(findings)
             findings.ask(RULE, "it runs code that names the agent's own package")
@@ -44,6 +45,12 @@ def judge(findings: Findings, line: CommandLine, sheet: FactSheet) -> None:
 def _self(findings: Findings) -> None:
     findings.raise_risk(Risk.HIGH)
     findings.sinks.add(Sink.SELF)
+
+
+def begins_own(word: str, place: int) -> bool:
+    """Whether a command line of the agent may begin with the word of a text. Its name is also that of directories: it counts at the first place alone."""
+    name = basename(word)
+    return (not place and _names(word)) or name in RUNNERS or _PYTHON.fullmatch(name) is not None
 
 
 def is_own(argv: Sequence[str]) -> bool:

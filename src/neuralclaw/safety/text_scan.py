@@ -6,9 +6,10 @@ from itertools import chain
 
 import msgspec
 
-from . import blocks
+from . import blocks, own_commands
 from .analysis_state import MAX_BLOCKS, MAX_COMMANDS, AnalysisState, ExpandedCommand, named_places
 from .bounds import MAX_TEXT
+from .command_effects import CommandEffects
 from .command_line import BlockMatch, SimpleCommand
 from .interpreters import INTERPRETERS
 from .lazy_regex import lazy_pattern
@@ -23,7 +24,7 @@ ORDINARY = frozenset({"exit", "format", "init", "su"})
 _ANSI = lazy_pattern(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
 _QUOTES = lazy_pattern(r"\\\n|[\\'\"]")
 _EXPANSION = lazy_pattern(r"\$\{([^{}]*)\}|\$\w+|\$[@*]")
-_ENDS = lazy_pattern(r"[;&|\n()`]+")
+_ENDS = lazy_pattern(r"(?:[;&|\n()`]|\{(?=\s))+")
 _GAPS = lazy_pattern(r"[{}\[\],<]")
 _DEVICE = lazy_pattern(r">[>|&]?\s*(/[^\s;&|<>()`]+)")
 _FORK_BOMB = lazy_pattern(r"(?<![^\s(){};&|])([^\s(){};&|]{1,100}+)\s*+\(\s*+\)\s*+[{(][^})]*?\1\s*+\|\s*+\1\s*+&")
@@ -42,12 +43,27 @@ MAX_SAVED = 20
 
 
 def scan(state: AnalysisState, text: str, simple: ExpandedCommand) -> None:
-    """Find the blocks in a text that is not understood."""
+    """Find the blocks in a text that is not understood, and the places of keys and of the agent's own data that it names."""
     decoded = _ANSI.sub(lambda m: ansi_c(m.group(1)), text[:MAX_TEXT])
     bare = _QUOTES.sub("", decoded)
     for found in dict.fromkeys(chain(_calls(state, bare, simple), _texts(bare, simple))):
         if len(state.blocks) < MAX_BLOCKS and found not in state.blocks:
             state.block(msgspec.structs.replace(found, reason=f"it is not understood, and may run what its text names: {found.reason}"))
+    kept(state, bare, simple)
+
+
+def kept(state: AnalysisState, text: str, simple: ExpandedCommand) -> None:
+    """Take the places of keys and of the agent's own data that a text names for ones that are read, and the agent's own command line for what it is."""
+    for stretch in _stretches(text):
+        if len(state.commands) >= MAX_COMMANDS:
+            return
+        words = tuple(word.text for word in stretch)
+        if any(own_commands.is_own(words[place : place + MAX_WORDS]) for place, word in enumerate(words) if own_commands.begins_own(word, place)):
+            state.block(BlockMatch(own_commands.RULE, f"it may run the agent's own command line, {own_commands.REASON}", own_commands.INSTEAD))
+        found = CommandEffects(_call(state, "", [ShellWord(word) for word in ("", *dict.fromkeys(words))], simple))
+        found.name(links=False, code=True)
+        if found.wants:
+            state.commands.append(SimpleCommand(argv=words, only_reads=False, wants=tuple(dict.fromkeys(found.wants)), unresolved=True))
 
 
 def places(state: AnalysisState, text: str, simple: ExpandedCommand) -> None:
