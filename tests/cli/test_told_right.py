@@ -100,8 +100,8 @@ async def test_a_configuration_that_cannot_be_written_is_named_with_the_reason(c
 
 
 async def test_tools_and_verdicts_are_told_in_words(claw: Claw) -> None:
-    judged = await claw("tools", "call", "terminal", '{"command": "make foo"}', "--dry-run")
-    assert (judged.code, judged.out.splitlines()[0]) == (3, "Asks first. Risk MEDIUM, tier execute; it may execute."), judged
+    judged = await claw("tools", "call", "terminal", '{"command": "rm foo"}', "--dry-run")
+    assert (judged.code, judged.out.splitlines()[0]) == (3, "Asks first. Risk HIGH, tier read; it may delete and execute."), judged
     shown = await claw("tools", "show", "terminal")
     assert "  command (string, required): One command line" in shown.out
     assert "  timeout (number, optional, else 30): " in shown.out

@@ -137,7 +137,7 @@ async def test_a_single_call_takes_the_approvals_and_the_trust_that_the_command_
     async with agent(home) as a:
         assert (await a.do("tools.call", name="delete_file", arguments={"path": "a"}))["ok"] is False
         assert (await a.do("tools.call", name="delete_file", arguments={"path": "a"}, approvals="auto"))["ok"] is True
-        outside = {"name": "terminal", "arguments": {"command": "python3 -c 'print(1)'"}, "dry_run": True}
+        outside = {"name": "terminal", "arguments": {"command": "curl http://93.184.216.34"}, "dry_run": True}
         verdicts = [await a.do("tools.call", **outside, trust=trust) for trust in ("low", "high")]
         assert [(one["decision"], [rule["id"] for rule in one["rules"]]) for one in verdicts] == [("ask", ["tier.execute"]), ("allow", [])]
         with pytest.raises(UsageError, match=r"trust of tools\.call cannot be 'total'"):

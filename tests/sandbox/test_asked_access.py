@@ -93,7 +93,7 @@ async def test_a_yes_to_read_is_none_to_change(person: Person) -> None:
 @pytest.mark.parametrize(
     ("access", "reason"),
     [
-        ("read ~/.ssh/id", "is not there"),
+        ("read ~/.ssh/id", "keys and passwords"),
         ("read {home}/.ssh/id", "keys and passwords"),
         ("read {home}", "a whole home"),
         ("write {home}", "a whole home"),

@@ -96,7 +96,7 @@ async def test_a_row_makes_no_answer_wider_than_its_session_and_none_of_a_no(hom
 @pytest.mark.invariant("gate.folded")
 async def test_a_no_that_becomes_a_yes_in_the_file_lets_nothing_run(home: Path) -> None:
     ran = home.parent / "work" / "ran.txt"
-    async with agent(home, calls(call("terminal", command="frobnicate; touch ran.txt"))) as a:
+    async with agent(home, calls(call("terminal", command="rm old.txt; touch ran.txt"))) as a:
         asked = (await events(a, session="s", approvals="park")).one("approval.requested")
         await a.answer(asked.approval_id, "no")
     with by_hand(home) as c:
