@@ -102,6 +102,3 @@ COMMANDS = (
     ),
 )
 """Commands of which none is a plain reader."""
-
-ASKS = frozenset({"an empty variable within", "a brace expansion"})
-"""Spellings that are not understood: what is refused in plain words asks in these. They never run unasked."""
