@@ -15,7 +15,7 @@ from ..types.verdicts import RuleMatch, Verdict
 from .analysis import Analysis
 from .command_line import SimpleCommand
 from .findings import AUTO_RULES
-from .interpreters import INTERPRETERS
+from .interpreters import INTERPRETERS, unversioned
 from .paths import is_public, under
 
 LONGEST = 60
@@ -104,7 +104,7 @@ def _command(command: SimpleCommand, action: Action, places: Mapping[tuple[str, 
         said.append(f"{verb} {', '.join(hosts)}" if hosts else why)
     if command.critical:
         said.append(f"changes the system with {name}")
-    elif name in INTERPRETERS:
+    elif unversioned(name) in INTERPRETERS:
         said.append(_script(command))
     elif command.reason.endswith("what it does is not known"):
         said.append(f"runs {name}, which is not a program NeuralClaw knows")

@@ -79,8 +79,10 @@ def plain(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandOu
         _interpreter(state, simple, name)
         if simple.fed or simple.via[-1:] == ("xargs",):  # what it runs is, or may be, what standard input says
             state.understood = False
-        if simple.stdin is not None or simple.fed:
+        if simple.fed or (simple.stdin is not None and scripts.takes_stdin(name, call.args)):
             judged.act(Risk.HIGH, "a pipe leads into an interpreter", Power.EXECUTE)
+    elif simple.stdin is not None and (simple.stdin.fetched or simple.stdin.decoded) and scripts.runs_stdin(name, call.args):
+        state.block(blocks.block("block.download_run", what=name))
     elif name == "eval" and any(w.fetched or w.decoded for w in call.args):
         state.block(blocks.block("block.download_run", what=name))
     _run_by_options(state, simple, name)

@@ -10,7 +10,7 @@ import msgspec
 from ..types.datafile import by_name, read_data_file
 from ..types.risk import Power
 from .command_line import CommandLine, SimpleCommand
-from .interpreters import INTERPRETERS
+from .interpreters import INTERPRETERS, unversioned
 from .lazy_regex import lazy_pattern
 from .nameset import NonEmptyNames
 
@@ -87,7 +87,7 @@ def _ran(command: SimpleCommand) -> Iterator[str]:
         yield argv[0]
     if name in ("source", "."):
         yield from argv[1:2]
-    if name in INTERPRETERS or _versioned(name):
+    if unversioned(name) in INTERPRETERS:
         yield from _scripts(argv[1:])
     if "-m" in argv[1:-1]:
         yield from _module(argv[argv.index("-m") + 1])
@@ -96,11 +96,6 @@ def _ran(command: SimpleCommand) -> Iterator[str]:
         if row is not None and not (name == "git" and Power.NETWORK not in command.powers):
             places = [".", *_values(argv[1:], row.directory)]
             yield from (join(place, file) for place in places for file in row.files)
-
-
-def _versioned(name: str) -> bool:
-    """`python3.11` is `python3`."""
-    return name.rstrip("0123456789.") in INTERPRETERS
 
 
 def _scripts(args: Sequence[str]) -> Iterator[str]:

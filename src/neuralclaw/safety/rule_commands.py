@@ -8,7 +8,7 @@ from typing import Literal
 
 from ..types.risk import Power
 from .command_line import CommandLine, SimpleCommand
-from .interpreters import INTERPRETERS
+from .interpreters import INTERPRETERS, unversioned
 from .rule_words import SAME, names
 from .running_options import commands_of
 from .shell_words import ShellWord
@@ -47,7 +47,7 @@ def _all(line: CommandLine) -> Iterator[Sequence[str]]:
         program = command.argv[0].rsplit("/", 1)[-1] if command.argv else ""
         if program in aliases:
             yield [*aliases[program], *command.argv[1:]]
-        if program in INTERPRETERS and Power.EXECUTE in command.powers:
+        if unversioned(program) in INTERPRETERS and Power.EXECUTE in command.powers:
             yield from (WORD.findall(word) for word in _code(command.argv))
         if program == "alias":
             for name, equals, value in (word.partition("=") for word in command.argv[1:]):

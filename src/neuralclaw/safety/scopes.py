@@ -20,7 +20,7 @@ from .analysis import Analysis
 from .command_line import SimpleCommand
 from .command_rules import stray
 from .findings import AUTO_RULES
-from .interpreters import INTERPRETERS
+from .interpreters import INTERPRETERS, unversioned
 from .paths import in_data_home, is_system, person_home
 
 NOT_ALWAYS = frozenset({Power.DELETE, Power.NETWORK, Power.PRIVILEGE})
@@ -165,7 +165,7 @@ def _command(action: Action, policy: Policy, command: SimpleCommand, sheet: Fact
     program = sheet.programs.get(command.program)
     code = _code(command, sheet)
     script = code.get(command.script, "") if command.script else ""
-    if stray(command.program, action, policy, sheet) or (basename(command.program) in INTERPRETERS and not script):
+    if stray(command.program, action, policy, sheet) or (unversioned(basename(command.program)) in INTERPRETERS and not script):
         return None  # what it would run may be another program the next time
     if command.program in DOWNLOADS and not plain_download(command):
         return None  # it goes elsewhere than its address says, or sends something

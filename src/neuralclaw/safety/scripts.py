@@ -107,21 +107,64 @@ _BACKTICKS = lazy_pattern(r"`([^`]+)`")
 _TREES = lazy_pattern(r"(?:rmtree|rmSync|rm_rf|remove_tree|removedirs|rmdirSync)\s*(?:\(\s*)?([\"'])(.*?)\1")
 
 
+_STDIN = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
+_PYTHON = lazy_pattern(r"(?:python|pypy)[\d.]*")
+_SCRIPTING = {"perl": r"-\w*[eE]", "ruby": r"-\w*e", "php": "-r", "bash": r"-[A-Za-z]*c[A-Za-z]*", "python": r"-[A-Za-z]*c"}
+"""Options of some interpreters behind which code stands; those of the rest are `_CODE`."""
+_CODE = "-e|-c|--eval|-p|--print|-pe"
+_VALUED = frozenset("-I -O -o -r -C --import --init-file --loader --rcfile --require".split())
+"""Options with a value behind them, which is not the script; of shells also those with a plus, of Python two others."""
+READ_CODE = frozenset({"code", "pdb", "asyncio", "IPython", "bpython", "ptpython"})
+"""Modules of Python that run what standard input says."""
+
+
 def takes_stdin(name: str, args: tuple[ShellWord, ...]) -> bool:
-    """Whether an interpreter called like this reads its program from standard input."""
-    shell = name in SHELLS
+    """Whether an interpreter called like this may read its program from standard input: its words name no other one."""
+    family = "bash" if name in SHELLS else "python" if _PYTHON.fullmatch(name) else name
+    valued = {"-W", "-X"} if family == "python" else {*_VALUED, "+o", "+O"}
     skip = False
-    for word in args:
+    for place, word in enumerate(args):
         text = word.text
         if skip:
             skip = False
-        elif text in ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0") or (shell and re.fullmatch(r"-[a-z]*s[a-z]*", text)):
+        elif family in ("deno", "bun") and not place and text in ("run", "repl"):
+            continue
+        elif text in _STDIN or (family == "bash" and re.fullmatch(r"-[a-z]*s[a-z]*", text)):
             return True
-        elif (shell and text in ("-o", "-O", "+o", "+O", "--rcfile", "--init-file")) or (not shell and text in ("-W", "-X", "-I")):
+        elif family == "python" and text == "-m":
+            return args[place + 1 : place + 2] == () or args[place + 1].text.partition(".")[0] in READ_CODE
+        elif re.fullmatch(_SCRIPTING.get(family, _CODE), text):
+            return False
+        elif (family == "python" and re.fullmatch(r"-[A-Za-z]*i[A-Za-z]*", text)) or (
+            family not in ("bash", "python", "perl", "ruby") and text in ("-i", "-a")
+        ):
+            return True  # it goes on with standard input when the script has ended
+        elif text in valued:
             skip = True
-        elif text in CODE_FLAGS or (shell and re.fullmatch(r"-[a-z]*c[a-z]*", text)) or (not text.startswith("-") and text):
+        elif text and not text.startswith(("-", "+")):
             return False
     return True
+
+
+FROM_STDIN: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("awk", "gawk", "mawk", "nawk", "sed", "gsed"), ("-f", "--file")),
+    **dict.fromkeys(("make", "gmake"), ("-f", "--file", "--makefile")),
+    **dict.fromkeys(("gdb", "lldb"), ("-x", "-s", "--command", "--source")),
+    **dict.fromkeys(("vi", "vim", "nvim", "ex"), ("-s", "-S")),
+    **dict.fromkeys(("at", "batch", "ed", "bc", "xonsh"), ()),
+}
+"""Programs that are no interpreters by trade and run what a file says that one of these options names; with none, what standard input says."""
+
+
+def runs_stdin(name: str, args: tuple[ShellWord, ...]) -> bool:
+    """Whether a program that is no interpreter by trade runs what standard input says."""
+    options = FROM_STDIN.get(name)
+    if not options:
+        return options is not None
+    texts = [word.text for word in args]
+    behind = {after for option, after in pairwise(texts) if option in options}
+    joined = {text.removeprefix(option).removeprefix("=") for text in texts for option in options if text.startswith(option) and text != option}
+    return bool(_STDIN & (behind | joined))
 
 
 def code_of(name: str, args: tuple[ShellWord, ...]) -> list[ShellWord]:

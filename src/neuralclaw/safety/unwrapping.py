@@ -11,6 +11,7 @@ from . import blocks
 from .analysis_state import AnalysisState, ExpandedCommand, call_of, environment, positional, unresolved
 from .command_line import SimpleCommand
 from .expansion import CommandOutput, ShellScope
+from .interpreters import unversioned
 from .paths import directory_in
 from .programs import ACTS, BUILTINS, PRIVILEGED, SHELLS
 from .shell_words import ShellWord
@@ -74,11 +75,11 @@ def _suffixes(state: AnalysisState, simple: ExpandedCommand) -> None:
 
 
 def name_of(word: ShellWord) -> str:
-    """The program's name without its directory; a name with wildcards is taken for the most dangerous one that it fits."""
+    """The program's name without its directory, of an interpreter without its version; one with wildcards is taken for the most dangerous that it fits."""
     name = word.text.rsplit("/", 1)[-1]
     if word.glob:
         return next((bad for bad in blocks.NAMES if fnmatchcase(bad, name)), name)
-    return name
+    return unversioned(name)
 
 
 def _shell(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandOutput | None:

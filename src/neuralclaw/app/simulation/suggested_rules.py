@@ -9,7 +9,7 @@ import msgspec
 
 from ...errors import UsageError
 from ...safety.findings import ANSWERED, AUTO_RULES
-from ...safety.interpreters import INTERPRETERS
+from ...safety.interpreters import INTERPRETERS, unversioned
 from ...types.actions import Action
 from ...types.events import ApprovalRequested
 from ...types.grants import Scope
@@ -77,7 +77,7 @@ def _of_command(action: Action, verdict: Verdict, asked: ApprovalRequested) -> S
     held = words[0] in HELD_HOOKS
     if Power.NETWORK in verdict.powers and not held:
         return NETWORK
-    if asked.action.files or "/" in words[0] or words[0] in INTERPRETERS or (Power.EXECUTE in verdict.powers and not held):
+    if asked.action.files or "/" in words[0] or unversioned(words[0]) in INTERPRETERS or (Power.EXECUTE in verdict.powers and not held):
         return RUNS_CODE
     text = " ".join(words)
     rule = OwnerRule(id="", decision=Decision.ALLOW, command=text, exact=True, workspace=action.workspace, match=(text,))
