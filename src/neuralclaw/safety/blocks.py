@@ -55,11 +55,20 @@ class BlockedCall(msgspec.Struct, frozen=True, kw_only=True):
         return normal(absolute(word.text, self.cwd or "/"))
 
 
+class Wiper(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Programs that write a disk where one of `words` stands behind them, or where a device does and none of `unless`."""
+
+    names: NonEmptyNames
+    words: tuple[NonEmptyText, ...] = ()
+    unless: tuple[NonEmptyText, ...] = ()
+
+
 class Blocks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The file."""
 
     rules: tuple[BlockRule, ...]
     formatters: NameSet
+    wipers: tuple[Wiper, ...]
     privilege: NameSet
     power_off: NameSet
     systemd_off: NameSet
@@ -72,6 +81,7 @@ ROWS = by_name(FILE, TABLE, lambda row: (row.id,))
 
 FORMATTERS, PRIVILEGE, POWER_OFF = (frozenset(part.names) for part in (CONTENT.formatters, CONTENT.privilege, CONTENT.power_off))
 SYSTEMD_OFF, DEVICE_WRITERS = frozenset(CONTENT.systemd_off.names), frozenset(CONTENT.device_writers.names)
+WIPERS = {name: row for row in CONTENT.wipers for name in row.names}
 NAMES = (*CONTENT.privilege.names, *CONTENT.power_off.names, "rm", "dd", "mkfs", "chmod", "init", "telinit", *CONTENT.formatters.names)
 """Programs that a name with wildcards is compared with."""
 
@@ -91,6 +101,8 @@ def check(call: BlockedCall) -> Iterator[BlockMatch]:
         yield block("block.privilege", what=name)
     if name in FORMATTERS or name.startswith("mkfs"):
         yield block("block.format", what=name)
+    if (wiper := WIPERS.get(name)) is not None and _wipes(wiper, call):
+        yield block("block.format", what=name)
     if name in POWER_OFF:
         yield block("block.shutdown", what=name)
     found = CHECKS.get(name)
@@ -102,6 +114,22 @@ def check(call: BlockedCall) -> Iterator[BlockMatch]:
             if path is not None and is_device(path):
                 yield block("block.device", what=f"{name} {path}")
     yield from _everybody(call)
+
+
+def _wipes(row: Wiper, call: BlockedCall) -> bool:
+    texts = {word.text for word in call.args}
+    if row.words:
+        return not texts.isdisjoint(row.words)
+    return texts.isdisjoint(row.unless) and any(path is not None and is_device(path) for path in map(call.path, call.args))
+
+
+def _rsync(call: BlockedCall) -> Iterator[BlockMatch]:
+    """`--delete` takes away at the last place what the others do not have."""
+    operands = [word for word in call.args if not word.text.startswith("-")]
+    if operands and any(word.text.startswith("--del") for word in call.args):
+        path = call.path(operands[-1])
+        if path is not None and _is_root(path, call):
+            yield block("block.rm_roots", what=f"rsync --delete {operands[-1].shown}")
 
 
 def _everybody(call: BlockedCall) -> Iterator[BlockMatch]:
@@ -231,6 +259,7 @@ CHECKS: dict[str, Callable[[BlockedCall], Iterator[BlockMatch]]] = {
     "rm": _rm,
     "find": _find,
     "dd": _dd,
+    "rsync": _rsync,
     "shred": _shred,
     "init": _init,
     "telinit": _init,
@@ -239,7 +268,7 @@ CHECKS: dict[str, Callable[[BlockedCall], Iterator[BlockMatch]]] = {
 }
 
 
-CHECKED = frozenset({*NAMES, *CHECKS, *DEVICE_WRITERS, "mkdir", "mkfifo"})
+CHECKED = frozenset({*NAMES, *CHECKS, *WIPERS, *DEVICE_WRITERS, "mkdir", "mkfifo"})
 
 
 def is_checked(name: str) -> bool:

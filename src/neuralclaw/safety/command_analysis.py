@@ -1,6 +1,7 @@
 """Analyses a simple command without running it: wrappers come off, inner shell code is analysed, what remains is judged."""
 
-from itertools import takewhile
+import re
+from itertools import pairwise, takewhile
 
 import msgspec
 
@@ -83,6 +84,8 @@ def plain(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandOu
             judged.act(Risk.HIGH, "a pipe leads into an interpreter", Power.EXECUTE)
     elif simple.stdin is not None and (simple.stdin.fetched or simple.stdin.decoded) and scripts.runs_stdin(name, call.args):
         state.block(blocks.block("block.download_run", what=name))
+    elif name in ("at", "batch") and simple.stdin is not None and simple.stdin.output is not None:
+        state.parse(simple.stdin.output, msgspec.structs.replace(simple, stdin=None), name)
     elif name == "eval" and any(w.fetched or w.decoded for w in call.args):
         state.block(blocks.block("block.download_run", what=name))
     _run_by_options(state, simple, name)
@@ -125,8 +128,9 @@ def _output(state: AnalysisState, simple: ExpandedCommand, name: str, powers: se
 
 
 def _saved_as(simple: ExpandedCommand) -> list[str]:
-    """The names under which a download without `-o` is kept."""
-    names = [w.text.partition("?")[0].rstrip("/").rsplit("/", 1)[-1] for w in simple.words[1:] if "/" in w.text or "." in w.text]
+    """The names under which a download may be kept."""
+    behind = {after for option, after in pairwise(simple.words[1:]) if re.fullmatch(r"-\w*[oO]|--out\S*", option.text)}
+    names = [w.text.partition("?")[0].rstrip("/").rsplit("/", 1)[-1] for w in simple.words[1:] if "/" in w.text or "." in w.text or w in behind]
     return [absolute(n, simple.scene.cwd or "/") for n in names if n]
 
 
