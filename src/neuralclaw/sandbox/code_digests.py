@@ -94,7 +94,8 @@ def _is_code(path: str, fd: int, status: os.stat_result) -> bool:
 
 
 def check_code(files: Mapping[str, str]) -> None:
-    """Raises `PermissionDeniedError` where a file that will be run is another one than when it was judged."""
+    """Raises `PermissionDeniedError` where a file that will be run is another one than when it was judged, a moment ago. Whole trees, which take long to look
+    through, are compared when the call is judged after its answer, and not once more."""
     for path, judged in files.items():
-        if file_digest(path) != judged:
+        if not path.endswith("/") and file_digest(path) != judged:
             raise PermissionDeniedError(f"{path} was changed after it was judged; nothing was run", hint="call the same command again: it is judged anew")
