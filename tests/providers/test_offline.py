@@ -220,7 +220,7 @@ async def test_a_tool_that_is_not_available_is_named_before_anything_is_done() -
     answer = await ask("list . then fetch https://example.com", tools=TOOLS)
     assert answer.tool_calls == ()
     assert answer.failure is not None
-    assert "web_fetch is not available yet" in answer.failure.text
+    assert "web_fetch is not among the tools of this turn" in answer.failure.text
 
 
 @pytest.mark.parametrize(
