@@ -95,7 +95,7 @@ async def delivering(
     delivery = Delivery(store, clock, redaction, "post", post, limit)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(delivery.run, lease)
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             yield Delivering(store, delivery, clock, tasks)
         tasks.cancel_scope.cancel()
     await store.release(lease)
