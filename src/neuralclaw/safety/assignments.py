@@ -50,6 +50,9 @@ class Assignments:
         variables[name] = (old[0] + word.text, old[1] and word.known)
         if word.fetched or word.decoded:
             variables[name] = ("", False)
+            at.scene.given[name] = CommandOutput(None, word.fetched, word.decoded)
+        elif "+=" not in text_of(node)[: len(name) + 2]:
+            at.scene.given.pop(name, None)
         return name
 
     def _target(self, node: "Node", at: ExpandedCommand) -> str:

@@ -113,6 +113,10 @@ def check(call: BlockedCall) -> Iterator[BlockMatch]:
             path = call.path(word)
             if path is not None and is_device(path):
                 yield block("block.device", what=f"{name} {path}")
+            elif path == "/proc/sysrq-trigger":
+                yield block("block.shutdown", what=f"{name} {path}")
+    if name in ("dbus-send", "gdbus", "busctl") and any(re.search(r"\b(?:PowerOff|Reboot|Halt|KExec)\b", word.text) for word in call.args):
+        yield block("block.shutdown", what=name)
     yield from _everybody(call)
 
 
@@ -142,6 +146,10 @@ def _everybody(call: BlockedCall) -> Iterator[BlockMatch]:
     elif call.name in ("mkdir", "install", "mkfifo"):
         modes = [texts[i + 1] for i, t in enumerate(texts[:-1]) if t in ("-m", "--mode")]
         modes += [t.partition("=")[2] for t in texts if t.startswith("--m")] + [t[2:] for t in texts if re.match(r"-m.", t)]
+    elif call.name == "rsync":
+        modes = [t.partition("=")[2].lstrip("DF") for t in texts if t.startswith("--chmod=")]
+    elif call.name == "setfacl":
+        modes = ["777" for t in texts if re.search(r"(?:^|,)(?:d:)?o(?:ther)?:*:(?:rwx|7)(?:,|$)", t)]
     else:
         return
     if any(_is_777(mode) for mode in modes):
@@ -268,7 +276,7 @@ CHECKS: dict[str, Callable[[BlockedCall], Iterator[BlockMatch]]] = {
 }
 
 
-CHECKED = frozenset({*NAMES, *CHECKS, *WIPERS, *DEVICE_WRITERS, "mkdir", "mkfifo"})
+CHECKED = frozenset({*NAMES, *CHECKS, *WIPERS, *DEVICE_WRITERS, "mkdir", "mkfifo", "setfacl", "dbus-send", "gdbus", "busctl"})
 
 
 def is_checked(name: str) -> bool:

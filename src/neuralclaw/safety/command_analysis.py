@@ -84,6 +84,8 @@ def plain(state: AnalysisState, simple: ExpandedCommand, name: str) -> CommandOu
             judged.act(Risk.HIGH, "a pipe leads into an interpreter", Power.EXECUTE)
     elif simple.stdin is not None and (simple.stdin.fetched or simple.stdin.decoded) and scripts.runs_stdin(name, call.args):
         state.block(blocks.block("block.download_run", what=name))
+    elif simple.stdin is not None and scripts.runs_stdin(name, call.args) and name not in ("at", "batch"):
+        state.scanned = True
     elif name in ("at", "batch") and simple.stdin is not None and simple.stdin.output is not None:
         state.parse(simple.stdin.output, msgspec.structs.replace(simple, stdin=None), name)
     elif name == "eval" and any(w.fetched or w.decoded for w in call.args):
@@ -131,6 +133,9 @@ def _saved_as(simple: ExpandedCommand) -> list[str]:
     """The names under which a download may be kept."""
     behind = {after for option, after in pairwise(simple.words[1:]) if re.fullmatch(r"-\w*[oO]|--out\S*", option.text)}
     names = [w.text.partition("?")[0].rstrip("/").rsplit("/", 1)[-1] for w in simple.words[1:] if "/" in w.text or "." in w.text or w in behind]
+    joined = [found[1] for word in simple.words[1:] if (found := re.fullmatch(r"(?:-[A-Za-z#]*?[oO]|--out\S*?=)(.+)", word.text))]
+    places = [after.text for option, after in pairwise(simple.words[1:]) if option.text in ("-P", "--directory-prefix")]
+    names += [*joined, *(f"{place}/{name}" for place in places for name in names)]
     return [absolute(n, simple.scene.cwd or "/") for n in names if n]
 
 

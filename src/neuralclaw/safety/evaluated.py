@@ -187,6 +187,8 @@ def _named(state: AnalysisState, simple: ExpandedCommand, words: Sequence[ShellW
             assign(state, name, number=number)
             lasting(state, simple, name)
             simple.scene.variables[name] = ("", False)
+            if simple.stdin is not None and (simple.stdin.fetched or simple.stdin.decoded):
+                simple.scene.given[name] = simple.stdin
 
 
 def _options(words: Sequence[ShellWord], valued: str) -> tuple[dict[str, ShellWord], list[ShellWord]]:

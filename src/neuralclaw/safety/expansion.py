@@ -55,7 +55,7 @@ class CommandOutput(msgspec.Struct):
 class ShellScope:
     """What is known at a command: the directory (None: unknown) and variables (text, whether it is sure)."""
 
-    __slots__ = ("arguments", "cwd", "functions", "home", "patterns", "variables")
+    __slots__ = ("arguments", "cwd", "functions", "given", "home", "patterns", "variables")
 
     def __init__(self, cwd: str | None, home: str, variables: dict[str, tuple[str, bool]]) -> None:
         self.cwd, self.home, self.variables = cwd, home, variables
@@ -65,16 +65,20 @@ class ShellScope:
         """What `"$@"` stands for."""
         self.functions: frozenset[str] = frozenset()
         """Functions that are surely defined here."""
+        self.given: dict[str, CommandOutput] = {}
+        """Variables that hold what a download or a decoder gave."""
 
     def copy(self) -> "ShellScope":
         """What a subshell begins with."""
         made = ShellScope(self.cwd, self.home, dict(self.variables))
-        made.patterns, made.functions, made.arguments = dict(self.patterns), self.functions, self.arguments
+        made.patterns, made.functions, made.arguments, made.given = dict(self.patterns), self.functions, self.arguments, dict(self.given)
         return made
 
     def outside(self, *, variables: bool = True) -> "ShellScope":
         """The same for another program, which has none of the shell's functions; without `variables` it is not known which of these it has."""
-        return ShellScope(self.cwd, self.home, {name: (text, sure and variables) for name, (text, sure) in self.variables.items()})
+        made = ShellScope(self.cwd, self.home, {name: (text, sure and variables) for name, (text, sure) in self.variables.items()})
+        made.given = dict(self.given)
+        return made
 
     def tilde(self, head: str) -> str | None:
         """The directory that `~`, `~+` or `~name` stands for, or None. Where the home of another user is, `Facts` looks up."""
@@ -232,6 +236,8 @@ class Expander:
                 text, known = text.translate({ord(c): " " for c in scene.variables["IFS"][0]}), False
             piece = self._value(text, known)
             piece.wild = name in scene.patterns and not piece.known and scene.patterns[name] == piece.text
+            if (given := scene.given.get(name)) is not None:
+                piece.known, piece.fetched, piece.decoded = False, given.fetched, given.decoded
             return piece
         self._again("expansion", source)
         default = _DEFAULT.fullmatch(source)

@@ -100,9 +100,10 @@ DANGEROUS_BEGINNINGS = TABLE.dangerous_beginnings.names
 
 
 def variable_risk(name: str) -> Risk:
-    """LOW: cannot change what a program does beyond its looks; HIGH: decides which code runs."""
+    """LOW: cannot change what a program does beyond its looks; HIGH: decides which code runs. So may a name that no shell can set: bash takes functions from
+    variables such as `BASH_FUNC_ls%%`."""
     if name in SAFE_VARIABLES or name.startswith("LC_"):
         return Risk.LOW
-    if name in DANGEROUS_VARIABLES or name.startswith(DANGEROUS_BEGINNINGS):
+    if not (name.isidentifier() and name.isascii()) or name in DANGEROUS_VARIABLES or name.startswith(DANGEROUS_BEGINNINGS):
         return Risk.HIGH
     return Risk.MEDIUM

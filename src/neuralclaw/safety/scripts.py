@@ -1,6 +1,7 @@
 """Programs that carry a program of their own in their arguments: sed, awk, tar, interpreters."""
 
 import re
+import shlex
 from itertools import pairwise
 
 from ..types.risk import Power, Risk
@@ -103,6 +104,9 @@ CODE_FLAGS = frozenset({"-c", "-e", "-E", "--eval", "-p", "--print", "-r", "-m",
 _CALLS = lazy_pattern(
     r"(?:system|popen|run|call|Popen|check_output|check_call|exec\w{0,20}|spawn\w{0,20}|getoutput|passthru)\s*(?:\(\s*)?(?:\[\s*)?([\"'])(.*?)\1", re.DOTALL
 )
+_LISTS = lazy_pattern(r"\[((?:\s*(?:\"[^\"\]]*\"|'[^'\]]*')\s*,?){2,40})\]")
+_STRINGS = lazy_pattern(r"[\"']([^\"']*)[\"']")
+_CHMOD = lazy_pattern(r"chmod(?:Sync)?\b[^\n;]{0,200}?\b(?:0o?777|511)\b")
 _BACKTICKS = lazy_pattern(r"`([^`]+)`")
 _TREES = lazy_pattern(r"(?:rmtree|rmSync|rm_rf|remove_tree|removedirs|rmdirSync)\s*(?:\(\s*)?([\"'])(.*?)\1")
 
@@ -186,8 +190,10 @@ def program_of(args: tuple[ShellWord, ...]) -> tuple[ShellWord, ...]:
 def shell_calls(code: str) -> list[str]:
     """Command lines that program text hands to a shell, as far as they are in it as plain strings."""
     found = [m.group(2) for m in _CALLS.finditer(code)] + [m.group(1) for m in _BACKTICKS.finditer(code)]
+    found += [shlex.join(_STRINGS.findall(m.group(1))) for m in _LISTS.finditer(code)]
     return found + [f"rm -r '{m.group(2)}'" for m in _TREES.finditer(code)]
 
 
 def code_blocks(code: str) -> list[BlockMatch]:
-    return [block("block.fork_bomb")] if forks(code) else []
+    found = [block("block.fork_bomb")] if forks(code) else []
+    return [*found, block("block.chmod_777")] if _CHMOD.search(code) else found

@@ -42,7 +42,7 @@ def _wrapped(state: AnalysisState, simple: ExpandedCommand, name: str, found: In
         _suffixes(state, simple)
     for option in found.options:
         variable, equals, _ = option.text.partition("=")
-        if equals and variable.isidentifier():
+        if equals and not variable.startswith("-"):
             environment(state, simple, variable)
     rest = simple.words[found.start :]
     if not rest or name in REMOTE or name in PRIVILEGED or name in ACTS:
