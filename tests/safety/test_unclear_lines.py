@@ -61,6 +61,12 @@ HIDDEN = (
     ("python3 -c \"import os; os.chmod('a.txt', 0o777)\"", "block.chmod_777"),
     ("node -e \"require('fs').chmodSync('a.txt', 0o777)\"", "block.chmod_777"),
     ("setfacl -m o::rwx a.txt", "block.chmod_777"),
+    ("chmod $x 777 a.txt", "block.chmod_777"),
+    ("echo 'rm -rf sub' | tee a | sh", "block.rm_recursive"),
+    ("perl -e 'exec qw(rm -rf sub)'", "block.rm_recursive"),
+    ("ps axe", "path.secrets"),
+    ("ps ewww -p 1", "path.secrets"),
+    ("ps -eo args,environ", "path.secrets"),
     ("rsync --chmod=777 a.txt b", "block.chmod_777"),
     ("echo b | tee /proc/sysrq-trigger", "block.shutdown"),
     ("dbus-send --system --dest=org.freedesktop.login1 / org.freedesktop.login1.Manager.PowerOff", "block.shutdown"),
@@ -134,3 +140,13 @@ async def test_a_negated_reader_only_reads() -> None:
 async def test_a_variable_that_no_shell_can_set_decides_what_runs(line: str) -> None:
     verdict = await judge(line, facts=HELD)
     assert (verdict.decision, verdict.risk) == (Decision.ASK, Risk.HIGH)
+
+
+@pytest.mark.parametrize("line", ["cat /dev/sda", "head -c 10 /dev/mem", "who /srv/f", "last -f /srv/f", "findmnt -F /srv/f", "lspci -q"])
+async def test_devices_and_files_that_readers_open_by_an_option_are_asked_about(line: str) -> None:
+    assert (await judge(line)).decision is Decision.ASK
+
+
+@pytest.mark.parametrize("line", ["ps aux", "ps -ef", "ps -eo pid,cmd", "head -c 4 /dev/urandom", "who", "last -n 5", "findmnt -l", "lspci -nn"])
+async def test_the_same_readers_run_unasked_without_them(line: str) -> None:
+    assert (await judge(line)).decision is Decision.ALLOW

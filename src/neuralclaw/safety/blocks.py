@@ -140,7 +140,9 @@ def _everybody(call: BlockedCall) -> Iterator[BlockMatch]:
     """Modes that give everybody all rights, in `chmod` and in the `-m` of `mkdir` and `install`."""
     texts = [w.text for w in call.args]
     if call.name == "chmod":
-        modes = [t for t in texts if not t.startswith("-")][:1] + [
+        unknown = next((place for place, word in enumerate(call.args) if not word.text.startswith("-") and word.known), len(texts))
+        unsure = any(not word.known for word in call.args[:unknown])  # it may be no word at all
+        modes = [t for t in texts if t and not t.startswith("-")][: None if unsure else 1] + [
             t for t in texts if re.fullmatch(r"-[rwxXst]+", t) is None and t.startswith("-") and "," in t
         ]
     elif call.name in ("mkdir", "install", "mkfifo"):

@@ -124,7 +124,7 @@ def _output(state: AnalysisState, simple: ExpandedCommand, name: str, powers: se
     decoded = upstream.decoded or any(w.decoded for w in args) or (name in DECODERS and name != "echo")
     if name in ("echo", "printf"):
         return CommandOutput(printed(name, args), fetched, decoded)
-    if name == "cat" and not args:
+    if (name == "cat" and not args) or name == "tee":
         return CommandOutput(upstream.output, fetched, decoded)
     return CommandOutput("" if name in QUIET else None, fetched, decoded)
 

@@ -280,7 +280,10 @@ def _refused_places(findings: Findings, action: Action, policy: Policy, line: Co
 
 def _open(findings: Findings, fact: PathFact, action: Action, policy: Policy) -> None:
     """What a command's words name outside the workspace is asked about, and then shown to it where a sandbox hides it."""
-    if fact.inside or is_device(fact.resolved):
+    if fact.inside:
+        return
+    if is_device(fact.resolved):
+        findings.ask("path.outside", f"it reads the device {fact.resolved}", "a file in the workspace")
         return
     place = fact.resolved
     if any(char in place for char in "*?["):

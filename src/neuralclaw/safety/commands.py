@@ -118,6 +118,12 @@ def _options(found: CommandEffects, reader: Reader, given: GivenOptions) -> None
             found.act(Risk.MEDIUM, "its script may write files or run commands", Power.WRITE, Power.EXECUTE)
 
 
+def _shows_environments(args: tuple[ShellWord, ...]) -> bool:
+    """Whether `ps` prints the environment of processes: the letter `e` without a dash, or a column of that name."""
+    texts = [word.text for word in args]
+    return any((text.isalpha() and "e" in text) or "environ" in text or not word.known for text, word in zip(texts, args, strict=True))
+
+
 def _texts(found: CommandEffects, reader: Reader, given: GivenOptions) -> None:
     """Words that name no files."""
     args = found.call.args
@@ -126,6 +132,8 @@ def _texts(found: CommandEffects, reader: Reader, given: GivenOptions) -> None:
     elif reader.operands == "format" and not all(word.text.startswith("+") for word in given.operands):
         found.act(Risk.MEDIUM, "it changes the clock", Power.WRITE)
     unknown = any(not word.known for word in args)
+    if found.call.name == "ps" and _shows_environments(args):
+        found.read(ShellWord("/proc/1/environ"))
     if found.call.name == "printf":
         unknown = bool(args) and (not args[0].known or args[0].glob or "%n" in args[0].text)
     elif found.call.name not in TESTS and reader.prints:

@@ -105,6 +105,7 @@ _CALLS = lazy_pattern(
     r"(?:system|popen|run|call|Popen|check_output|check_call|exec\w{0,20}|spawn\w{0,20}|getoutput|passthru)\s*(?:\(\s*)?(?:\[\s*)?([\"'])(.*?)\1", re.DOTALL
 )
 _LISTS = lazy_pattern(r"\[((?:\s*(?:\"[^\"\]]*\"|'[^'\]]*')\s*,?){2,40})\]")
+_QUOTED_WORDS = lazy_pattern(r"\bqw\s*+[(\[{/<]([^)\]}/>]{1,200})")
 _STRINGS = lazy_pattern(r"[\"']([^\"']*)[\"']")
 _CHMOD = lazy_pattern(r"chmod(?:Sync)?\b[^\n;]{0,200}?\b(?:0o?777|511)\b")
 _BACKTICKS = lazy_pattern(r"`([^`]+)`")
@@ -190,6 +191,7 @@ def program_of(args: tuple[ShellWord, ...]) -> tuple[ShellWord, ...]:
 def shell_calls(code: str) -> list[str]:
     """Command lines that program text hands to a shell, as far as they are in it as plain strings."""
     found = [m.group(2) for m in _CALLS.finditer(code)] + [m.group(1) for m in _BACKTICKS.finditer(code)]
+    found += [m.group(1) for m in _QUOTED_WORDS.finditer(code)]
     found += [shlex.join(_STRINGS.findall(m.group(1))) for m in _LISTS.finditer(code)]
     return found + [f"rm -r '{m.group(2)}'" for m in _TREES.finditer(code)]
 
