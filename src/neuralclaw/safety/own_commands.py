@@ -47,10 +47,10 @@ def _self(findings: Findings) -> None:
     findings.sinks.add(Sink.SELF)
 
 
-def begins_own(word: str, place: int) -> bool:
+def begins_own(word: str, *, first: bool) -> bool:
     """Whether a command line of the agent may begin with the word of a text. Its name is also that of directories: it counts at the first place alone."""
     name = basename(word)
-    return (not place and _names(word)) or name in RUNNERS or _PYTHON.fullmatch(name) is not None
+    return (first and _names(word)) or name in RUNNERS or _PYTHON.fullmatch(name) is not None
 
 
 def is_own(argv: Sequence[str]) -> bool:

@@ -1,7 +1,7 @@
 """What is not understood is looked at as text: where it holds the words of a block, in whatever place and quotation, it falls under that block."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 
 import msgspec
@@ -24,6 +24,8 @@ ORDINARY = frozenset({"exit", "format", "init", "su"})
 _ANSI = lazy_pattern(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
 _QUOTES = lazy_pattern(r"\\\n|[\\'\"]")
 _EXPANSION = lazy_pattern(r"\$\{([^{}]*)\}|\$\w+|\$[@*]")
+_BLANK = lazy_pattern(r"\$(?:IFS\b|\{IFS[^{}]*\})(?:\$[0-9@*]|\$\{[0-9@*]\})*")
+"""What bash splits words at, with the empty arguments that end its name."""
 _ENDS = lazy_pattern(r"(?:[;&|\n()`]|\{(?=\s))+")
 _GAPS = lazy_pattern(r"[{}\[\],<]")
 _DEVICE = lazy_pattern(r">[>|&]?\s*(/[^\s;&|<>()`]+)")
@@ -45,7 +47,7 @@ MAX_SAVED = 20
 def scan(state: AnalysisState, text: str, simple: ExpandedCommand) -> None:
     """Find the blocks in a text that is not understood, and the places of keys and of the agent's own data that it names."""
     decoded = _ANSI.sub(lambda m: ansi_c(m.group(1)), text[:MAX_TEXT])
-    bare = _QUOTES.sub("", decoded)
+    bare = _BLANK.sub(" ", _QUOTES.sub("", decoded))
     for found in dict.fromkeys(chain(_calls(state, bare, simple), _texts(bare, simple))):
         if len(state.blocks) < MAX_BLOCKS and found not in state.blocks:
             state.block(msgspec.structs.replace(found, reason=f"it is not understood, and may run what its text names: {found.reason}"))
@@ -58,7 +60,11 @@ def kept(state: AnalysisState, text: str, simple: ExpandedCommand) -> None:
         if len(state.commands) >= MAX_COMMANDS:
             return
         words = tuple(word.text for word in stretch)
-        if any(own_commands.is_own(words[place : place + MAX_WORDS]) for place, word in enumerate(words) if own_commands.begins_own(word, place)):
+        if any(
+            own_commands.is_own(words[place : place + MAX_WORDS])
+            for place, word in enumerate(words)
+            if own_commands.begins_own(word, first=_begins(stretch, place))
+        ):
             state.block(BlockMatch(own_commands.RULE, f"it may run the agent's own command line, {own_commands.REASON}", own_commands.INSTEAD))
         found = CommandEffects(_call(state, "", [ShellWord(word) for word in ("", *dict.fromkeys(words))], simple))
         found.name(links=False, code=True)
@@ -83,6 +89,11 @@ def _stretches(text: str) -> Iterator[list[ShellWord]]:
             yield words
 
 
+def _begins(words: Sequence[ShellWord], place: int) -> bool:
+    """Whether a command may begin at this word: nothing stands before it but what may be empty."""
+    return all(word.text.startswith(("$", "{")) for word in words[:place])
+
+
 def _name(word: ShellWord) -> str:
     return re.split(r"[/=]", word.text)[-1].lower()
 
@@ -99,7 +110,7 @@ def _calls(state: AnalysisState, text: str, simple: ExpandedCommand) -> Iterator
     for words in stretches:
         for place, word in enumerate(words):
             name = _name(word)
-            if not blocks.is_checked(name) or (place and name in ORDINARY):
+            if not blocks.is_checked(name) or (name in ORDINARY and not _begins(words, place)):
                 continue
             named[name] = None
             count += 1
