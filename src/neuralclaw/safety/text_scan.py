@@ -59,11 +59,9 @@ def kept(state: AnalysisState, text: str, simple: ExpandedCommand) -> None:
     for stretch in _stretches(text):
         if len(state.commands) >= MAX_COMMANDS:
             return
-        words = tuple(word.text for word in stretch)
+        words, start = tuple(word.text for word in stretch), _last_start(stretch)
         if any(
-            own_commands.is_own(words[place : place + MAX_WORDS])
-            for place, word in enumerate(words)
-            if own_commands.begins_own(word, first=_begins(stretch, place))
+            own_commands.is_own(words[place : place + MAX_WORDS]) for place, word in enumerate(words) if own_commands.begins_own(word, first=place <= start)
         ):
             state.block(BlockMatch(own_commands.RULE, f"it may run the agent's own command line, {own_commands.REASON}", own_commands.INSTEAD))
         found = CommandEffects(_call(state, "", [ShellWord(word) for word in ("", *dict.fromkeys(words))], simple))
@@ -89,9 +87,9 @@ def _stretches(text: str) -> Iterator[list[ShellWord]]:
             yield words
 
 
-def _begins(words: Sequence[ShellWord], place: int) -> bool:
-    """Whether a command may begin at this word: nothing stands before it but what may be empty."""
-    return all(word.text.startswith(("$", "{")) for word in words[:place])
+def _last_start(words: Sequence[ShellWord]) -> int:
+    """The last place at which the command of these words may begin: nothing stands before it but what may be empty."""
+    return next((place for place, word in enumerate(words) if not word.text.startswith(("$", "{"))), len(words))
 
 
 def _name(word: ShellWord) -> str:
@@ -108,9 +106,10 @@ def _calls(state: AnalysisState, text: str, simple: ExpandedCommand) -> Iterator
     named: dict[str, None] = {}
     count = 0
     for words in stretches:
+        start = _last_start(words)
         for place, word in enumerate(words):
             name = _name(word)
-            if not blocks.is_checked(name) or (name in ORDINARY and not _begins(words, place)):
+            if not blocks.is_checked(name) or (name in ORDINARY and place > start):
                 continue
             named[name] = None
             count += 1
