@@ -31,8 +31,14 @@ def killed(home: Path) -> None:
 async def settle(home: Path) -> None:
     """Until nothing is left of the hook that killed its agent."""
     pid = (home.parent / "own" / "hook.pid").read_text().strip()
-    stat = Path(f"/proc/{pid}/stat")
-    await until(lambda: not stat.exists() or " Z " in stat.read_text())
+    await until(lambda: ended(Path(f"/proc/{pid}/stat")))
+
+
+def ended(stat: Path) -> bool:
+    try:
+        return " Z " in stat.read_text()
+    except (FileNotFoundError, ProcessLookupError):  # it may end while it is read
+        return True
 
 
 def replies(event: str) -> list[Any]:
