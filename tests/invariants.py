@@ -29,6 +29,7 @@ STANDING = {
     "hooks.recorded": "A recorded run of a hook counts only as written, for the same program, arguments and input; a result that no hook read is kept back.",
     "hooks.pinned": "Of a hook only the bytes run that the owner pinned, and no call changes them.",
     "journal.started-first": "An effect's `started` is durable before it runs.",
+    "journal.sync-failed": "After a failed sync no barrier holds until all was written anew.",
     "journal.finished-once": "A finished effect never runs twice.",
     "journal.unfinished-asked": "An unfinished `once` is asked about.",
     "journal.labels-kept": "What came from outside marks every later entry of its session but the owner's own words.",

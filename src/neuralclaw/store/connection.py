@@ -134,6 +134,7 @@ def open_writer(home: str, patience: float) -> sqlite3.Connection:
     c = connect(database(home), "?mode=rw", patience)
     c.text_factory = stored_text
     try:
+        c.execute("PRAGMA wal_autocheckpoint = 0")  # `write_ahead_log` does it
         version: int = c.execute("PRAGMA user_version").fetchone()[0]
         if version > VERSION:
             raise StoreError(
@@ -144,6 +145,7 @@ def open_writer(home: str, patience: float) -> sqlite3.Connection:
         if version < VERSION:
             _upgrade(c, home, patience)
         c.execute("PRAGMA synchronous = NORMAL")
+        c.execute("PRAGMA journal_size_limit = 0")  # the log's size says how much of it is in use
         c.execute("PRAGMA secure_delete = ON")  # what is erased is overwritten
     except BaseException:
         c.close()

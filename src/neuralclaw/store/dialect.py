@@ -102,3 +102,8 @@ def empty_log(c: sqlite3.Connection, milliseconds: int) -> bool:
         return not any(busy for busy, _, _ in c.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
     finally:
         wait_for_locks(c, 0)
+
+
+def shorten_log(c: sqlite3.Connection) -> None:
+    """Bring what no reader needs of the write-ahead log into the database. Raises `sqlite3.Error`."""
+    c.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()

@@ -10,6 +10,7 @@ import weakref
 
 from ..types.records import Lease
 from .tables import Needs, Tables
+from .write_ahead_log import MARKER
 from .writer import Job
 
 
@@ -65,7 +66,7 @@ class Presence:
     def _sweep(self) -> None:
         """Remove the files of dead processes, so that they do not pile up."""
         for name in os.listdir(locks(self._home)):  # noqa: PTH208
-            if name != "upgrade" and not alive(self._home, name):
+            if name != "upgrade" and not name.startswith(MARKER) and not alive(self._home, name):
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(os.path.join(locks(self._home), name))  # noqa: PTH108, PTH118
 

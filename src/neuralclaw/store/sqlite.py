@@ -37,6 +37,7 @@ from .tables import Tables
 from .upkeep import Erase, Rebuild
 from .values import check_position, check_query, check_text
 from .verify import mends_of, verify
+from .write_ahead_log import WriteAheadLog
 from .writer import Barrier, Job, Writer
 
 T = TypeVar("T")
@@ -63,7 +64,10 @@ class SqliteStore:
         self._memory = MemoryTables(self._readers, self._codec)
         self._changes = Changes(self._readers, self._codec)
         self._presence = written[0] if written is not None else None
-        self._writer = Writer(Tables(written[1], patience, derived), home, self._changes.written) if written is not None else None
+        self._writer = None
+        if written is not None:
+            log = WriteAheadLog(written[1], home, patience)
+            self._writer = Writer(Tables(written[1], patience, derived), log, home, self._changes.written)
         self.failed_tables: dict[str, str] = {}
         """Tables of capabilities that could not be folded from their entries when this store was opened or rebuilt, and why."""
         self._leases: set[str] = set()

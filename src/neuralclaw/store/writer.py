@@ -17,6 +17,7 @@ from . import dialect
 from .anchor import Anchorage
 from .connection import database, is_refusal, store_error
 from .tables import Needs, Tables
+from .write_ahead_log import WriteAheadLog, is_sync_failure
 
 _log = logging.getLogger(__name__)
 
@@ -69,8 +70,8 @@ class Writer:
     `written` is called on the event loop with the entries of each transaction, before their callers go on.
     """
 
-    def __init__(self, tables: Tables, home: str, written: Callable[[Sequence[Entry]], None]) -> None:
-        self._tables = tables
+    def __init__(self, tables: Tables, log: WriteAheadLog, home: str, written: Callable[[Sequence[Entry]], None]) -> None:
+        self._tables, self._wal = tables, log
         self.anchorage: Anchorage | None = None
         """What is told of all that is on the disk; set before anything is written."""
         self._home, self._written = home, written
@@ -117,6 +118,8 @@ class Writer:
                 batch = self._next()
                 stop = bool(batch) and isinstance(batch[0], _Stop)
                 outcomes, entries = self._batch(batch)
+                if stop and self._wal.failed:  # once more: nobody comes after this one
+                    outcomes, entries = self._batch(batch)
                 erases = bool(batch) and batch[0].empties_wal
                 if erases or self._erased_in_wal:
                     self._empty_wal(_WAL_PATIENCE if erases else 0)
@@ -132,6 +135,7 @@ class Writer:
             if outcomes:
                 self._deliver(outcomes, entries)
             if not stop:
+                self._wal.checkpoint()
                 self._anchor()
 
     def _anchor(self, *, closing: bool = False) -> None:
@@ -209,13 +213,11 @@ class Writer:
 
     def _empty_wal(self, patience: int) -> None:
         """What was erased is gone from the WAL too, at once or as soon as no reader needs it; the erasure itself stands."""
-        self._erased_in_wal = True
-        try:
-            self._erased_in_wal = not dialect.empty_log(self._tables.connection, patience)
-        except sqlite3.Error as error:
-            _log.warning("what was erased could not be removed from the write-ahead log yet: %s", error)
+        self._erased_in_wal = not self._wal.empty(patience)
 
     def _failed(self, batch: list[Job], error: sqlite3.Error) -> list[JobOutcome]:
+        if is_sync_failure(error):
+            self._wal.sync_failed(error)
         if self._unsynced is not None:
             self._unsynced = time.monotonic() + _SYNC_AGAIN
         return [(job.future, None, store_error(error, self._home)) for job in batch]
@@ -235,7 +237,7 @@ class Writer:
 
     def _clean(self, batch: list[Job]) -> bool:
         """Whether only barriers wait and nothing was written, here or by another process, since the last one."""
-        if self._unsynced is not None or not all(type(job) in (Barrier, _Stop) for job in batch):
+        if self._wal.failed or self._unsynced is not None or not all(type(job) in (Barrier, _Stop) for job in batch):
             return False
         if batch and type(batch[0]) is _Stop:
             return True
@@ -246,6 +248,9 @@ class Writer:
         needs = Needs()
         for job in batch:
             job.needs(needs)
+        anew = sync and self._wal.failed
+        if anew:
+            self._wal.write_anew()
         if sync:  # stands before BEGIN: inside a transaction it would be ignored
             dialect.sync_commits(tables.connection, sync=True)
         try:
@@ -264,6 +269,8 @@ class Writer:
             if sync:
                 tables.roll_back_if_open()
                 dialect.sync_commits(tables.connection, sync=False)
+        if anew:
+            self._wal.written_anew()
         if sync:
             self._unsynced, self._synced_version = None, tables.version
             if self.anchorage is not None:
