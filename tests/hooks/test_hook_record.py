@@ -94,8 +94,8 @@ async def test_a_pass_of_what_the_hook_was_before_lets_no_call_run(home: Path, v
 
 async def test_a_result_that_is_kept_back_is_not_read_with_read_result(home: Path) -> None:
     (home.parent / "work").mkdir()
-    (home.parent / "work" / "a.txt").write_text("a line\n" * 2000 + "the number is 4711\n")
-    finds = script(home, "finds.sh", "#!/bin/sh\nif grep -q 4711; then echo holds a number >&2; exit 2; fi\n")
+    (home.parent / "work" / "a.txt").write_text("a line\n" * 2000 + "the number is zq-4711-xv\n")
+    finds = script(home, "finds.sh", "#!/bin/sh\nif grep -q zq-4711-xv; then echo holds a number >&2; exit 2; fi\n")
     settings(home, hook("after_tool", finds, tools=["read_file"]))
     options: dict[str, Any] = {"settings": {"agent.max_tool_result_chars": 2000}}
     again = [calls(call("read_result", call_id="c1", offset=offset)) for offset in (0, 13_000)]
@@ -103,8 +103,8 @@ async def test_a_result_that_is_kept_back_is_not_read_with_read_result(home: Pat
         seen = await events(a)
         rows = await a.do("sessions.show", session=seen.of("turn.finished")[0].session)
     assert "holds a number" in seen.of("tool.finished")[0].content
-    assert "4711" not in json.dumps(rows)
-    assert "4711" not in "".join(event.content for event in seen.of("tool.finished"))
+    assert "zq-4711-xv" not in json.dumps(rows)
+    assert "zq-4711-xv" not in "".join(event.content for event in seen.of("tool.finished"))
 
 
 @pytest.mark.invariant("hooks.recorded")
@@ -112,7 +112,7 @@ async def test_a_turn_that_is_cancelled_while_a_hook_reads_a_result_keeps_it_bac
     started = home.parent / "own" / "started"
     waits = script(home, "waits.sh", f"#!/bin/sh\ntouch {started}\nexec sleep 60\n")
     settings(home, hook("after_tool", waits, timeout=60))
-    async with agent(home, calls(call("write_file", "c1", path="a.txt", content="it is 4711")), "done") as a:
+    async with agent(home, calls(call("write_file", "c1", path="a.txt", content="it is zq-4711-xv")), "done") as a:
 
         async def cancels() -> None:
             await until(started.exists)

@@ -163,20 +163,20 @@ async def test_of_two_hooks_the_one_that_blocks_decides(home: Path) -> None:
 
 async def test_a_hook_after_a_tool_keeps_its_result_back(home: Path) -> None:
     (home.parent / "work").mkdir(exist_ok=True)
-    (home.parent / "work" / "a.txt").write_text("the number is 4711")
+    (home.parent / "work" / "a.txt").write_text("the number is zq-4711-xv")
     settings(home, hook("after_tool", refuses(home, "holds a number"), tools=["read_file"]))
     async with agent(home, calls(call("read_file", path="a.txt")), "done") as a:
         seen = await events(a)
         rows = await a.do("sessions.show", session=seen.of("turn.finished")[0].session)
     assert "holds a number" in seen.of("tool.finished")[0].content
-    assert "4711" not in json.dumps(rows)
+    assert "zq-4711-xv" not in json.dumps(rows)
 
 
 async def test_a_hook_after_a_turn_keeps_the_answer_back(home: Path) -> None:
     settings(home, hook("after_turn", refuses(home)))
-    async with agent(home, "it is 4711") as a:
+    async with agent(home, "it is zq-4711-xv") as a:
         end = (await events(a)).of("turn.finished")[0]
-    assert (end.status, "4711" in end.text, "not today" in end.text) == ("denied", False, True)
+    assert (end.status, "zq-4711-xv" in end.text, "not today" in end.text) == ("denied", False, True)
 
 
 async def test_a_hook_has_a_clean_environment_and_no_secret(home: Path) -> None:

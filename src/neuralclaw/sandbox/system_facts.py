@@ -20,6 +20,7 @@ from .nolinks import opener
 from .path_facts import SHOWN_BYTES, PathFacts, content_of, kind_of
 from .program_lookup import beneath, find_program
 from .repositories import opened_by_git, run_by_git
+from .wildcards import is_wild
 
 Resolver = Callable[[str], Awaitable[Sequence[str]]]
 """Host to addresses, in the order of the answer; an unknown host has none."""
@@ -38,6 +39,8 @@ class DocumentTexts(Protocol):
 
 
 _DOCUMENT_BYTES = 5_000_000
+_FEW = 12
+"""Programs and paths that are looked up on the event loop at most."""
 _SCRATCH = ("/tmp", "/var/tmp", "/dev/shm")
 LOOKUP_SECONDS = 10.0
 NAT64_NAME = "ipv4only.arpa"
@@ -75,7 +78,10 @@ class SystemFacts:
             wants.paths or wants.programs or wants.scripts or wants.ran or wants.named or wants.trees or wants.committed
         ):  # in one go: each one costs a change of threads
             in_command = any(touch.kind == "command" for touch in action.spec.touches)
-            sheet = await run_sync(self._disk, action.workspace, wants, in_command)
+            if is_short(wants, action.workspace):
+                sheet = self._disk(action.workspace, wants, in_command)
+            else:
+                sheet = await run_sync(self._disk, action.workspace, wants, in_command)
             sheet = msgspec.structs.replace(sheet, paths=tuple([await self._with_text(fact) for fact in sheet.paths]))
         begun = time.monotonic()
         addresses = await self._addresses(wants.hosts)
@@ -149,6 +155,27 @@ async def resolve(host: str) -> Sequence[str]:
         except (OSError, UnicodeError):
             return ()
     return [str(address[0]) for *_, address in answers]
+
+
+def is_short(wants: Wants, workspace: str) -> bool:
+    """Whether looking it up takes less time than a change of threads: a few programs, and a few paths in the workspace without wildcards, of which none is a
+    long file that is digested because it would be changed or run. What lies elsewhere may be a network mount that does not answer."""
+    digested = (*wants.scripts, *wants.ran, *wants.named, *(want.path for want in wants.paths if want.op not in ("read", "list")))
+    places = (*digested, *wants.repositories, *(want.path for want in wants.paths))
+    if wants.trees or wants.committed or len(places) + len(wants.programs) > _FEW:
+        return False
+    cwd = wants.cwd or workspace
+    if any(is_wild(place) or not beneath(os.path.normpath(os.path.join(cwd, place)), workspace) for place in places):
+        return False
+    return all(_size(os.path.join(cwd, place)) <= SHOWN_BYTES for place in digested)
+
+
+def _size(path: str) -> int:
+    """Bytes of what is there, 0 for nothing."""
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
 
 
 def _document(real: str) -> bytes | None:
