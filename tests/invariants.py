@@ -50,12 +50,11 @@ STANDING = {
     "flow.links-of-others": "After private data was read, an address that the model composed is not fetched unasked.",
     "flow.look-ups": "The host of a call that is refused, or that asks with private data or content from outside in play, is not looked up.",
     "flow.values-ask": "A value that reading mode took from outside is sent, and decides where something is sent, only with the owner's word.",
+    "budget.never-passed": "The sum of settled and reserved cost never passes a cap, over all processes of a home.",
+    "budget.no-price-refused": "With a cap of money and no known price the model is refused.",
     "sessions.one-turn": "One turn at a time per session.",
     "sessions.no-delay": "A slow session or subscriber never delays another.",
 }
 
 # What is not available yet: the sentence, and the work it comes with.
-LATER = {
-    "budget.never-passed": ("The sum of settled and reserved cost never passes a cap, over all processes of a home.", "budgets"),
-    "budget.no-price-refused": ("With a cap and no known price the model is refused.", "budgets"),
-}
+LATER: dict[str, tuple[str, str]] = {}

@@ -30,6 +30,7 @@ NeuralClawError
 ├── UsageError                   exit 2: an argument or option that cannot be used; nothing was recorded
 ├── ConfigError                  exit 78
 ├── BudgetError
+│   └── CapReached               the reservation of a model call does not fit under a cap
 └── StoreError                   exit 1 (`newer` versions and unusable homes: 78)
     └── LeaseLost                another process holds the session now
 """
@@ -178,7 +179,15 @@ class ConfigError(NeuralClawError):
 
 
 class BudgetError(NeuralClawError):
-    pass
+    """A model call that might cost more than a cap leaves. It was not made."""
+
+
+class CapReached(BudgetError):
+    """The reservation of a call does not fit under a cap: `cap` is the setting, `limit` its value, `spent` what is settled and reserved, in its unit."""
+
+    def __init__(self, cap: str, limit: float, spent: float) -> None:
+        super().__init__(f"{cap} is {limit:g}, and {spent:.6g} is spent or reserved")
+        self.cap, self.limit, self.spent = cap, limit, spent
 
 
 class StoreError(NeuralClawError):

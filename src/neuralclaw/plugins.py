@@ -19,6 +19,13 @@ PARTS = {
     "provider.plain_tools": "neuralclaw.providers.plain_tools.wrapper:PlainTools",
     "provider.direct": "neuralclaw.providers.direct_call:DirectProvider",
     "provider.offline": "neuralclaw.providers.offline:OfflineProvider",
+    "provider.metered": "neuralclaw.providers.metered:MeteredProvider",
+    "provider.accounted": "neuralclaw.providers.metered:AccountedProvider",
+    "budget.account": "neuralclaw.app.budget.turn_account:account_of",
+    "budget.check": "neuralclaw.app.budget.turn_account:check_priced",
+    "budget.report": "neuralclaw.app.budget.cost_report:cost_report",
+    "budget.lines": "neuralclaw.app.budget.cost_report:cost_lines",
+    "budget.caps": "neuralclaw.app.budget.turn_account:caps_of",
     "provider.retry": "neuralclaw.providers.retry:RetryProvider",
     "provider.retry_policy": "neuralclaw.providers.retry:RetryPolicy",
     "provider.resolve": "neuralclaw.providers.known_services:resolve",
@@ -178,6 +185,9 @@ CAPABILITIES: dict[str, BuiltInCapability] = {
         "sandbox",
         ("build",),
         "the image of the container sandbox",
+    ),
+    "cost": BuiltInCapability(
+        "neuralclaw.app.budget.budget_capability:BUDGET", {"cost": "Tokens and money by day, session and model."}, verbs=("cost",), parts=frozenset()
     ),
     "audit": BuiltInCapability(
         "neuralclaw.app.record.audit_capability:AUDIT",

@@ -66,6 +66,7 @@ CASES: dict[str, Case | str] = {
     "models list": Case(),
     "models show": Case(("offline",), {"model": "offline"}),
     "models try": "calls models: its own tests compare it",
+    "cost": Case(),
     "grants list": Case(),
     "grants add": CHANGES,
     "grants revoke": CHANGES,

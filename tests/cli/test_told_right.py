@@ -82,13 +82,6 @@ async def test_a_setting_of_the_environment_that_is_out_of_range_is_told_the_ran
     assert "quotes" not in ran.err
 
 
-async def test_a_check_of_the_configuration_says_that_no_turn_can_begin(claw: Claw) -> None:
-    claw.home.mkdir(exist_ok=True)
-    (claw.home / "config.yaml").write_text("budget: {turn_usd: 1}\n")
-    ran = await claw("config", "check")
-    assert (ran.code, "no turn can begin" in ran.err, "nothing was run" in ran.err) == (78, True, False), ran
-
-
 async def test_a_configuration_that_cannot_be_written_is_named_with_the_reason(claw: Claw) -> None:
     claw.home.mkdir(exist_ok=True)
     (claw.home / "config.yaml").write_text(ASK)

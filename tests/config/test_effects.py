@@ -56,6 +56,8 @@ SHOWN = {
     "agent.environment_snapshot",
     "agent.project_instructions",
     "agent.max_sessions",
+    *(f"budget.{name}" for name in ("turn_usd", "session_usd", "day_usd", "turn_tokens")),
+    "scheduler.timezone",
     *(f"llm.{name}" for name in ("default_provider", "default_model", "fallback")),
     *(f"llm.retry.{name}" for name in ("attempts", "min_seconds", "max_seconds")),
     *(f"llm.providers.*.{name}" for name in ("api", "base_url", "api_key")),

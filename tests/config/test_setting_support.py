@@ -41,7 +41,7 @@ def words_read() -> set[str]:
 
 
 def test_every_key_has_exactly_one_status_and_no_status_stands_for_a_key_that_is_gone() -> None:
-    assert {setting_support.status(key) for key in LEAVES} == {"read", "refused", "notice"}
+    assert {setting_support.status(key) for key in LEAVES} == {"read", "notice"}
     known = set(keys(Settings))
     assert [key for key in setting_support.KEPT if key not in known] == []
 
@@ -49,19 +49,6 @@ def test_every_key_has_exactly_one_status_and_no_status_stands_for_a_key_that_is
 def test_every_key_that_counts_as_read_is_read_outside_the_settings() -> None:
     read = words_read()
     assert [key for key in LEAVES if setting_support.status(key) == "read" and key.rpartition(".")[2].partition("[")[0] not in read] == []
-
-
-@pytest.mark.parametrize("key", ["turn_usd", "session_usd", "day_usd", "turn_tokens"])
-async def test_a_cap_that_is_not_kept_stops_every_start_and_names_its_place(home: Path, tmp_path: Path, key: str) -> None:
-    (home / "config.yaml").write_text(f"agent: {{name: x}}\nbudget:\n  {key}: 1\n")
-    with pytest.raises(ConfigError, match=rf"config\.yaml:3: budget\.{key} is 1, and this version cannot keep that cap yet; nothing was run"):
-        async with Agent.open(home=home, workspace=tmp_path, environ={}):
-            pass
-    async with Agent.open(home=home, workspace=tmp_path, environ={}, thinks=False) as agent:
-        with pytest.raises(ConfigError, match=rf"budget\.{key}"):
-            await agent.do("config.check")
-        assert (await agent.do("config.show"))[f"budget.{key}"] == {"value": 1, "origin": "config.yaml:3"}
-        assert await agent.do("sessions.list") == []
 
 
 NOTICED: list[tuple[str, Any, str]] = [
@@ -85,8 +72,8 @@ async def test_a_setting_whose_part_is_not_there_yet_is_named_once(home: Path, t
 
 
 def test_several_are_one_notice_with_their_places(home: Path) -> None:
-    (notice,) = loaded(home, "memory:\n  results: 9\nscheduler: {timezone: Europe/Berlin}\n").notices
-    assert notice.endswith(f"memory.results ({home}/config.yaml:2), scheduler.timezone ({home}/config.yaml:3)")
+    (notice,) = loaded(home, "memory:\n  results: 9\nscheduler: {max_concurrent_tasks: 1}\n").notices
+    assert notice.endswith(f"memory.results ({home}/config.yaml:2), scheduler.max_concurrent_tasks ({home}/config.yaml:3)")
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,7 @@ async def test_what_is_said_twice_or_is_no_section_is_refused(home: Path, option
     [
         ({"llm": {"max_token": 5}}, "unknown key llm.max_token; did you mean llm.max_tokens"),
         ({"tools": {"terminal": {"shell": "loose"}}}, "tools.terminal.shell"),
-        ({"budget": {"turn_usd": 1.0}}, "budget.turn_usd is 1, and this version cannot keep that cap yet"),
+        ({"budget": {"turn_usd": -1.0}}, "budget.turn_usd: expected a number of at least 0"),
         ({"approvals": {"expire_days": -1}}, "approvals.expire_days"),
     ],
 )

@@ -48,6 +48,11 @@ def repeated(state: TurnState, call: CallState, limits: Limits) -> LimitHit:
     return _hit("repeats", state, what, "agent.max_repeated_calls allows more", go_on='Say what to do differently, or "go on"')
 
 
+def over_budget(state: TurnState, cap: str, remedy: str) -> LimitHit:
+    """The next model call might cost more than a cap leaves. `cap` names it, with what is spent."""
+    return _hit("budget", state, f"{cap}: the next model call might cost more than is left", remedy)
+
+
 def out_of_time(state: TurnState, limits: Limits) -> LimitHit:
     return _hit("time", state, f"the limit of {limits.seconds:g} s for a turn", "--timeout SECONDS or agent.max_turn_timeout_seconds raises the limit")
 

@@ -10,7 +10,7 @@ from ..ports import Store
 from ..types.entries import Draft, Entry
 from ..types.events import Durable
 from ..types.labels import AGENT, Labels, join
-from ..types.records import Lease, OutboxItem, StoredResult
+from ..types.records import Lease, OutboxItem, SettledReservation, StoredResult
 from .context import Conversation
 from .redaction import Searched, redacted
 from .state import TurnState
@@ -42,7 +42,7 @@ class Journal:
         self,
         *bodies: Durable,
         labels: Labels | None = None,
-        rows: Sequence[OutboxItem | StoredResult] = (),
+        rows: Sequence[OutboxItem | StoredResult | SettledReservation] = (),
         blobs: Sequence[bytes] = (),
         turn: int | None = None,
     ) -> None:

@@ -6,7 +6,7 @@ from functools import partial
 import anyio
 import msgspec
 
-from ..errors import LLMError, NeuralClawError, StoreError
+from ..errors import BudgetError, LLMError, NeuralClawError, StoreError
 from ..foreign_code import reason_with_place, run_foreign
 from ..types.content import MAX_NESTING, nested_too_deeply
 from ..types.cut_texts import cutting_by
@@ -14,6 +14,7 @@ from ..types.entries import blob_digest
 from ..types.events import Debug, Durable, ErrorEvent, ErrorInfo, Message, Nudge, Passing, RetryEvent, StatusEvent, TextDelta, TurnStatus
 from ..types.labels import AGENT, Labels, join
 from ..types.messages import Failure, Finished, ModelReply, Notice, ReasoningPart, Request, Retrying, TextPart, ToolCall, Usage
+from ..types.records import SettledReservation
 from ..types.signals import Parked
 from . import call_hooks, circuit_breakers
 from .claim_evidence import find_unbacked
@@ -122,6 +123,10 @@ async def think(turn: Turn) -> None:
         if reply.failure.detail:
             turn.show(Debug(text=turn.equipment.redaction.redact(reply.failure.detail)))
         failure = reply.failure
+        if failure.kind == BudgetError.__name__:
+            turn.partial.clear()
+            await turn.record.journal.append(circuit_breakers.over_budget(turn.record.state, failure.text, failure.hint))
+            return
         error = ErrorEvent(kind=failure.kind, text=failure.text, hint=failure.hint or next_step(turn, failure), failed_calls=failure.failed_calls)
         if reply.failure.answered:
             await record_reply(turn, reply, error)
@@ -154,7 +159,8 @@ async def record_reply(turn: Turn, reply: ModelReply, *after: Durable) -> None:
         environment=blob_digest(environment) if environment else "",
     )
     turn.partial.clear()
-    await turn.record.journal.append(message, *after, labels=labels_of_call(turn), blobs=[environment] if environment else [])
+    rows = [SettledReservation(one) for one in reply.reservations]
+    await turn.record.journal.append(message, *after, labels=labels_of_call(turn), rows=rows, blobs=[environment] if environment else [])
 
 
 def labels_of_call(turn: Turn) -> Labels:

@@ -38,7 +38,6 @@ class ConfigVerbs:
         """Whether a turn can begin under this configuration. Raises `ConfigError` that names every problem with file, line and key."""
         loaded = self.loaded()
         loaded.check_sections()
-        config.refuse_caps(loaded, "no turn can begin")
         await refuse_unconfined(loaded, lambda: sandbox_of(loaded))
         return {"ok": True, "file": loaded.file, "notices": [*loaded.notices, *await _of_hooks(loaded)]}
 

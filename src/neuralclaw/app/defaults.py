@@ -14,6 +14,7 @@ from .option_checks import (
     checked_text,
     checked_who,
     count,
+    dollars,
     known_only,
     mode_of,
     name_of,
@@ -97,6 +98,8 @@ def turn_options(defaults: TurnOptions, asked: Mapping[str, Any]) -> TurnOptions
         changed["trust"] = trust_of(given["trust"])
     if "approvals" in given:
         changed["approvals"] = mode_of(given["approvals"])
+    if "max_budget_usd" in given:
+        changed["budget_usd"] = dollars("max_budget_usd", given["max_budget_usd"])
     if "tools" in given:
         changed["tools"] = tool_names(given["tools"])
     return msgspec.structs.replace(defaults, **changed, limits=msgspec.structs.replace(defaults.limits, **_limits(given)))
@@ -108,6 +111,8 @@ def start_options(start: StartOptions, asked: Mapping[str, Any]) -> StartOptions
     given = {name: value for name, value in asked.items() if value is not None}
     if "approvals" in given:
         start = msgspec.structs.replace(start, approvals=mode_of(given["approvals"]))
+    if "max_budget_usd" in given:
+        start = msgspec.structs.replace(start, budget_usd=dollars("max_budget_usd", given["max_budget_usd"]))
     return msgspec.structs.replace(start, **_limits(given))
 
 

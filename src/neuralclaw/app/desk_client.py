@@ -64,8 +64,6 @@ async def opened_desk(**given: Unpack[OpeningOptions]) -> AsyncIterator[tuple[Ho
     checked_options(options)
     environ, approver = options.get("environ"), options.get("approver")
     loaded = load_settings(options.get("home"), process_environment.environ if environ is None else environ, options.get("settings"))
-    if options.get("thinks", True):
-        config.refuse_caps(loaded)
     toolbox = Toolbox(given=options.get("tools", ()), builtin=options.get("builtin"))
     defaults = defaults_of(loaded, options)
     home = await Home.open(loaded, provider=options.get("provider"), tools=toolbox, readonly=options.get("readonly", False))

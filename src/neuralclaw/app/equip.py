@@ -1,15 +1,16 @@
 """Equips a turn: one function makes what a run works with, for its session and options; and the options themselves are filled in."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 
 import msgspec
 
-from .. import lookups
+from .. import config, lookups
 from ..agent.equipment import Equipment, StartRecord
 from ..agent.sources import TurnSource, read_sources
 from ..capability import Place, TurnContext
 from ..plugins import load
+from ..ports import Provider
 from ..types.entries import blob_digest
 from ..types.events import TurnStarted
 from ..types.labels import NONE, Labels
@@ -41,9 +42,13 @@ async def equip(home: Home, session: str, number: int, options: TurnOptions, beg
     still_there(options.workspace, session)
     model = await home.models.chosen(options.model)
     info = model.info
+    charged = await charging(home, session, number, options)
+    if charged is not None and home.models.given:
+        model = msgspec.structs.replace(model, provider=load("provider.metered")(model.provider))
     turn = TurnContext(session=session, turn=number, options=options, window=info.context)
     if options.purpose == "reading":
-        model = msgspec.structs.replace(model, provider=await home.capability_parts.wrap(turn, model.provider))
+        wrapped = await home.capability_parts.wrap(turn, model.provider)
+        model = msgspec.structs.replace(model, provider=wrapped if charged is None else charged(wrapped))
         equipment: Equipment = load("reading.equipment")(model, home.gate, home.redactor, turn, home.policy_text, home.digests)
         return equipment
     tools = await home.turn_tools(turn)
@@ -54,7 +59,7 @@ async def equip(home: Home, session: str, number: int, options: TurnOptions, beg
     prompt = await (_new_prompt(home, turn, tools, told=info.language) if begun is None else _recorded_prompt(home, turn, tools, begun))
     provider = model.provider if options.model == DIRECT else await home.capability_parts.wrap(turn, model.provider)
     return Equipment(
-        model=msgspec.structs.replace(model, provider=provider),
+        model=msgspec.structs.replace(model, provider=provider if charged is None else charged(provider)),
         foreign_provider=home.models.given or provider is not model.provider,
         tools=prompt.tools,
         gate=home.gate,
@@ -65,6 +70,20 @@ async def equip(home: Home, session: str, number: int, options: TurnOptions, beg
         hooks=home.hooks,
         start=_start_record(home, prompt) if begun is None else StartRecord(),
     )
+
+
+async def charging(home: Home, session: str, number: int, options: TurnOptions) -> Callable[[Provider], Provider] | None:
+    """What charges the calls of a provider to the caps of a turn; None where the turn has none. Raises `ConfigError` for a model without a price."""
+    if not capped(home, options):
+        return None
+    load("budget.check")(load("budget.caps")(home.loaded, options), home.models.infos(options.model))
+    account = await load("budget.account")(home.store, home.clock, home.loaded, session, number, options)
+    return lambda provider: load("provider.accounted")(provider, account)
+
+
+def capped(home: Home, options: TurnOptions) -> bool:
+    """Whether anything caps what the turn may cost."""
+    return options.budget_usd is not None or home.loaded.settings.budget != config.BudgetSection()
 
 
 def sources(home: Home, turn: TurnContext, place: Place) -> Sequence[TurnSource]:
@@ -129,4 +148,6 @@ async def resolve(home: Home, defaults: TurnOptions, session: str, options: Turn
         there = await home.turn_tools(TurnContext(session=session, options=options))
         options = msgspec.structs.replace(options, tools=tools_of(options.tools, there))
     await home.models.chosen(model)
+    if capped(home, options):
+        load("budget.check")(load("budget.caps")(home.loaded, options), home.models.infos(model))
     return options

@@ -10,7 +10,6 @@ import anyio.to_thread
 import msgspec
 
 from ..capability import DoctorCheck
-from ..config import refuse_caps
 from ..errors import ConfigError
 from ..plugins import load
 from ..secrets.spellings import unfit
@@ -56,10 +55,6 @@ def python() -> DoctorCheck:
 
 def config(home: Home) -> DoctorCheck:
     notices = "".join(f"; {notice}" for notice in home.loaded.notices)
-    try:
-        refuse_caps(home.loaded, "no turn can begin")
-    except ConfigError as error:
-        return check("config", False, error.text, fix=error.hint)
     return check("config", True, (home.loaded.file or "defaults, no file") + notices)
 
 

@@ -17,7 +17,7 @@ from ..types.risk import Trust
 
 SESSION_ID = re.compile(r"(?=.*[A-Za-z0-9])[A-Za-z0-9._-]{1,64}")
 RESERVED = (HOME, CALLS)
-TURN_OPTIONS = ("model", "trust", "approvals", "max_iterations", "timeout", "tools", "refusals")
+TURN_OPTIONS = ("model", "trust", "approvals", "max_iterations", "timeout", "max_budget_usd", "tools", "refusals")
 """What a turn can be asked to run under, by name."""
 LONGEST = 31_536_000
 """The longest running time of a turn, in seconds: a year."""
@@ -134,6 +134,13 @@ def seconds(name: str, value: object) -> float:
     """A time in seconds: a finite number above 0."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= LONGEST:
         raise refused(name, value, f"a number of seconds above 0 and at most {LONGEST:,}")
+    return float(value)
+
+
+def dollars(name: str, value: object) -> float:
+    """An amount in USD: a finite number above 0."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
+        raise refused(name, value, "an amount in USD above 0")
     return float(value)
 
 

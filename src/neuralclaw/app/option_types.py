@@ -100,6 +100,8 @@ class _LimitOptions(TypedDict, total=False):
     """Model calls at most."""
     timeout: float | None
     """Running time in seconds at most; waiting for people is not counted."""
+    max_budget_usd: float | None
+    """What a turn may cost at most, in USD; of this and `budget.turn_usd` the lower one holds."""
 
 
 class _TurnChoices(TypedDict, total=False):

@@ -11,7 +11,7 @@ from ..config import process_environment
 from ..config.describe import keys
 from ..errors import UsageError
 from .approver import checked_approver
-from .option_checks import count, refused, seconds
+from .option_checks import count, dollars, refused, seconds
 from .option_types import AgentOptions, OpeningOptions, only_known
 from .settings_loading import load_settings
 
@@ -20,7 +20,8 @@ TWOFOLD = ("tools", "approvals")
 """Sections whose name is an option of its own: there only a mapping stands for the section."""
 LISTS = ("hooks",)
 """Settings of the first level that are lists."""
-LIMITS = {"max_iterations": ("agent", "max_iterations_per_turn"), "timeout": ("agent", "max_turn_timeout_seconds")}
+LIMITS = {"max_iterations": ("agent", "max_iterations_per_turn"), "timeout": ("agent", "max_turn_timeout_seconds"), "max_budget_usd": ("budget", "turn_usd")}
+_CHECKS = {"max_iterations": count, "timeout": seconds, "max_budget_usd": dollars}
 """Options of a turn that an agent takes as the default of its turns, and the settings that they stand for."""
 
 
@@ -36,7 +37,7 @@ def opened_with(options: OpeningOptions) -> OpeningOptions:
     for name, value in options.items():
         if name in LIMITS and value is not None:
             section, key = LIMITS[name]
-            given[name] = {f"{section}.{key}": count(name, value) if name == "max_iterations" else seconds(name, value)}
+            given[name] = {f"{section}.{key}": _CHECKS[name](name, value)}
         elif isinstance(value, Mapping) and (name in SECTIONS or name in extra) and name not in LISTS:
             given[name] = {f"{name}.{key}": inner for key, inner in value.items()}
         elif name in LISTS and isinstance(value, list | tuple):

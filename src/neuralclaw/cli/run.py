@@ -34,7 +34,7 @@ from .parsing import Command, choice, clean, count, directory, input_bytes, name
 from .piped_input import attached, attachment, readable
 from .stdin_users import user_for
 
-_LATER = ("--soul", "--personality", "--fork", "--schema", "--max-budget-usd")
+_LATER = ("--soul", "--personality", "--fork", "--schema")
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
@@ -57,6 +57,7 @@ def _options(parser: argparse.ArgumentParser) -> None:
     add("--trust", type=choice(*TRUST), metavar="|".join(TRUST))
     add("--max-iterations", type=count, metavar="N", help="model calls at most")
     add("--timeout", type=positive, metavar="SECONDS", help="running time at most")
+    add("--max-budget-usd", type=positive, metavar="X", help="what the turn may cost at most, in USD")
     add("--image", action="append", default=[], metavar="FILE", help="a picture that belongs to the task (may be given several times)")
     add("--tools", type=names, metavar="NAME,NAME", help="only these tools are offered and may be called")
     add("--refusals", type=choice("count", "ignore"), metavar="count|ignore", help="whether a refused call decides the exit code (else: count)")
@@ -180,7 +181,7 @@ async def _converse(client: DeskClient, args: argparse.Namespace, session: str |
 
 
 def _options_given(args: argparse.Namespace) -> dict[str, Any]:
-    options = {"max_iterations": args.max_iterations, "timeout": args.timeout, "tools": args.tools, "refusals": args.refusals}
+    options = {name: getattr(args, name) for name in ("max_iterations", "timeout", "max_budget_usd", "tools", "refusals")}
     return {name: value for name, value in options.items() if value is not None}
 
 

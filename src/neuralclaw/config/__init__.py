@@ -9,13 +9,13 @@ from .load import LoadedSettings, SettingsRequest, SettingValue, defaults_beside
 from .model_choice import choose_model
 from .secretvalues import secret_values
 from .sections import Extensions, LeftOut, with_sections
-from .setting_support import refuse_caps
-from .settings import Settings
+from .settings import BudgetSection, Settings
 from .tool_names import BUILT_IN_TOOLS
 from .translate import absolute, limits, policy
 
 __all__ = [
     "BUILT_IN_TOOLS",
+    "BudgetSection",
     "Extensions",
     "LeftOut",
     "LoadedSettings",
@@ -33,7 +33,6 @@ __all__ = [
     "load",
     "policy",
     "process_environment",
-    "refuse_caps",
     "schema",
     "secret_values",
     "section_alone",

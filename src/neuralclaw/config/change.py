@@ -16,8 +16,7 @@ from .sections import ExtensionsOf, TreeReading, no_extensions
 from .semantics import check
 from .services import service_problems
 from .setting_support import changed as changed_settings
-from .setting_support import no_effect_yet, status
-from .settings import Settings
+from .setting_support import no_effect_yet
 from .settings_fitter import ABSENT
 from .yamldoc import read_yaml
 
@@ -135,8 +134,6 @@ def notices(path: list[str], value: Any, file: str, effective: Callable[[], Load
     if isinstance(value, str) and "${" not in value and (is_secret(plain) or like_a_key(value)):
         name = "_".join(path[-2:]).upper().replace("-", "_").replace(".", "_")
         found.append(f"{file} now contains a key as plain text. Better: {name}=… in .env beside it, and neuralclaw config set {key} '${{{name}}}'")
-    if value is not None and path[0] in Settings.__struct_fields__ and status(plain) == "refused":
-        found.append(f"This version cannot keep {plain} yet: run and chat refuse to start while it is set.")
     try:
         loaded = effective()
     except ConfigError as error:

@@ -1,4 +1,4 @@
-"""What becomes of each setting in this version: it is read, refused where it cannot be kept, or noticed where its part is not available yet.
+"""What becomes of each setting in this version: it is read, or noticed where its part is not available yet.
 
 One table, so that no setting is accepted and ignored. A key is written here as `describe.keys` spells it, or by the section that holds it.
 """
@@ -8,11 +8,10 @@ from typing import Any, Literal
 
 import msgspec
 
-from ..errors import ConfigError
 from .load import LoadedSettings, flat
 from .settings import Settings
 
-SettingStatus = Literal["read", "refused", "notice"]
+SettingStatus = Literal["read", "notice"]
 
 KEPT: dict[str, SettingStatus] = {
     "agent": "read",
@@ -29,10 +28,11 @@ KEPT: dict[str, SettingStatus] = {
     "tools.terminal": "read",
     "tools.filesystem": "read",
     "safety": "read",
-    "budget": "refused",
+    "budget": "read",
     "mcp": "notice",
     "telegram": "notice",
     "scheduler": "notice",
+    "scheduler.timezone": "read",
     "logging": "read",
     "prompts": "notice",
     "approvals": "read",
@@ -55,13 +55,6 @@ def status(key: str) -> SettingStatus:
             raise KeyError(key)
         part = part.rpartition(".")[0]
     return KEPT[part]
-
-
-def refuse_caps(loaded: LoadedSettings, kept: str = "nothing was run") -> None:
-    """Raise `ConfigError` for a cap that is set and that this version cannot keep: a turn that it should stop must not begin. `kept` says what that means."""
-    found = [f"{loaded.place(key)}: {key} is {value:g}, and this version cannot keep that cap yet" for key, value in changed(loaded.settings, "refused")]
-    if found:
-        raise ConfigError(f"{'; '.join(found)}; {kept}", hint="Take it out to run without a cap. What only reads works: sessions, audit, approvals, config.")
 
 
 def unkept(loaded: LoadedSettings) -> str:

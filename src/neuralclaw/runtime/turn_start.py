@@ -50,6 +50,8 @@ def with_start(options: TurnOptions, start: StartOptions, *, resumed: bool) -> T
         limits = msgspec.structs.replace(limits, seconds=start.seconds)
     if start.iterations is not None:
         limits = msgspec.structs.replace(limits, iterations=start.iterations)
+    if start.budget_usd is not None:
+        options = msgspec.structs.replace(options, budget_usd=start.budget_usd)
     return msgspec.structs.replace(options, approvals=approvals, origin=origin, limits=limits)
 
 

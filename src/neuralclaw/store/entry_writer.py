@@ -19,13 +19,17 @@ from ..types.records import (
     OutboxItem,
     OutboxState,
     PutRecord,
+    Reservation,
     SetAside,
+    SettledReservation,
+    SpentReservation,
     StateRow,
     StoredResult,
     TurnAttempt,
 )
 from .projections import project
 from .record_store import check_record, encoded
+from .reservations import add_reservation, check_reservation
 from .state_changes import SealedResult, StateChanges, changes_of, encode_changes, place_of_result, sealed_digest
 from .tables import Needs, Progress, Tables
 from .values import check_number
@@ -214,6 +218,8 @@ class Append(Job):
                 raise StoreError(f"{type(row).__name__} is nothing that can be written beside entries; nothing of it was recorded")
             if isinstance(row, DeliveryAttempt) and row.item not in tables.outbox:
                 raise StoreError(f"there is nothing to deliver under the number {row.item}; nothing was changed")
+            if isinstance(row, Reservation):
+                check_reservation(tables, row)
             if isinstance(row, TurnAttempt) and self._lease is None:
                 raise StoreError("a start of a turn is counted under its lease; nothing was changed")
 
@@ -239,6 +245,8 @@ class Append(Job):
             case DeliveryAttempt():
                 state: OutboxState = "delivered" if not row.error else "failed" if row.retry_at is None else "pending"
                 tables.put_attempt(row.item, state, row.error, int((row.retry_at or 0) * 1_000_000), int(self._now() * 1_000_000))
+            case Reservation() | SpentReservation() | SettledReservation():
+                add_reservation(tables, self._session, row, int(self._now() * 1_000_000))
             case PutRecord():
                 tables.put_record(row.space, row.key, encoded(row), int(self._now() * 1_000_000))
             case StoredResult():

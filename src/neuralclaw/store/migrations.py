@@ -157,10 +157,31 @@ _FIFTH = (
     "INSERT INTO meta (name, value) VALUES ('stated', (SELECT coalesce(max(record), 0) FROM entries))",
     "UPDATE progress SET by_schema = 5",
 )
+_RESERVATIONS = """CREATE {}TABLE reservations (
+        id TEXT PRIMARY KEY, session TEXT NOT NULL, root_session TEXT NOT NULL, root_turn INTEGER NOT NULL, time INTEGER NOT NULL, usd REAL NOT NULL,
+        tokens INTEGER NOT NULL, state TEXT NOT NULL) STRICT, WITHOUT ROWID"""
+_SIXTH = (
+    # `state`: open (the call runs, or its process died), spent (its cost is known and not on record), child (on record in another session).
+    _RESERVATIONS.format(""),
+    "CREATE INDEX reservations_root ON reservations (root_session, root_turn)",
+    "CREATE INDEX reservations_time ON reservations (time) WHERE state <> 'child'",
+    "DROP INDEX usage_session",
+    "CREATE INDEX usage_turn ON usage (session, turn)",
+    "CREATE INDEX usage_time ON usage (time, usd)",
+    "UPDATE progress SET by_schema = 6",
+)
+
+
+def _sixth(c: sqlite3.Connection) -> None:
+    """What model calls may cost is reserved; what a turn, a session and a day have cost is found by an index."""
+    for statement in _SIXTH:
+        c.execute(statement)
+
+
 _IN_PLACE_OF_THIRD = """CREATE TEMP VIEW sessions AS SELECT s.session, s.origin, s.workspace, s.title, s.model, s.parent, s.soul, s.created, s.aside,
     max(s.created, coalesce(p.updated, 0)) AS front FROM main.sessions s LEFT JOIN main.progress p ON p.session = s.session"""
 
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first, _second, _third, _fourth, _fifth)
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first, _second, _third, _fourth, _fifth, _sixth)
 VERSION = len(MIGRATIONS)
 
 
@@ -170,7 +191,9 @@ def stand_in(c: sqlite3.Connection) -> None:
     if 0 < version < VERSION:
         c.execute("PRAGMA temp_store = MEMORY")
         older = (*(_IN_PLACE_OF_SECOND if version < 2 else ()), *((_IN_PLACE_OF_THIRD,) if version < 4 else ()))
-        for statement in (*older, _STATE_CHANGES.format("TEMP ")):
+        if version < 5:
+            older = (*older, _STATE_CHANGES.format("TEMP "))
+        for statement in (*older, _RESERVATIONS.format("TEMP ")):
             c.execute(statement)
 
 

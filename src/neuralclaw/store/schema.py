@@ -19,6 +19,7 @@ COLUMNS = {
     "inbound_keys": "key, session, entry",
     "outbox": "session, record, channel, address, text",
     "records": "space, key, value, version, updated",
+    "reservations": "id, session, root_session, root_turn, time, usd, tokens, state",
 }
 """The order in which a row of each table is added."""
 TABLES = frozenset({*COLUMNS, "meta", "derived_tables"})
@@ -40,6 +41,7 @@ STATE_TABLES = {
     "outbox": ("id",),
     "results": ("session", "call_id"),
     "blobs": ("digest",),
+    "reservations": ("id",),
 }
 """The tables beside the derived ones that `rows` reads, with their keys."""
 BULKY = frozenset({"results", "blobs"})

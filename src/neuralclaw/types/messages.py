@@ -182,6 +182,8 @@ class ModelReply(msgspec.Struct, frozen=True, kw_only=True):
     state: ReasoningState | None = None
     usage: Usage = Usage()
     failure: Failure | None = None
+    reservations: tuple[str, ...] = ()
+    """Those of its cost, which are settled when the reply is recorded."""
 
 
 class TextPart(msgspec.Struct, frozen=True, tag="text"):

@@ -60,6 +60,8 @@ class StartOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Running time at most, in place of the recorded limit."""
     iterations: int | None = None
     """Model calls at most, in place of the recorded limit."""
+    budget_usd: float | None = None
+    """What the turn may cost at most, in place of the recorded cap."""
     one_turn: bool = False
     """Nobody stays to see more than one turn: messages that wait behind it are left to who follows them, or recovers the home."""
 

@@ -1,7 +1,7 @@
 """Commands that are promised and not available yet: one table for the command line and for `agent.do`. Nothing is imported here, for a quick start."""
 
 NOUNS = (
-    *("cost", "backup", "restore", "memory", "mcp", "schedule"),
+    *("backup", "restore", "memory", "mcp", "schedule"),
     *("tasks", "plan", "souls", "agents", "prompts", "serve"),
 )
 VERBS = {"sessions": ("search", "rename", "fork", "export", "import", "delete", "replay")}

@@ -164,7 +164,47 @@ class PutRecord(msgspec.Struct, frozen=True):
     expect: int | None = None
 
 
-StateRow = NewSession | OutboxItem | PutRecord | StoredResult | DeliveryAttempt | TurnAttempt | SetAside
+class Caps(msgspec.Struct, frozen=True, kw_only=True):
+    """What may be spent; None: no cap. `day` is from when to when a day lasts, in epoch microseconds."""
+
+    turn_usd: float | None = None
+    session_usd: float | None = None
+    day_usd: float | None = None
+    turn_tokens: int | None = None
+    day: tuple[int, int] = (0, 0)
+
+    @property
+    def money(self) -> bool:
+        """Whether any of them is one of money."""
+        return self.turn_usd is not None or self.session_usd is not None or self.day_usd is not None
+
+
+class Reservation(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model call may cost at most, in `usd` and tokens. It counts for `root`, the session and turn that the call works for. An append with one that
+    does not fit under `caps` beside what is settled and reserved there raises `CapReached`."""
+
+    id: str
+    root: tuple[str, int]
+    usd: float
+    tokens: int
+    caps: Caps
+
+
+class SpentReservation(msgspec.Struct, frozen=True):
+    """What the call of a reservation has cost. It stands in for the reservation until a reply with the same cost is on record."""
+
+    id: str
+    usd: float
+    tokens: int
+
+
+class SettledReservation(msgspec.Struct, frozen=True):
+    """The reply of the call is on record with its cost, in the same append. What a session spent for another one still counts for that one's turn."""
+
+    id: str
+
+
+StateRow = NewSession | OutboxItem | PutRecord | StoredResult | DeliveryAttempt | TurnAttempt | SetAside | Reservation | SpentReservation | SettledReservation
 """What may be written beside entries, in their transaction: changes of state that is derived from no entry."""
 
 

@@ -18,6 +18,7 @@ from ...errors import ConfigError
 from ...plugins import load
 from ...ports import Clock, Net, Provider
 from ...safety.gate import PolicyGate
+from ...types.messages import ModelInfo
 from .local_ollama import LocalOllama
 from .service_models import ServiceModels, has_model
 
@@ -67,6 +68,11 @@ class ModelResolver:
             max_tokens=llm.max_tokens,
             timeout=llm.timeout_seconds,
         )
+
+    def infos(self, model: str) -> dict[str, ModelInfo]:
+        """What is known of that model and of those behind it that are asked when it is out, by full name. Raises `ConfigError`."""
+        provider, name = self._find(model)
+        return {model: provider.info(name)} | {full: other.info(known) for other, known, full in self._fallback(model)}
 
     def provider(self, model: str) -> Provider:
         """The provider of that model (`P:M`) alone, without those behind it. Raises `ConfigError`."""
@@ -268,7 +274,7 @@ class ModelResolver:
         grant = self._gate.standing_grant(hosts=[found.host])
         policy = load("provider.retry_policy")(attempts=settings.retry.attempts, min_seconds=settings.retry.min_seconds, max_seconds=settings.retry.max_seconds)
         spoken = load(f"provider.{found.api}")(self._net, grant, found)
-        return load("provider.plain_tools")(load("provider.retry")(spoken, self._clock, policy)), found.default_model
+        return load("provider.plain_tools")(load("provider.retry")(load("provider.metered")(spoken), self._clock, policy)), found.default_model
 
     def _local(self, path: str) -> tuple[Provider, str]:
         """The model file of that path, else the first one configured. Raises `ConfigError` where it cannot run here."""

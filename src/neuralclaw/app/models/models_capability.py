@@ -5,6 +5,7 @@ from typing import Any
 
 from ... import config
 from ...capability import Capability, Verb
+from ...errors import ConfigError
 from ...plugins import load
 from ..capability_context import BuiltInContext
 from ..trials.task import ReportProgress
@@ -51,7 +52,8 @@ async def try_models(
     `progress` is told the value so far. Real calls are made, and paid. Raises `ConfigError` for a model that cannot be asked, `LLMError` where none
     of them answers.
     """
-    config.refuse_caps(context.loaded)
+    if context.loaded.settings.budget != config.BudgetSection():
+        raise ConfigError("models try works in homes of its own, where no cap of budget holds; no model was asked", hint="take the caps out for the trial")
     wanted = load("models.trial_request")(models=models, tasks=tasks, timeout=timeout, runs=runs, keep=keep, seed=seed)
     done: list[dict[str, Any]] = await load("models.try")(context.loaded, context.models, wanted, progress, context.notice)
     return done

@@ -1,0 +1,1 @@
+"""What may be spent: caps of a turn, a session and a day, and what was spent."""
