@@ -251,3 +251,18 @@ class FrozenClock(kit.RealClock):
 
     def now(self) -> float:
         return self.seconds
+
+
+async def test_a_clock_that_was_wrong_by_ten_years_changes_times_and_not_the_order(home: Path) -> None:
+    clock = FrozenClock()
+    async with kit.opened(home, clock=clock) as store:
+        for name, years in (("a", 0), ("b", 10), ("c", 0), ("a", -10)):
+            clock.seconds = 1_700_000_000.0 + years * 31_557_600
+            await store.append(name, [kit.message()], rows=[NewSession(origin="owner", workspace="/w")])
+            assert await lookups.newest(store, "/w") == name
+        assert [row.session for row in await store.sessions()] == ["a", "c", "b"]
+        assert [row.updated[:4] for row in await store.sessions()] == ["2013", "2023", "2033"]
+        assert (await store.verify()).ok
+        await store.rebuild()
+        assert (await store.verify()).ok
+        assert [row.session for row in await store.sessions()] == ["a", "c", "b"]

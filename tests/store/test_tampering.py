@@ -14,7 +14,7 @@ from neuralclaw.store.derived_tables import DerivedTables
 from neuralclaw.store.verify import verify
 from neuralclaw.types import events as ev
 from neuralclaw.types.entries import Draft
-from neuralclaw.types.records import BadRecord, DeliveryAttempt, NewSession, OutboxItem, StoredResult, VerifyReport
+from neuralclaw.types.records import BadRecord, Caps, DeliveryAttempt, NewSession, OutboxItem, Reservation, StoredResult, VerifyReport
 
 from . import kit, readings
 
@@ -47,6 +47,8 @@ async def fill(home: Path) -> None:
         await store.append("home", [readings.added("Emma"), readings.added("Persuasion"), readings.added("Sanditon")])
         await store.put_record("space", "one", {"a": 1})
         await store.put_record("space", "two", {"a": 2})
+        reserved = Reservation(id="R1", root=("told", 1), usd=0.5, tokens=10, caps=Caps(turn_usd=5.0))
+        await store.append("told", [], rows=[reserved, msgspec.structs.replace(reserved, id="R2")])
         await store.append("told", [kit.picture(b"two", turn=1)])
         lease = await store.acquire("session:told")
         assert lease is not None

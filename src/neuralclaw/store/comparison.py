@@ -10,19 +10,20 @@ from ..types.records import BadRecord
 from .expected_tables import ExpectedTables
 from .schema import BUILT_IN_TABLES, COLUMNS, PROGRESS
 from .state_changes import SESSION_FACTS, is_sealed, text_digest
-from .temporary_tables import strange_schema
+from .temporary_tables import schema_version, strange_schema
 
 NOT_DERIVED = {
     "leases.*": "who holds a session now. A forged lease keeps a turn from starting, or lets another process take it over; it lets nothing run",
     "records.*": "values that capabilities keep for themselves and change in place; what must be provable they write as events",
     "sessions.aside": "whether a turn that does not get on is left alone; forged, a turn waits or is tried again",
-    "sessions.front": "the order of sessions; it is checked to be a time at which the session changed",
+    "sessions.front": "the order of sessions; it is checked to be a record in which the session changed",
     "outbox.state": "how far a delivery is; forged, an answer is delivered twice or not at all, never another answer or to somebody else",
     "outbox.attempts": "as outbox.state",
     "outbox.next_try": "as outbox.state",
     "outbox.error": "as outbox.state",
     "outbox.tried": "as outbox.state",
     "progress.by_schema": "which version of the program wrote the row",
+    "reservations.*": "what model calls have reserved; forged, a turn stops too early, or a cap is passed by what was taken away",
     "meta.*": "counters that only rise",
     "derived_tables.*": "how far a capability's table is folded; if that is wrong the table is made again, and its content is compared",
 }
@@ -57,6 +58,8 @@ class _Pair(msgspec.Struct, frozen=True):
 
 _ENTRY = "(SELECT e.record FROM entries e WHERE e.session = t.session AND e.entry = t.entry)"
 _LAST = "(SELECT max(e.record) FROM entries e WHERE e.session = t.session)"
+LAST = "(SELECT e.record FROM entries e WHERE e.session = p.session AND e.entry = p.entries)"
+"""The record of a session's last entry, by its row of `progress`."""
 FIRST = "(SELECT e.record FROM entries e WHERE e.session = t.session AND e.entry = 1)"
 _OF = "(SELECT e.session FROM entries e WHERE e.record = t.record)"
 _LAST_WRITTEN = {"usage": "record", "calls": "record", "turns": "finished", "questions": "answer"}
@@ -132,10 +135,12 @@ def _differences(c: sqlite3.Connection, pair: _Pair) -> Iterator[BadRecord]:
 
 
 def _fronts(c: sqlite3.Connection) -> BadRecord | None:
-    """A place in the order of sessions is a time since another session changed last."""
+    """A place in the order of sessions is a record of the session since another one changed last. It was a time before schema 6."""
+    if schema_version(c) < 6:
+        return None
     sql = (
         f"SELECT {FIRST}, t.session FROM sessions t JOIN temp.told_sessions s ON s.session = t.session"
-        " JOIN temp.progress p ON p.session = t.session WHERE t.front NOT BETWEEN s.since AND max(p.updated, s.created) LIMIT 1"
+        f" JOIN temp.progress p ON p.session = t.session WHERE t.front NOT BETWEEN s.since AND {LAST} LIMIT 1"
     )
     return next((BadRecord(record or 0, session, "hash", "sessions", "front") for record, session in c.execute(sql).fetchall()), None)
 

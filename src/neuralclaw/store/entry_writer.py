@@ -234,8 +234,9 @@ class Append(Job):
         match row:
             case NewSession():
                 created = entries[0].header.time if entries else int(self._now() * 1_000_000)
-                tables.add("sessions", (self._session, row.origin, row.workspace, row.title, row.model, row.parent, row.soul, created, created))
-                tables.front = self._session
+                place = tables.record
+                tables.add("sessions", (self._session, row.origin, row.workspace, row.title, row.model, row.parent, row.soul, created, place))
+                tables.front = self._session if entries else ""
             case OutboxItem():
                 tables.add("outbox", (self._session, tables.record, row.channel, row.address, row.text))
             case SetAside():
@@ -287,7 +288,6 @@ def write(tables: Tables, session: str, p: Prepared, now: float) -> Entry:
     progress = tables.progress[session]
     turn = _turn(tables, progress, p) if p.turn is None or p.turn == NEXT else p.turn
     tables.record += 1
-    tables.time = max(tables.time, int(now * 1_000_000))
     header = Header(
         record=tables.record,
         session=session,
@@ -295,7 +295,7 @@ def write(tables: Tables, session: str, p: Prepared, now: float) -> Entry:
         turn=turn,
         kind=p.kind,
         version=p.version,
-        time=tables.time,
+        time=int(now * 1_000_000),
         labels=p.labels,
         digest=p.digest.hex(),
         hash="",
@@ -313,8 +313,8 @@ def write(tables: Tables, session: str, p: Prepared, now: float) -> Entry:
         tables.keys[p.body.key] = (session, header.entry)
         tables.add("inbound_keys", (p.body.key, session, header.entry))
     if header.entry == 1 and session != HOME:
-        tables.add("sessions", (session, "", "", "", "", "", "", header.time, header.time))
-    tables.come_to_front(session, header.time)
+        tables.add("sessions", (session, "", "", "", "", "", "", header.time, header.record))
+    tables.come_to_front(session, header.time, header.record)
     project(tables, header, p.body)
     entry = Entry(header, p.body)
     tables.entries.append(entry)

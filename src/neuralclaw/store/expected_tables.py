@@ -146,7 +146,7 @@ class ExpectedTables:
         told = _changes(changes) if changes is not None else _NO_CHANGES
         if session != self._run and session != HOME:
             self._run = session
-            self._since[session] = time
+            self._since[session] = header.record
             if header.entry == 1 and not told.session:
                 self._c.execute(temporary_tables.ADD_SESSION, (session, *_NO_FACTS, time, header.record))
         if told is not _NO_CHANGES:
@@ -201,7 +201,7 @@ class ExpectedTables:
         tables = self._tables
         tables.flush()
         self._c.executemany(temporary_tables.ADD_KEY, self._keys)
-        self._c.executemany("UPDATE told_sessions SET since = ? WHERE session = ?", [(time, session) for session, time in self._since.items()])
+        self._c.executemany("UPDATE told_sessions SET since = ? WHERE session = ?", [(record, session) for session, record in self._since.items()])
         self._keys, self._since = [], {}
         if len(tables.progress) > _MOST:
             tables.progress = {}

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from .comparison import FIRST, KNOWN
+from .comparison import FIRST, KNOWN, LAST
 from .schema import COLUMNS, USAGE
 from .state_changes import SESSION_FACTS
 from .tables import Tables
@@ -19,7 +19,7 @@ Mend = tuple[str, tuple[Any, ...]]
 _SET = ", ".join(f"{name} = ?" for name in SESSION_FACTS)
 _TOLD, _STORED = (", ".join(f"{table}.{name}" for name in SESSION_FACTS) for table in "ts")
 _FACTS_DIFFER = " OR ".join(f"s.{name} IS NOT t.{name} COLLATE BINARY" for name in SESSION_FACTS)
-_IN_ORDER = "coalesce(s.front BETWEEN t.since AND max(p.updated, t.created), 0)"
+_IN_ORDER = f"coalesce(s.front BETWEEN t.since AND {LAST}, 0)"
 _SESSIONS = (
     f"SELECT t.session, t.created, t.since, s.session IS NULL, s.created, s.front, {_IN_ORDER}, {_TOLD}, {_STORED} FROM temp.told_sessions t"
     f" LEFT JOIN main.sessions s ON s.session = t.session COLLATE BINARY LEFT JOIN temp.progress p ON p.session = t.session WHERE {KNOWN}"

@@ -169,11 +169,17 @@ _SIXTH = (
     "CREATE INDEX usage_turn ON usage (session, turn)",
     "CREATE INDEX usage_time ON usage (time, usd)",
     "UPDATE progress SET by_schema = 6",
+    # `front` is the record in which the session changed after another one had: times may go back.
+    """UPDATE sessions SET front = coalesce((SELECT e.record FROM progress p JOIN entries e ON e.session = p.session AND e.entry = p.entries
+        WHERE p.session = sessions.session), 0)""",
+    "DROP TRIGGER progress_of_older_writers",
+    """CREATE TRIGGER progress_of_older_writers AFTER INSERT ON progress WHEN new.by_schema < 4
+        BEGIN UPDATE sessions SET front = (SELECT max(record) FROM entries) WHERE session = new.session; END""",
 )
 
 
 def _sixth(c: sqlite3.Connection) -> None:
-    """What model calls may cost is reserved; what a turn, a session and a day have cost is found by an index."""
+    """What model calls may cost is reserved; what a turn, a session and a day have cost is found by an index. Sessions stand in the order of the record."""
     for statement in _SIXTH:
         c.execute(statement)
 

@@ -150,9 +150,8 @@ def session_rows(c: sqlite3.Connection, session: str | None, alive: Callable[[st
         return known[holder]
 
     where = [*(["s.session = ?"] if session is not None else []), *([_UNFINISHED] if unfinished else [])]
-    found = c.execute(f"{_SESSION}{_all_of(where)}", () if session is None else (session,)).fetchall()
+    found = c.execute(f"{_SESSION}{_all_of(where)} ORDER BY s.front DESC, s.session DESC", () if session is None else (session,)).fetchall()
     rows = [_session(c, row, asked_once, now) for row in found]
-    rows.sort(key=lambda r: (r.updated, r.session), reverse=True)
     return [row for row in rows if not unfinished or row.state in ("unfinished", "set_aside")]
 
 
@@ -168,7 +167,7 @@ def _session(c: sqlite3.Connection, row: Sequence[Any], alive: Callable[[str], b
         origin=origin,
         workspace=workspace,
         created=rfc3339(created),
-        updated=rfc3339(max(p.updated, created)),
+        updated=rfc3339(p.updated or created),
         usd=None if p.unpriced else p.usd,
         entries=p.entries,
         last_turn=p.started,

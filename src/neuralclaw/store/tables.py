@@ -127,7 +127,7 @@ class Tables:
 
     def forget(self) -> None:
         """Drop every fact and every row that is not written."""
-        self.record, self.hash, self.time, self._headed = 0, START, 0, False
+        self.record, self.hash, self._headed = 0, START, False
         self.front = ""
         """The session that changed last, where this process knows."""
         self.progress: dict[str, Progress] = {}
@@ -148,8 +148,8 @@ class Tables:
         """The highest version that a record had; known where a record was asked for."""
         self.outbox: set[int] = set()
         """Those items of the outbox that were asked for and are there."""
-        self._fronts: dict[str, int] = {}
-        """Sessions of this batch that came to the front, and when they changed last."""
+        self._fronts: dict[str, tuple[int, int]] = {}
+        """Sessions of this batch that came to the front: the time of their last change, and its record."""
         self._inbox: dict[str, dict[int, tuple[int, bool]]] = {}
         """Messages of this batch that wait: session, entry, then turn and whether it is queued."""
         self.statements: list[tuple[str, tuple[Any, ...]]] = []
@@ -169,8 +169,8 @@ class Tables:
             check_schema(c)
             self.version = version
         if not self._headed:
-            for record, link, moment in c.execute("SELECT record, hash, time FROM entries ORDER BY record DESC LIMIT 1"):
-                self.record, self.hash, self.time = record, link.hex(), moment
+            for record, link in c.execute("SELECT record, hash FROM entries ORDER BY record DESC LIMIT 1"):
+                self.record, self.hash = record, link.hex()
             self._check_seen()
             self._seen, self._headed = (self.record, self.hash), True
         self.look_up(needs)
@@ -275,14 +275,14 @@ class Tables:
         sql = f"UPDATE outbox SET state = ?, attempts = attempts + 1, next_try = ?, error = ?, tried = ? WHERE id = ? AND {settled}"
         self.statements.append((sql, (state, next_try, error, now, item)))
 
-    def come_to_front(self, session: str, time: int) -> None:
+    def come_to_front(self, session: str, time: int, record: int) -> None:
         """A session changed: it comes before all others, which is written only where it did not stand there before.
 
         So an order by `sessions.front` is the order of the last changes, and a session that goes on alone costs no statement.
         """
         if session != HOME and (session != self.front or self._fronts):
             self.front = session
-            self._fronts[session] = time
+            self._fronts[session] = time, record
 
     def wait(self, progress: Progress, entry: int, turn: int, queued: bool) -> None:
         """A message waits for a turn."""
@@ -336,8 +336,8 @@ class Tables:
         for name in self._questions:
             q = self.questions[name]
             self.add("questions", (q.id, q.session, q.turn, q.record, q.answer))
-        for session, moment in self._fronts.items():
-            self.add("sessions", (session, "", "", "", "", "", "", moment, moment))
+        for session, (moment, record) in self._fronts.items():
+            self.add("sessions", (session, "", "", "", "", "", "", moment, record))
         self._fronts = {}
         if self._inbox:
             for session, waits in self._inbox.items():
