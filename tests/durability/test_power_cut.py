@@ -1,7 +1,6 @@
 """The power fails: what was certain when an effect ran is there, whatever of the rest arrived on the disk."""
 
 import random
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -91,13 +90,6 @@ async def check(home: Path, lines: tuple[str, ...]) -> None:
 
 def syncs(steps: list[Step]) -> int:
     return sum(step.what == "sync" for step in steps)
-
-
-@pytest.fixture
-def fast() -> Iterator[Path]:
-    """A directory in memory: what is opened there waits for no disk."""
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as directory:
-        yield Path(directory)
 
 
 @pytest.mark.invariant("journal.started-first")

@@ -1,5 +1,6 @@
 """Stored rows as entries. Whatever stands in a row, it becomes an entry: a body that cannot be read is `Unreadable`."""
 
+import sqlite3
 from collections.abc import Iterable
 from typing import Any
 
@@ -42,8 +43,16 @@ def labels_of(text: str) -> tuple[str, ...]:
 
 
 def header_of(row: Iterable[Any]) -> Header:
-    """A header from the columns `HEADER`."""
+    """A header from the columns `HEADER`. Raises `sqlite3.DatabaseError` where one has another type than it was written with: the file is damaged."""
     record, session, entry, turn, kind, version, time, labels, digest, link = row
+    if not (
+        record.__class__ is entry.__class__ is turn.__class__ is version.__class__ is time.__class__ is int
+        and session.__class__ is kind.__class__ is labels.__class__ is str
+        and digest.__class__ is link.__class__ is bytes
+    ):
+        error = sqlite3.DatabaseError(f"a column of record {record!r:.20} has another type")
+        error.sqlite_errorname = "SQLITE_CORRUPT"
+        raise error
     return Header(
         record=record,
         session=session,

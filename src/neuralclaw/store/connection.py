@@ -21,8 +21,9 @@ def database(home: str) -> str:
     return os.path.join(home, NAME)  # noqa: PTH118  (pathlib costs start-up time)
 
 
-def store_error(error: sqlite3.Error | OSError, home: str) -> StoreError:
-    """What an error of SQLite or the system means to a person: what happened, what was kept, what to do."""
+def store_error(error: sqlite3.Error | OSError | UnicodeDecodeError, home: str) -> StoreError:
+    """What an error of SQLite or the system means to a person: what happened, what was kept, what to do. A message of SQLite that is no UTF-8 quotes a
+    damaged schema."""
     name = getattr(error, "sqlite_errorname", "") or ""
     kept = "all that was recorded before is kept"
     if name.startswith("SQLITE_FULL") or (isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)):
@@ -48,12 +49,17 @@ def store_error(error: sqlite3.Error | OSError, home: str) -> StoreError:
         return read_only
     if name.startswith("SQLITE_CANTOPEN"):
         return StoreError(f"the record in {home} cannot be opened; {kept}", hint="check the permissions of the directory and of neuralclaw.db")
-    if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR", "SQLITE_SCHEMA")):
+    if isinstance(error, UnicodeDecodeError) or name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR", "SQLITE_SCHEMA")):
         return StoreError(
-            f"the record in {home} is damaged ({error}); nothing more is written to it",
+            f"the record in {home} is damaged ({_said(error)}); nothing more is written to it",
             hint="keep a copy of neuralclaw.db, then restore a backup",
         )
     return StoreError(f"the record in {home} could not be written or read ({error}); {kept}", hint="check the disk and its free space, then try again")
+
+
+def _said(error: Exception) -> str:
+    """The words of an error, also where they are no UTF-8."""
+    return error.object.decode(errors="replace") if isinstance(error, UnicodeDecodeError) else str(error)
 
 
 def is_refusal(error: sqlite3.Error) -> bool:

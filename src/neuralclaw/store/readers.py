@@ -65,7 +65,7 @@ class Readers:
             seen = self._look()
             try:
                 value = self._once(seen, read)
-            except (sqlite3.Error, OSError) as error:
+            except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
                 if seen != self._look():
                     continue
                 raise wrong_value(error) if str(error).startswith(_REFUSED_VALUES) else store_error(error, self._home) from error
@@ -84,7 +84,7 @@ class Readers:
                 return read(c)
             finally:
                 c.close()
-        except (sqlite3.Error, OSError) as error:
+        except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
             raise store_error(error, self._home) from error
 
     def _once(self, seen: Seen, read: Callable[[sqlite3.Connection], T]) -> T:

@@ -103,7 +103,7 @@ class SqliteStore:
             make_home(home)
             connection = await anyio.to_thread.run_sync(open_writer, home, patience)
             store = cls(home, clock, patience, derived, (Presence(home), connection))
-        except (sqlite3.Error, OSError) as error:
+        except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
             if connection is not None:
                 connection.close()
             raise store_error(error, home) from error

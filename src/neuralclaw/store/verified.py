@@ -6,7 +6,7 @@ from typing import Any
 
 from ..types.chain import START, link
 from ..types.codec import BUILT_IN, Codec
-from ..types.entries import Entry
+from ..types.entries import Entry, Header
 from ..types.events import Unreadable
 from .bodies import HEADER, body_of, header_of
 from .state_changes import is_sealed
@@ -21,19 +21,33 @@ ENTRY = (
 
 
 def entry_of(row: Sequence[Any], codec: Codec, *, every: bool = False) -> Entry:
-    """An entry. One of `DECIDING` (`every`: of any kind) is `Unreadable` where its header does not follow from the record before it, or its body is not
-    under its digest."""
+    """An entry. It is `Unreadable` where its body is not under its digest; one of `DECIDING` (`every`: of any kind) also where its header does not follow from
+    the record before it."""
     *columns, before, key, changes, data = row
     header = header_of(columns)
     if data is None:
         return Entry(header, None)
     body = body_of(header.kind, header.version, data, header.session, header.entry, codec)
-    if (every or header.kind in DECIDING) and not isinstance(body, Unreadable):
-        previous = START if before is None and header.record == 1 else before.hex() if before is not None else ""
-        if key is None or link(previous, header) != header.hash or not is_sealed(bytes.fromhex(header.digest), key, data, changes or b""):
-            text = f"entry {header.entry} of session {header.session} is not as it was written"
-            return Entry(header, Unreadable(kind=header.kind, version=header.version, why="damaged", text=text))
+    if not isinstance(body, Unreadable) and not (
+        _sealed(header, key, data, changes) and (not (every or header.kind in DECIDING) or link(_hash(before, header), header) == header.hash)
+    ):
+        text = f"entry {header.entry} of session {header.session} is not as it was written"
+        return Entry(header, Unreadable(kind=header.kind, version=header.version, why="damaged", text=text))
     return Entry(header, body)
+
+
+def _sealed(header: Header, key: Any, data: Any, changes: Any) -> bool:
+    """Whether a body is under its digest. In a damaged file its columns may be of other types."""
+    if not (isinstance(key, bytes) and isinstance(data, bytes) and (changes is None or isinstance(changes, bytes))):
+        return False
+    return is_sealed(bytes.fromhex(header.digest), key, data, changes or b"")
+
+
+def _hash(before: bytes | None, header: Header) -> str:
+    """The hash of the record before an entry, "" where that is gone."""
+    if before is None:
+        return START if header.record == 1 else ""
+    return before.hex()
 
 
 def entries_of(c: sqlite3.Connection, session: str, kinds: Sequence[str], *, after: int = 0, codec: Codec = BUILT_IN) -> list[Entry] | None:

@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from itertools import islice
+from types import NoneType
 from typing import TypeVar
 
 from ..types import chain
@@ -70,6 +71,10 @@ def _in_snapshot(c: sqlite3.Connection, derived: DerivedTables, read: "Callable[
             c.execute("ROLLBACK")  # the temporary tables with it
 
 
+_TYPES = (int, str, int, int, str, int, int, str, bytes, bytes, *[bytes | NoneType] * 3)
+"""The types of a walked row: in a damaged file a column may have another one."""
+
+
 class _Walk:
     def __init__(self, c: sqlite3.Connection, derived: DerivedTables) -> None:
         self._c, self._codec = c, derived.codec
@@ -117,11 +122,15 @@ class _Walk:
         walk, expected, known, kinds, run, follows = self._walk, self._expected, self._labels, self._kinds, None, False
         first, count, head = walk.count, walk.count, walk.head
         for record, session, entry, turn, kind, version, time, stored, digest, link, key, data, changes in islice(chunk, begin, None):
+            if not (digest.__class__ is link.__class__ is key.__class__ is data.__class__ is bytes and session.__class__ is kind.__class__ is str):
+                break
             if session != run:
                 run, progress, place, follows = session, expected.progress(session), self._quoted[session], False
-            if key is None or data is None or record != count + 1 or entry != progress.entries + 1:
+            if record != count + 1 or entry != progress.entries + 1:
                 break
-            if not (turn.__class__ is version.__class__ is time.__class__ is int):  # a text would look as a number does
+            if not (turn.__class__ is version.__class__ is time.__class__ is int and stored.__class__ is str):  # a text would look as a number does
+                break
+            if changes is not None and changes.__class__ is not bytes:
                 break
             labels, written = known.get(stored) or self._read_labels(stored)
             decode, only_counted, of_kind = kinds.get((kind, version)) or self._read_kind(kind, version)
@@ -164,6 +173,8 @@ class _Walk:
 
     def _take_row(self, row: _WalkedRow) -> BadRecord | None:
         """Take the next record; what is wrong with it."""
+        if not all(isinstance(value, kind) for value, kind in zip(row, _TYPES, strict=True)):
+            return BadRecord(self._walk.count + 1, row[1] if isinstance(row[1], str) else "", "hash")
         header = header_of(row[:10])
         if (bad := self._walk.take(header, self._expected.progress(header.session).entries)) is not None:
             return bad
