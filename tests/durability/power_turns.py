@@ -24,9 +24,9 @@ def note(ledger: str, line: str) -> None:
 
 async def think(request: Request) -> Reply:
     """Send, look, answer: one after the other in each turn."""
-    newest = max(place for place, message in enumerate(request.messages) if isinstance(message, UserMessage))
+    newest = max(place for place, message in enumerate(request.messages) if isinstance(message, UserMessage) and message.text.startswith("go "))
     results = sum(isinstance(message, ToolMessage) for message in request.messages[newest:])
-    number = sum(isinstance(message, UserMessage) for message in request.messages)
+    number = int(request.messages[newest].text.split()[1])  # type: ignore[union-attr]
     if results == 2:
         return Reply(f"turn {number} is done")
     return Reply(tool_calls=[{"name": ("send", "look")[results], "id": f"c{number}-{results}", "arguments": {"number": number}}])
