@@ -6,6 +6,7 @@ random time, every other one within its start-up and recovery. The last one is l
 
 import os
 import random
+import select
 import signal
 import sys
 import time
@@ -17,10 +18,8 @@ from neuralclaw.testing import FunctionProvider
 
 from .power_turns import think, tools
 
-START = 0.04
-"""Seconds that a forked child takes to open the home and to take over what is unfinished, about."""
-WORK = 0.35
-"""Seconds after which a child is killed at the latest."""
+WORK = 0.2
+"""Seconds after its start-up within which a working child is killed."""
 AT_ONCE = 6
 """Turns that a child goes on with."""
 
@@ -52,18 +51,23 @@ def child(home: str, workspace: str, ledger: str, ready: int) -> None:
 
 
 def main(home: str, workspace: str, ledger: str, kills: str, seed: str) -> None:
-    chance, starting = random.Random(int(seed)), 0
+    chance, starting, span = random.Random(int(seed)), 0, 0.05
     for number in range(int(kills) + 1):
         read, ready = os.pipe()
+        begun = time.monotonic()
         pid = os.fork()
         if not pid:
             child(home, workspace, ledger, ready)
         os.close(ready)
-        if number < int(kills):
-            time.sleep(chance.uniform(0, START if number % 2 else WORK))
+        if number % 2 and number < int(kills):
+            select.select([read], [], [], chance.uniform(0, span))
+            os.kill(pid, signal.SIGKILL)
+            starting += not os.read(read, 1)
+        elif os.read(read, 1) and number < int(kills):
+            span = time.monotonic() - begun  # as long as a start takes here and now
+            select.select([read], [], [], chance.uniform(0, WORK))  # or until it has ended
             os.kill(pid, signal.SIGKILL)
         _, status = os.waitpid(pid, 0)
-        starting += not os.read(read, 1)
         os.close(read)
         if number == int(kills) and status:
             sys.exit("the child that was left alone failed")
