@@ -192,6 +192,11 @@ class BuiltInContext(ClientContext):
         return self._there(self._client.home, "home")
 
     @property
+    def redaction(self) -> Redaction:
+        """What takes secrets out of text that is recorded, or written past the value of a verb."""
+        return self._client.redaction
+
+    @property
     def policy_digest(self) -> str:
         """SHA-256 of today's policy, "" where the home is not open."""
         return self._client.home.digests["policy"] if self._client.home is not None else ""

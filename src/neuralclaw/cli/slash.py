@@ -200,7 +200,7 @@ _SESSION, _TURN, _AGENT, _CHAT = "Sessions", "The running turn", "The agent", "T
 
 SLASH = {
     "new": SlashCommand(_SESSION, "[ID]", "begin another session", _new),
-    "sessions": SlashCommand(_SESSION, "[list|show|cancel]", "the sessions", _sessions),
+    "sessions": SlashCommand(_SESSION, "[list|show|VERB …]", "the sessions", _sessions),
     "resume": SlashCommand(_SESSION, "ID", "resume a session", _resume),
     "approve": SlashCommand(_TURN, "[session|always]", "yes to the question on the screen", _approve),
     "deny": SlashCommand(_TURN, "[TEXT]", "no to the question; the model reads TEXT", _deny),

@@ -103,9 +103,14 @@ def _erasable(c: sqlite3.Connection, session: str, entries: Sequence[int] | None
 
 
 def _names_session(tables: Tables, session: str, erased: Sequence[tuple[int, int, str]]) -> bool:
-    """Whether the session's title is the beginning of a message that is erased, or of one that cannot be read. Without it the next message names it."""
+    """Whether the session's title was given by an entry that is erased, or is the beginning of a message that is erased or cannot be read.
+
+    Without it the next message names it.
+    """
     titles = tables.connection.execute("SELECT title FROM sessions WHERE session = ?", (session,)).fetchall()
     beginning = titles[0][0].removesuffix("…") if titles else ""
+    if any(kind == "session.renamed" for _, _, kind in erased):
+        return True
     messages = {record for _, record, kind in erased if kind == "inbound"}
     if not beginning or not messages:
         return False

@@ -64,6 +64,13 @@ class Erased(Body, frozen=True, kw_only=True, tag="erased"):
     by: str
 
 
+class SessionRenamed(Body, frozen=True, kw_only=True, tag="session.renamed"):
+    """The session has another title from this entry on."""
+
+    title: str
+    by: str
+
+
 class TurnStarted(Body, frozen=True, kw_only=True, tag="turn.started"):
     """`inbound` is the entry number of the message that began it; `digests` are of what the turn really used: `settings`, `policy`,
     `prompt`, `tools`, and `instructions` where sources told any; none for a turn that ended before it was equipped.
@@ -370,6 +377,7 @@ Durable = (
     Inbound
     | Cancel
     | Erased
+    | SessionRenamed
     | TurnStarted
     | Message
     | Nudge

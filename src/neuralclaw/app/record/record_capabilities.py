@@ -14,6 +14,7 @@ from ..option_checks import RESERVED
 
 if TYPE_CHECKING:
     from .answering_verbs import AnsweringVerbs  # what only reads the record does not load it
+    from .session_edits import SessionEdits
 
 RecordNumber = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 """The number of an entry of a session, or of a record of the chain; 0 is before the first."""
@@ -59,6 +60,16 @@ async def cancel_turn(context: BuiltInContext, session: str) -> dict[str, Any]:
     """Stop the session's turn, wherever it runs; one that is parked or was interrupted ends here, and what waits behind it is withdrawn."""
     done: dict[str, Any] = await load("record.verbs")(context.store, context.desk, context.defaults).cancel(session=session)
     return done
+
+
+def _edits(context: BuiltInContext) -> "SessionEdits":
+    edits: SessionEdits = load("record.edits")(context.store, context.notify, context.redaction, context.who)
+    return edits
+
+
+async def rename_session(context: BuiltInContext, session: str, title: str) -> dict[str, Any]:
+    """Give the session another title, also while a turn of it runs. Raises `UsageError`."""
+    return await _edits(context).rename(session=session, title=title)
 
 
 async def list_approvals(context: BuiltInContext, *, session: str | None = None) -> list[dict[str, Any]]:
@@ -154,6 +165,16 @@ SESSIONS = Capability(
             help={"session": _SESSION},
             spelled={"session": "ID"},
             render=_text("cancelled"),
+            begins_no_turn=True,
+        ),
+        Verb(
+            name="sessions.rename",
+            summary="Give a session another title. Its ID stays.",
+            run=rename_session,
+            example='neuralclaw sessions rename work "The boiler, winter 2026"',
+            help={"session": _SESSION, "title": "one line, at most 200 characters"},
+            spelled={"session": "ID"},
+            render=_text("renamed"),
             begins_no_turn=True,
         ),
     ),

@@ -42,6 +42,13 @@ def cancelled_lines(stopped: Mapping[str, Any]) -> Lines:
     return [(told, "")]
 
 
+def renamed_lines(renamed: Mapping[str, Any]) -> Lines:
+    """The title that a session has now."""
+    if renamed["title"] == renamed["before"]:
+        return [(exact(f"{renamed['session']} has this title already: {renamed['title']}"), "")]
+    return [(exact(f"{renamed['session']} is called {renamed['title']}"), "")]
+
+
 def waiting_row(row: Mapping[str, Any]) -> dict[str, Any]:
     """A question that waits, on one line."""
     return {**row, "question": exact(row["summary"] or f"{row['action']['tool']} {row['action']['show']}")}
