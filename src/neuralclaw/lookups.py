@@ -1,6 +1,6 @@
 """What is asked of the store by a few methods of its port. Written once, for every database."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -13,6 +13,8 @@ from .types.events import ApprovalRequested, Inbound, ToolFinished, TurnFinished
 from .types.records import DeliveryAttempt, Lease, OpenQuestion, OutboxRow, Prefix, Record, SessionRow, TurnAttempt
 
 _LISTED = "neuralclaw sessions list"
+PAGE = 500
+"""Entries that are read at once of a session that may be long."""
 
 
 async def session(store: Store, name: str) -> SessionRow | None:
@@ -82,6 +84,15 @@ async def unanswered(store: Store, session: str) -> list[Entry]:
     asked = {q.question.approval_id: q.turn for q in await store.questions(session=session)}
     entries = await store.read(session, from_turn=min(asked.values()), kinds=("approval.requested",)) if asked else []
     return [e for e in entries if isinstance(e.body, ApprovalRequested) and e.body.approval_id in asked]
+
+
+async def pages(store: Store, session: str, *, last: int, kinds: Sequence[str] | None = None) -> AsyncIterator[list[Entry]]:
+    """The entries of a session up to number `last`, oldest first, page by page: however long the session is, one page is in memory."""
+    after = 0
+    while after < last and (page := await store.read(session, after=after, kinds=kinds, limit=PAGE)):
+        after = page[-1].entry
+        if within := [entry for entry in page if entry.entry <= last]:
+            yield within
 
 
 async def last_end(store: Store, row: SessionRow) -> int:

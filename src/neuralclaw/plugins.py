@@ -78,6 +78,9 @@ PARTS = {
     "models.trial_line": "neuralclaw.app.trials.trial_text:progress_line",
     "models.trial_failures": "neuralclaw.app.trials.trial_text:failures_of",
     "record.verbs": "neuralclaw.app.session_verbs:session_verbs",
+    "record.export": "neuralclaw.app.record.session_export:export_session",
+    "record.exported": "neuralclaw.app.record.record_text:exported_text",
+    "sessions.export": "neuralclaw.cli.export_output:export",
     "record.edits": "neuralclaw.app.record.session_edits:SessionEdits",
     "record.renamed": "neuralclaw.app.record.record_text:renamed_lines",
     "record.giving": "neuralclaw.app.record.giving_grants:GivingGrants",
@@ -166,7 +169,9 @@ CAPABILITIES: dict[str, BuiltInCapability] = {
         ("list", "show", "try"),
         "which models there are, and what one achieves before you trust it",
     ),
-    "sessions": _commands(f"{_RECORD}:SESSIONS", "sessions", ("list", "show", "send", "cancel", "rename"), "what was said and done, and a word to it"),
+    "sessions": _commands(
+        f"{_RECORD}:SESSIONS", "sessions", ("list", "show", "export", "send", "cancel", "rename"), "what was said and done, and a word to it"
+    ),
     "approvals": _commands(f"{_RECORD}:APPROVALS", "approvals", ("list", "show", "answer"), "questions that wait for you"),
     "grants": _commands(f"{_RECORD}:GRANTS", "grants", ("list", "add", "revoke"), "the answers that hold for a session or a workspace"),
     "tools": _commands(

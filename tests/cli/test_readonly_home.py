@@ -14,6 +14,8 @@ READERS = (
     "sessions list --json",
     "sessions show",
     "sessions show p --json",
+    "sessions export p",
+    "sessions export p --json",
     "approvals list --json",
     "audit verify",
     "audit show --json",

@@ -34,6 +34,7 @@ TIMES = r'"(time|session|created|updated|since)": "[^"]*"|"(seq|entry|duration_m
 CASES: dict[str, Case | str] = {
     "sessions list": Case(),
     "sessions show": Case(("s",), {"session": "s"}),
+    "sessions export": Case(("s",), {"session": "s"}),
     "sessions send": CHANGES,
     "sessions cancel": CHANGES,
     "sessions rename": CHANGES,

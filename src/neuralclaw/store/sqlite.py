@@ -229,9 +229,20 @@ class SqliteStore:
 
     # reading
 
-    async def read(self, session: str, *, after: int = 0, from_turn: int = 0, kinds: Sequence[str] | None = None, verified: bool = False) -> list[Entry]:
+    async def read(
+        self,
+        session: str,
+        *,
+        after: int = 0,
+        from_turn: int = 0,
+        kinds: Sequence[str] | None = None,
+        verified: bool = False,
+        limit: int | None = None,
+    ) -> list[Entry]:
         """See `ports.Store`."""
         first = Wanted(session, after, from_turn, kinds, verified)
+        if limit is not None:
+            return await self._aside(lambda c: queries.page_after(c, self._codec, first, limit))
         entries = self._readers.run(lambda c: queries.entries_after(c, self._codec, first, _AT_ONCE))
         if len(entries) == _AT_ONCE:
             wanted = msgspec.structs.replace(first, after=entries[-1].entry)

@@ -50,6 +50,16 @@ async def show_session(context: BuiltInContext, session: str | None = None, *, a
     return await queries_of(context).session(session=session, after=after or 0, sentences=sentences)
 
 
+async def export_session(
+    context: BuiltInContext, session: str, *, output: str | None = None, markdown: bool = False, write: Callable[[str], object] | None = None
+) -> Any:
+    """The whole session as one object, or as Markdown: given as the value, to `write` piece by piece, or to a new file `output`.
+
+    Raises `UsageError` where there is such a file.
+    """
+    return await load("record.export")(context, session=session, output=output, markdown=markdown, write=write)
+
+
 async def send_message(context: BuiltInContext, session: str, text: str) -> dict[str, Any]:
     """Steer the turn that runs in the session, in whichever process; where none does, begin one here and bring it to its end."""
     done: dict[str, Any] = await load("record.verbs")(context.store, context.desk, context.defaults).send(session=session, text=text)
@@ -145,6 +155,18 @@ SESSIONS = Capability(
             spelled={"session": "ID", "after": "--after ENTRY"},
             for_people={"sentences": True},
             render=_text("session"),
+            reads=True,
+            needs="record",
+        ),
+        Verb(
+            name="sessions.export",
+            summary="A whole session as Markdown, or as JSON that a person can read and edit.",
+            run=export_session,
+            example="neuralclaw sessions export work --output work.md",
+            help={"session": _SESSION, "output": "write it to this new file; one that is there is left as it is"},
+            spelled={"session": "ID", "output": "--output FILE"},
+            for_people={"markdown": True},
+            render=_text("exported"),
             reads=True,
             needs="record",
         ),

@@ -42,6 +42,13 @@ def cancelled_lines(stopped: Mapping[str, Any]) -> Lines:
     return [(told, "")]
 
 
+def exported_text(exported: Any) -> str | None:
+    """Where a session was written to; None for the session itself."""
+    if not isinstance(exported, Mapping) or "output" not in exported:
+        return None
+    return exact(f"wrote {exported['entries']} entries of {exported['session']} to {exported['output']}")
+
+
 def renamed_lines(renamed: Mapping[str, Any]) -> Lines:
     """The title that a session has now."""
     if renamed["title"] == renamed["before"]:
