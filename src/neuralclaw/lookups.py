@@ -9,7 +9,7 @@ from .errors import AgentError, SessionNotFound, StoreError, UsageError
 from .ports import Store
 from .types.chain import body_digest
 from .types.entries import HOME, Entry, blob_digest, rfc3339
-from .types.events import ApprovalRequested, Inbound, ToolFinished, TurnFinished
+from .types.events import ApprovalRequested, Erased, Inbound, ToolFinished, TurnFinished
 from .types.records import DeliveryAttempt, Lease, OpenQuestion, OutboxRow, Prefix, Record, SessionRow, TurnAttempt
 
 _LISTED = "neuralclaw sessions list"
@@ -26,7 +26,7 @@ async def existing_session(store: Store, name: str) -> SessionRow:
     """The session of that id. Raises `SessionNotFound`."""
     row = await session(store, name)
     if row is None:
-        raise _no_session(name)
+        raise await _no_session(store, name)
     return row
 
 
@@ -35,8 +35,20 @@ async def find_session(store: Store, name: str) -> SessionRow:
     return await session(store, name) or await existing_session(store, await resolve(store, name))
 
 
-def _no_session(name: str) -> SessionNotFound:
-    return SessionNotFound(f"there is no session {name}", hint=_LISTED)
+async def _no_session(store: Store, name: str) -> SessionNotFound:
+    entry = await deletion(store, name)
+    if entry is None or not isinstance(entry.body, Erased):
+        return SessionNotFound(f"there is no session {name}", hint=_LISTED)
+    told = f"the session {name} was deleted at {rfc3339(entry.header.time)} by {entry.body.by}; what was said and done in it is erased"
+    return SessionNotFound(told, hint=_LISTED)
+
+
+async def deletion(store: Store, name: str) -> Entry | None:
+    """The entry with which the session of that id was deleted; None where it is there, or never was."""
+    if not name or await store.rows("sessions", {"session": name}):
+        return None
+    erased = await store.read(name, kinds=("erased",))
+    return next((entry for entry in reversed(erased) if isinstance(entry.body, Erased) and entry.body.deleted), None)
 
 
 async def resolve(store: Store, prefix: str) -> str:
@@ -48,7 +60,7 @@ async def resolve(store: Store, prefix: str) -> str:
     if len(names) == 1:
         return names[0]
     if not names:
-        raise _no_session(prefix)
+        raise await _no_session(store, prefix)
     listed = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
     raise SessionNotFound(f"several sessions begin with {prefix}: {listed}", hint=_LISTED)
 

@@ -81,6 +81,8 @@ PARTS = {
     "record.export": "neuralclaw.app.record.session_export:export_session",
     "record.exported": "neuralclaw.app.record.record_text:exported_text",
     "sessions.export": "neuralclaw.cli.export_output:export",
+    "record.deleted": "neuralclaw.app.record.record_text:deleted_lines",
+    "sessions.confirm": "neuralclaw.cli.delete_confirmation:confirmed",
     "record.edits": "neuralclaw.app.record.session_edits:SessionEdits",
     "record.renamed": "neuralclaw.app.record.record_text:renamed_lines",
     "record.giving": "neuralclaw.app.record.giving_grants:GivingGrants",
@@ -170,7 +172,7 @@ CAPABILITIES: dict[str, BuiltInCapability] = {
         "which models there are, and what one achieves before you trust it",
     ),
     "sessions": _commands(
-        f"{_RECORD}:SESSIONS", "sessions", ("list", "show", "export", "send", "cancel", "rename"), "what was said and done, and a word to it"
+        f"{_RECORD}:SESSIONS", "sessions", ("list", "show", "export", "send", "cancel", "rename", "delete"), "what was said and done, and a word to it"
     ),
     "approvals": _commands(f"{_RECORD}:APPROVALS", "approvals", ("list", "show", "answer"), "questions that wait for you"),
     "grants": _commands(f"{_RECORD}:GRANTS", "grants", ("list", "add", "revoke"), "the answers that hold for a session or a workspace"),

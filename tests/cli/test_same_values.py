@@ -34,6 +34,7 @@ TIMES = r'"(time|session|created|updated|since)": "[^"]*"|"(seq|entry|duration_m
 CASES: dict[str, Case | str] = {
     "sessions list": Case(),
     "sessions show": Case(("s",), {"session": "s"}),
+    "sessions delete": CHANGES,
     "sessions export": Case(("s",), {"session": "s"}),
     "sessions send": CHANGES,
     "sessions cancel": CHANGES,
@@ -87,6 +88,7 @@ CHANGING = {
     "approvals answer": Case(("QUESTION", "no"), {"approval_id": "QUESTION", "decision": "no"}),
     "sessions send": Case(("w", "calculate 6*7"), {"session": "w", "text": "calculate 6*7"}, TIMES),
     "sessions cancel": Case(("p",), {"session": "p"}),
+    "sessions delete": Case(("s", "--yes"), {"session": "s", "yes": True}),
     "sessions rename": Case(("s", "The boiler"), {"session": "s", "title": "The boiler"}),
     "config set": Case(("llm.temperature", "0.3"), {"key": "llm.temperature", "value": "0.3"}),
     "audit anchor": Case(("--accept",), {"accept": True}, r'"(head|place)": "[^"]*"'),

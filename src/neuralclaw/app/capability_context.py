@@ -52,6 +52,9 @@ class OpenHome(Protocol):
 
     @property
     def policy(self) -> "Policy": ...
+    async def erase_session(self, session: str, by: str) -> Entry:
+        """Delete a session for good; gives the entry that tells of it. Raises `SessionNotFound`."""
+        ...
 
     async def tools_and_problems(self, turn: TurnContext) -> "tuple[Toolset, Sequence[ToolProblem]]":
         """The tools that a turn has, and those that capabilities bring to it and that cannot be used."""

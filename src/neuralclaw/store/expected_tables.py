@@ -153,7 +153,9 @@ class ExpectedTables:
                 self._c.execute(temporary_tables.ADD_SESSION, (session, *_NO_FACTS, time, header.record))
         if told is not _NO_CHANGES:
             self._take_changes(header, told)
-        if isinstance(body, SessionRenamed):
+        if isinstance(body, Erased) and body.deleted:
+            self._c.execute("DELETE FROM told_sessions WHERE session = ?", (session,))
+        elif isinstance(body, SessionRenamed):
             self._c.execute(temporary_tables.RENAME, (body.title, session))
         if kept is not NOTHING:
             for channel in kept.outbox.get(header.record, ()):

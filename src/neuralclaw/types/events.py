@@ -62,6 +62,7 @@ class Cancel(Body, frozen=True, kw_only=True, tag="cancel"):
 class Erased(Body, frozen=True, kw_only=True, tag="erased"):
     entries: tuple[int, ...]
     by: str
+    deleted: bool = False  # the session is no more; what comes later under its name begins anew
 
 
 class SessionRenamed(Body, frozen=True, kw_only=True, tag="session.renamed"):

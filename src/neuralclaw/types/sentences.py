@@ -112,6 +112,8 @@ def _of_people(body: e.Inbound | e.Cancel | e.Erased | e.SessionRenamed | e.Appr
         case e.Cancel(by=by, message=message):
             done = "stops the turn" if message is None else f"withdraws the message of entry {message}"
             return EventSummary(f"{_who(by)} {done}", facts={"by": by})
+        case e.Erased(entries=entries, by=by, deleted=True):
+            return EventSummary(f"{_who(by)} deleted the session", f"{len(entries)} entries were erased")
         case e.Erased(entries=entries, by=by):
             return EventSummary(f"{_who(by)} erased {'entry' if len(entries) == 1 else 'entries'} {', '.join(map(str, entries))}")
         case e.SessionRenamed(title=title, by=by):

@@ -82,6 +82,11 @@ async def rename_session(context: BuiltInContext, session: str, title: str) -> d
     return await _edits(context).rename(session=session, title=title)
 
 
+async def delete_session(context: BuiltInContext, session: str, *, yes: bool = False) -> dict[str, Any]:
+    """Erase a session for good; nothing brings it back. Raises `UsageError` without `yes`, and `SessionBusy` while a turn of it runs."""
+    return await _edits(context).delete(session=session, yes=yes, erase=context.home.erase_session)
+
+
 async def list_approvals(context: BuiltInContext, *, session: str | None = None) -> list[dict[str, Any]]:
     """The questions that wait."""
     return await queries_of(context).approvals(session=session)
@@ -197,6 +202,16 @@ SESSIONS = Capability(
             help={"session": _SESSION, "title": "one line, at most 200 characters"},
             spelled={"session": "ID"},
             render=_text("renamed"),
+            begins_no_turn=True,
+        ),
+        Verb(
+            name="sessions.delete",
+            summary="Erase a session for good: what was said, done and found in it. Asks at a terminal.",
+            run=delete_session,
+            example="neuralclaw sessions delete work --yes",
+            help={"session": _SESSION, "yes": "do not ask"},
+            spelled={"session": "ID"},
+            render=_text("deleted"),
             begins_no_turn=True,
         ),
     ),

@@ -49,6 +49,14 @@ def exported_text(exported: Any) -> str | None:
     return exact(f"wrote {exported['entries']} entries of {exported['session']} to {exported['output']}")
 
 
+def deleted_lines(deleted: Mapping[str, Any]) -> Lines:
+    """What was erased, and what is left of the session's surroundings."""
+    lines: Lines = [(exact(f"deleted {deleted['session']}: {deleted['entries']} entries are erased"), "")]
+    if deleted["children"]:
+        lines.append((exact(f"kept, since they are sessions of their own that worked for it: {', '.join(deleted['children'])}"), ""))
+    return lines
+
+
 def renamed_lines(renamed: Mapping[str, Any]) -> Lines:
     """The title that a session has now."""
     if renamed["title"] == renamed["before"]:
