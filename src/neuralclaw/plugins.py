@@ -78,6 +78,7 @@ PARTS = {
     "models.trial_line": "neuralclaw.app.trials.trial_text:progress_line",
     "models.trial_failures": "neuralclaw.app.trials.trial_text:failures_of",
     "record.verbs": "neuralclaw.app.session_verbs:session_verbs",
+    "record.search": "neuralclaw.app.record.session_search:SessionSearch",
     "record.export": "neuralclaw.app.record.session_export:export_session",
     "record.exported": "neuralclaw.app.record.record_text:exported_text",
     "sessions.export": "neuralclaw.cli.export_output:export",
@@ -172,7 +173,10 @@ CAPABILITIES: dict[str, BuiltInCapability] = {
         "which models there are, and what one achieves before you trust it",
     ),
     "sessions": _commands(
-        f"{_RECORD}:SESSIONS", "sessions", ("list", "show", "export", "send", "cancel", "rename", "delete"), "what was said and done, and a word to it"
+        f"{_RECORD}:SESSIONS",
+        "sessions",
+        ("list", "show", "search", "export", "send", "cancel", "rename", "delete"),
+        "what was said and done, and a word to it",
     ),
     "approvals": _commands(f"{_RECORD}:APPROVALS", "approvals", ("list", "show", "answer"), "questions that wait for you"),
     "grants": _commands(f"{_RECORD}:GRANTS", "grants", ("list", "add", "revoke"), "the answers that hold for a session or a workspace"),

@@ -15,6 +15,7 @@ READERS = (
     "sessions show",
     "sessions show p --json",
     "sessions export p",
+    "sessions search calculate",
     "sessions export p --json",
     "approvals list --json",
     "audit verify",

@@ -4,7 +4,7 @@ NOUNS = (
     *("cost", "backup", "restore", "memory", "mcp", "schedule"),
     *("tasks", "plan", "souls", "agents", "prompts", "serve"),
 )
-VERBS = {"sessions": ("search", "fork", "import", "replay")}
+VERBS = {"sessions": ("fork", "import", "replay")}
 """Noun that is there -> those of its verbs that are not."""
 
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 RecordNumber = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 """The number of an entry of a session, or of a record of the chain; 0 is before the first."""
+HitLimit = Annotated[int, msgspec.Meta(ge=1, le=1000)]
+"""How many places are told at most."""
 SpokenDecision = Literal["once", "session", "always", "no", "y", "s", "a", "n"]
 """An answer, or its letter."""
 _LETTERS = {"y": "once", "s": "session", "a": "always", "n": "no"}
@@ -48,6 +50,12 @@ async def show_session(context: BuiltInContext, session: str | None = None, *, a
     `sentences`: each event says too, as `sentence`, what happened in words.
     """
     return await queries_of(context).session(session=session, after=after or 0, sentences=sentences)
+
+
+async def search_sessions(context: BuiltInContext, text: str, *, limit: HitLimit = 20) -> list[dict[str, Any]]:
+    """Where the text stands in titles, messages, answers and tool results, the newest first. It reads the record itself: see `SessionSearch` for the cost."""
+    hits: list[dict[str, Any]] = await load("record.search")(context.store, context.redaction, text, limit).hits()
+    return hits
 
 
 async def export_session(
@@ -160,6 +168,18 @@ SESSIONS = Capability(
             spelled={"session": "ID", "after": "--after ENTRY"},
             for_people={"sentences": True},
             render=_text("session"),
+            reads=True,
+            needs="record",
+        ),
+        Verb(
+            name="sessions.search",
+            summary="Where a text stands in titles, messages, answers and results of all sessions, the newest first.",
+            run=search_sessions,
+            example='neuralclaw sessions search "the boiler" --limit 5',
+            help={"text": "what to look for, in letters of any case", "limit": "how many places to show at most"},
+            columns=("time", "session", "turn", "entry", "type", "excerpt"),
+            drop=("type", "turn", "entry", "time"),
+            empty="{text} stands in no session",
             reads=True,
             needs="record",
         ),
