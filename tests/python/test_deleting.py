@@ -8,9 +8,12 @@ import pytest
 
 from neuralclaw.errors import SessionBusy, SessionNotFound, UsageError
 from neuralclaw.testing import FunctionProvider
+from neuralclaw.types.entries import Draft
+from neuralclaw.types.events import Erased, Nudge
+from neuralclaw.types.records import NewSession
 
 from ..agent import kit
-from ..store.kit import raw
+from ..store.kit import inbound, opened, raw, started
 
 pytestmark = pytest.mark.anyio
 
@@ -144,3 +147,22 @@ async def test_a_session_that_was_deleted_past_the_program_is_found(home: Path) 
             await agent.do("sessions.show", session="work")
         await agent.do("doctor", rebuild=True)
         assert (await agent.do("sessions.show", session="work"))["title"] == "look"
+
+
+async def test_a_long_session_is_erased_chunk_by_chunk(home: Path) -> None:
+    async with opened(home) as store:
+        for session in ("long", "other"):
+            await store.append(session, [inbound("go"), started()], rows=[NewSession(origin="owner", workspace="/w", title="go")])
+            await store.append(session, [Draft(1, Nudge(text=MARK if session == "long" else "kept")) for _ in range(1200)])
+            await store.append(session, [inbound("and on", turn=2), started(2)])
+        erased = await store.erase("long", None, "owner", deletes=True)
+        assert erased is not None
+        assert isinstance(erased.body, Erased)
+        assert erased.body.entries == tuple(range(1, 1205))
+        assert holding(home) == []
+        assert [row.session for row in await store.sessions()] == ["other"]
+        assert len(await store.read("other")) == 1204
+        before = await store.rows("turns", order=("session", "turn"))
+        await store.rebuild()
+        assert await store.rows("turns", order=("session", "turn")) == before
+        assert (await store.verify()).ok
