@@ -38,7 +38,8 @@ async def export_session(
 ) -> dict[str, Any] | str:
     """The session as it stands when this begins. Without `output` and `write` the whole of it is the value, in memory. Raises `UsageError`.
 
-    Secrets that are known now are taken out, also those that were stored after they were recorded.
+    Secrets that are known now are taken out, also those that were stored after they were recorded. Bytes of pictures, and the rest of shortened results,
+    are not in it.
     """
     if output is not None and write is not None:
         raise UsageError("the session is written to output or to write, not to both; nothing was written")
