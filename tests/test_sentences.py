@@ -25,6 +25,7 @@ from neuralclaw.types.events import (
     Nudge,
     ReasoningDelta,
     RetryEvent,
+    SessionRenamed,
     StatusEvent,
     TextDelta,
     ToolFinished,
@@ -66,6 +67,8 @@ TOLD: list[tuple[Body, str]] = [
     ),
     (ApprovalResolved(approval_id="q1", decision="no", by="owner", text="not there"), "question q1: answered: no, with the words: not there"),
     (ApprovalResolved(approval_id="q1", decision="no", by="telegram"), "question q1: answered by telegram: no"),
+    (Erased(entries=(1, 2), by="owner", deleted=True), "the owner deleted the session: 2 entries were erased"),
+    (SessionRenamed(title="The boiler", by="owner"), "the owner names the session: The boiler"),
     (GrantRevoked(grant_id="q1", by="owner"), "the owner takes back the grant q1"),
     (GrantGiven(grant_id="q1", by="owner", covers="all", scopes=(), workspace="/w"), "the owner gives the grant q1: all"),
     (

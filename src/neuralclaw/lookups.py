@@ -1,6 +1,6 @@
 """What is asked of the store by a few methods of its port. Written once, for every database."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -9,10 +9,12 @@ from .errors import AgentError, SessionNotFound, StoreError, UsageError
 from .ports import Store
 from .types.chain import body_digest
 from .types.entries import HOME, Entry, blob_digest, rfc3339
-from .types.events import ApprovalRequested, Inbound, ToolFinished, TurnFinished
+from .types.events import ApprovalRequested, Erased, Inbound, ToolFinished, TurnFinished
 from .types.records import DeliveryAttempt, Lease, OpenQuestion, OutboxRow, Prefix, Record, SessionRow, TurnAttempt
 
 _LISTED = "neuralclaw sessions list"
+PAGE = 500
+"""Entries that are read at once of a session that may be long."""
 
 
 async def session(store: Store, name: str) -> SessionRow | None:
@@ -24,7 +26,7 @@ async def existing_session(store: Store, name: str) -> SessionRow:
     """The session of that id. Raises `SessionNotFound`."""
     row = await session(store, name)
     if row is None:
-        raise _no_session(name)
+        raise await _no_session(store, name)
     return row
 
 
@@ -33,8 +35,20 @@ async def find_session(store: Store, name: str) -> SessionRow:
     return await session(store, name) or await existing_session(store, await resolve(store, name))
 
 
-def _no_session(name: str) -> SessionNotFound:
-    return SessionNotFound(f"there is no session {name}", hint=_LISTED)
+async def _no_session(store: Store, name: str) -> SessionNotFound:
+    entry = await deletion(store, name)
+    if entry is None or not isinstance(entry.body, Erased):
+        return SessionNotFound(f"there is no session {name}", hint=_LISTED)
+    told = f"the session {name} was deleted at {rfc3339(entry.header.time)} by {entry.body.by}; what was said and done in it is erased"
+    return SessionNotFound(told, hint=_LISTED)
+
+
+async def deletion(store: Store, name: str) -> Entry | None:
+    """The entry with which the session of that id was deleted; None where it is there, or never was."""
+    if not name or await store.rows("sessions", {"session": name}):
+        return None
+    erased = await store.read(name, kinds=("erased",))
+    return next((entry for entry in reversed(erased) if isinstance(entry.body, Erased) and entry.body.deleted), None)
 
 
 async def resolve(store: Store, prefix: str) -> str:
@@ -46,7 +60,7 @@ async def resolve(store: Store, prefix: str) -> str:
     if len(names) == 1:
         return names[0]
     if not names:
-        raise _no_session(prefix)
+        raise await _no_session(store, prefix)
     listed = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
     raise SessionNotFound(f"several sessions begin with {prefix}: {listed}", hint=_LISTED)
 
@@ -82,6 +96,15 @@ async def unanswered(store: Store, session: str) -> list[Entry]:
     asked = {q.question.approval_id: q.turn for q in await store.questions(session=session)}
     entries = await store.read(session, from_turn=min(asked.values()), kinds=("approval.requested",)) if asked else []
     return [e for e in entries if isinstance(e.body, ApprovalRequested) and e.body.approval_id in asked]
+
+
+async def pages(store: Store, session: str, *, last: int, kinds: Sequence[str] | None = None) -> AsyncIterator[list[Entry]]:
+    """The entries of a session up to number `last`, oldest first, page by page: however long the session is, one page is in memory."""
+    after = 0
+    while after < last and (page := await store.read(session, after=after, kinds=kinds, limit=PAGE)):
+        after = page[-1].entry
+        if within := [entry for entry in page if entry.entry <= last]:
+            yield within
 
 
 async def last_end(store: Store, row: SessionRow) -> int:

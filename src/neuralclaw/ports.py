@@ -269,9 +269,19 @@ class Store(Protocol):
         """Returns when all that was appended before is on the disk."""
         ...
 
-    async def read(self, session: str, *, after: int = 0, from_turn: int = 0, kinds: Sequence[str] | None = None, verified: bool = False) -> list[Entry]:
+    async def read(
+        self,
+        session: str,
+        *,
+        after: int = 0,
+        from_turn: int = 0,
+        kinds: Sequence[str] | None = None,
+        verified: bool = False,
+        limit: int | None = None,
+    ) -> list[Entry]:
         """Entries of a session with a number above `after` and a turn of at least `from_turn`, oldest first. Bodies of other kinds are not read.
 
+        `limit`: at most so many, and fewer where they are large: a page, of which the next one begins after its last entry, until one is empty.
         What cannot be read stands in its place as `Unreadable`; so does an entry that decides something (`verified`: any entry) and is not as it was written.
         """
         ...

@@ -52,6 +52,9 @@ class OpenHome(Protocol):
 
     @property
     def policy(self) -> "Policy": ...
+    async def erase_session(self, session: str, by: str) -> Entry:
+        """Delete a session for good; gives the entry that tells of it. Raises `SessionNotFound`."""
+        ...
 
     async def tools_and_problems(self, turn: TurnContext) -> "tuple[Toolset, Sequence[ToolProblem]]":
         """The tools that a turn has, and those that capabilities bring to it and that cannot be used."""
@@ -190,6 +193,11 @@ class BuiltInContext(ClientContext):
     def home(self) -> OpenHome:
         """The home. Raises `AgentError` where it is not open."""
         return self._there(self._client.home, "home")
+
+    @property
+    def redaction(self) -> Redaction:
+        """What takes secrets out of text that is recorded, or written past the value of a verb."""
+        return self._client.redaction
 
     @property
     def policy_digest(self) -> str:

@@ -285,6 +285,12 @@ class Home:
             "tools": [spec.name for spec in tools.tools()],
         }
 
+    async def erase_session(self, session: str, by: str) -> Entry:
+        """Delete a session for good, as `SqliteStore.erase` says; gives the entry that tells of it. Raises `SessionNotFound`."""
+        entry = await self.store.erase(session, None, by, deletes=True)
+        assert entry is not None, "a deletion is told also where nothing was left to erase"
+        return entry
+
     async def aclose(self) -> None:
         self.early_copies.close()
         if self._changes is not None:

@@ -30,7 +30,9 @@ async def reader(home: str | None = None, *, workspace: str = "", environ: Mappi
     anchor = anchor_of(folder, asked.environ)
     store.keep_anchor(anchor, places_of_home(anchor, asked))
     try:
-        yield VerbDesk(capabilities.for_client(CapabilityClient(None, None, store, clock, lambda entries: None, workspace)).verbs(), _redactor(asked))
+        redactor = _redactor(asked)
+        client = CapabilityClient(None, None, store, clock, lambda entries: None, workspace, redaction=redactor)
+        yield VerbDesk(capabilities.for_client(client).verbs(), redactor)
     finally:
         await store.aclose()
 

@@ -24,8 +24,17 @@ class ReadingStore:
     def __init__(self, store: Store, command: str) -> None:
         self._store, self._command = store, command
 
-    async def read(self, session: str, *, after: int = 0, from_turn: int = 0, kinds: Sequence[str] | None = None, verified: bool = False) -> list[Entry]:
-        return await self._store.read(session, after=after, from_turn=from_turn, kinds=kinds, verified=verified)
+    async def read(
+        self,
+        session: str,
+        *,
+        after: int = 0,
+        from_turn: int = 0,
+        kinds: Sequence[str] | None = None,
+        verified: bool = False,
+        limit: int | None = None,
+    ) -> list[Entry]:
+        return await self._store.read(session, after=after, from_turn=from_turn, kinds=kinds, verified=verified, limit=limit)
 
     async def rows(
         self, table: str, where: Mapping[str, Any] = {}, *, order: Sequence[str] = (), descending: bool = False, limit: int | None = None

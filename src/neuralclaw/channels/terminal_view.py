@@ -26,6 +26,7 @@ from ..types.events import (
     Nudge,
     ReasoningDelta,
     RetryEvent,
+    SessionRenamed,
     StatusEvent,
     TextDelta,
     ToolFinished,
@@ -111,7 +112,7 @@ class TerminalView:
                 self._closely(body)
             case TurnFinished():
                 self.end(event.session, body)
-            case Inbound() | Cancel() | Erased() | TurnStarted() | Nudge() | GrantGiven() | GrantUsed() | GrantRevoked():
+            case Inbound() | Cancel() | Erased() | SessionRenamed() | TurnStarted() | Nudge() | GrantGiven() | GrantUsed() | GrantRevoked():
                 pass  # who sees this said it, or sees what comes of it
             case _:
                 assert_never(body)

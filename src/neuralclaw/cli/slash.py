@@ -1,5 +1,7 @@
 """The slash commands of the chat that there are."""
 
+import os
+
 from ..app.capabilities import capabilities_of
 from ..app.option_checks import new_session
 from ..channels.value_text import sentence, value_text
@@ -69,6 +71,15 @@ async def _new(chat: Chat, rest: str) -> None:
     if chat.session is not None:
         await chat.look(chat.session)
     chat.say(f"session {rest}" if rest else "a new session begins with the next message")
+
+
+async def _export(chat: Chat, rest: str) -> None:
+    if chat.session is None:
+        raise UsageError("there is no session yet: it begins with the first message")
+    name = rest or f"{chat.session}.md"
+    file = os.path.join(chat.client.defaults.turn.workspace, os.path.expanduser(name))  # noqa: ASYNC240, PTH111, PTH118
+    done = await chat.desk.do("sessions.export", session=chat.session, output=file, markdown=not name.endswith(".json"))
+    chat.say(str(load("record.exported")(done)))
 
 
 def _rows(chat: Chat, noun: str) -> SlashCommand:
@@ -200,7 +211,8 @@ _SESSION, _TURN, _AGENT, _CHAT = "Sessions", "The running turn", "The agent", "T
 
 SLASH = {
     "new": SlashCommand(_SESSION, "[ID]", "begin another session", _new),
-    "sessions": SlashCommand(_SESSION, "[list|show|cancel]", "the sessions", _sessions),
+    "sessions": SlashCommand(_SESSION, "[list|show|VERB …]", "the sessions", _sessions),
+    "export": SlashCommand(_SESSION, "[FILE]", "write the session to a file, as Markdown or .json", _export),
     "resume": SlashCommand(_SESSION, "ID", "resume a session", _resume),
     "approve": SlashCommand(_TURN, "[session|always]", "yes to the question on the screen", _approve),
     "deny": SlashCommand(_TURN, "[TEXT]", "no to the question; the model reads TEXT", _deny),

@@ -78,11 +78,12 @@ class RecordQueries:
 
     async def record(self, *, session: str | None = None, after: int = 0) -> list[dict[str, Any]]:
         """Headers of the record, oldest first, with their kind and digest; of one session or of all."""
-        names = (
-            [(await self._shown(session)).session]
-            if session is not None
-            else [HOME, *(row.session for row in await self._store.sessions() if row.session != HOME)]
-        )
+        if session is None:
+            names = [row["session"] for row in await self._store.rows("progress")]  # of deleted ones too
+        elif await lookups.deletion(self._store, session) is not None:
+            names = [session]
+        else:
+            names = [(await self._shown(session)).session]
         entries = [entry for name in names for entry in await self._store.read(name)]
         entries.sort(key=lambda e: e.header.record)
         return [{**msgspec.to_builtins(e.header), "erased": e.body is None} for e in entries if e.header.record > after]

@@ -10,7 +10,7 @@ from ..errors import AlreadyAnswered, LeaseLost, StoreError, UnknownQuestion
 from ..types.chain import body_digest, link
 from ..types.codec import Codec
 from ..types.entries import HOME, NEXT, Draft, Entry, Header, blob_digest, named_blobs
-from ..types.events import ApprovalRequested, ApprovalResolved, Body, Cancel, Inbound, ToolStarted
+from ..types.events import ApprovalRequested, ApprovalResolved, Body, Cancel, Inbound, SessionRenamed, ToolStarted
 from ..types.records import (
     DeliveryAttempt,
     DuplicateInbound,
@@ -313,8 +313,15 @@ def write(tables: Tables, session: str, p: Prepared, now: float) -> Entry:
         tables.keys[p.body.key] = (session, header.entry)
         tables.add("inbound_keys", (p.body.key, session, header.entry))
     if header.entry == 1 and session != HOME:
+<<<<<<< HEAD
         tables.add("sessions", (session, "", "", "", "", "", "", header.time, header.record))
     tables.come_to_front(session, header.time, header.record)
+=======
+        tables.add("sessions", (session, "", "", "", "", "", "", header.time, header.time))
+    if isinstance(p.body, SessionRenamed):
+        tables.statements.append(("UPDATE sessions SET title = ? WHERE session = ?", (p.body.title, session)))
+    tables.come_to_front(session, header.time)
+>>>>>>> part-ses
     project(tables, header, p.body)
     entry = Entry(header, p.body)
     tables.entries.append(entry)

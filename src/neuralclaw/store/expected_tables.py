@@ -12,7 +12,7 @@ import msgspec
 from ..errors import StoreError
 from ..types.codec import foreign
 from ..types.entries import HOME, Entry, Header
-from ..types.events import Body, Erased, Inbound, Unreadable
+from ..types.events import Body, Erased, Inbound, SessionRenamed, Unreadable
 from . import temporary_tables
 from .bodies import HEADER, entry_of
 from .derived_tables import CapabilityTable, DerivedTables
@@ -25,6 +25,8 @@ from .upkeep import keep_facts, recall
 
 _NO_FACTS = ("",) * len(SESSION_FACTS)
 _NO_CHANGES = StateChanges()
+_OF_SESSIONS = frozenset({"erased", "session.renamed"})
+"""Kinds whose bodies tell something of the row of their session."""
 _NAMED = 20
 """Sessions that are named as not compared wholly; of more their number is told."""
 _MOST = 4096
@@ -126,8 +128,8 @@ class ExpectedTables:
         return self._tables.progress[session]
 
     def is_folded(self, kind: str) -> bool:
-        """Whether a capability's table is made of entries of this kind."""
-        return kind in self._folded
+        """Whether a capability's table, or the row of its session, is made of entries of this kind."""
+        return kind in self._folded or kind in _OF_SESSIONS
 
     def take(self, header: Header, body: Body | None, changes: bytes | None) -> None:
         """Fold one more entry, with what it changed beside itself. Its session was looked up before. `body` None: it was erased."""
@@ -151,6 +153,10 @@ class ExpectedTables:
                 self._c.execute(temporary_tables.ADD_SESSION, (session, *_NO_FACTS, time, header.record))
         if told is not _NO_CHANGES:
             self._take_changes(header, told)
+        if isinstance(body, Erased) and body.deleted:
+            self._c.execute("DELETE FROM told_sessions WHERE session = ?", (session,))
+        elif isinstance(body, SessionRenamed):
+            self._c.execute(temporary_tables.RENAME, (body.title, session))
         if kept is not NOTHING:
             for channel in kept.outbox.get(header.record, ()):
                 self._put_answer(header, channel, None, None)

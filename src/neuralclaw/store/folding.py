@@ -33,16 +33,17 @@ _SEEN = 1000
 
 def stored(c: sqlite3.Connection, codec: Codec, *, session: str | None = None, after: int = 0, kinds: frozenset[str] | None = None) -> Iterator[Entry]:
     """Entries in the order of the record, behind record `after`: of a session or of all, of these kinds or of all."""
-    where, values = "", []
-    if session is not None:
-        where, values = " AND e.session = ?", [session]
+    place, reached, where = "e.record", after, ""
+    values: list[str | int] = []
+    if session is not None:  # by its numbers, which rise with the record: by the record each chunk would read the whole session again to sort it
+        place, reached, where, values = "e.entry", 0, " AND e.session = ? AND +e.record > ?", [session, after]
     if kinds is not None:
         where += f" AND e.kind IN ({', '.join('?' * len(kinds))})"
         values += sorted(kinds)
-    while rows := c.execute(f"{ENTRY} WHERE e.record > ?{where} ORDER BY e.record LIMIT {_CHUNK}", (after, *values)).fetchall():
+    while rows := c.execute(f"{ENTRY} WHERE {place} > ?{where} ORDER BY {place} LIMIT {_CHUNK}", (reached, *values)).fetchall():
         for row in rows:
             entry = entry_of(row, codec)
-            after = entry.header.record
+            reached = entry.header.record if session is None else entry.header.entry
             yield entry
 
 

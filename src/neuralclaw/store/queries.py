@@ -17,6 +17,9 @@ from .tables import Progress
 from .values import prefix_range
 from .verified import ENTRY, entry_of
 
+PAGE_BYTES = 1 << 20
+"""Bytes of stored bodies with which a page of entries ends: a page with the longest bodies is as easily held as one with many short ones."""
+
 
 class Wanted(msgspec.Struct, frozen=True):
     """Which entries of a session are read: those above number `after`, of a turn of at least `from_turn`, of these kinds (None: all)."""
@@ -31,6 +34,27 @@ class Wanted(msgspec.Struct, frozen=True):
 
 def entries_after(c: sqlite3.Connection, codec: Codec, wanted: Wanted, limit: int) -> list[Entry]:
     """At most `limit` entries of a session (-1: all), oldest first."""
+    rows = c.execute(*_reading(wanted, limit)).fetchall()
+    return [entry_of(row, codec, every=wanted.verified) for row in rows]
+
+
+def page_after(c: sqlite3.Connection, codec: Codec, wanted: Wanted, limit: int) -> list[Entry]:
+    """At most `limit` entries of a session, oldest first; none behind the one with which their bodies are `PAGE_BYTES` or more."""
+    entries: list[Entry] = []
+    size, rows = 0, c.execute(*_reading(wanted, limit))
+    try:
+        for row in rows:
+            entries.append(entry_of(row, codec, every=wanted.verified))
+            size += len(row[-1] or b"")
+            if size >= PAGE_BYTES:
+                break
+    finally:
+        rows.close()
+    return entries
+
+
+def _reading(wanted: Wanted, limit: int) -> tuple[str, tuple[Any, ...]]:
+    """The statement that reads at most `limit` entries, and its values."""
     session, after, from_turn, kinds = wanted.session, wanted.after, wanted.from_turn, wanted.kinds
     values: list[Any] = [session, after]
     # A plus sign keeps a condition from choosing the index: a turn's entries are found by the turn.
@@ -41,8 +65,7 @@ def entries_after(c: sqlite3.Connection, codec: Codec, wanted: Wanted, limit: in
         where += f" AND e.kind IN ({', '.join('?' * len(kinds))})"
         values += kinds
     order = "+e.entry" if from_turn else "e.entry"
-    rows = c.execute(f"{ENTRY} WHERE {where} ORDER BY {order} LIMIT ?", (*values, limit)).fetchall()
-    return [entry_of(row, codec, every=wanted.verified) for row in rows]
+    return f"{ENTRY} WHERE {where} ORDER BY {order} LIMIT ?", (*values, limit)
 
 
 def records_after(c: sqlite3.Connection, codec: Codec, record: int, limit: int) -> list[Entry]:

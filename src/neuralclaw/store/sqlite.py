@@ -190,14 +190,15 @@ class SqliteStore:
         await self._write(Release(lease))
         self._leases.discard(lease.name)
 
-    async def erase(self, session: str, entries: Sequence[int] | None, by: str) -> Entry | None:
+    async def erase(self, session: str, entries: Sequence[int] | None, by: str, *, deletes: bool = False) -> Entry | None:
         """Erase the bodies of these entries (None: all) for good, with their keys and results, the answers of the outbox and the title made of them.
 
         An answer that waits to be delivered is given up. What stays: headers, where the session began and with which model, the keys of its messages, so
         that none is accepted again, what was spent, and records that a capability has put for itself.
+        `deletes`: the session is no more. Where it began and with which model is gone too, and what comes later under its name begins anew.
         Gives the `erased` entry that says so; None when there was nothing left to erase. Raises `SessionNotFound`.
         """
-        erased: Entry | None = await self._write(Erase(session, entries, by, self._clock.now))
+        erased: Entry | None = await self._write(Erase(session, entries, by, self._clock.now, deletes=deletes))
         return erased
 
     async def rebuild(self) -> None:
@@ -229,9 +230,20 @@ class SqliteStore:
 
     # reading
 
-    async def read(self, session: str, *, after: int = 0, from_turn: int = 0, kinds: Sequence[str] | None = None, verified: bool = False) -> list[Entry]:
+    async def read(
+        self,
+        session: str,
+        *,
+        after: int = 0,
+        from_turn: int = 0,
+        kinds: Sequence[str] | None = None,
+        verified: bool = False,
+        limit: int | None = None,
+    ) -> list[Entry]:
         """See `ports.Store`."""
         first = Wanted(session, after, from_turn, kinds, verified)
+        if limit is not None:
+            return await self._aside(lambda c: queries.page_after(c, self._codec, first, limit))
         entries = self._readers.run(lambda c: queries.entries_after(c, self._codec, first, _AT_ONCE))
         if len(entries) == _AT_ONCE:
             wanted = msgspec.structs.replace(first, after=entries[-1].entry)

@@ -48,6 +48,7 @@ FILL_SESSION, SET_SESSION = (
     f"INSERT INTO told_sessions VALUES (?, {_MARKS}, ?, ?, 0) ON CONFLICT (session) DO UPDATE SET {', '.join(told.format(name) for name in SESSION_FACTS)}"
     for told in ("{0} = iif({0} = '', excluded.{0}, {0})", "{0} = excluded.{0}")
 )
+RENAME = "UPDATE told_sessions SET title = ? WHERE session = ?"
 ADD_RESULT = "INSERT OR REPLACE INTO told_results VALUES (?, ?, ?, ?)"
 ADD_KEY = "INSERT OR REPLACE INTO told_keys VALUES (?, ?, ?, ?)"
 ADD_FACTS = "INSERT OR REPLACE INTO told_facts VALUES (?, ?)"

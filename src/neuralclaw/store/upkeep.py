@@ -39,14 +39,17 @@ class Rebuild(Job):
 
 
 class Erase(Job):
-    """Erase bodies with their keys and results, append the `erased` entry that says so, and make anew what was derived from them."""
+    """Erase bodies with their keys and results, append the `erased` entry that says so, and make anew what was derived from them.
 
-    __slots__ = ("_by", "_entries", "_now", "_session")
+    `deletes`: the whole session goes, and its row with it.
+    """
+
+    __slots__ = ("_by", "_deletes", "_entries", "_now", "_session")
     alone = True
     empties_wal = True
 
-    def __init__(self, session: str, entries: Sequence[int] | None, by: str, now: Callable[[], float]) -> None:
-        self._session, self._entries, self._by, self._now = session, entries, by, now
+    def __init__(self, session: str, entries: Sequence[int] | None, by: str, now: Callable[[], float], *, deletes: bool = False) -> None:
+        self._session, self._entries, self._by, self._now, self._deletes = session, entries, by, now, deletes
 
     def needs(self, needs: Needs) -> None:
         needs.sessions.add(self._session)
@@ -58,7 +61,7 @@ class Erase(Job):
         if not progress.entries:
             raise SessionNotFound(f"there is no session {self._session!r}; nothing was erased", hint="neuralclaw sessions list shows all")
         found = _erasable(c, self._session, self._entries)
-        if not found:
+        if not found and not self._deletes:
             return None
         records = [(record,) for _, record, _ in found]
         if self._entries is None or _names_session(tables, self._session, found):
@@ -68,9 +71,15 @@ class Erase(Job):
         c.executemany("DELETE FROM results WHERE record = ?", records)
         c.executemany("DELETE FROM state_changes WHERE record = ?", records)
         c.execute(_ANSWERS_ERASED)
-        draft = Draft(progress.last_turn, Erased(entries=tuple(entry for entry, _, _ in found), by=self._by))
-        erased = write(tables, self._session, prepare(draft, tables.derived.codec, _left(c, self._session, records)), self._now())
+        draft = Draft(progress.last_turn, Erased(entries=tuple(entry for entry, _, _ in found), by=self._by, deleted=self._deletes))
+        left = _left(c, self._session, records)
+        if self._deletes:
+            left = msgspec.structs.replace(left, session=())
+        erased = write(tables, self._session, prepare(draft, tables.derived.codec, left), self._now())
         tables.flush()
+        if self._deletes:
+            c.execute("DELETE FROM sessions WHERE session = ?", (self._session,))
+            tables.front = ""
         rebuild(tables, self._session)
         forget_erased(tables, frozenset({erased.header.kind, *(kind for _, _, kind in found)}))
         unnamed = "DELETE FROM blobs WHERE digest = ? AND NOT EXISTS (SELECT 1 FROM blob_refs r WHERE r.digest = blobs.digest)"
@@ -103,9 +112,14 @@ def _erasable(c: sqlite3.Connection, session: str, entries: Sequence[int] | None
 
 
 def _names_session(tables: Tables, session: str, erased: Sequence[tuple[int, int, str]]) -> bool:
-    """Whether the session's title is the beginning of a message that is erased, or of one that cannot be read. Without it the next message names it."""
+    """Whether the session's title was given by an entry that is erased, or is the beginning of a message that is erased or cannot be read.
+
+    Without it the next message names it.
+    """
     titles = tables.connection.execute("SELECT title FROM sessions WHERE session = ?", (session,)).fetchall()
     beginning = titles[0][0].removesuffix("…") if titles else ""
+    if any(kind == "session.renamed" for _, _, kind in erased):
+        return True
     messages = {record for _, record, kind in erased if kind == "inbound"}
     if not beginning or not messages:
         return False

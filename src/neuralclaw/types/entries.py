@@ -73,7 +73,7 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 _WHERE_THERE = frozenset(
-    "parts changes metadata_digest stored environment note first_line line_count sender channel address failed_calls rules policy process"
+    "parts changes metadata_digest stored environment note first_line line_count sender channel address failed_calls rules policy process deleted"
     " child usage values_from content_labels".split()
 )
 """Fields that events show only where there is something in them."""

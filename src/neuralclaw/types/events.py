@@ -62,6 +62,14 @@ class Cancel(Body, frozen=True, kw_only=True, tag="cancel"):
 class Erased(Body, frozen=True, kw_only=True, tag="erased"):
     entries: tuple[int, ...]
     by: str
+    deleted: bool = False  # the session is no more; what comes later under its name begins anew
+
+
+class SessionRenamed(Body, frozen=True, kw_only=True, tag="session.renamed"):
+    """The session has another title from this entry on."""
+
+    title: str
+    by: str
 
 
 class TurnStarted(Body, frozen=True, kw_only=True, tag="turn.started"):
@@ -370,6 +378,7 @@ Durable = (
     Inbound
     | Cancel
     | Erased
+    | SessionRenamed
     | TurnStarted
     | Message
     | Nudge

@@ -65,7 +65,7 @@ def sentence(body: e.Body, kinds: Mapping[str, Sentence] = NO_KINDS) -> str:
 def summary(body: e.AnyBody) -> EventSummary:
     """What an event of a built-in kind says."""
     match body:
-        case e.Inbound() | e.Cancel() | e.Erased() | e.ApprovalRequested() | e.ApprovalResolved():
+        case e.Inbound() | e.Cancel() | e.Erased() | e.SessionRenamed() | e.ApprovalRequested() | e.ApprovalResolved():
             return _of_people(body)
         case e.GrantGiven() | e.GrantUsed() | e.GrantRevoked():
             return _of_grants(body)
@@ -103,7 +103,7 @@ def _of_grants(body: e.GrantGiven | e.GrantUsed | e.GrantRevoked) -> EventSummar
             assert_never(body)
 
 
-def _of_people(body: e.Inbound | e.Cancel | e.Erased | e.ApprovalRequested | e.ApprovalResolved) -> EventSummary:
+def _of_people(body: e.Inbound | e.Cancel | e.Erased | e.SessionRenamed | e.ApprovalRequested | e.ApprovalResolved) -> EventSummary:
     """What a person or a program said to the agent, and what it asked them."""
     match body:
         case e.Inbound(text=text, by=by, queued=queued, images=images):
@@ -112,8 +112,12 @@ def _of_people(body: e.Inbound | e.Cancel | e.Erased | e.ApprovalRequested | e.A
         case e.Cancel(by=by, message=message):
             done = "stops the turn" if message is None else f"withdraws the message of entry {message}"
             return EventSummary(f"{_who(by)} {done}", facts={"by": by})
+        case e.Erased(entries=entries, by=by, deleted=True):
+            return EventSummary(f"{_who(by)} deleted the session", f"{len(entries)} entries were erased")
         case e.Erased(entries=entries, by=by):
             return EventSummary(f"{_who(by)} erased {'entry' if len(entries) == 1 else 'entries'} {', '.join(map(str, entries))}")
+        case e.SessionRenamed(title=title, by=by):
+            return EventSummary(f"{_who(by)} names the session", title)
         case e.ApprovalRequested(approval_id=question, action=action, summary=asked, choices=choices, call_id=call_id, risk=risk):
             text = f"{asked or f'{action.tool} wants to run: {action.show}'} ({', '.join(choices)})"
             return EventSummary(f"question {question} is asked", text, facts={"call_id": call_id, "approval_id": question, "risk": str(risk)})

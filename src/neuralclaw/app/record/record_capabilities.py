@@ -14,9 +14,12 @@ from ..option_checks import RESERVED
 
 if TYPE_CHECKING:
     from .answering_verbs import AnsweringVerbs  # what only reads the record does not load it
+    from .session_edits import SessionEdits
 
 RecordNumber = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 """The number of an entry of a session, or of a record of the chain; 0 is before the first."""
+HitLimit = Annotated[int, msgspec.Meta(ge=1, le=1000)]
+"""How many places are told at most."""
 SpokenDecision = Literal["once", "session", "always", "no", "y", "s", "a", "n"]
 """An answer, or its letter."""
 _LETTERS = {"y": "once", "s": "session", "a": "always", "n": "no"}
@@ -49,6 +52,22 @@ async def show_session(context: BuiltInContext, session: str | None = None, *, a
     return await queries_of(context).session(session=session, after=after or 0, sentences=sentences)
 
 
+async def search_sessions(context: BuiltInContext, text: str, *, limit: HitLimit = 20) -> list[dict[str, Any]]:
+    """Where the text stands in titles, messages, answers and tool results, the newest first. It reads the record itself: see `SessionSearch` for the cost."""
+    hits: list[dict[str, Any]] = await load("record.search")(context.store, context.redaction, text, limit).hits()
+    return hits
+
+
+async def export_session(
+    context: BuiltInContext, session: str, *, output: str | None = None, markdown: bool = False, write: Callable[[str], object] | None = None
+) -> Any:
+    """The whole session as one object, or as Markdown: given as the value, to `write` piece by piece, or to a new file `output`.
+
+    Raises `UsageError` where there is such a file.
+    """
+    return await load("record.export")(context, session=session, output=output, markdown=markdown, write=write)
+
+
 async def send_message(context: BuiltInContext, session: str, text: str) -> dict[str, Any]:
     """Steer the turn that runs in the session, in whichever process; where none does, begin one here and bring it to its end."""
     done: dict[str, Any] = await load("record.verbs")(context.store, context.desk, context.defaults).send(session=session, text=text)
@@ -59,6 +78,21 @@ async def cancel_turn(context: BuiltInContext, session: str) -> dict[str, Any]:
     """Stop the session's turn, wherever it runs; one that is parked or was interrupted ends here, and what waits behind it is withdrawn."""
     done: dict[str, Any] = await load("record.verbs")(context.store, context.desk, context.defaults).cancel(session=session)
     return done
+
+
+def _edits(context: BuiltInContext) -> "SessionEdits":
+    edits: SessionEdits = load("record.edits")(context.store, context.notify, context.redaction, context.who)
+    return edits
+
+
+async def rename_session(context: BuiltInContext, session: str, title: str) -> dict[str, Any]:
+    """Give the session another title, also while a turn of it runs. Raises `UsageError`."""
+    return await _edits(context).rename(session=session, title=title)
+
+
+async def delete_session(context: BuiltInContext, session: str, *, yes: bool = False) -> dict[str, Any]:
+    """Erase a session for good; nothing brings it back. Raises `UsageError` without `yes`, and `SessionBusy` while a turn of it runs."""
+    return await _edits(context).delete(session=session, yes=yes, erase=context.home.erase_session)
 
 
 async def list_approvals(context: BuiltInContext, *, session: str | None = None) -> list[dict[str, Any]]:
@@ -138,6 +172,30 @@ SESSIONS = Capability(
             needs="record",
         ),
         Verb(
+            name="sessions.search",
+            summary="Where a text stands in titles, messages, answers and results of all sessions, the newest first.",
+            run=search_sessions,
+            example='neuralclaw sessions search "the boiler" --limit 5',
+            help={"text": "what to look for, in letters of any case", "limit": "how many places to show at most"},
+            columns=("time", "session", "turn", "entry", "type", "excerpt"),
+            drop=("type", "turn", "entry", "time"),
+            empty="{text} stands in no session",
+            reads=True,
+            needs="record",
+        ),
+        Verb(
+            name="sessions.export",
+            summary="A whole session as Markdown, or as JSON that a person can read and edit.",
+            run=export_session,
+            example="neuralclaw sessions export work --output work.md",
+            help={"session": _SESSION, "output": "write it to this new file; one that is there is left as it is"},
+            spelled={"session": "ID", "output": "--output FILE"},
+            for_people={"markdown": True},
+            render=_text("exported"),
+            reads=True,
+            needs="record",
+        ),
+        Verb(
             name="sessions.send",
             summary="Say something to the turn that runs, in whichever process; where none runs, it begins one here, shown as run shows it.",
             run=send_message,
@@ -154,6 +212,26 @@ SESSIONS = Capability(
             help={"session": _SESSION},
             spelled={"session": "ID"},
             render=_text("cancelled"),
+            begins_no_turn=True,
+        ),
+        Verb(
+            name="sessions.rename",
+            summary="Give a session another title. Its ID stays.",
+            run=rename_session,
+            example='neuralclaw sessions rename work "The boiler, winter 2026"',
+            help={"session": _SESSION, "title": "one line, at most 200 characters"},
+            spelled={"session": "ID"},
+            render=_text("renamed"),
+            begins_no_turn=True,
+        ),
+        Verb(
+            name="sessions.delete",
+            summary="Erase a session for good: what was said, done and found in it. Asks at a terminal.",
+            run=delete_session,
+            example="neuralclaw sessions delete work --yes",
+            help={"session": _SESSION, "yes": "do not ask"},
+            spelled={"session": "ID"},
+            render=_text("deleted"),
             begins_no_turn=True,
         ),
     ),

@@ -42,6 +42,28 @@ def cancelled_lines(stopped: Mapping[str, Any]) -> Lines:
     return [(told, "")]
 
 
+def exported_text(exported: Any) -> str | None:
+    """Where a session was written to; None for the session itself."""
+    if not isinstance(exported, Mapping) or "output" not in exported:
+        return None
+    return exact(f"wrote {exported['entries']} entries of {exported['session']} to {exported['output']}")
+
+
+def deleted_lines(deleted: Mapping[str, Any]) -> Lines:
+    """What was erased, and what is left of the session's surroundings."""
+    lines: Lines = [(exact(f"deleted {deleted['session']}: {deleted['entries']} entries are erased"), "")]
+    if deleted["children"]:
+        lines.append((exact(f"kept, since they are sessions of their own that worked for it: {', '.join(deleted['children'])}"), ""))
+    return lines
+
+
+def renamed_lines(renamed: Mapping[str, Any]) -> Lines:
+    """The title that a session has now."""
+    if renamed["title"] == renamed["before"]:
+        return [(exact(f"{renamed['session']} has this title already: {renamed['title']}"), "")]
+    return [(exact(f"{renamed['session']} is called {renamed['title']}"), "")]
+
+
 def waiting_row(row: Mapping[str, Any]) -> dict[str, Any]:
     """A question that waits, on one line."""
     return {**row, "question": exact(row["summary"] or f"{row['action']['tool']} {row['action']['show']}")}
