@@ -313,15 +313,10 @@ def write(tables: Tables, session: str, p: Prepared, now: float) -> Entry:
         tables.keys[p.body.key] = (session, header.entry)
         tables.add("inbound_keys", (p.body.key, session, header.entry))
     if header.entry == 1 and session != HOME:
-<<<<<<< HEAD
         tables.add("sessions", (session, "", "", "", "", "", "", header.time, header.record))
-    tables.come_to_front(session, header.time, header.record)
-=======
-        tables.add("sessions", (session, "", "", "", "", "", "", header.time, header.time))
     if isinstance(p.body, SessionRenamed):
         tables.statements.append(("UPDATE sessions SET title = ? WHERE session = ?", (p.body.title, session)))
-    tables.come_to_front(session, header.time)
->>>>>>> part-ses
+    tables.come_to_front(session, header.time, header.record)
     project(tables, header, p.body)
     entry = Entry(header, p.body)
     tables.entries.append(entry)
