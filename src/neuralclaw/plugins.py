@@ -60,7 +60,7 @@ PARTS = {
     "config.checked": "neuralclaw.config.change:Checked",
     "config.set": "neuralclaw.config.change:set_key",
     "config.verbs": "neuralclaw.app.config_verbs:ConfigVerbs",
-    "policy_file": "neuralclaw.config.policyfile:check",
+    "policy_file": "neuralclaw.config.policyfile:read",
     "policy.simulate": "neuralclaw.app.simulation.simulated_policy:simulate",
     "policy.suggest": "neuralclaw.app.simulation.rule_suggestions:suggest",
     "policy.suggested": "neuralclaw.app.simulation.simulation_text:suggestion_lines",

@@ -273,4 +273,4 @@ async def test_a_command_that_is_not_there_or_takes_no_such_argument_is_a_usage_
 async def test_a_path_object_is_a_path_for_a_command(claw: Claw) -> None:
     await prepared(claw)
     async with await opened(claw) as agent:
-        assert await agent.do("policy.check", file=Path(claw.workspace) / "rules.yaml") == {"ok": True, "errors": []}
+        assert await agent.do("policy.check", file=Path(claw.workspace) / "rules.yaml") == {"ok": True, "errors": [], "notices": []}

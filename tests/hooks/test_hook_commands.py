@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from neuralclaw import tool
-from neuralclaw.app.desk_client import idle_hooks
+from neuralclaw.app.desk_client import idle_tool_names
 from neuralclaw.config import BUILT_IN_TOOLS
 from neuralclaw.errors import UsageError
 from neuralclaw.types.hooks import HookDefinition, idle_names
@@ -113,7 +113,7 @@ async def test_a_hook_for_no_tool_and_one_that_blocks_all_are_told_where_hooks_a
     file = keeps(home)
     settings(home, hook("before_tool", file, name="idle", tools=["write_fil"]), hook("before_tool", file, name="own", tools=["rename"]))
     async with agent(home, tools=[_rename]) as a:
-        assert [one.split(",")[0] for one in await idle_hooks(a._home, a._defaults)] == ["The hook idle names the tool 'write_fil'"]
+        assert [one.split(",")[0] for one in await idle_tool_names(a._home, a._defaults)] == ["The hook idle names the tool 'write_fil'"]
         checks = {check["check"]: check for check in await a.do("doctor")}
         assert [checks[f"hooks.{name}"]["ok"] for name in ("idle", "own")] == [False, True]
         told_of = (await a.do("config.check"))["notices"]

@@ -35,7 +35,7 @@ async def test_a_command_that_got_three_yeses_gets_a_rule_that_passes_the_check_
     assert len(rule["calls"]) == 3
     assert found["simulated"] == {"judged": 4, "same": 1, "newly": {"allowed": 3, "asked": 0, "forbidden": 0}}
     file = recorded.rules(found["yaml"])
-    assert await recorded.do("policy.check", file=file) == {"ok": True, "errors": []}
+    assert await recorded.do("policy.check", file=file) == {"ok": True, "errors": [], "notices": []}
     assert (await recorded.do("policy.simulate", file=file, add=True))["newly"] == {"allowed": 3, "asked": 0, "forbidden": 0}
     assert (await recorded.do("policy.explain", command=PUSH))["decision"] == "ask", "nothing is applied"
 

@@ -15,7 +15,7 @@ import atheris
 
 with atheris.instrument_imports(include=["neuralclaw.safety", "neuralclaw.types.urls", "neuralclaw.config.policyfile"]):
     from neuralclaw.app.settings_loading import failed_examples
-    from neuralclaw.config.policyfile import check
+    from neuralclaw.config.policyfile import read
     from neuralclaw.safety.paths import absolute, normal, secret
     from neuralclaw.types.risk import Decision, Risk
     from neuralclaw.types.urls import parse
@@ -88,7 +88,7 @@ def url(data: bytes) -> None:
 def rules(data: bytes) -> None:
     """A file of rules: its errors are sentences."""
     FILE.write_bytes(data)
-    for error in check(str(FILE), failed_examples, "/home/ann"):
+    for error in read(str(FILE), failed_examples, "/home/ann")[1]:
         if not error.strip() or "Traceback" in error:
             raise GateFault(f"{data!r}: {error!r}")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from neuralclaw.app.settings_loading import failed_examples, load_settings
-from neuralclaw.config.policyfile import check
+from neuralclaw.config.policyfile import read
 from neuralclaw.errors import ConfigError
 
 HOLDING = """
@@ -22,7 +22,7 @@ HOLDING = """
 def problems(tmp_path: Path, text: str) -> list[str]:
     file = tmp_path / "rules.yaml"
     file.write_text(text)
-    return check(str(file), failed_examples, "/home/ann")
+    return read(str(file), failed_examples, "/home/ann")[1]
 
 
 def test_examples_of_commands_calls_paths_and_hosts_hold(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from ..errors import UsageError
 from ..plugins import load
 from ..secrets import Redactor
 from ..types.hooks import idle_names
+from ..types.named_tools import idle_rules
 from .capabilities import Capabilities, capabilities_of_home
 from .sandbox_selection import refuse_unconfined, sandbox_of
 from .secret_store.stored import stored_secrets
@@ -39,7 +40,7 @@ class ConfigVerbs:
         loaded = self.loaded()
         loaded.check_sections()
         await refuse_unconfined(loaded, lambda: sandbox_of(loaded))
-        return {"ok": True, "file": loaded.file, "notices": [*loaded.notices, *await _of_hooks(loaded)]}
+        return {"ok": True, "file": loaded.file, "notices": [*loaded.notices, *await _of_hooks(loaded), *_of_rules(loaded)]}
 
     async def path(self) -> dict[str, Any]:
         """The file that is read, or would be; works for one that cannot be read too."""
@@ -68,8 +69,14 @@ class ConfigVerbs:
                 self._asked, key, value, load("config.checked")(lambda: load("provider.known"), Capabilities.load, stored_secrets, failed_examples)
             )
         )
-        told = [] if key.partition(".")[0] != "hooks" else await _of_hooks(self.loaded())
+        part = key.partition(".")[0]
+        told = await _of_hooks(self.loaded()) if part == "hooks" else _of_rules(self.loaded()) if part == "safety" else []
         return {**done._asdict(), "notices": [*done.notices, *told]}
+
+
+def _of_rules(loaded: config.LoadedSettings) -> list[str]:
+    """Rules for tools that are not built in. Those of capabilities are known where a turn can begin."""
+    return list(idle_rules(loaded.settings.safety.rules, config.BUILT_IN_TOOLS)) if not loaded.settings.capabilities.enabled else []
 
 
 async def _of_hooks(loaded: config.LoadedSettings) -> list[str]:

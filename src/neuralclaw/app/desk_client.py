@@ -17,6 +17,7 @@ from ..plugins import load
 from ..ports import Desk
 from ..runtime.desk import SessionDesk
 from ..types.hooks import idle_names
+from ..types.named_tools import idle_rules
 from .assembly import open_desk
 from .defaults import ClientDefaults, defaults_of
 from .eventlog import ErrorLogging
@@ -111,16 +112,17 @@ def notices_of(home: Home, defaults: ClientDefaults) -> tuple[str, ...]:
 
 
 async def notices_at_start(home: Home, defaults: ClientDefaults) -> tuple[str, ...]:
-    """The same, which tools of capabilities cannot be used, and which hooks are for tools that are not there. Asks those capabilities for their tools."""
+    """The same, which tools of capabilities cannot be used, and which hooks and rules are for tools that are not there. Asks those capabilities for them."""
     problems = await home.tool_problems(TurnContext(session="", options=defaults.turn))
-    return (*notices_of(home, defaults), *(problem.notice for problem in problems), *await idle_hooks(home, defaults))
+    return (*notices_of(home, defaults), *(problem.notice for problem in problems), *await idle_tool_names(home, defaults))
 
 
-async def idle_hooks(home: Home, defaults: ClientDefaults) -> Sequence[str]:
-    """What to say of hooks whose tools are not there, neither built in nor brought by anything."""
-    hooks = home.loaded.settings.hooks
-    if not any(idle_names(hooks, config.BUILT_IN_TOOLS)):
+async def idle_tool_names(home: Home, defaults: ClientDefaults) -> Sequence[str]:
+    """What to say of hooks and rules whose tools are not there, neither built in nor brought by anything."""
+    hooks, rules = home.loaded.settings.hooks, home.loaded.settings.safety.rules
+    if not any(idle_names(hooks, config.BUILT_IN_TOOLS)) and not any(idle_rules(rules, config.BUILT_IN_TOOLS)):
         return ()
     tools = await home.turn_tools(TurnContext(session="", options=msgspec.structs.replace(defaults.turn, tools=None)))
     brought = {name for spec in tools.tools() for name in (spec.name, *spec.aliases)}
-    return tuple(idle_names(hooks, config.BUILT_IN_TOOLS | brought))
+    known = config.BUILT_IN_TOOLS | brought
+    return (*idle_names(hooks, known), *idle_rules(rules, known))

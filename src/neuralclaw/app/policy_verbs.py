@@ -7,9 +7,12 @@ from typing import Annotated, Any
 import anyio
 import msgspec
 
-from ..config import process_environment
+from ..capability import TurnContext
+from ..config import BUILT_IN_TOOLS, process_environment
 from ..plugins import load
 from ..ports import VerbCaller
+from ..types.named_tools import idle_rules
+from ..types.options import TurnOptions
 from ..types.risk import Trust
 from .capabilities import capabilities_of
 from .home import Home
@@ -46,8 +49,10 @@ class PolicyVerbs:
 
     async def check(self, *, file: str) -> dict[str, Any]:
         """Whether a policy file (a YAML or JSON list of rules, or a whole configuration) can be used. Raises `UsageError` when there is none."""
-        errors: list[str] = load("policy_file")(file, failed_examples, self._home.loaded.env.get("HOME", ""))
-        return {"ok": not errors, "errors": errors}
+        found, errors = load("policy_file")(file, failed_examples, self._home.loaded.env.get("HOME", ""))
+        tools = await self._home.turn_tools(TurnContext(session="", options=TurnOptions(model="", workspace=self._home.loaded.home)))
+        known = BUILT_IN_TOOLS | {name for spec in tools.tools() for name in (spec.name, *spec.aliases)}
+        return {"ok": not errors, "errors": errors, "notices": list(idle_rules(found.settings.safety.rules, known)) if found is not None else []}
 
     async def simulate(
         self, *, file: str, add: bool = False, session: str | None = None, since: str | None = None, limit: Count | None = None, samples: Samples = 5

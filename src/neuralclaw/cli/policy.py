@@ -57,7 +57,10 @@ def _explain(args: argparse.Namespace) -> int:
         if args.batch != "-":
             raise UsageError("--batch reads standard input: --batch -")
         return anyio.run(_batch, args, wanted)
-    if sum(name in wanted for name in _TARGETS) != 1:
+    named = [f"--{name}" if name != "call" else "a recorded call" for name in _TARGETS if name in wanted]
+    if len(named) > 1:
+        raise UsageError(f"policy explain judges one action at a time, and got {' and '.join(named)}; nothing was judged", hint="give one of them")
+    if not named:
         raise UsageError(
             "policy explain requires one of --command, --url, --path, --tool or a recorded call", hint='neuralclaw policy explain --command "git push"'
         )
@@ -183,6 +186,8 @@ def _check(args: argparse.Namespace) -> int:
         output.json_line(report)
     else:
         output.out().line("valid" if report["ok"] else "\n".join(report["errors"]))
+        for notice in report["notices"]:
+            output.err().line(notice, "yellow")
     return 0 if report["ok"] else 1
 
 

@@ -23,13 +23,11 @@ class PolicyFile(NamedTuple):
     keys: tuple[str, ...]
 
 
-def check(path: str, examples: ExamplesOf, person_home: str) -> list[str]:
-    """What is wrong with the file, a sentence for each problem with its line; empty when it can be used. Raises `UsageError` when there is no file."""
-    return read(path, examples, person_home)[1]
-
-
 def read(path: str, examples: ExamplesOf, person_home: str) -> tuple[PolicyFile | None, list[str]]:
-    """What the file says, None where it says nothing that can be used, and what is wrong with it. Raises `UsageError` when there is no file."""
+    """What the file says, None where it says nothing that can be used, and what is wrong with it, a sentence for each problem with its line.
+
+    Raises `UsageError` when there is no file.
+    """
     if os.path.isdir(path):  # noqa: PTH112
         raise UsageError(f"there is no file {path}: it is a directory", hint="name the file with the rules")
     try:

@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterator, Mapping
 
 from ..types.hooks import TURN_EVENTS
+from ..types.labels import LABEL_KINDS
 from ..types.options import OwnerRule
 from ..types.risk import Decision
+from ..types.suggestions import did_you_mean
 from ..types.urls import named_host
 from .document import Node
 from .settings import Settings
@@ -126,6 +128,9 @@ def condition_problems(rule: OwnerRule) -> Iterator[str]:
     for name in ("soul", "channel", "label"):
         if (text := getattr(rule, name)) is not None and (not text or text != text.strip() or re.search(r"[*?\s]", text)):
             yield f"has the {name} {text!r}, which is compared as it is written: give it one word without patterns"
+    if rule.label is not None and (kind := rule.label.partition(":")[0]) not in LABEL_KINDS:
+        near = did_you_mean(kind, list(LABEL_KINDS)) or f"; there are {', '.join(LABEL_KINDS)}"
+        yield f"has the label {rule.label!r}, which nothing has{near}"
     if rule.workspace is not None and (text := _place_problem(rule.workspace)):
         yield f"has the workspace {rule.workspace!r}, which {text}"
     if rule.host and (problem := named_host(rule.host).problem) is not None:

@@ -28,9 +28,9 @@ MAX_SENTENCE = 600
 VERBS: dict[str, str] = {
     "send": "sent emailed e-mailed mailed messaged texted forwarded replied notified delivered posted informed contacted invited shared told",
     "save": "saved wrote written stored exported downloaded backed recorded logged",
-    "create": "created generated initialized initialised added made opened scaffolded inserted",
+    "create": "created generated initialized initialised added made opened scaffolded inserted zipped compressed bundled unzipped extracted unpacked",
     "edit": "updated edited modified changed fixed replaced refactored applied implemented corrected patched adjusted rewrote rewritten appended tweaked"
-    " formatted sorted reformatted",
+    " formatted sorted reformatted overwrote overwritten reverted restored reset rolled",
     "delete": "deleted removed erased cleared purged cleaned wiped emptied uninstalled discarded trashed",
     "move": "moved renamed copied archived",
     "schedule": "scheduled rescheduled booked reserved",
@@ -80,11 +80,11 @@ _ITEM = re.compile(rf"^(?!sent from\b|run\b)({_VERB})(?::\s+[^\d\s]|\s+\w)(?!.*\
 _STATE = re.compile(rf"\b(?:is|are)\s+now\s+({_VERB}|set)\b", re.IGNORECASE)
 _LEADING = re.compile(
     rf"^(?:successfully\s+({_VERB})\b|(?!run\b)({_VERB})\s+(?:(?:to|in|as|the|a|an|all|every|everything|your|QUOTED|CODE)\b|\d|`|[a-z.]+\s+\d)"
-    rf"|({_VERB})[!.]?$)",
+    rf"|(?!stopped)({_VERB})[!.]?$)",
     re.IGNORECASE,
 )
 _FRAGMENT = re.compile(
-    rf"^(?:(?:the|your|all|new)\s+)*[a-z][\w./-]*(?:\s+[a-z][\w./-]*){{0,2}}\s+(?:successfully\s+)?({_VERB}|set)(?=\s*$|\s+(?:to|as|for"
+    rf"^(?:(?:the|your|all|new|\d[\d,.]*)\s+)*[a-z][\w./-]*(?:\s+[a-z][\w./-]*){{0,2}}?\s+(?:successfully\s+)?({_VERB}|set)(?=\s*$|\s+and\s+(?:{_VERB})\b|\s+(?:to|as|for"
     rf"|successfully)\b|:\s*CODE)",
     re.IGNORECASE,
 )
@@ -109,8 +109,18 @@ _RID = re.compile(r"\b(?:I|we)(?:['’]ve| have)?\s+(?:(?:also|now|just)\s+)*(?:
 _SET_UP = re.compile(r"\b(?:I|we)(?:['’]ve| have)?\s+(?:(?:also|now|just)\s+)*set\s+up\b", re.IGNORECASE)
 
 _FOREIGN = (
-    ("send", re.compile(r"\bich habe\b(?!.*\b(?:nicht|nie|kein)).*\b(?:gesendet|geschickt|verschickt)\b|\bj['’]ai envoyé\b|\bhe enviado\b", re.IGNORECASE)),
-    ("save", re.compile(r"\bich habe\b(?!.*\b(?:nicht|nie|kein)).*\bgespeichert\b|\bj['’]ai enregistré\b|\bhe guardado\b", re.IGNORECASE)),
+    (
+        "send",
+        re.compile(
+            r"\bich habe\b(?!.*\b(?:nicht|nie|kein)).*\b(?:gesendet|geschickt|verschickt)\b|\bwurden? (?:gesendet|geschickt|verschickt)\b"
+            r"|\bj['’]ai envoyé\b|\bhe enviado\b",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        "save",
+        re.compile(r"\bich habe\b(?!.*\b(?:nicht|nie|kein)).*\bgespeichert\b|\bwurden? gespeichert\b|\bj['’]ai enregistré\b|\bhe guardado\b", re.IGNORECASE),
+    ),
     (
         "delete",
         re.compile(
@@ -161,7 +171,7 @@ _NOT = re.compile(
 )
 _BY_OTHERS = re.compile(r"^[^,;]*\bby\s+(?!me\b|mail\b|e-?mail\b|hand\b|default\b)\w")
 _RELATIVE = re.compile(r"\b(?:that|which|who|you|he|she|they)\s+(?:\w+\s+){0,2}$", re.IGNORECASE)
-_CONTRAST = re.compile(r",?\s+\b(?:but|however|although|though)\b,?\s+|\s+[—–]\s+|:\s+(?=[A-Zi])|,\s+so\s+", re.IGNORECASE)
+_CONTRAST = re.compile(r",?\s+\b(?:but|however|although|though)\b,?\s+|\s+[—–]\s+|:\s+(?=[A-Zi\d])|,\s+so\s+", re.IGNORECASE)
 
 
 def find_claims(text: str) -> tuple[AnswerClaim, ...]:

@@ -12,6 +12,8 @@ from collections.abc import Iterable
 Labels = frozenset[str]
 
 NONE: Labels = frozenset()
+LABEL_KINDS = ("owner", "agent", "external", "value", "public", "private", "secret")
+"""What labels begin with, before the first colon."""
 PRIVATE, SECRET = "private", "secret"
 OWNER: Labels = frozenset({"owner", "private"})
 """What the owner says."""

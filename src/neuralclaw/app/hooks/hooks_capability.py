@@ -70,7 +70,10 @@ async def pin_hook(context: BuiltInContext, name: str) -> HookRow:
     rows = await _of(context)
     number = next((at for at, row in enumerate(rows) if row.name == name), None)
     if number is None:
-        raise UsageError(f"there is no hook {name!r}; nothing was changed", hint=f"there {'are' if rows else 'is none'} {', '.join(row.name for row in rows)}")
+        raise UsageError(
+            f"there is no hook {name!r}; nothing was changed",
+            hint=f"there are {', '.join(row.name for row in rows)}" if rows else "docs/hooks.md says how to set one",
+        )
     row = rows[number]
     if not row.digest:
         raise ConfigError(f"the hook {name} cannot be pinned: {row.state}; nothing was changed")

@@ -12,7 +12,7 @@ from ...channels.value_text import local
 from ...errors import ToolValidationError, UsageError
 from ...ports import Toolset
 from ...runtime.record_verbs import granted
-from ...safety.paths import SYSTEM, holds_data_home, in_data_home, person_home, secret
+from ...safety.paths import HOMES, holds_data_home, in_data_home, is_system, person_home, secret
 from ...safety.scopes import IN_SESSION
 from ...types.entries import HOME, Draft
 from ...types.events import GrantGiven
@@ -51,9 +51,18 @@ def place_of(path: str, op: PlaceOp, policy: Policy, workspace: str) -> str:
     place = "" if not path or "\0" in path else os.path.realpath(Path(workspace or "/") / named)
     if not place or not Path(place).is_dir():
         raise UsageError(f"{path!r} is no directory; nothing was recorded")
-    system = op != "read" and any(place == root or place.startswith(f"{root}/") for root in SYSTEM if root != "/root")
-    if place in ("/", home) or system or secret(place) or in_data_home(place, policy, "") or holds_data_home(place, policy, ""):
-        raise UsageError(f"{place} is not given as a whole: it is a home, of the system, or holds keys or the agent's own data", hint="a directory in it")
+    inside = place != workspace and workspace not in ("/", home) and place.startswith(f"{workspace.rstrip('/')}/")
+    why = ""
+    if place in ("/", home) or place in HOMES:
+        why = "it is a home, or holds all of them"
+    elif secret(place):
+        why = "it holds keys"
+    elif in_data_home(place, policy, "") or holds_data_home(place, policy, ""):
+        why = "it holds the agent's own data"
+    elif op != "read" and not inside and is_system(place) and not place.startswith("/root/"):
+        why = "it belongs to the system"
+    if why:
+        raise UsageError(f"{place} is not given: {why}; nothing was recorded", hint="name another directory, such as one in the workspace")
     return place
 
 
