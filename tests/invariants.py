@@ -50,6 +50,7 @@ STANDING = {
     "flow.links-of-others": "After private data was read, an address that the model composed is not fetched unasked.",
     "flow.look-ups": "The host of a call that is refused, or that asks with private data or content from outside in play, is not looked up.",
     "flow.values-ask": "A value that reading mode took from outside is sent, and decides where something is sent, only with the owner's word.",
+    "context.prefix": "The same history gives the same request in every process; between two cuts of it, each request begins with the one before.",
     "budget.never-passed": "The sum of settled and reserved cost never passes a cap, over all processes of a home.",
     "budget.no-price-refused": "With a cap of money and no known price the model is refused.",
     "sessions.one-turn": "One turn at a time per session.",

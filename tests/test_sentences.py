@@ -11,6 +11,7 @@ from neuralclaw.types.events import (
     ApprovalResolved,
     Body,
     Cancel,
+    Compaction,
     Debug,
     DecisionMade,
     Erased,
@@ -51,6 +52,7 @@ TOLD: list[tuple[Body, str]] = [
     (Message(text="6 * 7 is 42", stop="end", model="p:m", usage=Usage()), "p:m answers: 6 * 7 is 42"),
     (Message(text="", stop="tools", model="p:m", usage=Usage(), tool_calls=(ToolCall(id="c", name="calculate", arguments={}),)), "p:m wants to call calculate"),
     (Message(text="so f", stop="length", model="p:m", usage=Usage()), "p:m answers, cut off by the limit of its output: so f"),
+    (Compaction(text="The oldest 20 messages were summarised.", reason="messages"), "The oldest 20 messages were summarised."),
     (Nudge(text="Go on."), "the model is told: Go on."),
     (
         DecisionMade(**CALL, decision=Decision.FORBID, risk=Risk.HIGH, tier=Tier.READ, reasons=("it is secret",)),

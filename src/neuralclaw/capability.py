@@ -38,7 +38,7 @@ from .types.messages import (
     Usage,
     UserMessage,
 )
-from .types.options import Limits, StartOptions, TurnOptions
+from .types.options import HistoryLimits, Limits, StartOptions, TurnOptions
 from .types.records import (
     Accepted,
     AnchorReport,
@@ -97,6 +97,7 @@ __all__ = [
     "FileFormat",
     "Finished",
     "Header",
+    "HistoryLimits",
     "Inbound",
     "Labels",
     "Lease",

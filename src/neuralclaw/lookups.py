@@ -146,6 +146,21 @@ async def result(store: Store, session: str, call_id: str) -> str | None:
     return None
 
 
+async def end_of_call(store: Store, session: str, call_id: str) -> Entry | None:
+    """The entry with which a call of the session ended; None where it has not, or cannot be read."""
+    ended = await store.read(session, kinds=("tool.finished",))
+    return next((entry for entry in ended if isinstance(entry.body, ToolFinished) and entry.body.call_id == call_id), None)
+
+
+async def call_result(store: Store, session: str, call_id: str) -> str | None:
+    """The whole text of a result, whether the model was shown all of it or not; None where the session has no result of that call."""
+    whole = await result(store, session, call_id)
+    if whole is not None:
+        return whole
+    entry = await end_of_call(store, session, call_id)
+    return entry.body.content if entry is not None and isinstance(entry.body, ToolFinished) else None
+
+
 async def record(store: Store, space: str, key: str) -> Record | None:
     """The record of that key, None where there is none. A space belongs to one capability or part of the program."""
     rows = await store.rows("records", {"space": space, "key": key})

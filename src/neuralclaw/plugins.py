@@ -93,6 +93,9 @@ PARTS = {
     "sessions.confirm": "neuralclaw.cli.delete_confirmation:confirmed",
     "record.edits": "neuralclaw.app.record.session_edits:SessionEdits",
     "record.renamed": "neuralclaw.app.record.record_text:renamed_lines",
+    "record.compact": "neuralclaw.app.record.session_compaction:compact_session",
+    "record.compacted": "neuralclaw.app.record.record_text:compacted_lines",
+    "compaction.summarizer": "neuralclaw.app.equip:summarizer",
     "record.giving": "neuralclaw.app.record.giving_grants:GivingGrants",
     "record.given": "neuralclaw.app.record.record_text:given_lines",
     "record.answering": "neuralclaw.app.record.answering_verbs:AnsweringVerbs",
@@ -182,7 +185,7 @@ CAPABILITIES: dict[str, BuiltInCapability] = {
     "sessions": _commands(
         f"{_RECORD}:SESSIONS",
         "sessions",
-        ("list", "show", "search", "export", "send", "cancel", "rename", "delete"),
+        ("list", "show", "search", "export", "send", "cancel", "rename", "compact", "delete"),
         "what was said and done, and a word to it",
     ),
     "approvals": _commands(f"{_RECORD}:APPROVALS", "approvals", ("list", "show", "answer"), "questions that wait for you"),

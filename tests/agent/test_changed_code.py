@@ -104,7 +104,7 @@ async def test_a_file_that_is_changed_between_the_question_and_the_run_is_asked_
     for (text, name), step in zip(SPELLINGS, steps, strict=True):
         (work / name).write_text(FILES.get(name, "#!/bin/sh\necho {}\n").format("first"))
         async with agent(home, step, "done", approver=approver, approvals="ask") as a:
-            seen = await events(a, session="s")
+            seen = await events(a)
         if asked.count(text) != 2 or "second" in str(seen.one("tool.finished").content):
             missed.append(text)
     assert missed == []

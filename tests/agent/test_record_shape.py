@@ -1,7 +1,6 @@
 """What the entries of a turn hold: labels that never drop, parts, pictures and prompts kept once, replies that were cut off."""
 
 import sqlite3
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import msgspec
 import pytest
 
 from neuralclaw import Agent, lookups, tool
-from neuralclaw.agent.context import CUT_OFF, first_turn
+from neuralclaw.agent.context import CUT_OFF
 from neuralclaw.testing import EventCapture, FunctionProvider, Reply, ScriptedProvider
 from neuralclaw.types.entries import Entry, blob_digest
 from neuralclaw.types.events import Message, ToolFinished, TurnStarted
@@ -213,19 +212,6 @@ async def test_a_reply_cut_off_at_the_output_limit_keeps_its_text_and_the_next_r
         await a.ask("go on", session="s")
     assert (seen.one("message").text, seen.one("limit").kind) == ("The first half", "output")
     assert [m.text for m in provider.requests[1].messages] == ["do it", "The first half", CUT_OFF["length"], "go on"]
-
-
-def test_the_first_turn_of_a_request_moves_once_in_ten_turns_and_keeps_ten_to_twenty() -> None:
-    firsts = [first_turn(turn, 20) for turn in range(1, 500)]
-    assert sum(a != b for a, b in pairwise(firsts)) <= len(firsts[21:]) / 10 + 1
-    assert all(11 <= turn - first + 1 <= 20 for turn, first in enumerate(firsts[20:], 21))
-    assert firsts[:20] == [1] * 20
-    assert [first_turn(turn, 0) for turn in (1, 1000)] == [1, 1]
-
-
-@pytest.mark.parametrize("window", [1, 2, 3, 7])
-def test_small_windows_hold_the_running_turn(window: int) -> None:
-    assert all(1 <= turn - first_turn(turn, window) + 1 <= window for turn in range(1, 100))
 
 
 async def test_a_session_names_its_soul_and_the_session_that_started_it(home: Path) -> None:

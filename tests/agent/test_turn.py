@@ -163,21 +163,6 @@ async def test_an_answer_that_promises_nothing_is_not_nudged(home: Path) -> None
     assert seen.one("turn.finished").status == "done"
 
 
-async def test_the_request_holds_a_window_of_twenty_turns_and_the_same_history_gives_the_same_bytes(home: Path) -> None:
-    provider = FunctionProvider(lambda request: _number(request))
-    async with agent(home, provider=provider) as a:
-        for n in range(25):
-            await events(a, f"message {n}", session="s")
-    texts = [m.text for m in provider.requests[-1].messages if isinstance(m, UserMessage)]
-    assert texts == [f"message {n}" for n in range(10, 25)]
-    assert provider.requests[3].messages[: len(provider.requests[2].messages)] == provider.requests[2].messages
-    assert provider.requests[3].system == provider.requests[2].system
-
-
-async def _number(request: Request) -> str:
-    return f"answer to {request.messages[-1].text}"
-
-
 async def test_a_new_process_sees_the_same_history(home: Path) -> None:
     async with agent(home, calls(call("echo", text="x")), "one") as a:
         await events(a, "first", session="s")

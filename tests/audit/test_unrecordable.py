@@ -144,6 +144,7 @@ async def act(agent: Agent, place: str, question: str) -> None:
             "sessions.cancel": {"session": "p"},
             "sessions.delete": {"session": "g", "yes": True},
             "sessions.rename": {"session": "s", "title": "another"},
+            "sessions.compact": {"session": "s"},
             "audit.anchor": {"accept": True},
         }
         await agent.do(place, **arguments[place])
@@ -154,7 +155,18 @@ VERBS = {
     "approvals.answer": "an answered question",
     **{
         name: name
-        for name in ("tools.call", "grants.add", "grants.revoke", "undo", "redo", "sessions.cancel", "sessions.delete", "sessions.rename", "audit.anchor")
+        for name in (
+            "tools.call",
+            "grants.add",
+            "grants.revoke",
+            "undo",
+            "redo",
+            "sessions.cancel",
+            "sessions.delete",
+            "sessions.rename",
+            "sessions.compact",
+            "audit.anchor",
+        )
     },
 }
 """Verbs that write the record: the place that tries each."""
@@ -222,7 +234,7 @@ async def test_the_same_places_act_where_the_record_can_be_written(home: Path) -
         before = (world.tools, world.models, sorted(path.name for path in work.iterdir()))
         store = await opened(home, 5.0)
         async with kit.agent_over(store, provider=world.provider(), tools=[world.tool()]) as agent:
-            if place not in ("grants.revoke", "sessions.cancel", "sessions.delete", "sessions.rename", "audit.anchor"):
+            if place not in ("grants.revoke", "sessions.cancel", "sessions.delete", "sessions.rename", "sessions.compact", "audit.anchor"):
                 await act(agent, place, question)
         if before != (world.tools, world.models, sorted(path.name for path in work.iterdir())):
             acted.add(place)

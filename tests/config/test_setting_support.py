@@ -53,9 +53,8 @@ def test_every_key_that_counts_as_read_is_read_outside_the_settings() -> None:
 
 NOTICED: list[tuple[str, Any, str]] = [
     ("agent.mode", "deliberate", "agent.mode"),
-    ("context.response", 100, "context.response"),
+    ("context.system_prompt", 100, "context.system_prompt"),
     ("memory.results", 9, "memory.results"),
-    ("memory.compaction.tokens", 9, "memory.compaction.tokens"),
     ("tools.browser.headless", False, "tools.browser.headless"),
     ("mcp.servers", {"a": {"command": "x"}}, "mcp.servers.a"),
     ("telegram.authorized_user_ids", [7], "telegram.authorized_user_ids"),

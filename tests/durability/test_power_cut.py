@@ -101,7 +101,7 @@ async def test_after_a_power_cut_no_effect_is_without_its_record(tmp_path: Path,
 
 
 @pytest.mark.invariant("journal.sync-failed")
-@pytest.mark.parametrize("fail_sync", [5, 7, 11, 13])  # those before make the database and its directory
+@pytest.mark.parametrize("fail_sync", [5, 7, 8, 9])  # strace counts in each thread: of the two that sync, one makes the database, one writes 10 times or more
 async def test_a_failed_sync_is_not_forgotten_by_the_next_one(tmp_path: Path, fast: Path, fail_sync: int) -> None:
     recording = Recording(tmp_path / "run", fail_sync=fail_sync)
     assert any(not step.ok for step in recording.steps)

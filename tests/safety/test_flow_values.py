@@ -8,9 +8,8 @@ from neuralclaw.safety.findings import Findings
 from neuralclaw.safety.flow_values import judge, uses
 from neuralclaw.types.actions import ReadValues
 from neuralclaw.types.entries import Entry, Header
-from neuralclaw.types.events import Body, ToolFinished, TurnStarted
+from neuralclaw.types.events import Body, Compaction, ToolFinished
 from neuralclaw.types.labels import labels_of_value, value_sources
-from neuralclaw.types.options import Limits, TurnOptions
 from neuralclaw.types.risk import Risk
 
 PAGE = ("web/evil.example",)
@@ -72,14 +71,12 @@ def test_a_value_of_a_value_keeps_its_source() -> None:
     assert value_sources(once) == PAGE
 
 
-def test_values_that_left_the_window_are_known_to_be_missing() -> None:
+def test_values_that_left_the_requests_are_known_to_be_missing() -> None:
     read = ToolFinished(call_id="c", name="read_as", ok=True, content='{"value":{"to":"a@b.test","ok":true,"n":[1,2]}}', values_from=PAGE)
     conversation = Conversation()
     conversation.apply(entry_of(read, turn=1))
     assert conversation.read_values == ReadValues(values=("a@b.test", 1, 2), sources=frozenset(PAGE))
-    options = TurnOptions(model="m:m", workspace="/", limits=Limits(window_turns=2))
-    started = TurnStarted(text="go on", model="m:m", soul="", origin="owner", options=options, inbound=1)
-    conversation.apply(entry_of(started, turn=9))
+    conversation.apply(entry_of(Compaction(text="", reason="turns", summary="They talked.", before=9), turn=9))
     assert not conversation.read_values.whole
 
 

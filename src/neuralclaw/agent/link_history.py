@@ -35,7 +35,7 @@ class LinkHistory:
         self._calls: dict[str, ToolCall] = {}
         self._origins: dict[str, tuple[LinkOrigin, bool]] = {}
         self._handed = ""
-        self._turns: list[int] = []  # of each private text
+        self._entries: list[int] = []  # of each private text
         self.private_texts: list[str] = []
         """The letters and digits of the results that are private and that the model sees."""
         self.private_links: set[str] = set()
@@ -63,13 +63,13 @@ class LinkHistory:
         for place in new:
             insort(self._held, place)
 
-    def finished(self, turn: int, result: ToolFinished, text: str) -> None:
-        """A call gave `text` back."""
+    def finished(self, entry: int, result: ToolFinished, text: str) -> None:
+        """A call gave `text` back, which that entry says."""
         call = self._calls.pop(result.call_id, None)
         self._origins[result.call_id] = result.links, result.private
         if result.private:
             self.private_read = True
-            self._turns.append(turn)
+            self._entries.append(entry)
             self.private_texts.append(bare_letters(text))
             self.private_links |= links_in(text)
         if result.links == "handed" and call is not None:
@@ -83,10 +83,18 @@ class LinkHistory:
         """What the result of that call is: where its links are from, and whether it is private."""
         return self._origins.get(call_id, ("none", True))
 
-    def forget_before(self, turn: int) -> None:
-        """Texts of earlier turns are not seen any more; that private data was read is kept."""
-        gone = bisect_left(self._turns, turn)
-        del self._turns[:gone], self.private_texts[:gone]
+    def forget_before(self, entry: int) -> None:
+        """Texts of earlier entries are not seen any more; that private data was read is kept."""
+        gone = bisect_left(self._entries, entry)
+        del self._entries[:gone], self.private_texts[:gone]
+
+    def summarised(self, summary: str, *, private: bool) -> None:
+        """A summary stands for what is not seen any more. `private`: private data was read before it."""
+        self.private_read = self.private_read or private
+        if self.private_read:
+            self._entries.insert(0, 0)
+            self.private_texts.insert(0, bare_letters(summary))
+            self.private_links |= links_in(summary)
 
     def _is_held(self, link: str) -> bool:
         """Whether an argument of a call names the place, or one that begins so."""

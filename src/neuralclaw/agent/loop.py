@@ -2,27 +2,32 @@
 
 import logging
 from functools import partial
+from itertools import takewhile
 
 import anyio
 import msgspec
 
-from ..errors import BudgetError, LLMError, NeuralClawError, StoreError
-from ..foreign_code import reason_with_place, run_foreign
+from ..errors import BudgetError, LLMContextLengthError, NeuralClawError, StoreError
+from ..foreign_code import run_foreign
 from ..types.content import MAX_NESTING, nested_too_deeply
 from ..types.cut_texts import cutting_by
 from ..types.entries import blob_digest
 from ..types.events import Debug, Durable, ErrorEvent, ErrorInfo, Message, Nudge, Passing, RetryEvent, StatusEvent, TextDelta, TurnStatus
 from ..types.labels import AGENT, Labels, join
-from ..types.messages import Failure, Finished, ModelReply, Notice, ReasoningPart, Request, Retrying, TextPart, ToolCall, Usage
+from ..types.messages import AssistantMessage, Failure, Finished, ModelReply, Notice, ReasoningPart, Request, Retrying, TextPart, ToolCall, Usage
 from ..types.records import SettledReservation
 from ..types.signals import Parked
-from . import call_hooks, circuit_breakers
+from . import call_hooks, circuit_breakers, history_limits
 from .claim_evidence import find_unbacked
+from .compaction import Summarizer, compacted
 from .context import images_of, with_pictures
 from .equipment import AnswerForm
+from .history_limits import HistoryCut
+from .model_failures import provider_error
 from .prompt import GO_ON, promises_work
 from .redaction import SafeDeltas, safe_beginning, safe_ends
 from .sources import read_sources
+from .token_estimates import BYTES_PER_TOKEN, message_tokens
 from .toolcalls import run_calls
 from .turn import Turn
 from .turn_end import answer, answer_value, end_cancelled, end_late, ending, finish, stop_late_calls, time_limit
@@ -114,6 +119,8 @@ async def take_value(turn: Turn, form: AnswerForm, text: str) -> None:
 async def think(turn: Turn) -> None:
     """One model call, streamed: its parts are passing events, the finished reply is an entry."""
     warn_of_pictures(turn)
+    tell_of_cache(turn)
+    await shorten_history(turn)
     told = await read_sources(turn.equipment.before_last, turn.equipment.redaction)
     for name, why in told.failed:
         turn.show(StatusEvent(text=f"{name} could not be read and was left out of the request: {why}"))
@@ -127,6 +134,10 @@ async def think(turn: Turn) -> None:
             turn.partial.clear()
             await turn.record.journal.append(circuit_breakers.over_budget(turn.record.state, failure.text, failure.hint))
             return
+        if failure.kind == LLMContextLengthError.__name__ and (cut := halved_history(turn)) is not None:
+            turn.partial.clear()
+            await compact(turn, cut)
+            return
         error = ErrorEvent(kind=failure.kind, text=failure.text, hint=failure.hint or next_step(turn, failure), failed_calls=failure.failed_calls)
         if reply.failure.answered:
             await record_reply(turn, reply, error)
@@ -135,6 +146,46 @@ async def think(turn: Turn) -> None:
         await turn.record.journal.append(error, labels=labels_of_call(turn))
         return
     await record_reply(turn, msgspec.structs.replace(reply, tool_calls=await unique_ids(turn, reply.tool_calls)))
+
+
+HISTORY_CUTS = 3
+"""Limits of the history at most that one model call has to wait for: one for messages, one for results, and one for what is left."""
+
+
+async def shorten_history(turn: Turn) -> None:
+    """Bring the history within its limits before it is sent. A provider that needs none of it (`context` 0) gets it as it is."""
+    info, conversation = turn.equipment.model.info, turn.record.journal.conversation
+    for _ in range(HISTORY_CUTS if info.context else 0):
+        cut = history_limits.due(conversation.lines(), turn.record.state.number, turn.record.options.limits, info.context, request_tokens(turn))
+        if cut is None:
+            return
+        await compact(turn, cut)
+
+
+def request_tokens(turn: Turn) -> int:
+    """About how many tokens the next request has: those of the last one and its reply as the service counted them, and of what is new since."""
+    conversation = turn.record.journal.conversation
+    messages = conversation.messages()
+    if conversation.prompt_tokens:
+        new = takewhile(lambda message: not isinstance(message, AssistantMessage), reversed(messages))
+        return conversation.prompt_tokens + sum(map(message_tokens, new))
+    fixed = len(turn.equipment.system) + len(msgspec.json.encode(turn.equipment.definitions))
+    return fixed // BYTES_PER_TOKEN + sum(map(message_tokens, messages))
+
+
+def halved_history(turn: Turn) -> HistoryCut | None:
+    """What leaves a request that the model refused as too long; None where nothing can."""
+    return history_limits.halved(turn.record.journal.conversation.lines(), turn.record.state.number, "window")
+
+
+async def compact(turn: Turn, cut: HistoryCut) -> None:
+    """Make a cut of the history, and record it with its cost."""
+    journal, equipment, inbox = turn.record.journal, turn.equipment, turn.record.state.inbox
+    if cut.reason != "tool_results":
+        turn.show(StatusEvent(text="older messages are being summarised"))
+    by = Summarizer(model=equipment.model, name=turn.record.options.model, foreign=equipment.foreign_provider)
+    body, reservations = await compacted(journal.conversation, cut, by, turn.record.state.number, inbox.oldest.entry if inbox else 0)
+    await journal.append(body, labels=labels_of_call(turn), rows=[SettledReservation(one) for one in reservations])
 
 
 def next_step(turn: Turn, failure: Failure) -> str:
@@ -186,6 +237,19 @@ def warn_of_pictures(turn: Turn) -> None:
         turn.show(StatusEvent(text=f"{turn.record.options.model} does not accept images; it gets their names only"))
 
 
+CACHED_TOKENS = 1_024
+"""Tokens of a prompt from which on services keep its beginning (OpenAI, Anthropic)."""
+PREFIX = {"model": "the model is another one", "system": "the system prompt changed (AGENTS.md or settings)", "tools": "the tools changed"}
+
+
+def tell_of_cache(turn: Turn) -> None:
+    """Say once, at the turn's first call, why the service cannot use what it keeps of the session's last request."""
+    conversation = turn.record.journal.conversation
+    if not turn.record.state.messages and conversation.changed_prefix and conversation.prompt_tokens >= CACHED_TOKENS:
+        why = " and ".join(PREFIX[name] for name in conversation.changed_prefix)
+        turn.show(StatusEvent(text=f"nothing of this session's last request is in the model's cache: {why}"))
+
+
 async def stream(turn: Turn, request: Request) -> ModelReply:
     """The finished reply. A provider that raises instead of failing by value ends its own turn and no other."""
     try:
@@ -195,12 +259,6 @@ async def stream(turn: Turn, request: Request) -> ModelReply:
         raise
     except NeuralClawError as error:
         return ModelReply(stop="error", failure=Failure(error.kind, error.text, error.hint))
-
-
-def provider_error(what: str, cause: BaseException) -> LLMError:
-    """The failure of a provider that raised what no provider should raise."""
-    log.error("%s failed", what, exc_info=cause)
-    return LLMError(f"{what} failed: {reason_with_place(cause)}")
 
 
 async def streamed(turn: Turn, request: Request) -> ModelReply:
@@ -257,11 +315,7 @@ def hear(turn: Turn, delta: Passing) -> None:
 
 async def build_request(turn: Turn, environment: str) -> Request:
     """What the model is asked: instructions, tools, the history within its window of turns, and behind it the environment of this moment."""
-    breakers, model = turn.record.options.limits, turn.equipment.model
-    conversation = turn.record.journal.conversation
-    messages = conversation.messages(max_messages=breakers.max_messages)
-    if breakers.max_messages and conversation.length > len(messages):
-        turn.show(StatusEvent(text=f"at most the newest {breakers.max_messages} messages are sent to the model (agent.max_conversation_messages)"))
+    model, messages = turn.equipment.model, turn.record.journal.conversation.messages()
     digests = [image.digest for message in messages for image in images_of(message) if not image.data]
     if digests and model.info.images:
         messages = with_pictures(messages, await turn.record.journal.pictures(digests))

@@ -12,6 +12,7 @@ from ..types.events import (
     ApprovalRequested,
     ApprovalResolved,
     Cancel,
+    Compaction,
     DecisionMade,
     ErrorEvent,
     HookRan,
@@ -126,6 +127,8 @@ class TurnState:
             self.answers[body.approval_id] = body
         elif isinstance(body, Cancel):
             self._apply_cancel(entry.turn, body)
+        elif isinstance(body, Compaction) and entry.turn == self.number:
+            self.usage += body.usage
         if entry.turn == self.number:
             self._apply_own(entry)
 

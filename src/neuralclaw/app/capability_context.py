@@ -16,7 +16,8 @@ from ..types.labels import AGENT, Labels, checked_labels, join
 from .reading_client import ReadingClientDesk, ReadingStore, refuse
 
 if TYPE_CHECKING:
-    from ..types.options import Policy
+    from ..agent.compaction import Summarizer
+    from ..types.options import Policy, TurnOptions
     from .capability_tools import ToolProblem
     from .defaults import ClientDefaults
     from .later_run.place_recorder import PlaceRecorder
@@ -52,6 +53,10 @@ class OpenHome(Protocol):
 
     @property
     def policy(self) -> "Policy": ...
+    async def summarizer(self, session: str, number: int, options: "TurnOptions") -> "Summarizer":
+        """Who summarises the session, as its turn of that number would. Raises `ConfigError` for a model that cannot be asked."""
+        ...
+
     async def erase_session(self, session: str, by: str) -> Entry:
         """Delete a session for good; gives the entry that tells of it. Raises `SessionNotFound`."""
         ...

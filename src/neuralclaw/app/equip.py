@@ -6,7 +6,8 @@ from functools import lru_cache, partial
 import msgspec
 
 from .. import config, lookups
-from ..agent.equipment import Equipment, StartRecord
+from ..agent.compaction import Summarizer
+from ..agent.equipment import ChosenModel, Equipment, StartRecord
 from ..agent.sources import TurnSource, read_sources
 from ..capability import Place, TurnContext
 from ..plugins import load
@@ -42,13 +43,9 @@ async def equip(home: Home, session: str, number: int, options: TurnOptions, beg
     still_there(options.workspace, session)
     model = await home.models.chosen(options.model)
     info = model.info
-    charged = await charging(home, session, number, options)
-    if charged is not None and home.models.given:
-        model = msgspec.structs.replace(model, provider=load("provider.metered")(model.provider))
     turn = TurnContext(session=session, turn=number, options=options, window=info.context)
     if options.purpose == "reading":
-        wrapped = await home.capability_parts.wrap(turn, model.provider)
-        model = msgspec.structs.replace(model, provider=wrapped if charged is None else charged(wrapped))
+        model, _ = await asked_model(home, turn, model)
         equipment: Equipment = load("reading.equipment")(model, home.gate, home.redactor, turn, home.policy_text, home.digests)
         return equipment
     tools = await home.turn_tools(turn)
@@ -57,10 +54,10 @@ async def equip(home: Home, session: str, number: int, options: TurnOptions, beg
         if begun is not None:
             await home.record_interrupted(session, number, options.workspace)
     prompt = await (_new_prompt(home, turn, tools, told=info.language) if begun is None else _recorded_prompt(home, turn, tools, begun))
-    provider = model.provider if options.model == DIRECT else await home.capability_parts.wrap(turn, model.provider)
+    model, foreign = await asked_model(home, turn, model)
     return Equipment(
-        model=msgspec.structs.replace(model, provider=provider if charged is None else charged(provider)),
-        foreign_provider=home.models.given or provider is not model.provider,
+        model=model,
+        foreign_provider=foreign,
         tools=prompt.tools,
         gate=home.gate,
         system=prompt.system,
@@ -70,6 +67,27 @@ async def equip(home: Home, session: str, number: int, options: TurnOptions, beg
         hooks=home.hooks,
         start=_start_record(home, prompt) if begun is None else StartRecord(),
     )
+
+
+async def asked_model(home: Home, turn: TurnContext, model: ChosenModel) -> tuple[ChosenModel, bool]:
+    """The model as the turn asks it: inside what capabilities wrap around it, and charged to the caps of the turn. True: its provider is others' code.
+
+    Raises `ConfigError` for a cap of money over a model without a price.
+    """
+    charged = await charging(home, turn.session, turn.turn, turn.options)
+    if charged is not None and home.models.given:
+        model = msgspec.structs.replace(model, provider=load("provider.metered")(model.provider))
+    provider = model.provider if turn.options.model == DIRECT else await home.capability_parts.wrap(turn, model.provider)
+    foreign = home.models.given or provider is not model.provider
+    return msgspec.structs.replace(model, provider=provider if charged is None else charged(provider)), foreign
+
+
+async def summarizer(home: Home, session: str, number: int, options: TurnOptions) -> Summarizer:
+    """Who summarises the session, as a turn under these options would. Raises `ConfigError` for a model that cannot be asked."""
+    chosen = await home.models.chosen(options.model)
+    turn = TurnContext(session=session, turn=number, options=options, window=chosen.info.context)
+    model, foreign = await asked_model(home, turn, chosen)
+    return Summarizer(model=model, name=options.model, foreign=foreign)
 
 
 async def charging(home: Home, session: str, number: int, options: TurnOptions) -> Callable[[Provider], Provider] | None:

@@ -59,6 +59,8 @@ from .undo.early_copies import EarlyCopies
 from .undo.watched_tools import WatchedTools
 
 if TYPE_CHECKING:
+    from ..agent.compaction import Summarizer
+    from ..types.options import TurnOptions
     from .later_run.place_recorder import PlaceRecorder
     from .undo.change_recorder import ChangeRecorder  # a run whose calls change nothing does not load it
 
@@ -108,7 +110,7 @@ class Home:
             *workspace_tools(self.files, self.sandbox, clean_env(env), terminal_settings, formats=formats, secrets=secrets),
             *internet_tools(web := LazyWeb(lambda: load("web")(load("net")(), unused_proxy(env))), formats, secrets),
             *reading_tools(lambda: load("reading.sessions")(store, self.models, self.redactor, self.desk), self.files, web, formats),
-            *own_tools(functools.partial(lookups.result, store), self.about, settings.agent.max_tool_result_chars),
+            *own_tools(functools.partial(lookups.call_result, store), self.about, settings.agent.max_tool_result_chars),
         ]
         self._own = tools.chosen(built_in)
         self._built_in = builtin_names(self._own, built_in)
@@ -284,6 +286,11 @@ class Home:
             "asks for risk": [str(risk) for risk in settings.safety.require_confirmation_for],
             "tools": [spec.name for spec in tools.tools()],
         }
+
+    async def summarizer(self, session: str, number: int, options: "TurnOptions") -> "Summarizer":
+        """Who summarises the session, as its turn of that number under these options would. Raises `ConfigError` for a model that cannot be asked."""
+        by: Summarizer = await load("compaction.summarizer")(self, session, number, options)
+        return by
 
     async def erase_session(self, session: str, by: str) -> Entry:
         """Delete a session for good, as `SqliteStore.erase` says; gives the entry that tells of it. Raises `SessionNotFound`."""

@@ -13,7 +13,7 @@ from ..ports import Desk, TurnEvents
 from ..types.entries import CALLS
 from ..types.events import Inbound
 from ..types.ids import new_id
-from ..types.options import TurnOptions
+from ..types.options import HistoryLimits, TurnOptions
 
 DIRECT = "direct:call"
 """The model that proposes the one call its message spells out."""
@@ -46,9 +46,15 @@ def _check_value(value: object, levels: int) -> None:
 
 
 def call_of(tool: str, arguments: Mapping[str, Any], options: TurnOptions) -> Inbound:
-    """The message of a call, under these options; nothing of the history is needed for it."""
-    limits = msgspec.structs.replace(options.limits, window_turns=1)
-    return Inbound(text=spelled(tool, arguments), key=new_id(16), by=options.origin.who, options=msgspec.structs.replace(options, model=DIRECT, limits=limits))
+    """The message of a call, under these options."""
+    return Inbound(text=spelled(tool, arguments), key=new_id(16), by=options.origin.who, options=msgspec.structs.replace(options, model=DIRECT))
+
+
+def standing_alone(inbound: Inbound) -> Inbound:
+    """The message for the session that keeps calls: nothing of the calls before is needed."""
+    assert inbound.options is not None, "a call says what it runs under"
+    limits = msgspec.structs.replace(inbound.options.limits, history=HistoryLimits(alone=True))
+    return msgspec.structs.replace(inbound, options=msgspec.structs.replace(inbound.options, limits=limits))
 
 
 @asynccontextmanager
@@ -59,6 +65,7 @@ async def called(desk: Desk, session: str | None, inbound: Inbound, waits: Calla
     """
     if session is None and inbound.options is not None and inbound.options.approvals == "park":
         raise UsageError("a call that waits for an answer needs a session to go on in; nothing was run", hint="name one with --session ID")
+    inbound = inbound if session is not None else standing_alone(inbound)
     async with AsyncExitStack() as stack:
         waited = 0.0
         while True:

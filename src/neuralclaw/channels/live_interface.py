@@ -12,6 +12,7 @@ import msgspec
 from ..types.entries import Event
 from ..types.events import (
     ApprovalRequested,
+    Compaction,
     Debug,
     ErrorEvent,
     Inbound,
@@ -217,7 +218,7 @@ class LiveInterface(TerminalView, LiveRegion):
             case RetryEvent(discard=True):
                 self.settle()
                 self._growing = None
-            case Message() | ToolStarted() | ToolFinished() | RetryEvent() | LimitHit() | ErrorEvent() | TurnFinished():
+            case Message() | ToolStarted() | ToolFinished() | RetryEvent() | LimitHit() | Compaction() | ErrorEvent() | TurnFinished():
                 self._finish()
             case _:
                 pass

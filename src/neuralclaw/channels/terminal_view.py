@@ -12,6 +12,7 @@ from ..types.events import (
     ApprovalRequested,
     ApprovalResolved,
     Cancel,
+    Compaction,
     Debug,
     DecisionMade,
     Erased,
@@ -106,7 +107,7 @@ class TerminalView:
                 pass  # whoever took the turn up is told by the error that ends the attempt
             case ErrorEvent():
                 self._error(body)
-            case StatusEvent() | Unreadable() | HookRan():
+            case StatusEvent() | Compaction() | Unreadable() | HookRan():
                 self._told(body)
             case ReasoningDelta() | ToolOutput() | Debug():
                 self._closely(body)
@@ -117,7 +118,7 @@ class TerminalView:
             case _:
                 assert_never(body)
 
-    def _told(self, body: StatusEvent | Unreadable | HookRan) -> None:
+    def _told(self, body: StatusEvent | Compaction | Unreadable | HookRan) -> None:
         """A sentence on the side. A hook that passes changes nothing, and is not told."""
         if not isinstance(body, HookRan):
             self.err.line(exact(sentence(body)), "dim")

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from ..types.options import Limits, OwnerRule, Policy
+from ..types.options import HistoryLimits, Limits, OwnerRule, Policy
 from ..types.own_parts import ImportPlace
 from ..types.risk import Tier
 from .settings import Settings
@@ -67,6 +67,14 @@ def limits(settings: Settings) -> Limits:
         result_chars=agent.max_tool_result_chars,
         window_turns=settings.memory.max_short_term_turns,
         max_messages=agent.max_conversation_messages,
+        history=HistoryLimits(
+            messages=settings.memory.compaction.entries,
+            summarised=settings.memory.compaction.summarise,
+            request_tokens=settings.memory.compaction.tokens,
+            conversation_tokens=settings.context.conversation,
+            result_tokens=settings.context.tool_results,
+            response_tokens=settings.context.response,
+        ),
     )
 
 

@@ -3,7 +3,7 @@
 import msgspec
 
 from ..types.ids import new_id
-from ..types.messages import Failure, ModelReply, Request, ToolCall, ToolMessage, Usage, UserMessage
+from ..types.messages import Failure, ModelInfo, ModelReply, Request, ToolCall, ToolMessage, Usage, UserMessage
 from .computed_reply import ComputedProvider
 
 SAID = ("task", "steering")
@@ -19,6 +19,10 @@ class SpelledCall(msgspec.Struct, frozen=True):
 
 class DirectProvider(ComputedProvider):
     """First proposes the call, under an id that no other call has, then ends with its result as the answer."""
+
+    def info(self, model: str) -> ModelInfo:
+        """A call needs nothing of the history, however long it is: no window."""
+        return msgspec.structs.replace(super().info(model), context=0)
 
     def reply(self, request: Request) -> ModelReply:
         usage = Usage(usd=0.0)

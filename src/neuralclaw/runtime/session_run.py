@@ -9,7 +9,7 @@ import msgspec
 
 from .. import lookups
 from ..agent.circuit_breakers import RunningTime
-from ..agent.context import KINDS, Conversation, first_turn
+from ..agent.context import Conversation
 from ..agent.equipment import Equipment, StartRecord
 from ..agent.inbox import Waiting
 from ..agent.journal import Journal
@@ -21,13 +21,14 @@ from ..agent.turn import Turn, TurnRecord
 from ..agent.turn_end import end_cancelled, end_late, ending, record_end, time_limit
 from ..errors import AgentError, AlreadyAnswered, StoreError, TurnSetAside
 from ..types.entries import CALLS, Draft, Entry
-from ..types.events import ApprovalResolved, Cancel, ErrorEvent, ErrorInfo, Inbound, Passing, ReasoningDelta, TextDelta, ToolOutput, TurnStarted, Unreadable
+from ..types.events import ApprovalResolved, Cancel, ErrorEvent, ErrorInfo, Inbound, Passing, ReasoningDelta, TextDelta, ToolOutput, Unreadable
 from ..types.labels import join
 from ..types.logcontext import about
-from ..types.options import Limits, TurnOptions
+from ..types.options import TurnOptions
 from ..types.records import Lease, SetAside, expired
 from .message_acceptance import title
 from .runtime_ports import RuntimePorts
+from .session_history import read_history
 from .turn_start import RunStart, address_of, beginning, with_start
 
 T = TypeVar("T")
@@ -100,20 +101,14 @@ class SessionRun:
             self.again, self._newest = True, max(self._newest, entry.entry)
 
     async def _load(self) -> Journal:
-        """The session's last turn and its history, as far as the window of turns reaches."""
+        """The session's last turn, and its history from where the last compaction begins it."""
         store, session, searched = self._store, self.session, self._ports.searched
         row = await lookups.session(store, session)
         last, self._open_turn = (row.last_turn, row.open_turn) if row else (0, 0)
         self._pending = row is not None and row.pending
-        newest = await store.read(session, from_turn=last) if last else []
-        started = next((e.body for e in newest if isinstance(e.body, TurnStarted) and e.turn == last), None)
-        window = (started.options.limits if started else Limits()).window_turns
-        first = first_turn(last if self._open_turn else last + 1, window)
-        older = [e for e in await store.read(session, from_turn=first, kinds=KINDS) if e.turn < last] if first < last else []
-        waiting = await store.read(session, after=started.inbound, kinds=("inbound", "cancel")) if started else await store.read(session, kinds=KINDS)
-        known = {e.entry: e for e in (*waiting, *older, *newest)}
+        _, entries = await read_history(store, session, last)
         journal = Journal(store, self.lease, session, self._ports.bus.publish, searched)
-        ordered = searched.entries([known[n] for n in sorted(known)])
+        ordered = searched.entries(entries)
         state = TurnState.fold(last, ordered)
         journal.begin(state, Conversation.of(ordered), row.labels if row else frozenset())
         self._loaded = state.last_entry
@@ -165,11 +160,17 @@ class SessionRun:
         self._next_turn(journal)
         if made is None:
             limit = time_limit(record)
-            await record_end(record, ending(record, "timed_out", limit.text), beginning(message, options, StartRecord()), limit, labels=message.labels)
+            await record_end(
+                record,
+                ending(record, "timed_out", limit.text),
+                beginning(message, options, StartRecord(), journal),
+                limit,
+                labels=message.labels,
+            )
         else:
             options, record, equipment = made
             start = equipment.start
-            await journal.append(beginning(message, options, start), labels=join(message.labels, start.labels), blobs=start.blobs)
+            await journal.append(beginning(message, options, start, journal), labels=join(message.labels, start.labels), blobs=start.blobs)
             await self._run(record, equipment)
         self._served(message.entry)
         return True
@@ -261,7 +262,7 @@ class SessionRun:
             await record_end(
                 record,
                 ending(record, "cancelled", WITHDRAWN.format(title(message.body.text))),
-                beginning(message, options, StartRecord()),
+                beginning(message, options, StartRecord(), journal),
                 labels=message.labels,
             )
 

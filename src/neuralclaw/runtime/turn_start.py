@@ -4,6 +4,7 @@ import msgspec
 
 from ..agent.equipment import StartRecord
 from ..agent.inbox import Waiting
+from ..agent.journal import Journal
 from ..types.events import Inbound, TurnStarted
 from ..types.options import StartOptions, TurnOptions
 
@@ -23,8 +24,8 @@ class RunStart(msgspec.Struct, frozen=True, kw_only=True):
         return self.options if not self.bound or inbound == self.message else StartOptions(present=self.options.present)
 
 
-def beginning(message: Waiting, options: TurnOptions, start: StartRecord) -> TurnStarted:
-    """The beginning of the turn that the message is for."""
+def beginning(message: Waiting, options: TurnOptions, start: StartRecord, journal: Journal) -> TurnStarted:
+    """The beginning of the turn that the message is for, in the session of that journal."""
     body = message.body
     return TurnStarted(
         text=body.text,
@@ -36,6 +37,7 @@ def beginning(message: Waiting, options: TurnOptions, start: StartRecord) -> Tur
         inbound=message.entry,
         digests=start.digests,
         stored=start.stored,
+        history_from=journal.conversation.read_from,
     )
 
 

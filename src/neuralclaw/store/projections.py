@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from ..types.entries import HOME, Header, named_blobs
-from ..types.events import ApprovalRequested, ApprovalResolved, Cancel, GrantRevoked, Inbound, Message, TurnFinished, TurnStarted
+from ..types.events import ApprovalRequested, ApprovalResolved, Cancel, Compaction, GrantRevoked, Inbound, Message, TurnFinished, TurnStarted
 from .bodies import body_of, labels_of
 from .state_changes import RetainedFacts
 from .tables import Progress, QuestionRow, Tables
@@ -97,6 +97,22 @@ def _message(tables: Tables, progress: Progress, header: Header, body: Message |
         row = (header.record, header.session, header.turn, header.time, body.model, u.input, u.cached, u.output, u.usd)
         for call in body.tool_calls:
             tables.add("calls", (header.session, call.id, header.record))
+    _spend(tables, progress, row)
+
+
+def _compaction(tables: Tables, progress: Progress, header: Header, body: Compaction | None, kept: RetainedFacts) -> None:
+    """A summary that a model wrote was paid for."""
+    if body is None:
+        row = kept.usage.get(header.record)
+    else:
+        u = body.usage
+        paid = body.model or u.input or u.output
+        row = (header.record, header.session, header.turn, header.time, body.model or progress.model, u.input, u.cached, u.output, u.usd) if paid else None
+    if row is not None:
+        _spend(tables, progress, row)
+
+
+def _spend(tables: Tables, progress: Progress, row: tuple[Any, ...]) -> None:
     *_, usd = row
     if usd is None:
         progress.unpriced += 1
@@ -158,6 +174,7 @@ _KINDS: dict[str, Callable[[Tables, Progress, Header, Any, RetainedFacts], None]
     "cancel": _cancel,
     "turn.started": _turn_started,
     "message": _message,
+    "compaction": _compaction,
     "turn.finished": _turn_finished,
     "approval.requested": _approval_requested,
     "approval.resolved": _approval_resolved,

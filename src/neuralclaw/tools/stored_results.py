@@ -11,7 +11,7 @@ from ..types.cut_texts import cut_text
 from ..types.tools import ToolContext, ToolResult
 
 ResultSource = Callable[[str, str], Awaitable[str | None]]
-"""Session and call id to the whole text of a shortened result, None if there is none (`Store.result`)."""
+"""Session and call id to the whole text of a result, None if there is none (`lookups.call_result`)."""
 
 _NOTICE = 120  # characters kept free for the notice
 
@@ -21,7 +21,7 @@ def read_result(source: ResultSource, page_chars: int) -> FunctionTool:
 
     @tool(risk="LOW", effect="pure", category="utility")
     async def read_result(ctx: ToolContext, call_id: str, offset: Annotated[int, msgspec.Meta(ge=0)] = 0) -> ToolResult:
-        """Read the part of a tool result that was cut off: where a result says OUTPUT TRUNCATED, instead of running the call again.
+        """Read the part of a tool result that was cut off: where a result says OUTPUT TRUNCATED or SHORTENED, instead of running the call again.
 
         It gives one page; the last line says how many characters remain and the offset to read on with.
         Example: {"call_id": "call_7", "offset": 40000}
@@ -32,7 +32,7 @@ def read_result(source: ResultSource, page_chars: int) -> FunctionTool:
         """
         text = await source(ctx.session, call_id)
         if text is None:
-            raise ToolError(f"no shortened result of a call {cut_text(call_id, 80)!r} is kept in this session")
+            raise ToolError(f"no result of a call {cut_text(call_id, 80)!r} is kept in this session")
         if offset > len(text):
             raise ToolError(f"the result of {call_id} has {len(text):,} characters; offset {offset:,} is beyond its end")
         end = min(len(text), offset + max(page_chars - _NOTICE, 1))

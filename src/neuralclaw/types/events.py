@@ -8,6 +8,11 @@ from typing import Any, Literal
 import msgspec
 
 from .claims import AnswerClaim
+from .compaction_event import Compaction as Compaction
+from .event_body import Body as Body
+from .grant_events import GrantGiven as GrantGiven
+from .grant_events import GrantRevoked as GrantRevoked
+from .grant_events import GrantUsed as GrantUsed
 from .hooks import HookEvent, HookOutcome
 from .messages import ContentPart, Image, ReasoningState, StopReason, ToolCall, Usage
 from .options import TurnOptions
@@ -17,14 +22,6 @@ from .tools import FileChange, LinkOrigin
 
 TurnStatus = Literal["done", "failed", "cancelled", "limit", "denied", "needs_approval", "timed_out"]
 LimitKind = Literal["iterations", "repeats", "errors", "time", "budget", "messages", "output"]
-
-
-class Body(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
-    """Base of all event bodies."""
-
-    @property
-    def type(self) -> str:
-        return str(self.__struct_config__.tag)
 
 
 class Inbound(Body, frozen=True, kw_only=True, tag="inbound"):
@@ -77,7 +74,7 @@ class TurnStarted(Body, frozen=True, kw_only=True, tag="turn.started"):
     `prompt`, `tools`, and `instructions` where sources told any; none for a turn that ended before it was equipped.
 
     `stored`: SHA-256 of what the store keeps, once: what is in each of its requests, `system` (the system prompt, UTF-8) and `tools` (the list of
-    `ToolDef`, JSON), and the `policy` (JSON).
+    `ToolDef`, JSON), and the `policy` (JSON). `history_from`: the entry that the messages of its first request are read from.
     """
 
     text: str
@@ -89,6 +86,7 @@ class TurnStarted(Body, frozen=True, kw_only=True, tag="turn.started"):
     inbound: int
     digests: dict[str, str] = msgspec.field(default_factory=dict)
     stored: dict[str, str] = msgspec.field(default_factory=dict)
+    history_from: int = 0
 
 
 class Message(Body, frozen=True, kw_only=True, tag="message"):
@@ -218,47 +216,6 @@ class ApprovalResolved(Body, frozen=True, kw_only=True, tag="approval.resolved")
     text: str | None = None
     process: str = ""
     channel: str = ""
-
-
-class GrantGiven(Body, frozen=True, kw_only=True, tag="grant.given"):
-    """A grant that was given before any question, in words (`covers`) and as `scopes`: for calls in `workspace`, of `session` alone where it names one.
-
-    `until`: when it ends (RFC 3339, UTC); `uses`: how many calls it lets run at most. None: until it is taken back, and any number.
-    `parent`: the grant that it was narrowed from.
-    """
-
-    grant_id: str
-    by: str
-    covers: str
-    scopes: tuple[dict[str, str], ...]
-    workspace: str
-    session: str = ""
-    until: str | None = None
-    uses: int | None = None
-    parent: str = ""
-
-
-class GrantUsed(Body, frozen=True, kw_only=True, tag="grant.used"):
-    """One use of a counted grant, written before the call begins: what is not known to have run is used as well. `attempt` is that of its `tool.started`."""
-
-    grant_id: str
-    session: str
-    turn: int
-    call_id: str
-    attempt: int = 1
-    process: str = ""
-
-    @property
-    def use(self) -> str:
-        """What makes two uses the same one."""
-        return f"{self.session}/{self.turn}/{self.call_id}/{self.attempt}"
-
-
-class GrantRevoked(Body, frozen=True, kw_only=True, tag="grant.revoked"):
-    """A `session` or `always` answer is taken back, from the next decision on. `grant_id` is the id of the question it answered."""
-
-    grant_id: str
-    by: str
 
 
 class HookRan(Body, frozen=True, kw_only=True, tag="hook.ran"):
@@ -392,6 +349,7 @@ Durable = (
     | GrantRevoked
     | HookRan
     | LimitHit
+    | Compaction
     | ErrorEvent
     | RetryEvent
     | TurnFinished

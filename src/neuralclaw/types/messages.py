@@ -59,10 +59,10 @@ IMAGE_ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 
 class UserMessage(msgspec.Struct, frozen=True, tag="user"):
     """What a person or program said. `kind` is for providers that are no model: what began the turn, what was sent during it, or the loop's own word
-    (`nudge`, and `notice` about a reply that was cut off)."""
+    (`nudge`, `notice` about a reply that was cut off, and `summary` of what was before)."""
 
     text: str
-    kind: Literal["task", "steering", "nudge", "notice"] = "task"
+    kind: Literal["task", "steering", "nudge", "notice", "summary"] = "task"
     images: tuple[Image, ...] = ()
 
 

@@ -12,6 +12,25 @@ ApprovalsMode = Literal["ask", "none", "park", "auto"]
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 
 
+class HistoryLimits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """When the history in the requests of a session is shortened (row N4 and H14b). Tokens are for a window of 128,000; a smaller one scales them down."""
+
+    messages: Positive = 50
+    """More messages than these, and the oldest are summarised."""
+    summarised: Positive = 20
+    """So many of them."""
+    request_tokens: Positive = 100_000
+    """A request with more is halved; one that comes near the model's window too."""
+    conversation_tokens: Annotated[int, msgspec.Meta(ge=0)] = 10_000
+    """Of what was said, without calls and their results. 0: no such limit."""
+    result_tokens: Annotated[int, msgspec.Meta(ge=0)] = 5_000
+    """Of the results before the last three, which stay whole. 0: no such limit."""
+    response_tokens: Positive = 4_096
+    """Kept free in the window for the reply."""
+    alone: bool = False
+    """Each turn stands alone: what was before it is in none of its requests."""
+
+
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """The circuit breakers of a turn (row M3). `seconds` is running time, summed over the runs of the turn, waiting for people not counted."""
 
@@ -21,9 +40,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     seconds: Annotated[float, msgspec.Meta(gt=0)] = 300.0
     result_chars: Positive = 40_000
     window_turns: Annotated[int, msgspec.Meta(ge=0)] = 20
-    """Turns of history in a request at most; when they are reached, the older half leaves at once. 0: no such limit."""
+    """Turns of history in a request at most; when they are more, the older half is summarised. 0: no such limit."""
     max_messages: Annotated[int, msgspec.Meta(ge=0)] = 0
-    """`agent.max_conversation_messages`; 0: no such limit."""
+    """`agent.max_conversation_messages`: with more messages than these the older half is summarised, and that is said. 0: no such limit."""
+    history: HistoryLimits = HistoryLimits()
 
 
 class TurnOptions(msgspec.Struct, frozen=True, kw_only=True):

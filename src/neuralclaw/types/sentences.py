@@ -69,7 +69,7 @@ def summary(body: e.AnyBody) -> EventSummary:
             return _of_people(body)
         case e.GrantGiven() | e.GrantUsed() | e.GrantRevoked():
             return _of_grants(body)
-        case e.TurnStarted() | e.Message() | e.Nudge() | e.RetryEvent() | e.LimitHit() | e.TurnFinished():
+        case e.TurnStarted() | e.Message() | e.Nudge() | e.RetryEvent() | e.LimitHit() | e.Compaction() | e.TurnFinished():
             return _of_turn(body)
         case e.DecisionMade() | e.ToolStarted() | e.ToolFinished():
             return _of_call(body)
@@ -130,7 +130,7 @@ def _of_people(body: e.Inbound | e.Cancel | e.Erased | e.SessionRenamed | e.Appr
             assert_never(body)
 
 
-def _of_turn(body: e.TurnStarted | e.Message | e.Nudge | e.RetryEvent | e.LimitHit | e.TurnFinished) -> EventSummary:
+def _of_turn(body: e.TurnStarted | e.Message | e.Nudge | e.RetryEvent | e.LimitHit | e.Compaction | e.TurnFinished) -> EventSummary:
     """How a turn begins, what the model does in it, and how it ends."""
     facts: dict[str, Any]
     match body:
@@ -148,6 +148,8 @@ def _of_turn(body: e.TurnStarted | e.Message | e.Nudge | e.RetryEvent | e.LimitH
             return EventSummary(headline, level=logging.WARNING, facts={"model": model, "attempt": attempt, "wait_ms": wait})
         case e.LimitHit(kind=kind, text=text):
             return EventSummary(text, level=logging.WARNING, facts={"limit": kind})
+        case e.Compaction(text=text, reason=why, messages=count, usage=usage):
+            return EventSummary(text, facts={"reason": why, "messages": count, **_tokens(usage)})
         case e.TurnFinished(status=status, text=text, waiting=waiting, usage=usage, duration_ms=duration):
             facts = {"status": status, "ms": duration, **_tokens(usage)}
             if waiting:

@@ -11,7 +11,7 @@ from ...tools.reading.read_as import ReadContent, ReadingOutcome, ReadingTask
 from ...types.actions import Origin
 from ...types.events import Inbound, ToolFinished, TurnFinished, TurnStarted
 from ...types.labels import AGENT, Labels
-from ...types.options import Limits, TurnOptions
+from ...types.options import HistoryLimits, Limits, TurnOptions
 from ...types.records import SessionRow
 from ...types.risk import Trust
 from ..models.model_resolver import ModelResolver
@@ -55,13 +55,11 @@ class DeskReadings:
             raise _failed(error) from error
 
     async def recorded(self, session: str, call_id: str) -> ReadContent | None:
-        ended = await self._store.read(session, kinds=("tool.finished",))
-        for entry in ended:
-            body = entry.body
-            if isinstance(body, ToolFinished) and body.call_id == call_id:
-                whole = await lookups.result(self._store, session, call_id) if body.truncated else None
-                return ReadContent(f"result of {body.name}", whole if whole is not None else body.content, frozenset(entry.header.labels))
-        return None
+        entry = await lookups.end_of_call(self._store, session, call_id)
+        if entry is None or not isinstance(entry.body, ToolFinished):
+            return None
+        text = await lookups.call_result(self._store, session, call_id)
+        return ReadContent(f"result of {entry.body.name}", text or "", frozenset(entry.header.labels))
 
     async def message(self, session: str, nth: int) -> ReadContent | None:
         said = [entry for entry in await self._store.read(session, kinds=("inbound",)) if isinstance(entry.body, Inbound)]
@@ -108,7 +106,7 @@ class DeskReadings:
             soul=parent.soul,
             trust=Trust.LOW,
             approvals="none",
-            limits=Limits(iterations=ANSWERS, seconds=min(SECONDS, parent.limits.seconds), window_turns=1),
+            limits=Limits(iterations=ANSWERS, seconds=min(SECONDS, parent.limits.seconds), history=HistoryLimits(alone=True)),
             origin=Origin(who="agent", channel=parent.origin.channel, parent=task.call.session, call=task.call.call_id),
             budget_usd=parent.budget_usd,
             schema=task.schema,

@@ -95,6 +95,15 @@ async def delete_session(context: BuiltInContext, session: str, *, yes: bool = F
     return await _edits(context).delete(session=session, yes=yes, erase=context.home.erase_session)
 
 
+async def compact_session(context: BuiltInContext, session: str, *, preview: bool = False) -> dict[str, Any]:
+    """Summarise the messages of the session before its newest turn, which requests hold no longer then; the record keeps them. `preview`: only say which.
+
+    Raises `UsageError` for a turn that has not ended, and `SessionBusy`.
+    """
+    done: dict[str, Any] = msgspec.to_builtins(await load("record.compact")(context, session, preview=preview))
+    return done
+
+
 async def list_approvals(context: BuiltInContext, *, session: str | None = None) -> list[dict[str, Any]]:
     """The questions that wait."""
     return await queries_of(context).approvals(session=session)
@@ -222,6 +231,16 @@ SESSIONS = Capability(
             help={"session": _SESSION, "title": "one line, at most 200 characters"},
             spelled={"session": "ID"},
             render=_text("renamed"),
+            begins_no_turn=True,
+        ),
+        Verb(
+            name="sessions.compact",
+            summary="Summarise what was said before the newest turn, so that requests are short. The originals are kept.",
+            run=compact_session,
+            example="neuralclaw sessions compact work --preview",
+            help={"session": _SESSION, "preview": "change nothing: show what would be summarised"},
+            spelled={"session": "ID"},
+            render=_text("compacted"),
             begins_no_turn=True,
         ),
         Verb(

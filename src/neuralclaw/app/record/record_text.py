@@ -64,6 +64,20 @@ def renamed_lines(renamed: Mapping[str, Any]) -> Lines:
     return [(exact(f"{renamed['session']} is called {renamed['title']}"), "")]
 
 
+def compacted_lines(done: Mapping[str, Any]) -> Lines:
+    """What was summarised, or would be."""
+    count, name = done["messages"], done["session"]
+    if not count:
+        return [(exact(f"{name}: there is nothing to summarise before its newest turn ({done['tokens_before']:,} tokens)"), "")]
+    if done["preview"]:
+        head = f"{name}: {count} messages before the newest turn would be summarised; the conversation has about {done['tokens_before']:,} tokens"
+        return [(exact(head), "bold"), *((exact(f"  {line}"), "") for text in done["leaving"] for line in text.splitlines())]
+    tokens = f"about {done['tokens_before']:,} tokens before, {done['tokens_after']:,} now"
+    by = f"by {done['model']}" if done["model"] else "as an extract"
+    head = f"{name}: {count} messages were summarised {by}; {tokens}. The originals are kept."
+    return [(exact(head), "bold"), *((exact(f"  {line}"), "") for line in done["summary"].splitlines())]
+
+
 def waiting_row(row: Mapping[str, Any]) -> dict[str, Any]:
     """A question that waits, on one line."""
     return {**row, "question": exact(row["summary"] or f"{row['action']['tool']} {row['action']['show']}")}

@@ -1,22 +1,20 @@
 """The verbs that change a session as a whole, beside its turns."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-import anyio
 import msgspec
 
 from ... import lookups
 from ...agent.redaction import redacted
-from ...errors import SessionBusy, UsageError
+from ...errors import UsageError
 from ...ports import Redaction, Store
-from ...runtime.sessions import lease_name
 from ...types.entries import Draft, Entry
 from ...types.events import Erased, SessionRenamed, TurnFinished
 from ...types.labels import OWNER
 from ...types.records import Lease, SessionRow
 from ..option_checks import checked_name
+from .held_session import held_session
 
 LONGEST_TITLE = 200
 """Characters of a title at most: it is one cell of a table."""
@@ -63,27 +61,14 @@ class SessionEdits:
             told = f"the session {row.session} has {row.entries} entries, and nothing brings them back once they are erased; nothing was deleted"
             raise UsageError(told, hint=f"neuralclaw sessions delete {row.session} --yes")
         children = [one["session"] for one in await self._store.rows("sessions", {"parent": row.session}, order=("session",))]
-        async with self._held(row.session) as lease:
+        stop = f"stop it first: neuralclaw sessions cancel {row.session}"
+        async with held_session(self._store, row.session, "nothing was deleted", stop) as lease:
             await self._end(await lookups.existing_session(self._store, row.session), lease)
             entry = await erase(row.session, self._who)
         self._notify([entry])
         count = len(entry.body.entries) if isinstance(entry.body, Erased) else 0
         done: dict[str, Any] = msgspec.to_builtins(DeletedSession(session=row.session, entries=count, children=tuple(children)))
         return done
-
-    @asynccontextmanager
-    async def _held(self, session: str) -> AsyncIterator[Lease]:
-        """The session is this program's alone: no turn of it runs or begins. Raises `SessionBusy`."""
-        lease = await self._store.acquire(lease_name(session))
-        if lease is None:
-            holder = await self._store.holder(lease_name(session)) or "another process"
-            told = f"a turn of the session {session} runs in {holder}; nothing was deleted"
-            raise SessionBusy(told, hint=f"stop it first: neuralclaw sessions cancel {session}")
-        try:
-            yield lease
-        finally:
-            with anyio.CancelScope(shield=True):
-                await self._store.release(lease)
 
     async def _end(self, row: SessionRow, lease: Lease) -> None:
         """End the turn that is open, so that what comes later under the name of the session does not go on with it."""
